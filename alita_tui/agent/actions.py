@@ -80,6 +80,9 @@ class AskUser(Value, frozen=True):
     """Ask the person something that only they can know."""
 
     question: Text
+    choices: Annotated[
+        tuple[Text, ...], Meta(max_length=8, description="Likely answers, if there are some.")
+    ] = ()
 
 
 class Wait(Value, frozen=True):

@@ -69,8 +69,16 @@ class LiveSession:
     """One open session. Implements `CommandSink` and the console's `Upkeep`."""
 
     def __init__(
-        self, app: AppContext, file: SessionFile, models: Roster, redactor: Redactor, *, parks: bool
+        self,
+        app: AppContext,
+        file: SessionFile,
+        models: Roster,
+        redactor: Redactor,
+        *,
+        parks: bool,
+        answer: str = "",
     ) -> None:
+        """`answer` is given to the question that the session left open."""
         from alita_tui.agent.orchestrator import Orchestrator, Policy
         from alita_tui.agent.questions import Questions
         from alita_tui.agent.working import WorkingContext
@@ -97,7 +105,7 @@ class LiveSession:
         self._web = app.web(self.bus.redacted)
         self._loop = asyncio.get_running_loop()
         budget = app.loaded.settings.budget
-        questions = Questions(self.bus, parks=parks)
+        questions = Questions(self.bus, parks=parks, given=answer)
         asker = model_calls(app, self.bus, models, questions)
         broker = app.broker(self._record_request, asker, redactor)
         self._sandbox = app.sandbox(file.session_id, pool=True, broker=broker)
@@ -406,7 +414,7 @@ def open_file(app: AppContext, which: str | None) -> SessionFile:
 
 
 async def open_session(
-    app: AppContext, which: str | SessionFile | None = None, *, parks: bool
+    app: AppContext, which: str | SessionFile | None = None, *, parks: bool, answer: str = ""
 ) -> LiveSession:
     """Return a session with its engine, not yet running. Raises as `open_file` and `AppContext.models` do."""
     models = await asyncio.to_thread(app.models)
@@ -415,7 +423,7 @@ async def open_session(
         file = await asyncio.to_thread(open_file, app, which)
     else:
         file = which
-    return LiveSession(app, file, models, redactor, parks=parks)
+    return LiveSession(app, file, models, redactor, parks=parks, answer=answer)
 
 
 async def close_session(session: LiveSession, running: asyncio.Task[None]) -> None:

@@ -56,6 +56,8 @@ class QuestionAsked(Fact, frozen=True):
     text: str
     about: Literal["task", "budget"] = "task"
     """`budget`: the run waits because its next call could break a cap."""
+    choices: tuple[str, ...] = ()
+    """Answers that are offered; any other is as good."""
 
 
 class QuestionAnswered(Fact, frozen=True):

@@ -15,7 +15,7 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import SafeText, counted, neutralise, one_line
 from alita_tui.view.later import WORTH, Later
 from alita_tui.view.model import RowKind, Tone, TraceRow
-from alita_tui.view.plan import ticked
+from alita_tui.view.plan import offered, ticked
 
 _MOST = 16
 """Upper bound of rows per event."""
@@ -97,8 +97,8 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row("plan", "; ".join(lines), numbered, meta="from memory" if recipe else "")
         case e.Steered(text=text):
             return row("task", text, text, meta="steered")
-        case e.QuestionAsked(text=text):
-            return row("question", text, text, tone="wait")
+        case e.QuestionAsked(text=text, choices=choices):
+            return row("question", offered(text, choices), offered(text, choices), tone="wait")
         case e.QuestionAnswered(text=text):
             return row("task", text, text, meta="answered")
         case e.Interrupted(text=text):

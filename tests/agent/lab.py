@@ -178,6 +178,8 @@ class Lab:
         self.in_text = False
         self.window = 0
         self.web: Web = NoWeb()
+        self.given = ""
+        """Answers the question that is open when the lab is reopened."""
         self.asked: list[ModelRequest] = []
         self.around = Surroundings(today="Saturday, 2026-11-21")
         self.sandbox = PlayedSandbox()
@@ -213,7 +215,8 @@ class Lab:
         model: Model = TextToolsModel(priced, "auto") if self.in_text else priced
         time = VirtualTime()
         router = Router({"orchestrator": (Candidate(model=model),)}, time, lambda: 0.5)
-        questions = Questions(self.bus, parks=self.parks)
+        questions = Questions(self.bus, parks=self.parks, given=self.given)
+        self.given = ""
         call_budget = CallBudget(self.bus, self.budget, questions, new_id)
         asker = ModelCalls(self.bus, router, call_budget, new_id, sleep=time.sleep)
         gate = ApprovalGate(

@@ -17,6 +17,9 @@ from alita_tui.events import Json, RunReport, StepStatus, ToolDraft, ToolRequest
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.ports.models import Message
 
+RECALLED_HEAD = "From earlier tasks, for what it is worth:"
+"""Begins what memory has to say."""
+
 
 class Entry(Value, frozen=True):
     """One turn, whole, and the event that it comes from."""
@@ -44,6 +47,8 @@ class Conversation:
         self._put_off: set[str] = set()
         """Builds whose action has its result already: what comes of them is told as news."""
         self._calls: dict[str, str] = {}
+        self._recalled: set[str] = set()
+        """Memories that the task was told already."""
         self._said: list[str] = []
         """What the person said while requests were open."""
 
@@ -53,13 +58,18 @@ class Conversation:
         match event:
             case e.TaskSubmitted(text=text, again=again, retried=retried):
                 self._close_open("The task before ended without this.")
+                if not again:
+                    self._recalled = set()
                 why = (
                     "the person asks to try it again" if retried else "a build that it waited for was decided"
                 )
                 self._person(f"TASK{f' (taken up again: {why})' if again else ''}: {text}")
             case e.MemoryRecalled(items=items) if items:
-                listed = "\n".join(f"- [{item.item_id}] {item.text}" for item in items)
-                self._person(f"From earlier tasks, for what it is worth:\n{listed}")
+                fresh = [item for item in items if item.item_id not in self._recalled]
+                self._recalled |= {item.item_id for item in fresh}
+                listed = "\n".join(f"- [{item.item_id}] {item.text}" for item in fresh)
+                if fresh:
+                    self._person(f"{RECALLED_HEAD}\n{listed}")
             case e.Steered(text=text):
                 self._person(f"The person adds: {text}")
             case e.ModelReplied(role="orchestrator", call_id=call_id, text=text, requests=requests):

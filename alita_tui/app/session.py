@@ -149,7 +149,12 @@ class LiveSession:
             app.memory,
             self._web,
             questions,
-            WorkingContext(self.bus, asker, lambda: models.router.window("orchestrator")),
+            WorkingContext(
+                self.bus,
+                asker,
+                lambda: models.router.window("orchestrator"),
+                lambda: models.router.window("summariser"),
+            ),
             policy=Policy(
                 max_steps=budget.max_steps,
                 reply_tokens=budget.reply_tokens,

@@ -35,6 +35,9 @@ class Commands(LazyGroup):
         ),
         "sandbox": Target("alita_tui.cli.sandbox:commands", "The containers that tools run in."),
         "models": Target("alita_tui.cli.models:commands", "Language models."),
+        "context": Target(
+            "alita_tui.cli.context:context", "What the next model call would send, with tokens."
+        ),
         "config": Target("alita_tui.cli.machine:config", "Settings, and where each value comes from."),
     }
 

@@ -161,6 +161,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.ContextTrimmed(masked=masked, shortened=cut, tokens_before=before, tokens_after=after):
             title = f"The model sees {counted(len(masked), 'observation')} as one line"
             title += f", {len(cut)} shortened" if cut else ""
+            title += f", {counted(event.left_out, 'turn')} not at all" if event.left_out else ""
             listed = f"One line: events {_numbers(masked)}\nHead and tail: events {_numbers(cut)}"
             return row("notice", title, listed, meta=f"{before:,} → {after:,} tokens", tone="muted")
         case e.ContextSummarised(upto=upto, text=text, tokens_before=before, tokens_after=after):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from functools import cache
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
-from alita_tui.events import ActionName, ToolRequest, Value
+from alita_tui.events import ActionName, Json, ToolRequest, Value
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.names import taken
 from alita_tui.spine.ports.models import ToolSpec
@@ -130,13 +131,24 @@ def specs() -> tuple[ToolSpec, ...]:
     return tuple(found)
 
 
-def parse(request: ToolRequest) -> Action:
-    """The typed action behind a native tool call. Raises MalformedAction."""
+def _shape(name: str) -> str:
+    """How an action's arguments have to look; for a model that got them wrong."""
+    parameters: Json = next((spec.parameters for spec in specs() if spec.name == name), {})
+    return f"Its arguments have this schema: {msgspec.json.encode(parameters).decode()}"
+
+
+def parse(request: ToolRequest, tools: Container[str] = ()) -> Action:
+    """The typed action behind a native tool call; `tools` are the library's. Raises MalformedAction."""
+    if request.name not in ACTIONS and request.name in tools:
+        raise MalformedAction(
+            f"{request.name} is a tool of the library and no action: call run_tool with the name {request.name!r} "
+            "and its arguments."
+        )
     if request.problem and request.name not in ACTIONS:
         raise MalformedAction(f"{request.problem[:1].upper()}{request.problem[1:]}.")
     if request.problem:
         raise MalformedAction(
-            f"The arguments of {request.name or 'the call'} are not valid: {request.problem}"
+            f"The arguments of {request.name or 'the call'} are not valid: {request.problem}. {_shape(request.name)}"
         )
     kind = {str(name): one for name, one in ACTIONS.items()}.get(request.name)
     if kind is None:
@@ -144,7 +156,7 @@ def parse(request: ToolRequest) -> Action:
     try:
         action = msgspec.convert(request.arguments, kind)
     except msgspec.ValidationError as error:
-        raise MalformedAction(f"{request.name}: {error}") from error
+        raise MalformedAction(f"{request.name}: {error}. {_shape(request.name)}") from error
     if isinstance(action, BuildTool) and (owner := taken(action.name)):
         raise MalformedAction(f"No tool can be called {action.name}: it is {owner}. Choose another name.")
     return action

@@ -11,6 +11,7 @@ from copy import copy
 import msgspec
 
 from alita_tui import events as e
+from alita_tui.agent.checklist import from_person
 from alita_tui.agent.fence import untrusted as untrusted
 from alita_tui.agent.tool_cards import hit_text, registered_text
 from alita_tui.events import Json, RunReport, StepStatus, ToolDraft, ToolRequest, Value
@@ -70,6 +71,8 @@ class Conversation:
                 listed = "\n".join(f"- [{item.item_id}] {item.text}" for item in fresh)
                 if fresh:
                     self._person(f"{RECALLED_HEAD}\n{listed}")
+            case e.Steered(text=text) if from_person(text):
+                pass  # the plan that it makes follows
             case e.Steered(text=text):
                 self._person(f"The person adds: {text}")
             case e.ModelReplied(role="orchestrator", call_id=call_id, text=text, requests=requests):
@@ -77,13 +80,20 @@ class Conversation:
                 self._add(Message(role="assistant", text=text, requests=requests))
                 self._open = {f"{call_id}.{n}": request for n, request in enumerate(requests)}
             case e.ActionMalformed(problem=problem):
-                said = f"No valid action: {problem} Choose one of the actions, with valid arguments."
+                none = " None of the actions of this reply was done." if len(self._open) > 1 else ""
+                said = f"No valid action: {problem}{none} Choose one of the actions, with valid arguments."
                 if self._open:
                     self._close_open(said)
                 else:
                     self._person(said)
             case e.AgentNudged(text=text):
                 self._person(text)
+            case e.PlanProposed(by="person", steps=steps, status=status, ids=ids):
+                lines = (
+                    f"{number}. [{tick}] {step}"
+                    for number, tick, step in zip(ids, status, steps, strict=False)
+                )
+                self._person("\n".join(("The person changed the plan. It is now:", *lines)))
             case e.PlanProposed(status=status):
                 said = f"The plan is noted{_progress(status)}. Go on."
                 self._result(

@@ -7,7 +7,7 @@ the next step's conversation is derived from that record.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import cast
 
 from alita_tui import events as e
@@ -83,7 +83,7 @@ class AgentLoop:
                 continue
             asked_to_act = False
             try:
-                actions = choose(reply)
+                actions = choose(reply, self._task.tools)
             except MalformedAction as error:
                 await self._bus.emit(e.ActionMalformed(text=_written(reply), problem=error.message))
                 malformed += 1
@@ -168,10 +168,13 @@ class AgentLoop:
         await self._bus.emit(e.AgentNudged(nudge=nudge, text=text, about=about))
 
 
-def choose(reply: Reply) -> list[Action]:
-    """Return all actions of a reply. Raises MalformedAction if any of them is invalid: then none is done."""
+def choose(reply: Reply, tools: Container[str] = ()) -> list[Action]:
+    """Return all actions of a reply. Raises MalformedAction if any of them is invalid: then none is done.
+
+    `tools` are the names of the library.
+    """
     if reply.requests:
-        return [parse(request) for request in reply.requests]
+        return [parse(request, tools) for request in reply.requests]
     raise MalformedAction("The reply is empty.")
 
 

@@ -31,7 +31,7 @@ StepStatus = Literal["open", "doing", "done", "failed", "dropped"]
 
 
 class PlanProposed(Fact, frozen=True):
-    """The agent said how it means to go about the task, or how far it is."""
+    """The agent said how it means to go about the task, or how far it is; or the person said how it should."""
 
     task_id: str
     steps: tuple[str, ...]
@@ -41,6 +41,8 @@ class PlanProposed(Fact, frozen=True):
     """The number of each step, which it keeps in later plans of the task; empty in older files."""
     recipe: str = ""
     """Item id of the remembered recipe that it follows; empty for a new plan."""
+    by: Literal["agent", "person"] = "agent"
+    """`person`: the person changed the plan of a running task."""
 
 
 class Steered(Fact, frozen=True):

@@ -91,10 +91,15 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row(
                 "task", text, text, meta="tried again" if retried else "taken up again" if again else ""
             )
-        case e.PlanProposed(steps=steps, recipe=recipe, status=status, ids=ids):
+        case e.PlanProposed(steps=steps, recipe=recipe, status=status, ids=ids, by=by):
             lines = ticked(steps, status)
             numbered = "\n".join(f"{n}. {line}" for n, line in zip(ids or count(1), lines, strict=False))
-            return row("plan", "; ".join(lines), numbered, meta="from memory" if recipe else "")
+            return row(
+                "plan",
+                "; ".join(lines),
+                numbered,
+                meta="yours" if by == "person" else "from memory" if recipe else "",
+            )
         case e.Steered(text=text):
             return row("task", text, text, meta="steered")
         case e.QuestionAsked(text=text, choices=choices):

@@ -180,3 +180,27 @@ async def test_several_actions_in_one_reply_are_all_done(tmp_path: Path) -> None
     lab = Lab(tmp_path, rules=rules(both, DONE))
     assert (await lab.do(TASK)).outcome == "answered"
     assert [event.query for event in lab.events(e.ToolSearched)] == ["a", "b"]
+
+
+# --- calls that cannot be read ------------------------------------------------------------------
+
+
+async def test_a_malformed_call_is_told_with_what_is_wrong_and_how_it_has_to_be(tmp_path: Path) -> None:
+    bad = ScriptReply(
+        requests=(
+            ScriptRequest(name="find_tool", arguments={"query": "a"}),
+            ScriptRequest(name="build_tool", arguments={"name": "double_it"}),
+        )
+    )
+    lab = Lab(tmp_path, rules=rules(bad, DONE))
+    assert (await lab.do(TASK)).outcome == "answered" and lab.events(e.ToolSearched) == []
+    told = [one.message.text for one in conversation(lab.bus.history) if one.message.role == "tool"][0]
+    assert "missing required field `goal`" in told and '"required":["name","goal"]' in told
+    assert "None of the actions of this reply was done." in told
+
+
+async def test_a_tool_that_is_called_as_if_it_were_an_action_is_said(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, rules=rules(BUILD, say("double_it", x=4), RUN, DONE))
+    assert (await lab.do(TASK, when=approve)).outcome == "answered"
+    (malformed,) = lab.events(e.ActionMalformed)
+    assert "call run_tool with the name 'double_it'" in malformed.problem

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 from alita_tui import __version__
@@ -15,10 +14,11 @@ from alita_tui import events as e
 from alita_tui.app import damage
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import me, new_id, now
+from alita_tui.app.live_source import LiveSource
 from alita_tui.app.recordings import past_calls
 from alita_tui.app.verdicts import ruling, unnamed
 from alita_tui.events import MemoryItem, SandboxStatus
-from alita_tui.spine.bus import Bus, Subscription
+from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import CloseSession, Command, ResolveApproval
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, ConfigError, SandboxUnavailable, StoreError
@@ -44,25 +44,6 @@ if TYPE_CHECKING:
 
 RETRY_SECONDS = 1.0
 """Pause before a failed write is tried again."""
-
-
-class LiveSource:
-    """Yields what the session holds already, then what happens. Implements `EventSource`."""
-
-    def __init__(self, history: Sequence[Envelope], news: Subscription) -> None:
-        self.history = history
-        """Grows with the session."""
-        self._held = len(history)
-        self._news = news
-        self.held_read = asyncio.Event()
-        """Set once the reader has dealt with all that the session held when it was opened."""
-
-    async def __aiter__(self) -> AsyncIterator[Envelope]:
-        for envelope in islice(self.history, self._held):
-            yield envelope
-        self.held_read.set()
-        async for envelope in self._news:
-            yield envelope
 
 
 class LiveSession:

@@ -127,8 +127,21 @@ def specs() -> tuple[ToolSpec, ...]:
             for key, value in components[kind.__name__].items()
             if key not in ("title", "description")
         }
-        found.append(ToolSpec(name=name, description=(kind.__doc__ or "").strip(), parameters=schema))
+        found.append(ToolSpec(name=name, description=(kind.__doc__ or "").strip(), parameters=_lean(schema)))
     return tuple(found)
+
+
+def _lean(schema: Json) -> Json:
+    """The schema without what costs tokens and says nothing: empty defaults, and that a text has a character."""
+    if isinstance(schema, list):
+        return [_lean(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: _lean(value)
+        for key, value in schema.items()
+        if key != "minLength" and not (key == "default" and not value)
+    }
 
 
 def _shape(name: str) -> str:

@@ -185,6 +185,13 @@ def observed(events: Iterable[Envelope]) -> str:
                 seen.append(f"{card.name} {card.digest}")
             case e.BuildFailed(reason=reason) | e.ApprovalResolved(verdict=e.Verdict(why=reason)):
                 seen.append(reason)
+            case e.ActionChosen() | e.BuildStarted() | e.ToolCalled() | e.WaitEnded() | e.QuestionAsked():
+                pass
+            case event if hasattr(event, "action_id"):  # what any other action brought
+                facts = msgspec.to_builtins(event)
+                seen.append(
+                    _said({key: value for key, value in facts.items() if key not in ("kind", "action_id")})
+                )
             case _:
                 pass
     return "\n".join(seen)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Sequence
 from typing import cast
 
 from alita_tui import events as e
-from alita_tui.agent.actions import Action, Answer, BuildTool, MalformedAction, parse, specs
+from alita_tui.agent.actions import Action, Answer, BuildTool, MalformedAction, Plan, parse, specs
 from alita_tui.agent.handlers import Handlers
 from alita_tui.agent.progress import ProgressWatch
 from alita_tui.agent.prompt import Surroundings, orchestrator_prompt
@@ -30,6 +30,10 @@ _MALFORMED_REPLIES = 2
 _ACT = (
     "Your reply calls no action, so nothing was done. If it answers the task, call `answer` with the whole answer; "
     "otherwise call the action that comes next."
+)
+_UNREAD = (
+    "This is not taken as the answer yet: it was written before you read what the other actions of the reply brought. "
+    "Read it, then call `answer`."
 )
 
 
@@ -129,6 +133,7 @@ class AgentLoop:
         ApprovalPending.
         """
         parked: ApprovalPending | None = None
+        unread = any(not isinstance(action, Answer | Plan) for action in actions)
         for number, action in enumerate(actions):
             if parked and not isinstance(action, BuildTool):
                 continue  # it may need the build, and is told as not done
@@ -137,6 +142,8 @@ class AgentLoop:
             name = cast(ActionName, request.name)
             await self._choose(action_id, name, request.arguments)
             try:
+                if unread and isinstance(action, Answer):
+                    raise RegistryError(_UNREAD)
                 with origin.working_on(origin.current().inside(action_id)):
                     end = await self._handlers.handle(action_id, action)
                 if end:

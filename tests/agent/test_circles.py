@@ -204,3 +204,26 @@ async def test_a_tool_that_is_called_as_if_it_were_an_action_is_said(tmp_path: P
     assert (await lab.do(TASK, when=approve)).outcome == "answered"
     (malformed,) = lab.events(e.ActionMalformed)
     assert "call run_tool with the name 'double_it'" in malformed.problem
+
+
+async def test_an_answer_that_did_not_see_the_results_is_not_taken(tmp_path: Path) -> None:
+    """What a reply asks for at the same time cannot be what it answers from."""
+    both = ScriptReply(
+        requests=(
+            ScriptRequest(name="run_tool", arguments={"name": "double_it", "arguments": {"x": 4}}),
+            ScriptRequest(name="answer", arguments={"text": "78,497"}),
+        )
+    )
+    lab = Lab(tmp_path, rules=rules(BUILD, both, DONE))
+    ended = await lab.do(TASK, when=approve)
+    assert ended.answer == "eight" and len(lab.events(e.ToolReturned)) == 1
+    (failed,) = lab.events(e.ActionFailed)
+    assert failed.action == "answer" and "before you read" in failed.text
+    planned = ScriptReply(
+        requests=(
+            ScriptRequest(name="plan", arguments={"steps": ["[x] say it"]}),
+            ScriptRequest(name="answer", arguments={"text": "eight"}),
+        )
+    )
+    lab = Lab(tmp_path / "2", rules=rules(planned))
+    assert (await lab.do(TASK)).answer == "eight"

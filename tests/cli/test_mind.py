@@ -54,7 +54,16 @@ def test_over_the_wire(tmp_path: Path, provider: str) -> None:
         }
 
         def run(task: str) -> tuple[int, list[dict[str, Any]]]:
-            command = [sys.executable, "-m", "alita_tui", "--home", str(tmp_path / "home"), "run", task, "--json"]
+            command = [
+                sys.executable,
+                "-m",
+                "alita_tui",
+                "--home",
+                str(tmp_path / "home"),
+                "run",
+                task,
+                "--json",
+            ]
             done = subprocess.run(
                 command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, env=environ
             )

@@ -110,6 +110,20 @@ async def test_the_second_identical_action_brings_a_warning(tmp_path: Path) -> N
     assert nudges(lab) == ["repeat", "replan"] and len(lab.events(e.ToolSearched)) == 6
 
 
+async def test_ticking_a_plan_beside_it_makes_a_repeated_action_no_progress(tmp_path: Path) -> None:
+    replies = [
+        ScriptReply(
+            requests=(
+                ScriptRequest(name="plan", arguments={"steps": [f"[x] try {n}", "answer"]}),
+                ScriptRequest(name="find_tool", arguments={"query": "same"}),
+            )
+        )
+        for n in range(9)
+    ]
+    lab = Lab(tmp_path, rules=rules(*replies))
+    assert (await lab.do(TASK)).outcome == "stuck"
+
+
 async def test_two_actions_that_take_turns_are_noticed(tmp_path: Path) -> None:
     turns = [say("find_tool", query="a"), say("search_web", query="b")] * 6
     lab = Lab(tmp_path, rules=rules(*turns))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from functools import cache
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
-from alita_tui.events import ActionName, Capabilities, ToolRequest, Value
+from alita_tui.events import ActionName, Capabilities, Json, ToolRequest, Value
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.names import taken
 from alita_tui.spine.ports.models import ToolSpec
@@ -113,6 +114,9 @@ class AskUser(Value, frozen=True):
     """Ask the person something that only they can know."""
 
     question: Text
+    choices: Annotated[
+        tuple[Text, ...], Meta(max_length=8, description="Likely answers, if there are some.")
+    ] = ()
 
 
 class Wait(Value, frozen=True):
@@ -156,8 +160,13 @@ def specs() -> tuple[ToolSpec, ...]:
             for key, value in components[kind.__name__].items()
             if key not in ("title", "description")
         }
-        schema = _flat(schema, components)
-        found.append(ToolSpec(name=name, description=(kind.__doc__ or "").strip(), parameters=schema))
+        found.append(
+            ToolSpec(
+                name=name,
+                description=(kind.__doc__ or "").strip(),
+                parameters=_lean(_flat(schema, components)),
+            )
+        )
     return tuple(found)
 
 
@@ -175,13 +184,37 @@ def _flat(schema: Any, components: dict[str, Any]) -> Any:
     return {key: _flat(value, components) for key, value in schema.items()}
 
 
-def parse(request: ToolRequest) -> Action:
-    """The typed action behind a native tool call. Raises MalformedAction."""
+def _lean(schema: Json) -> Json:
+    """The schema without what costs tokens and says nothing: empty defaults, and that a text has a character."""
+    if isinstance(schema, list):
+        return [_lean(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: _lean(value)
+        for key, value in schema.items()
+        if key != "minLength" and not (key == "default" and not value)
+    }
+
+
+def _shape(name: str) -> str:
+    """How an action's arguments have to look; for a model that got them wrong."""
+    parameters: Json = next((spec.parameters for spec in specs() if spec.name == name), {})
+    return f"Its arguments have this schema: {msgspec.json.encode(parameters).decode()}"
+
+
+def parse(request: ToolRequest, tools: Container[str] = ()) -> Action:
+    """The typed action behind a native tool call; `tools` are the library's. Raises MalformedAction."""
+    if request.name not in ACTIONS and request.name in tools:
+        raise MalformedAction(
+            f"{request.name} is a tool of the library and no action: call run_tool with the name {request.name!r} "
+            "and its arguments."
+        )
     if request.problem and request.name not in ACTIONS:
         raise MalformedAction(f"{request.problem[:1].upper()}{request.problem[1:]}.")
     if request.problem:
         raise MalformedAction(
-            f"The arguments of {request.name or 'the call'} are not valid: {request.problem}"
+            f"The arguments of {request.name or 'the call'} are not valid: {request.problem}. {_shape(request.name)}"
         )
     if request.name == "look_back":  # as it was called before there were files
         event, offset = request.arguments.get("event"), request.arguments.get("offset", 0)
@@ -194,7 +227,7 @@ def parse(request: ToolRequest) -> Action:
     try:
         action = msgspec.convert(request.arguments, kind)
     except msgspec.ValidationError as error:
-        raise MalformedAction(f"{request.name}: {error}") from error
+        raise MalformedAction(f"{request.name}: {error}. {_shape(request.name)}") from error
     if isinstance(action, BuildTool) and (owner := taken(action.name)):
         raise MalformedAction(f"No tool can be called {action.name}: it is {owner}. Choose another name.")
     return action

@@ -17,6 +17,18 @@ _MARKS: dict[str, StepStatus] = {
 }  # fmt: skip
 
 
+PLAN = "/plan"
+"""Begins what the person writes to change the plan; the steps follow, in lines or with `;` between them."""
+
+
+def from_person(text: str) -> tuple[str, ...] | None:
+    """Return the steps that the person wrote; None for anything but a plan."""
+    head, *rest = text.strip().split(maxsplit=1)[:2] or [""]
+    if head != PLAN:
+        return None
+    return tuple(step.strip() for step in re.split(r"[;\n]", "".join(rest)) if step.strip())
+
+
 def checklist(
     task_id: str, written: Iterable[str], before: e.PlanProposed | None, recipe: str = ""
 ) -> e.PlanProposed:

@@ -18,6 +18,7 @@ from alita_tui.spine.text import clip, one_line
 
 OBSERVATION = 6_000
 """Characters shown of one observation at most."""
+SUMMARY_HEAD = "Summary of what was done before, made by a model:"
 SUMMARY = "summary"
 """Name of the turn that stands for others."""
 _FRESH = 10
@@ -28,6 +29,10 @@ _WORTH = 400
 """Characters from which masking an observation is worth it."""
 _SHORT = 1_200
 """Characters that shortening leaves of an observation."""
+_LAST = 1_000
+"""Characters below which no text is cut any more, whatever the room."""
+_NOTE = 60
+"""Tokens of the note about turns that were left out."""
 _LEAST = 0.10
 """Share of the prompt that a summary has to save."""
 
@@ -38,6 +43,8 @@ class Trimmed(Value, frozen=True):
     messages: tuple[Message, ...]
     masked: tuple[int, ...] = ()
     shortened: tuple[int, ...] = ()
+    left_out: int = 0
+    """Turns that are not sent at all."""
     tokens_before: int = 0
     tokens_after: int = 0
 
@@ -85,6 +92,36 @@ def trim(entries: Sequence[Entry], room: int) -> Trimmed:
     )
 
 
+def fit(trimmed: Trimmed, room: int) -> Trimmed:
+    """Return what is left when the oldest turns are left out until the rest fits, then the longest text is cut.
+
+    The first turn (the task, or what stands for what was before) and the newest exchange stay.
+    """
+    turns = [*trimmed.messages]
+    size_of = [_size(message) for message in turns]
+    total, left_out = sum(size_of), 0
+    pinned = next((n for n, message in enumerate(turns) if message.role == "assistant"), len(turns))
+    newest = max((n for n, message in enumerate(turns) if message.role == "assistant"), default=0)
+    end = pinned
+    while total > room - _NOTE and end < newest:
+        end += 1
+        while end < newest and turns[end].role != "assistant":
+            end += 1
+        left_out = end - pinned
+        total = sum(size_of[:pinned]) + sum(size_of[end:])
+    if left_out:
+        note = f"({left_out} earlier turns were left out here: the window is full. look_back still reads observations.)"
+        turns = [*turns[:pinned], Message(role="user", text=note), *turns[end:]]
+    while (total := size(turns)) > room:
+        longest = max(range(len(turns)), key=lambda n: len(turns[n].text))
+        text = turns[longest].text
+        if len(text) < _LAST:
+            break
+        cut, _ = clip(text, max(len(text) // 2, _LAST // 2))
+        turns[longest] = msgspec.structs.replace(turns[longest], text=cut)
+    return msgspec.structs.replace(trimmed, messages=tuple(turns), left_out=left_out, tokens_after=total)
+
+
 def oldest(entries: Sequence[Entry], share: float = 0.5) -> int:
     """How many entries from the beginning a summary may stand for; 0 when there are none.
 
@@ -108,7 +145,7 @@ def summarised(entries: Sequence[Entry], upto: int, text: str) -> tuple[Entry, .
     """The conversation with a summary in place of what came up to an event; the person's words stay."""
     covered = [entry for entry in entries if entry.seq <= upto]
     kept = [entry for entry in covered if entry.message.role == "user"]
-    message = Message(role="user", text=f"Summary of what was done before, made by a model:\n{text}")
+    message = Message(role="user", text=f"{SUMMARY_HEAD}\n{text}")
     return (*kept, Entry(seq=upto, message=message, name=SUMMARY), *entries[len(covered) :])
 
 

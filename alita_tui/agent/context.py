@@ -11,6 +11,7 @@ from copy import copy
 import msgspec
 
 from alita_tui import events as e
+from alita_tui.agent.checklist import from_person
 from alita_tui.agent.fence import untrusted as untrusted
 from alita_tui.agent.passages import remainder
 from alita_tui.agent.references import told
@@ -18,6 +19,9 @@ from alita_tui.agent.tool_cards import hit_text, registered_text
 from alita_tui.events import Artefact, Json, RunReport, StepStatus, ToolDraft, ToolRequest, Value
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.ports.models import Message
+
+RECALLED_HEAD = "From earlier tasks, for what it is worth:"
+"""Begins what memory has to say."""
 
 
 class Entry(Value, frozen=True):
@@ -49,6 +53,8 @@ class Conversation:
         self._made: dict[str, list[Artefact]] = {}
         """What calls made, by the call's id."""
         self._calls: dict[str, str] = {}
+        self._recalled: set[str] = set()
+        """Memories that the task was told already."""
         self._said: list[str] = []
         """What the person said while requests were open."""
 
@@ -61,6 +67,8 @@ class Conversation:
                 self._made.setdefault(source, []).append(artefact)
             case e.TaskSubmitted(text=text, again=again, retried=retried, files=files):
                 self._close_open("The task before ended without this.")
+                if not again:
+                    self._recalled = set()
                 why = (
                     "the person asks to try it again" if retried else "a build that it waited for was decided"
                 )
@@ -68,8 +76,13 @@ class Conversation:
                 attached = f"\n\nFiles given with it:\n{untrusted('files', told(given))}" if given else ""
                 self._person(f"TASK{f' (taken up again: {why})' if again else ''}: {text}{attached}")
             case e.MemoryRecalled(items=items) if items:
-                listed = "\n".join(f"- [{item.item_id}] {item.text}" for item in items)
-                self._person(f"From earlier tasks, for what it is worth:\n{listed}")
+                fresh = [item for item in items if item.item_id not in self._recalled]
+                self._recalled |= {item.item_id for item in fresh}
+                listed = "\n".join(f"- [{item.item_id}] {item.text}" for item in fresh)
+                if fresh:
+                    self._person(f"{RECALLED_HEAD}\n{listed}")
+            case e.Steered(text=text) if from_person(text):
+                pass  # the plan that it makes follows
             case e.Steered(text=text):
                 self._person(f"The person adds: {text}")
             case e.ModelReplied(role="orchestrator", call_id=call_id, text=text, requests=requests):
@@ -77,13 +90,20 @@ class Conversation:
                 self._add(Message(role="assistant", text=text, requests=requests))
                 self._open = {f"{call_id}.{n}": request for n, request in enumerate(requests)}
             case e.ActionMalformed(problem=problem):
-                said = f"No valid action: {problem} Choose one of the actions, with valid arguments."
+                none = " None of the actions of this reply was done." if len(self._open) > 1 else ""
+                said = f"No valid action: {problem}{none} Choose one of the actions, with valid arguments."
                 if self._open:
                     self._close_open(said)
                 else:
                     self._person(said)
             case e.AgentNudged(text=text):
                 self._person(text)
+            case e.PlanProposed(by="person", steps=steps, status=status, ids=ids):
+                lines = (
+                    f"{number}. [{tick}] {step}"
+                    for number, tick, step in zip(ids, status, steps, strict=False)
+                )
+                self._person("\n".join(("The person changed the plan. It is now:", *lines)))
             case e.PlanProposed(status=status):
                 said = f"The plan is noted{_progress(status)}. Go on."
                 self._result(

@@ -15,7 +15,8 @@ _PER_MESSAGE = 8
 """Tokens of the frame around a message."""
 _BEFORE_TOOLS = 400
 """Tokens that providers, or the text protocol, put before a list of tools (Anthropic documents up to 346)."""
-_MARGIN = 1.25
+MARGIN = 1.25
+"""How much more than it is counted a text may take."""
 _LEAST = {PLAIN: 0.4}
 """Of the count with its margin, the share that a text in this script takes at least: the prose of the largest
 vocabulary. Other scripts are taken to take nothing."""
@@ -52,10 +53,10 @@ def estimate_of(request: ModelRequest) -> Estimate:
     parts: dict[str, float] = defaultdict(float)
     for text in texts:
         for script, tokens in by_script(text).items():
-            parts[script] += tokens * _MARGIN
-        parts[PLAIN] += bool(text) * _MARGIN
+            parts[script] += tokens * MARGIN
+        parts[PLAIN] += bool(text) * MARGIN
     frame = _PER_MESSAGE * (len(request.messages) + len(request.tools) + 1)
-    parts[PLAIN] += (frame + _BEFORE_TOOLS * bool(request.tools)) * _MARGIN
+    parts[PLAIN] += (frame + _BEFORE_TOOLS * bool(request.tools)) * MARGIN
     return Estimate(parts=dict(parts), output=request.max_tokens)
 
 
@@ -82,7 +83,7 @@ class Scales:
             return
         if told.input_tokens > sum(self._scaled(model, estimated).values()):
             self._scripts = {key: share for key, share in self._scripts.items() if key[0] != model}
-            ratio = _MARGIN * told.input_tokens / estimated.input
+            ratio = MARGIN * told.input_tokens / estimated.input
             self._above[model] = max(self._above.get(model, 1.0), ratio)
             return
         least = {script: tokens * _LEAST.get(script, 0.0) for script, tokens in estimated.parts.items()}

@@ -38,7 +38,10 @@ class Lessons:
 
     async def recall(self, task_id: str, text: str) -> None:
         """Record what memory knows about a task."""
-        items = await asyncio.to_thread(self._memory.recall, text)
+        found = await asyncio.to_thread(self._memory.recall, text)
+        # The outcomes of this session's own tasks are in its conversation already.
+        ours = self._bus.session_id
+        items = tuple(one for one in found if one.memory != "episodic" or one.source_session != ours)
         await self._bus.emit(e.MemoryRecalled(task_id=task_id, items=items), span=task_id)
 
     async def rejections(self, name: str, goal: str) -> tuple[str, ...]:

@@ -7,17 +7,17 @@ the next step's conversation is derived from that record.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import cast
 
 from alita_tui import events as e
-from alita_tui.agent.actions import Action, Answer, BuildTool, MalformedAction, parse, specs
+from alita_tui.agent.actions import Action, Answer, BuildTool, MalformedAction, Plan, parse, specs
 from alita_tui.agent.handlers import Handlers
 from alita_tui.agent.progress import ProgressWatch
 from alita_tui.agent.prompt import Surroundings, orchestrator_prompt
 from alita_tui.agent.tasks import CurrentTask, TaskEnd
 from alita_tui.agent.working import WorkingContext
-from alita_tui.events import ActionName, Json, NudgeKind
+from alita_tui.events import ActionName, Json, NudgeKind, ToolRequest
 from alita_tui.spine import origin
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
@@ -30,6 +30,10 @@ _MALFORMED_REPLIES = 2
 _ACT = (
     "Your reply calls no action, so nothing was done. If it answers the task, call `answer` with the whole answer; "
     "otherwise call the action that comes next."
+)
+_UNREAD = (
+    "This is not taken as the answer yet: it was written before you read what the other actions of the reply brought. "
+    "Read it, then call `answer`."
 )
 
 
@@ -70,6 +74,8 @@ class AgentLoop:
         watch = ProgressWatch(earlier)
         asked_to_act = _asked_to_act(earlier)
         malformed = 0
+        if (left := _left_builds(earlier)) and (end := await self._act(*left)):
+            return end
         while origin.current().step < self._max_steps:
             origin.begin_step()
             self._news.clear()
@@ -83,7 +89,7 @@ class AgentLoop:
                 continue
             asked_to_act = False
             try:
-                actions = choose(reply)
+                actions = choose(reply, self._task.tools)
             except MalformedAction as error:
                 await self._bus.emit(e.ActionMalformed(text=_written(reply), problem=error.message))
                 malformed += 1
@@ -95,7 +101,7 @@ class AgentLoop:
                     )
                 continue
             malformed = 0
-            if end := await self._act(reply, actions):
+            if end := await self._act(reply.call_id, reply.requests, dict(enumerate(actions))):
                 return end
             if (advice := watch.note(self._bus.history[start:])) is None:
                 continue
@@ -122,21 +128,28 @@ class AgentLoop:
         )
         return await self._asker.ask(await self._context.fill(request))
 
-    async def _act(self, reply: Reply, actions: list[Action]) -> TaskEnd | None:
+    async def _act(
+        self, call_id: str, requests: Sequence[ToolRequest], actions: Mapping[int, Action]
+    ) -> TaskEnd | None:
         """Do what was chosen, in order; return the end of the task when one of the actions ends it.
+
+        `actions` are those to do, each by the place of its request.
 
         Where a build has to wait and nobody is there, the other builds of the reply still go as far. Raises
         ApprovalPending.
         """
         parked: ApprovalPending | None = None
-        for number, action in enumerate(actions):
+        unread = any(not isinstance(action, Answer | Plan) for action in actions.values())
+        for number, action in actions.items():
             if parked and not isinstance(action, BuildTool):
                 continue  # it may need the build, and is told as not done
-            action_id = f"{reply.call_id}.{number}"
-            request = reply.requests[number]
+            action_id = f"{call_id}.{number}"
+            request = requests[number]
             name = cast(ActionName, request.name)
             await self._choose(action_id, name, request.arguments)
             try:
+                if unread and isinstance(action, Answer):
+                    raise RegistryError(_UNREAD)
                 with origin.working_on(origin.current().inside(action_id)):
                     end = await self._handlers.handle(action_id, action)
                 if end:
@@ -168,10 +181,13 @@ class AgentLoop:
         await self._bus.emit(e.AgentNudged(nudge=nudge, text=text, about=about))
 
 
-def choose(reply: Reply) -> list[Action]:
-    """Return all actions of a reply. Raises MalformedAction if any of them is invalid: then none is done."""
+def choose(reply: Reply, tools: Container[str] = ()) -> list[Action]:
+    """Return all actions of a reply. Raises MalformedAction if any of them is invalid: then none is done.
+
+    `tools` are the names of the library.
+    """
     if reply.requests:
-        return [parse(request) for request in reply.requests]
+        return [parse(request, tools) for request in reply.requests]
     raise MalformedAction("The reply is empty.")
 
 
@@ -181,6 +197,31 @@ def _asked_to_act(events: Sequence[Envelope]) -> bool:
         envelope.event for envelope in events if isinstance(envelope.event, e.AgentNudged | e.ModelReplied)
     ]
     return bool(last) and isinstance(last[-1], e.AgentNudged) and last[-1].nudge == "act"
+
+
+def _left_builds(
+    events: Sequence[Envelope],
+) -> tuple[str, tuple[ToolRequest, ...], dict[int, Action]] | None:
+    """Return the builds of the newest reply that were not begun when the process ended at one before them."""
+    chosen: set[str] = set()
+    for envelope in reversed(events):
+        match envelope.event:
+            case e.ActionChosen(action="build_tool", action_id=action_id):
+                chosen.add(action_id)
+            case e.ActionMalformed():
+                return None
+            case e.ModelReplied(role="orchestrator", call_id=call_id, requests=requests) if chosen:
+                builds = {
+                    number: parse(request)
+                    for number, request in enumerate(requests)
+                    if request.name == "build_tool" and f"{call_id}.{number}" not in chosen
+                }
+                return (call_id, requests, builds) if builds else None
+            case e.ModelReplied(role="orchestrator"):
+                return None
+            case _:
+                pass
+    return None
 
 
 def _written(reply: Reply) -> str:

@@ -11,10 +11,13 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import ParamSpec, Protocol
 
+from msgspec.structs import replace
+
 from alita_tui import events as e
 from alita_tui.agent.arguments import Misfit
 from alita_tui.agent.budget import declined
 from alita_tui.agent.build_jobs import Builder, BuildJob, BuildJobs
+from alita_tui.agent.checklist import checklist, from_person
 from alita_tui.agent.handlers import Handlers
 from alita_tui.agent.handlers.building import BuildHandlers
 from alita_tui.agent.handlers.conversation import ConversationHandlers
@@ -267,6 +270,10 @@ class Orchestrator:
         else:
             with working_on(in_task(self._task.id)):
                 await self._bus.emit(e.Steered(text=text))
+                if steps := from_person(text):
+                    before = self._task.plan(self._task.id)
+                    plan = checklist(self._task.id, steps, before, before.recipe if before else "")
+                    await self._bus.emit(replace(plan, by="person"))
             self._queue.news.set()
 
     async def _retry(self) -> None:

@@ -29,6 +29,8 @@ _NUDGE, _REPLAN, _STUCK = 1.0, 3.0, 5.0
 """Such steps until the agent is nudged, asked to plan anew, and stopped."""
 _FAILURES, _FAILED = 2, 5
 """Failures of one tool until the agent is told to repair it, and stopped."""
+_LONGEST = 200_000
+"""Characters that are looked at of an action or of what it brought."""
 _WORDS = re.compile(r"\w+")
 
 _Step = list[tuple[str, Json]]
@@ -56,7 +58,9 @@ class ProgressWatch:
         self._tried: list[_Step] = []
         """The steps since something new was learned."""
         self._told: set[str] = set()
-        """Kinds of advice that were given since, and the tools whose failures were mentioned."""
+        """Kinds of advice that were given since."""
+        self._mentioned: set[str] = set()
+        """Tools whose failures were mentioned, and which did not work since."""
         self._called: dict[str, str] = {}
         self._failures: Counter[str] = Counter()
         self._last: dict[str, str] = {}
@@ -76,21 +80,27 @@ class ProgressWatch:
             self._weigh(actions, observed(step), person=any(map(_of_person, step)))
         for envelope in step:
             if isinstance(envelope.event, e.AgentNudged):
-                self._told |= {envelope.event.nudge, envelope.event.about}
+                self._tell(envelope.event.nudge, envelope.event.about)
         advice = self._failing() or self._circling()
         if advice and advice.nudge:
-            self._told |= {advice.nudge, advice.about}
+            self._tell(advice.nudge, advice.about)
         return advice
+
+    def _tell(self, nudge: e.NudgeKind, about: str) -> None:
+        self._told.add(nudge)
+        self._mentioned |= {about} if about else set()
 
     def _weigh(self, actions: _Step, observation: str, *, person: bool) -> None:
         words = _words(observation)
         new = person or (bool(words) and len(words - self._known) >= _NEW * len(words))
         self._known |= words
-        counts = [self._repeats(name, _words(_said(arguments))) for name, arguments in actions]
+        weighed = [
+            action for action in actions if action[0] != "plan"
+        ] or actions  # a tick beside it is no step
+        counts = [self._repeats(name, _words(_said(arguments))) for name, arguments in weighed]
         self._actions += [(name, _words(_said(arguments))) for name, arguments in actions]
         if new:
-            self._idle, self._tried = 0.0, []
-            self._told = {about for about in self._told if about in self._failures}
+            self._idle, self._tried, self._told = 0.0, [], set()
         else:
             self._idle += min(counts)
             self._tried.append(actions)
@@ -126,7 +136,7 @@ class ProgressWatch:
 
     def _recovered(self, name: str) -> None:
         self._failures.pop(name, None)
-        self._told.discard(name)
+        self._mentioned.discard(name)
 
     def _failing(self) -> Advice | None:
         for name, count in self._failures.items():
@@ -135,7 +145,7 @@ class ProgressWatch:
             said = f"{name} failed {count} times in this task, the last time with: {one_line(self._last[name], 200)}"
             if count >= _FAILED:
                 return Advice(nudge=None, text=said)
-            if name not in self._told:
+            if name not in self._mentioned:
                 way = (
                     "Do not run it again as it is. Repair it (build_tool under the same name, saying which input "
                     "fails and how), use another tool, or ask the person."
@@ -185,6 +195,13 @@ def observed(events: Iterable[Envelope]) -> str:
                 seen.append(f"{card.name} {card.digest}")
             case e.BuildFailed(reason=reason) | e.ApprovalResolved(verdict=e.Verdict(why=reason)):
                 seen.append(reason)
+            case e.ActionChosen() | e.BuildStarted() | e.ToolCalled() | e.WaitEnded() | e.QuestionAsked():
+                pass
+            case event if hasattr(event, "action_id"):  # what any other action brought
+                facts = msgspec.to_builtins(event)
+                seen.append(
+                    _said({key: value for key, value in facts.items() if key not in ("kind", "action_id")})
+                )
             case _:
                 pass
     return "\n".join(seen)
@@ -200,7 +217,7 @@ def _said(value: Json) -> str:
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORDS.findall(text.lower()))
+    return frozenset(_WORDS.findall(text[:_LONGEST].lower()))
 
 
 def _common(one: frozenset[str], other: frozenset[str]) -> float:

@@ -7,50 +7,71 @@ from typing import Literal
 
 from alita_tui import events as e
 from alita_tui.spine.bus import Bus
-from alita_tui.spine.errors import ModelError
+from alita_tui.spine.errors import ApprovalPending
+from alita_tui.spine.text import one_line
 
 
 class Questions:
     """Where questions are asked and their answers come in."""
 
-    def __init__(self, bus: Bus, *, parks: bool) -> None:
-        """`parks`: nobody is there to answer."""
+    def __init__(self, bus: Bus, *, parks: bool, given: str = "") -> None:
+        """`parks`: nobody is there to answer. `given` answers the question that an earlier process left open."""
         self._bus = bus
         self.parks = parks
+        self._given = given
         self._answers: dict[str, asyncio.Future[str]] = {}
 
-    async def ask(self, question_id: str, text: str, *, about: Literal["task", "budget"] = "task") -> str:
-        """Ask, and wait for the answer. Raises what `wait` raises."""
-        asked = e.QuestionAsked(question_id=question_id, text=text, about=about)
+    async def ask(
+        self,
+        question_id: str,
+        text: str,
+        *,
+        about: Literal["task", "budget"] = "task",
+        choices: tuple[str, ...] = (),
+    ) -> str:
+        """Ask, and wait for the answer. Raises ApprovalPending where nobody can give one."""
+        asked = e.QuestionAsked(question_id=question_id, text=text, about=about, choices=choices)
         # Before it is emitted: whoever reads the event may answer at once.
         answer = self._answers[question_id] = asyncio.get_running_loop().create_future()
         try:
             await self._bus.emit(asked, span=question_id)
-            return await self._take(question_id, answer)
+            return await self._take(question_id, text, choices, answer)
         finally:
             self._answers.pop(question_id, None)
 
-    async def wait(self, question_id: str) -> str:
-        """The answer to what was asked. Raises ModelError where nobody can give one."""
+    async def wait(self, question_id: str, text: str = "", choices: tuple[str, ...] = ()) -> str:
+        """Return the answer to what an earlier process asked. Raises ApprovalPending where nobody can give one."""
         answer = self._answers[question_id] = asyncio.get_running_loop().create_future()
+        if self._given:
+            answer.set_result(self._given)
+            self._given = ""
         try:
-            return await self._take(question_id, answer)
+            return await self._take(question_id, text, choices, answer)
         finally:
             self._answers.pop(question_id, None)
 
-    async def _take(self, question_id: str, answer: asyncio.Future[str]) -> str:
-        if self.parks:
-            raise ModelError(
-                "unavailable",
-                "The agent asks a question and nobody can answer here.",
-                hint="Open the session in the console: `alita --session ID`.",
+    async def _take(
+        self, question_id: str, text: str, choices: tuple[str, ...], answer: asyncio.Future[str]
+    ) -> str:
+        if self.parks and not answer.done():
+            raise ApprovalPending(
+                f"The agent asks: {one_line(text, 300)}",
+                hint=f'Answer it: alita answer {self._bus.session_id} "TEXT"',
             )
-        text = await answer
-        await self._bus.emit(e.QuestionAnswered(question_id=question_id, text=text), span=question_id)
-        return text
+        said = _chosen(await answer, choices)
+        await self._bus.emit(e.QuestionAnswered(question_id=question_id, text=said), span=question_id)
+        return said
 
     def answer(self, question_id: str, text: str) -> None:
         """Hand an answer in; one that nobody waits for is passed over."""
         future = self._answers.get(question_id)
         if future is not None and not future.done():
             future.set_result(text)
+
+
+def _chosen(text: str, choices: tuple[str, ...]) -> str:
+    """Return the choice that an answer names by its number; else the answer as it is."""
+    number = text.strip().rstrip(".)")
+    if number.isascii() and number.isdigit() and 0 < int(number[:3]) <= len(choices):
+        return choices[int(number[:3]) - 1]
+    return text

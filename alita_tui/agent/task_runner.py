@@ -94,7 +94,7 @@ class TaskRunner:
                 case _:
                     pass
         if question := self._projection.state.question:
-            await self._questions.wait(question.question_id)
+            await self._questions.wait(question.question_id, question.text, question.choices)
         parked: ApprovalPending | None = None
         for build in self._task.builds():
             if build.settled:

@@ -121,6 +121,11 @@ class CurrentTask:
         return self._projection.state.task
 
     @property
+    def tools(self) -> frozenset[str]:
+        """The names of the tools that the session knows."""
+        return frozenset(str(card.name) for card in self._projection.state.library)
+
+    @property
     def text(self) -> str:
         """The newest task in the person's own words."""
         return self.text_of(self.latest.task_id) if self.latest else ""

@@ -1,61 +1,136 @@
-"""The working context of a call: built from the stream each time, within the model's window."""
+"""What the orchestrator's model is shown, kept within its window.
+
+The conversation is derived from the events. Earlier tasks shrink to their outcome. When the rest does not fit, the
+oldest turns are summarised by a model, piece by piece; what still does not fit is left out. The person's words stay.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 
+import msgspec
+
 from alita_tui import events as e
-from alita_tui.agent.compaction import OBSERVATION, SUMMARY, oldest, saves_enough, size, summarised, trim
+from alita_tui.agent.compaction import (
+    OBSERVATION,
+    SUMMARY,
+    Trimmed,
+    fit,
+    oldest,
+    saves_enough,
+    size,
+    summarised,
+    trim,
+)
 from alita_tui.agent.context import Conversation, Entry
-from alita_tui.agent.estimate import worst
+from alita_tui.agent.earlier import EarlierTasks
+from alita_tui.agent.estimate import MARGIN, worst
+from alita_tui.agent.tokens import tokens_in
 from alita_tui.spine.bus import Bus
+from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import ModelError
 from alita_tui.spine.ports.models import Asker, Message, ModelRequest
+from alita_tui.spine.text import clip
 
-_UNKNOWN = 32_000
+UNKNOWN_WINDOW = 32_000
 """Tokens that a model is taken to read where nobody says."""
 _FULL = 0.9
 """Share of the window from which a summary is tried."""
 _AGAIN = 12
 """New turns after a summary was refused until another one is tried."""
+_SUMMARY_TOKENS = 2_000
+_FRAME = 80
+"""Tokens around a piece."""
+_PIECES = 12
+"""Pieces that one summary is made from at most; what is older than that is left to what fits."""
+
+
+class Transcript:
+    """The turns of a session, carried on event by event."""
+
+    def __init__(self) -> None:
+        self._conversation = Conversation()
+        self._earlier = EarlierTasks()
+        self._summary: e.ContextSummarised | None = None
+        self._heard = 0
+
+    def hear(self, history: Sequence[Envelope]) -> None:
+        """Take in what is new."""
+        while self._heard < len(history):
+            envelope = history[self._heard]
+            self._heard += 1
+            self._conversation.hear(envelope)
+            self._earlier.hear(envelope)
+            if isinstance(envelope.event, e.ContextSummarised):
+                self._summary = envelope.event
+
+    def whole(self) -> tuple[Entry, ...]:
+        """Return every turn."""
+        return self._conversation.entries()
+
+    def shown(self) -> tuple[Entry, ...]:
+        """Return the turns of the current task, with what stands for those before."""
+        entries = self._earlier.shown(self._conversation.entries())
+        if self._summary is None or self._summary.upto < self._earlier.began:
+            return entries
+        return summarised(entries, self._summary.upto, self._summary.text)
+
+
+def room_for(request: ModelRequest, window: int) -> int:
+    """Return the tokens that a conversation may have beside the rest of a request."""
+    window = window or UNKNOWN_WINDOW
+    left = window - worst(request).input_tokens - min(request.max_tokens, window // 4)
+    return max(int(left / MARGIN), 0)
+
+
+def fitted(entries: Sequence[Entry], room: int) -> Trimmed:
+    """Return what is sent of these turns."""
+    trimmed = trim(entries, room)
+    return fit(trimmed, room) if trimmed.tokens_after > room else trimmed
 
 
 class WorkingContext:
     """What the orchestrator's model is shown of the session."""
 
-    def __init__(self, bus: Bus, asker: Asker, window: Callable[[], int]) -> None:
-        """`window` says how many tokens the next model reads; 0 when not known."""
+    def __init__(
+        self,
+        bus: Bus,
+        asker: Asker,
+        window: Callable[[], int],
+        summariser_window: Callable[[], int] | None = None,
+    ) -> None:
+        """The windows say how many tokens the next model of the role reads; 0 when not known."""
         self._bus = bus
         self._asker = asker
         self._window = window
+        self._summariser_window = summariser_window or window
         self._prompt = files("alita_tui.agent.prompts").joinpath("summariser.md").read_text("utf-8")
-        self._conversation = Conversation()
-        self._summary: e.ContextSummarised | None = None
-        self._heard = 0
+        self._transcript = Transcript()
         self._guard = threading.Lock()  # a cancelled call leaves its thread behind
-        self._told: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+        self._told: tuple[object, ...] = ((), (), 0)
         self._refused_at = -_AGAIN
 
     async def fill(self, request: ModelRequest) -> ModelRequest:
         """The request with the conversation in it; raises what asking for a summary raises."""
-        import msgspec
-
-        window = self._window() or _UNKNOWN
-        room = window - worst(request).input_tokens - min(request.max_tokens, window // 4)
+        room = room_for(request, self._window())
         # In a thread: a long session takes a while.
         entries = await asyncio.to_thread(self.entries)
         trimmed = await asyncio.to_thread(trim, entries, room)
         if trimmed.tokens_after > _FULL * room and await self._summarise(entries):
-            trimmed = await asyncio.to_thread(trim, self.entries(), room)
-        told = (trimmed.masked, trimmed.shortened)
+            entries = self.entries()
+            trimmed = await asyncio.to_thread(trim, entries, room)
+        if trimmed.tokens_after > room:
+            trimmed = await asyncio.to_thread(fit, trimmed, room)
+        told = (trimmed.masked, trimmed.shortened, trimmed.left_out)
         if told != self._told and any(told):
             await self._bus.emit(
                 e.ContextTrimmed(
                     masked=trimmed.masked,
                     shortened=trimmed.shortened,
+                    left_out=trimmed.left_out,
                     tokens_before=trimmed.tokens_before,
                     tokens_after=trimmed.tokens_after,
                 )
@@ -64,24 +139,17 @@ class WorkingContext:
         return msgspec.structs.replace(request, messages=trimmed.messages)
 
     def entries(self) -> tuple[Entry, ...]:
-        """The conversation, with the newest summary in place of what it stands for."""
-        entries = self._all()
-        return summarised(entries, self._summary.upto, self._summary.text) if self._summary else entries
-
-    def _all(self) -> tuple[Entry, ...]:
-        history = self._bus.history
+        """The conversation of the current task, with what stands for what was before."""
         with self._guard:
-            while self._heard < len(history):
-                envelope = history[self._heard]
-                self._heard += 1
-                self._conversation.hear(envelope)
-                if isinstance(envelope.event, e.ContextSummarised):
-                    self._summary = envelope.event
-            return self._conversation.entries()
+            self._transcript.hear(self._bus.history)
+            return self._transcript.shown()
 
     def again(self, seq: int, offset: int) -> str:
         """The observation of one event, from a character on; empty when there is none."""
-        for entry in self._all():
+        with self._guard:
+            self._transcript.hear(self._bus.history)
+            entries = self._transcript.whole()
+        for entry in entries:
             if entry.seq == seq and entry.message.role == "tool":
                 rest = entry.message.text[offset:]
                 more = len(rest) - OBSERVATION // 2
@@ -100,26 +168,54 @@ class WorkingContext:
         self._refused_at = len(entries)
         if not covered or not saves_enough(total, before, 0):
             return False
-        told = "\n\n".join(f"{entry.message.role} {entry.name}: {_said(entry.message)}" for entry in covered)
+        told = [f"{entry.message.role} {entry.name}: {_said(entry.message)}" for entry in covered]
         try:
-            reply = await self._asker.ask(
-                ModelRequest(
-                    role="summariser",
-                    system=self._prompt,
-                    messages=(Message(role="user", text=told),),
-                    max_tokens=2_000,
-                )
-            )
+            text = await self._summary_of(told)
         except ModelError:
             return False  # it is on the stream; without a summary the call is longer
-        after = size([Message(role="user", text=reply.text)])
+        after = size([Message(role="user", text=text)])
         if not saves_enough(total, before, after):
             return False
         upto = entries[last - 1].seq
         await self._bus.emit(
-            e.ContextSummarised(upto=upto, text=reply.text, tokens_before=before, tokens_after=after)
+            e.ContextSummarised(upto=upto, text=text, tokens_before=before, tokens_after=after)
         )
         return True
+
+    async def _summary_of(self, told: list[str]) -> str:
+        """Return a summary of a record, asked for in pieces that fit the summariser. Raises ModelError."""
+        window = self._summariser_window() or UNKNOWN_WINDOW
+        asked = ModelRequest(
+            role="summariser", system=self._prompt, messages=(), max_tokens=min(_SUMMARY_TOKENS, window // 4)
+        )
+        room = room_for(asked, window) - _FRAME
+        pieces = _pieces(told, room)
+        if len(pieces) > 1:  # each but the first goes with the summary so far
+            pieces = _pieces(told, room - asked.max_tokens)[-_PIECES:]
+        summary = ""
+        for piece in pieces:
+            before = f"What was summarised so far:\n{summary}\n\nThe record goes on:\n" if summary else ""
+            message = Message(role="user", text=before + piece)
+            summary = (await self._asker.ask(msgspec.structs.replace(asked, messages=(message,)))).text
+        return summary
+
+
+def _pieces(told: list[str], room: int) -> list[str]:
+    """Return a record in pieces of at most so many tokens, each of whole turns."""
+    pieces: list[str] = []
+    current: list[str] = []
+    used = 0
+    for text in told:
+        tokens = tokens_in(text)
+        while tokens > max(room, 200) and len(text) > 400:  # one turn alone is too much
+            text = clip(text, len(text) // 2)[0]
+            tokens = tokens_in(text)
+        if current and used + tokens > room:
+            pieces.append("\n\n".join(current))
+            current, used = [], 0
+        current.append(text)
+        used += tokens + 2
+    return [*pieces, "\n\n".join(current)]
 
 
 def _said(message: Message) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from alita_tui.app.context import AppContext
 from alita_tui.app.recordings import recording
-from alita_tui.events import SessionOpened, TaskFinished
+from alita_tui.events import SessionOpened, TaskFinished, TaskSubmitted
 from alita_tui.spine.commands import Interrupt, Retry, SubmitTask
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.errors import UsageError
 
 EXIT_CODES = {
     "answered": 0, "failed": 1, "stuck": 1, "step_limit": 3, "budget": 3, "parked": 4, "rejected": 5,
@@ -25,25 +26,26 @@ async def run_headless(
     show: Callable[[Envelope], None],
     *,
     attach: tuple[str, ...] = (),
+    answer: str = "",
 ) -> tuple[str, int]:
-    """Run a task, or retry what failed without one; return the session's id and an exit code.
+    """Run a task, or go on without one; return the session's id and an exit code.
 
-    `attach` are paths of files that are given with the task.
-
-    `show` is called for every new envelope, transient ones included.
+    `attach` are paths of files that are given with the task. Without a task, what failed is tried again; with an
+    `answer`, what waits for it goes on. `show` is called for every new envelope, transient ones included.
     """
     from alita_tui.app.session import open_session
 
-    session = await open_session(app, session_id, parks=True)
-    code = 0
+    session = await open_session(app, session_id, parks=True, answer=answer)
+    code, moved, outcome = 0, False, ""
 
     async def follow() -> None:
-        nonlocal code
+        nonlocal code, moved
         recorded = len(session.bus.history)
         async for envelope in session.source:
             if envelope.seq is not None and envelope.seq <= recorded:
                 continue
             show(envelope)
+            moved = moved or isinstance(envelope.event, TaskFinished | TaskSubmitted)
             if isinstance(envelope.event, TaskFinished):
                 code = EXIT_CODES[envelope.event.outcome]
 
@@ -53,15 +55,42 @@ async def run_headless(
     if task is not None:
         session.send(SubmitTask(text=task, attach=attach))
     else:
-        ends = (one.event for one in reversed(session.bus.history) if isinstance(one.event, TaskFinished))
-        code = EXIT_CODES.get(getattr(next(ends, None), "outcome", ""), 0)
+        outcome = _last_outcome(session.bus.history)
+        code = EXIT_CODES.get(outcome, 1)
         session.send(Retry())
     await session.run(until_idle=True)
     await following
+    if task is None and not moved and outcome not in ("answered", "rejected", "interrupted"):
+        raise UsageError(
+            f"Nothing in session {session.session_id} could be gone on with.",
+            hint="Give the task again: alita run --session "
+            f'{session.session_id} "TASK"; `alita sessions show` tells what happened.',
+        )
     return session.session_id, code
+
+
+def _last_outcome(history: Sequence[Envelope]) -> str:
+    """Return how the newest task ended; empty where it has not, or where there is none."""
+    for envelope in reversed(history):
+        match envelope.event:
+            case TaskFinished(outcome=outcome):
+                return outcome
+            case TaskSubmitted():
+                return ""
+            case _:
+                pass
+    return ""
 
 
 def was_recorded(app: AppContext, session_id: str) -> bool:
     """Return True for a session of the demo's recorded model."""
     first = next(iter(recording(app, session_id)), None)
     return first is not None and isinstance(first.event, SessionOpened) and first.event.recorded
+
+
+def open_question(app: AppContext, session_id: str) -> str:
+    """Return the question that a session waits with; empty for none. Raises UsageError, StoreError."""
+    from alita_tui.state.reduce import reduce_all
+
+    question = reduce_all(recording(app, session_id)).question
+    return question.text if question is not None and question.about == "task" else ""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 from alita_tui import __version__
@@ -16,10 +15,11 @@ from alita_tui.app import damage
 from alita_tui.app.artefacts import session_artefacts
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import me, new_id, now
+from alita_tui.app.live_source import LiveSource
 from alita_tui.app.recordings import past_calls
 from alita_tui.app.verdicts import ruling, unnamed
 from alita_tui.events import MemoryItem, SandboxStatus
-from alita_tui.spine.bus import Bus, Subscription
+from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import CloseSession, Command, ResolveApproval
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, ConfigError, SandboxUnavailable, StoreError
@@ -47,31 +47,20 @@ RETRY_SECONDS = 1.0
 """Pause before a failed write is tried again."""
 
 
-class LiveSource:
-    """Yields what the session holds already, then what happens. Implements `EventSource`."""
-
-    def __init__(self, history: Sequence[Envelope], news: Subscription) -> None:
-        self.history = history
-        """Grows with the session."""
-        self._held = len(history)
-        self._news = news
-        self.held_read = asyncio.Event()
-        """Set once the reader has dealt with all that the session held when it was opened."""
-
-    async def __aiter__(self) -> AsyncIterator[Envelope]:
-        for envelope in islice(self.history, self._held):
-            yield envelope
-        self.held_read.set()
-        async for envelope in self._news:
-            yield envelope
-
-
 class LiveSession:
     """One open session. Implements `CommandSink` and the console's `Upkeep`."""
 
     def __init__(
-        self, app: AppContext, file: SessionFile, models: Roster, redactor: Redactor, *, parks: bool
+        self,
+        app: AppContext,
+        file: SessionFile,
+        models: Roster,
+        redactor: Redactor,
+        *,
+        parks: bool,
+        answer: str = "",
     ) -> None:
+        """`answer` is given to the question that the session left open."""
         from alita_tui.agent.orchestrator import Orchestrator, Policy
         from alita_tui.agent.questions import Questions
         from alita_tui.agent.working import WorkingContext
@@ -98,7 +87,7 @@ class LiveSession:
         self._web = app.web(self.bus.redacted, redactor)
         self._loop = asyncio.get_running_loop()
         budget = app.loaded.settings.budget
-        questions = Questions(self.bus, parks=parks)
+        questions = Questions(self.bus, parks=parks, given=answer)
         asker = model_calls(app, self.bus, models, questions)
         broker = app.broker(self._record_request, asker, redactor)
         self._sandbox = app.sandbox(file.session_id, pool=True, broker=broker)
@@ -142,7 +131,12 @@ class LiveSession:
             app.memory,
             self._web,
             questions,
-            WorkingContext(self.bus, asker, lambda: models.router.window("orchestrator")),
+            WorkingContext(
+                self.bus,
+                asker,
+                lambda: models.router.window("orchestrator"),
+                lambda: models.router.window("summariser"),
+            ),
             session_artefacts(app, file.session_id),
             policy=Policy(
                 max_steps=budget.max_steps,
@@ -408,7 +402,7 @@ def open_file(app: AppContext, which: str | None) -> SessionFile:
 
 
 async def open_session(
-    app: AppContext, which: str | SessionFile | None = None, *, parks: bool
+    app: AppContext, which: str | SessionFile | None = None, *, parks: bool, answer: str = ""
 ) -> LiveSession:
     """Return a session with its engine, not yet running. Raises as `open_file` and `AppContext.models` do."""
     models = await asyncio.to_thread(app.models)
@@ -417,7 +411,7 @@ async def open_session(
         file = await asyncio.to_thread(open_file, app, which)
     else:
         file = which
-    return LiveSession(app, file, models, redactor, parks=parks)
+    return LiveSession(app, file, models, redactor, parks=parks, answer=answer)
 
 
 async def close_session(session: LiveSession, running: asyncio.Task[None]) -> None:

@@ -134,8 +134,9 @@ def set_key(context: typer.Context, key: str, value: str) -> None:
     from alita_tui.config.write import set_value
 
     paths = AppContext.open(context.obj, strict=False).paths
-    set_value(paths, key, value)
-    typer.echo(f"{key} = {value}  ({paths.config_file})")
+    stored = set_value(paths, key, value)
+    shown = list(stored) if isinstance(stored, tuple) else stored
+    typer.echo(f"{key} = {neutralise(str(shown))}  ({paths.config_file})")
 
 
 @config.command("unset")

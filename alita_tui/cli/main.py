@@ -9,6 +9,7 @@ import typer
 
 from alita_tui import __version__
 from alita_tui.cli.lazy import LazyGroup, Target
+from alita_tui.spine.errors import UsageError
 
 
 class Commands(LazyGroup):
@@ -17,6 +18,7 @@ class Commands(LazyGroup):
     targets = {
         "run": Target("alita_tui.cli.tasks:run", "Do one task without a screen."),
         "resume": Target("alita_tui.cli.tasks:resume", "Continue a session where it stopped."),
+        "answer": Target("alita_tui.cli.tasks:answer", "Answer a question that a session waits with."),
         "demo": Target("alita_tui.cli.tasks:demo", "Try alita with a recorded model."),
         "replay": Target("alita_tui.cli.replays:replay", "Play a session back."),
         "doctor": Target("alita_tui.cli.machine:doctor", "Check settings, models and sandbox."),
@@ -36,6 +38,9 @@ class Commands(LazyGroup):
         ),
         "sandbox": Target("alita_tui.cli.sandbox:commands", "The containers that tools run in."),
         "models": Target("alita_tui.cli.models:commands", "Language models."),
+        "context": Target(
+            "alita_tui.cli.context:context", "What the next model call would send, with tokens."
+        ),
         "config": Target("alita_tui.cli.machine:config", "Settings, and where each value comes from."),
     }
 
@@ -79,3 +84,22 @@ def root(
         from alita_tui.app.console import open_console
 
         open_console(home, session, model)
+    else:
+        _hand_on(context, {"model": model, "session": session})
+
+
+_TAKES = {"run": ("model", "session"), "resume": ("model", "session"), "answer": ("model",)}
+"""Commands that know an option which may also stand before them."""
+
+
+def _hand_on(context: typer.Context, given: dict[str, str | None]) -> None:
+    """Give options before a command to that command. Raises UsageError where it has no use for one."""
+    command = context.invoked_subcommand or ""
+    wanted = {name: value for name, value in given.items() if value is not None}
+    for name in wanted:
+        if name not in _TAKES.get(command, ()):
+            raise UsageError(
+                f"`alita {command}` has no use for --{name}.",
+                hint="It goes with `alita` alone, `alita run` and `alita resume`.",
+            )
+    context.default_map = {command: wanted}

@@ -1,4 +1,4 @@
-"""`alita run`, `resume` and `demo`: the same engine without a screen."""
+"""`alita run`, `resume`, `answer` and `demo`: the same engine without a screen."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def run(
 ) -> None:
     """Do one task without a screen.
 
-    What is piped in is given as a file. A build that needs your verdict parks the task: exit code 4.
+    What is piped in is given as a file. A build that needs your verdict, or a question to you, parks the task: exit
+    code 4.
     """
     text = sys.stdin.read() if task == "-" else task
     if not text.strip():
@@ -85,6 +86,29 @@ def resume(
     _run(context, model, None, session, json=json)
 
 
+def answer(
+    context: typer.Context,
+    session: Annotated[str, typer.Argument(help="The session's id or its beginning.")],
+    text: Annotated[str, typer.Argument(help="The answer, or the number of a choice; `-` reads it.")],
+    json: Json = False,
+    model: ModelOption = None,
+) -> None:
+    """Answer the question that a session waits with, and go on with its task."""
+    from alita_tui.app.headless import open_question, was_recorded
+
+    app = AppContext.open(context.obj, {"model": model})
+    said = (sys.stdin.read() if text == "-" else text).strip()
+    if not said:
+        raise UsageError("The answer is empty.", hint='Give one: alita answer SESSION "TEXT"')
+    if not open_question(app, session):
+        raise UsageError(
+            "That session waits for no answer.", hint="`alita sessions show` tells where it stands."
+        )
+    if was_recorded(app, session) and model is None:
+        model = _DEMO
+    _run(context, model, None, session, json=json, answer=said)
+
+
 def demo(
     context: typer.Context,
     json: Json = False,
@@ -111,6 +135,7 @@ def _run(
     json: bool,
     attach: tuple[Path, ...] = (),
     out: Path | None = None,
+    answer: str = "",
 ) -> None:
     from alita_tui.app.headless import run_headless
 
@@ -125,7 +150,8 @@ def _run(
             plain(envelope)
 
     app = AppContext.open(context.obj, {"model": model})
-    session_id, code = asyncio.run(run_headless(app, task, session, show, attach=tuple(map(str, attach))))
+    work = run_headless(app, task, session, show, attach=tuple(map(str, attach)), answer=answer)
+    session_id, code = asyncio.run(work)
     if out is not None:
         for artefact in made.values():
             saved = save(session_artefacts(app, session_id).path(artefact), out, artefact.name)

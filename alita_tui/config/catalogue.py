@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 import inspect
+import tomllib
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Literal, cast, get_args, get_origin
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -13,6 +16,7 @@ from alita_tui.config.models import read_entry
 from alita_tui.config.near import nearest
 from alita_tui.config.settings import Settings
 from alita_tui.events import Value
+from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.errors import ConfigError
 from alita_tui.spine.text import one_line
 
@@ -120,10 +124,38 @@ def coerce(field: Field, value: object, where: str, *, text: bool = False) -> An
             f"{where}: {field.key} must be {wanted}, not {one_line(repr(value), 60)}.{detail}",
             hint=f"The default is {field.default!r}.",
         ) from error
+    if check := _ENTRIES.get(field.key):
+        for entry in value_read:
+            check(field.key, entry, where)
     if field.lists_models:
         for entry in value_read:
             read_entry(entry, f"{where}: {field.key}")
     return value_read
+
+
+def _is_engine(key: str, entry: str, where: str) -> None:
+    parts = urlsplit(entry)
+    if entry != "local" and not (parts.scheme == "ssh" and parts.netloc):
+        raise ConfigError(
+            f"{where}: {key} has {one_line(entry, 80)!r}, which is no engine.",
+            hint="Write `local` or `ssh://USER@HOST[:PORT][/PATH/OF/PODMAN.SOCK]`.",
+        )
+
+
+def _is_place(key: str, entry: str, where: str) -> None:
+    AddressPolicy(_no_resolver, (entry,), setting=f"{where}: {key}")
+
+
+async def _no_resolver(host: str, port: int) -> tuple[str, ...]:
+    return ()
+
+
+_ENTRIES: dict[str, Callable[[str, str, str], None]] = {
+    "sandbox.engines": _is_engine,
+    "sandbox.allowed_private": _is_place,
+    "web.allowed_private": _is_place,
+}
+"""What looks at each entry of a list. Raises ConfigError."""
 
 
 def written(value: object) -> str:
@@ -143,6 +175,10 @@ def _from_text(field: Field, value: str) -> object:
         return int(value)
     if field.kind is float:
         return float(value)
+    if field.kind is tuple and value.startswith("["):
+        return tomllib.loads(f"list = {value}")[
+            "list"
+        ]  # as the settings file has it; its error is a ValueError
     if field.kind is tuple:
         return [part.strip() for part in value.split(",") if part.strip()]
     return value

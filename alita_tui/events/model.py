@@ -188,6 +188,8 @@ class ContextTrimmed(Fact, frozen=True):
     """Events whose observations are down to one line."""
     shortened: tuple[int, ...] = ()
     """Events whose observations have only head and tail."""
+    left_out: int = 0
+    """Turns that are not shown at all, because the window is full."""
     tokens_before: int = 0
     """Estimated, as everything would be sent."""
     tokens_after: int = 0

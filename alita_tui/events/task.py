@@ -35,7 +35,7 @@ StepStatus = Literal["open", "doing", "done", "failed", "dropped"]
 
 
 class PlanProposed(Fact, frozen=True):
-    """The agent said how it means to go about the task, or how far it is."""
+    """The agent said how it means to go about the task, or how far it is; or the person said how it should."""
 
     task_id: str
     steps: tuple[str, ...]
@@ -45,6 +45,8 @@ class PlanProposed(Fact, frozen=True):
     """The number of each step, which it keeps in later plans of the task; empty in older files."""
     recipe: str = ""
     """Item id of the remembered recipe that it follows; empty for a new plan."""
+    by: Literal["agent", "person"] = "agent"
+    """`person`: the person changed the plan of a running task."""
 
 
 class Steered(Fact, frozen=True):
@@ -60,6 +62,8 @@ class QuestionAsked(Fact, frozen=True):
     text: str
     about: Literal["task", "budget"] = "task"
     """`budget`: the run waits because its next call could break a cap."""
+    choices: tuple[str, ...] = ()
+    """Answers that are offered; any other is as good."""
 
 
 class QuestionAnswered(Fact, frozen=True):

@@ -119,7 +119,10 @@ class Recollection:
     def _best(self, ranking: Ranking, task: str) -> list[MemoryItem]:
         matches = [match for match in ranking.rank(task) if match.score >= _RELEVANT]
         matches.sort(key=lambda match: -match.score * self._kept[match.key].reliability)
-        return [self._recalled(match) for match in matches[:_AT_MOST]]
+        alike: dict[str, Ranked] = {}
+        for match in matches:
+            alike.setdefault(_gist(self._kept[match.key].item), match)
+        return [self._recalled(match) for match in [*alike.values()][:_AT_MOST]]
 
     def _recalled(self, match: Ranked) -> MemoryItem:
         item = self._kept[match.key].shown
@@ -146,6 +149,13 @@ class Recollection:
                 text = "\n".join(stored.tasks) if recipe else stored.item.text.split(FOOTNOTE)[0]
                 (self._recipes if recipe else self._others).put(item_id, [(text, 1.0)])
         self._kept, self._seen = fresh, documents
+
+
+def _gist(item: MemoryItem) -> str:
+    """Return what an item says in the end: for two of the same only one is recalled."""
+    said = item.text.split(FOOTNOTE)[0] if item.memory == "episodic" else item.text
+    tools = item.tools if item.memory == "procedural" else ()
+    return " ".join((item.memory, *tools, *said.lower().split()))
 
 
 def _read(document: Json) -> _Kept | None:

@@ -99,7 +99,7 @@ class BuildSpent(BudgetExceeded):
 
 
 class ApprovalPending(AlitaError):  # a state rather than a fault
-    """A build waits for a verdict and nobody is here to give it."""
+    """A build waits for a verdict, or a question for its answer, and nobody is here to give it."""
 
     exit_code = 4
 

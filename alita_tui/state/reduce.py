@@ -92,6 +92,7 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
                 tasks=state.tasks.append(TaskState(task_id, text, envelope.at, again, files)),
                 plan=(),
                 ticks=(),
+                question=None,
                 phase="thinking",
                 step=0,
                 spend=spend.after_submission(state.spend),
@@ -100,8 +101,8 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
             return replace(state, artefacts=(*state.artefacts, artefact))
         case e.PlanProposed(steps=steps, status=status):
             return replace(state, plan=steps, ticks=status, phase="thinking")
-        case e.QuestionAsked(question_id=question_id, text=text, about=about):
-            return replace(state, question=Question(question_id, text, about), phase="asking")
+        case e.QuestionAsked(question_id=question_id, text=text, about=about, choices=choices):
+            return replace(state, question=Question(question_id, text, about, choices), phase="asking")
         case e.QuestionAnswered():
             return replace(state, question=None, phase="thinking")
         case e.TaskFinished():
@@ -187,7 +188,7 @@ def _finish(state: SessionState, event: e.TaskFinished) -> SessionState:
         tasks=tasks,
         ticks=tuple(map(partial(_tick_at_end, event.outcome), state.ticks)),
         phase="parked" if event.outcome == "parked" else "idle",
-        question=None,
+        question=state.question if event.outcome == "parked" else None,
     )
 
 

@@ -57,6 +57,7 @@ class Question(msgspec.Struct, frozen=True, gc=False):
     question_id: str
     text: str
     about: Literal["task", "budget"] = "task"
+    choices: tuple[str, ...] = ()
 
 
 class SessionState(msgspec.Struct, frozen=True, gc=False):

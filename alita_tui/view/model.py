@@ -19,6 +19,7 @@ from alita_tui.state.rows import Rows
 from alita_tui.state.session import Phase, Question, Run, SessionState, TaskState
 from alita_tui.state.spend import Share, Spend
 from alita_tui.view.later import Later
+from alita_tui.view.plan import offered
 
 RowKind = Literal[
     "session",
@@ -142,7 +143,7 @@ class QuestionView(msgspec.Struct, frozen=True, gc=False):
     @classmethod
     def of(cls, question: Question) -> QuestionView:
         """Return the neutralised view of a question."""
-        return cls(question.question_id, neutralise(question.text), question.about)
+        return cls(question.question_id, neutralise(offered(question.text, question.choices)), question.about)
 
 
 class ProviderView(msgspec.Struct, frozen=True, gc=False):

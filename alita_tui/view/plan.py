@@ -1,4 +1,4 @@
-"""A plan's steps with their ticks."""
+"""A plan's steps with their ticks, and a question with its choices."""
 
 from __future__ import annotations
 
@@ -16,3 +16,10 @@ def ticked(steps: Sequence[str], status: Sequence[StepStatus]) -> tuple[str, ...
         return tuple(steps)
     pairs = zip_longest(steps, status[: len(steps)], fillvalue="open")
     return tuple(f"{TICKS[tick]} {step}" for step, tick in pairs)  # type: ignore[index]
+
+
+def offered(question: str, choices: Sequence[str]) -> str:
+    """Return a question with its numbered choices."""
+    if not choices:
+        return question
+    return f"{question} ({', '.join(f'{n}: {choice}' for n, choice in enumerate(choices, 1))})"

@@ -15,7 +15,7 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import SafeText, counted, neutralise, one_line
 from alita_tui.view.later import WORTH, Later
 from alita_tui.view.model import RowKind, Tone, TraceRow
-from alita_tui.view.plan import ticked
+from alita_tui.view.plan import offered, ticked
 
 _MOST = 16
 """Upper bound of rows per event."""
@@ -91,14 +91,19 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row(
                 "task", text, text, meta="tried again" if retried else "taken up again" if again else ""
             )
-        case e.PlanProposed(steps=steps, recipe=recipe, status=status, ids=ids):
+        case e.PlanProposed(steps=steps, recipe=recipe, status=status, ids=ids, by=by):
             lines = ticked(steps, status)
             numbered = "\n".join(f"{n}. {line}" for n, line in zip(ids or count(1), lines, strict=False))
-            return row("plan", "; ".join(lines), numbered, meta="from memory" if recipe else "")
+            return row(
+                "plan",
+                "; ".join(lines),
+                numbered,
+                meta="yours" if by == "person" else "from memory" if recipe else "",
+            )
         case e.Steered(text=text):
             return row("task", text, text, meta="steered")
-        case e.QuestionAsked(text=text):
-            return row("question", text, text, tone="wait")
+        case e.QuestionAsked(text=text, choices=choices):
+            return row("question", offered(text, choices), offered(text, choices), tone="wait")
         case e.QuestionAnswered(text=text):
             return row("task", text, text, meta="answered")
         case e.Interrupted(text=text):
@@ -170,6 +175,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.ContextTrimmed(masked=masked, shortened=cut, tokens_before=before, tokens_after=after):
             title = f"The model sees {counted(len(masked), 'observation')} as one line"
             title += f", {len(cut)} shortened" if cut else ""
+            title += f", {counted(event.left_out, 'turn')} not at all" if event.left_out else ""
             listed = f"One line: events {_numbers(masked)}\nHead and tail: events {_numbers(cut)}"
             return row("notice", title, listed, meta=f"{before:,} → {after:,} tokens", tone="muted")
         case e.ContextSummarised(upto=upto, text=text, tokens_before=before, tokens_after=after):

@@ -134,10 +134,14 @@ class NoWeb:
 
 
 class Findings(NoWeb):
-    """A web that has something else to say about everything."""
+    """A web that has something else to say each time."""
+
+    def __init__(self) -> None:
+        self.asked = 0
 
     async def search(self, query: str, *, provider: str = "") -> SearchPage:
-        known = {word + query for word in ("first", "second", "third")}
+        self.asked += 1
+        known = {f"{word}{self.asked}" for word in ("first", "second", "third")}
         result = WebResult(title=query, url=f"https://example.org/{query}", snippet=" ".join(sorted(known)))
         return SearchPage(provider="web", results=(result,))
 
@@ -180,7 +184,10 @@ class Lab:
         """Gates that ask a model."""
         self.in_text = False
         self.window = 0
+        self.summariser_window = 0
         self.web: Web = NoWeb()
+        self.given = ""
+        """Answers the question that is open when the lab is reopened."""
         self.asked: list[ModelRequest] = []
         self.around = Surroundings(today="Saturday, 2026-11-21")
         self.sandbox = PlayedSandbox()
@@ -216,7 +223,8 @@ class Lab:
         model: Model = TextToolsModel(priced, "auto") if self.in_text else priced
         time = VirtualTime()
         router = Router({"orchestrator": (Candidate(model=model),)}, time, lambda: 0.5)
-        questions = Questions(self.bus, parks=self.parks)
+        questions = Questions(self.bus, parks=self.parks, given=self.given)
+        self.given = ""
         call_budget = CallBudget(self.bus, self.budget, questions, new_id)
         asker = ModelCalls(self.bus, router, call_budget, new_id, sleep=time.sleep)
         gate = ApprovalGate(
@@ -238,7 +246,9 @@ class Lab:
         smith = Smith(
             self.bus, asker, prover, shelf, gate, max_repairs=4, model_name=model.name, new_id=new_id
         )
-        self.context = WorkingContext(self.bus, asker, lambda: self.window)
+        self.context = WorkingContext(
+            self.bus, asker, lambda: self.window, lambda: self.summariser_window or self.window
+        )
         self.engine = Orchestrator(
             self.bus, asker, smith, gate, shelf, self.sandbox, self.memory, self.web, questions, self.context,
             SessionArtefacts(self.folder / "artefacts", 10_000_000),

@@ -110,6 +110,20 @@ async def test_the_second_identical_action_brings_a_warning(tmp_path: Path) -> N
     assert nudges(lab) == ["repeat", "replan"] and len(lab.events(e.ToolSearched)) == 6
 
 
+async def test_ticking_a_plan_beside_it_makes_a_repeated_action_no_progress(tmp_path: Path) -> None:
+    replies = [
+        ScriptReply(
+            requests=(
+                ScriptRequest(name="plan", arguments={"steps": [f"[x] try {n}", "answer"]}),
+                ScriptRequest(name="find_tool", arguments={"query": "same"}),
+            )
+        )
+        for n in range(9)
+    ]
+    lab = Lab(tmp_path, rules=rules(*replies))
+    assert (await lab.do(TASK)).outcome == "stuck"
+
+
 async def test_two_actions_that_take_turns_are_noticed(tmp_path: Path) -> None:
     turns = [say("find_tool", query="a"), say("search_web", query="b")] * 6
     lab = Lab(tmp_path, rules=rules(*turns))
@@ -180,3 +194,50 @@ async def test_several_actions_in_one_reply_are_all_done(tmp_path: Path) -> None
     lab = Lab(tmp_path, rules=rules(both, DONE))
     assert (await lab.do(TASK)).outcome == "answered"
     assert [event.query for event in lab.events(e.ToolSearched)] == ["a", "b"]
+
+
+# --- calls that cannot be read ------------------------------------------------------------------
+
+
+async def test_a_malformed_call_is_told_with_what_is_wrong_and_how_it_has_to_be(tmp_path: Path) -> None:
+    bad = ScriptReply(
+        requests=(
+            ScriptRequest(name="find_tool", arguments={"query": "a"}),
+            ScriptRequest(name="build_tool", arguments={"name": "double_it"}),
+        )
+    )
+    lab = Lab(tmp_path, rules=rules(bad, DONE))
+    assert (await lab.do(TASK)).outcome == "answered" and lab.events(e.ToolSearched) == []
+    told = [one.message.text for one in conversation(lab.bus.history) if one.message.role == "tool"][0]
+    assert "missing required field `goal`" in told and '"required":["name","goal"]' in told
+    assert "None of the actions of this reply was done." in told
+
+
+async def test_a_tool_that_is_called_as_if_it_were_an_action_is_said(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, rules=rules(BUILD, say("double_it", x=4), RUN, DONE))
+    assert (await lab.do(TASK, when=approve)).outcome == "answered"
+    (malformed,) = lab.events(e.ActionMalformed)
+    assert "call run_tool with the name 'double_it'" in malformed.problem
+
+
+async def test_an_answer_that_did_not_see_the_results_is_not_taken(tmp_path: Path) -> None:
+    """What a reply asks for at the same time cannot be what it answers from."""
+    both = ScriptReply(
+        requests=(
+            ScriptRequest(name="run_tool", arguments={"name": "double_it", "arguments": {"x": 4}}),
+            ScriptRequest(name="answer", arguments={"text": "78,497"}),
+        )
+    )
+    lab = Lab(tmp_path, rules=rules(BUILD, both, DONE))
+    ended = await lab.do(TASK, when=approve)
+    assert ended.answer == "eight" and len(lab.events(e.ToolReturned)) == 1
+    (failed,) = lab.events(e.ActionFailed)
+    assert failed.action == "answer" and "before you read" in failed.text
+    planned = ScriptReply(
+        requests=(
+            ScriptRequest(name="plan", arguments={"steps": ["[x] say it"]}),
+            ScriptRequest(name="answer", arguments={"text": "eight"}),
+        )
+    )
+    lab = Lab(tmp_path / "2", rules=rules(planned))
+    assert (await lab.do(TASK)).answer == "eight"

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from alita_tui import events as e
-from alita_tui.agent.checklist import checklist
+from alita_tui.agent.checklist import checklist, from_person
 from alita_tui.llm.scripted import ScriptReply, ScriptRequest
+from alita_tui.spine.commands import Command, Steer
 from alita_tui.view.trace import rows_for
 from tests.agent.lab import Lab, conversation, say
 from tests.agent.replies import DONE, TASK, rules
@@ -76,3 +77,40 @@ def test_a_step_keeps_its_number_and_a_new_one_gets_the_next() -> None:
 def test_older_plans_have_neither_numbers_nor_ticks() -> None:
     old = e.PlanProposed(task_id="t", steps=("a", "b"))
     assert checklist("t", ["b", "a"], old).ids == (1, 2)
+
+
+async def test_the_person_changes_the_plan_while_it_runs(tmp_path: Path) -> None:
+    lab = Lab(
+        tmp_path, rules=rules(say("plan", steps=["look", "build it"]), say("find_tool", query="x"), DONE)
+    )
+    sent: list[bool] = []
+
+    def change(event: e.SessionEvent) -> Command | None:
+        if isinstance(event, e.PlanProposed) and not sent:
+            sent.append(True)
+            return Steer(text="/plan [x] look; use csv; build it")
+        return None
+
+    assert (await lab.do(TASK, when=change)).outcome == "answered"
+    mine = lab.events(e.PlanProposed)[-1]
+    assert (mine.by, mine.ids, mine.status) == ("person", (1, 3, 2), ("done", "open", "open"))
+    told = [entry.message.text for entry in conversation(lab.bus.history) if entry.message.role == "user"]
+    assert told[1:] == [
+        "The person changed the plan. It is now:\n1. [done] look\n3. [open] use csv\n2. [open] build it"
+    ]
+    assert lab.view.plan == ("✓ look", "○ use csv", "○ build it")
+
+
+@pytest.mark.parametrize(
+    ("text", "steps"),
+    [
+        ("/plan a; b", ("a", "b")),
+        ("/plan\na\n[x] b\n", ("a", "[x] b")),
+        ("/plan a\nb", ("a", "b")),
+        ("/plan", ()),
+        ("/planet a; b", None),
+        ("make a /plan a; b", None),
+    ],
+)
+def test_what_the_person_writes(text: str, steps: tuple[str, ...] | None) -> None:
+    assert from_person(text) == steps

@@ -8,7 +8,7 @@ import pytest
 
 from alita_tui import events as e
 from alita_tui.llm.scripted import Rule, ScriptReply, ScriptRequest
-from alita_tui.spine.commands import ResolveApproval
+from alita_tui.spine.commands import CloseSession, Command, ResolveApproval
 from tests.agent.lab import Lab, conversation, draft
 from tests.agent.replies import DONE, TASK, verdict
 
@@ -89,3 +89,22 @@ async def test_what_may_need_a_parked_build_is_not_done(tmp_path: Path) -> None:
     assert (await lab.do(TASK)).outcome == "parked"
     assert len(lab.events(e.ApprovalRequested)) == 2
     assert [one.action for one in lab.events(e.ActionChosen)] == ["build_tool", "build_tool"]
+
+
+async def test_a_build_that_was_not_begun_when_the_process_ended_is_made_after_the_one_before(
+    tmp_path: Path,
+) -> None:
+    lab = Lab(tmp_path, rules=script())
+
+    def leave(event: e.SessionEvent) -> Command | None:
+        return CloseSession() if isinstance(event, e.ApprovalRequested) else None
+
+    await lab.play(TASK, when=leave)
+    assert [asked.name for asked in lab.events(e.ApprovalRequested)] == ["double_it"]
+    lab.file.close()
+    leave_verdicts(lab, "double_it")
+    lab.reopen()
+    ended = await lab.do(when=lambda event: verdict(event, "approved"))
+    assert ended.outcome == "answered"
+    assert [made.card.name for made in lab.events(e.ToolRegistered)] == [*NAMES]
+    assert len(lab.events(e.BuildStarted)) == 2

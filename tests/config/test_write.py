@@ -152,6 +152,10 @@ def values(key: str):
         return MODELS
     if field.choices and field.kind is tuple:
         return st.lists(st.sampled_from(field.choices), max_size=4).map(tuple)
+    if field.key == "sandbox.engines":
+        return st.lists(st.builds("ssh://{}:22".format, WORDS), max_size=3).map(tuple)
+    if field.key.endswith("allowed_private"):
+        return st.lists(st.builds("{}.example:8{}".format, WORDS, st.integers(0, 999)), max_size=3).map(tuple)
     if field.choices:
         return st.sampled_from(field.choices)
     if field.kind is int:
@@ -183,3 +187,26 @@ def test_what_is_set_is_what_is_loaded(changes, start):
             assert unset_value(paths, key)
         loaded = load(paths, {})
         assert {key: loaded.value(key) for key in wanted} == {key: fields()[key].default for key in wanted}
+
+
+@pytest.mark.parametrize("key", ["sandbox.allowed_private", "web.allowed_private"])
+@pytest.mark.parametrize("value", ["intra net", "a:b:c:99999", "10.0.0.0/99", "http://x/y"])
+def test_a_list_of_hosts_takes_no_nonsense(paths, key, value):
+    with pytest.raises(ConfigError, match="no host, host:port or network"):
+        set_value(paths, key, value)
+    assert not paths.config_file.exists()
+
+
+@pytest.mark.parametrize("value", ["remote", "local, ftp://host", "ssh://"])
+def test_a_list_of_engines_takes_no_nonsense(paths, value):
+    with pytest.raises(ConfigError, match="which is no engine"):
+        set_value(paths, "sandbox.engines", value)
+
+
+def test_a_list_may_be_written_as_in_the_file(paths):
+    wanted = ("intra.example:8443", "10.0.0.0/8")
+    assert set_value(paths, "sandbox.allowed_private", '["intra.example:8443", "10.0.0.0/8"]') == wanted
+    assert set_value(paths, "sandbox.allowed_private", "intra.example:8443, 10.0.0.0/8") == wanted
+    with pytest.raises(ConfigError, match="a list of texts"):
+        set_value(paths, "sandbox.allowed_private", '["a",')
+    assert load(paths, {}).settings.sandbox.allowed_private == wanted

@@ -4,7 +4,7 @@ import pytest
 
 from alita_tui import events as e
 from alita_tui.events import MemoryItem, RunReport
-from alita_tui.memory.lessons import episode, recipe
+from alita_tui.memory.lessons import FOOTNOTE, episode, recipe
 from alita_tui.memory.recall import Recollection
 from alita_tui.store.documents import DocumentTable
 from tests.support import streams
@@ -225,3 +225,12 @@ def test_rejections_of_a_name_come_first_then_those_that_bear_on_the_goal(path):
     for number in range(9):
         kept.write(item(f"rejection:parse_dates:s:{10 + number}", f"rejected: reason {number}"))
     assert len(kept.lessons("parse_dates", "")) == 5
+
+
+def test_what_says_the_same_is_recalled_once(path):
+    kept = memory(path)
+    for number in range(5):
+        kept.write(item(f"e{number}", f"Join the sales files → 42{FOOTNOTE}csv; cost: $0.0{number})"))
+    kept.write(item("other", "Join the sales files of May → 7"))
+    found = kept.recall("join the sales files")
+    assert sorted(one.item_id[0] for one in found) == ["e", "o"]

@@ -47,8 +47,16 @@ KNOWN: dict[str, Known] = {
         ({"path": "none.csv", "column": "n"}, None, True),
     ),
     "csv_rows_above": (
-        ({"table": "a.csv", "column": "n", "limit": 2, "@files": TABLE}, {"rows": 1, "file": "above.csv"}, False),
-        ({"table": "a.csv", "column": "m", "limit": 9, "@files": TABLE}, {"rows": 0, "file": "above.csv"}, False),
+        (
+            {"table": "a.csv", "column": "n", "limit": 2, "@files": TABLE},
+            {"rows": 1, "file": "above.csv"},
+            False,
+        ),
+        (
+            {"table": "a.csv", "column": "m", "limit": 9, "@files": TABLE},
+            {"rows": 0, "file": "above.csv"},
+            False,
+        ),
         ({"table": "a.csv", "column": "x", "limit": 9, "@files": TABLE}, None, True),
         ({"table": "none.csv", "column": "n", "limit": 1}, None, True),
     ),

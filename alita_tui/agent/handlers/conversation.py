@@ -73,7 +73,7 @@ class ConversationHandlers:
 
     async def ask_user(self, action_id: str, action: AskUser) -> None:
         """Ask the person and wait for the answer."""
-        await self._questions.ask(action_id, action.question)
+        await self._questions.ask(action_id, action.question, choices=action.choices)
 
     async def answer(self, action_id: str, action: Answer) -> TaskEnd:
         """End the task: answered, unless the person rejected its last build and nothing took that build's place."""

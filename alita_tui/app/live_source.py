@@ -1,0 +1,29 @@
+"""A live session's events: first those on record, then what happens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from itertools import islice
+
+from alita_tui.spine.bus import Subscription
+from alita_tui.spine.envelope import Envelope
+
+
+class LiveSource:
+    """Yields what the session holds already, then what happens. Implements `EventSource`."""
+
+    def __init__(self, history: Sequence[Envelope], news: Subscription) -> None:
+        self.history = history
+        """Grows with the session."""
+        self._held = len(history)
+        self._news = news
+        self.held_read = asyncio.Event()
+        """Set once the reader has dealt with all that the session held when it was opened."""
+
+    async def __aiter__(self) -> AsyncIterator[Envelope]:
+        for envelope in islice(self.history, self._held):
+            yield envelope
+        self.held_read.set()
+        async for envelope in self._news:
+            yield envelope

@@ -97,17 +97,24 @@ class BuildTool(Value, frozen=True):
 
 
 class RunTool(Value, frozen=True):
-    """Run a tool of the library in the sandbox. What it leaves in its folder becomes files of the session."""
+    """Run a tool of the library in the sandbox. What it leaves in its folder becomes files of the session.
+
+    Several in one reply run side by side, except where one refers to the result of another.
+    """
 
     name: Name
     arguments: Annotated[
         dict[str, Any],
         Meta(
             description="Keyword arguments, as its input schema says. A parameter of format `file` takes a file's name "
-            'or handle. Anywhere else {"$ref": "e41#/rows/0"} or {"$ref": "art_0123456789"} stands for the data itself.'
+            'or handle. Anywhere else {"$ref": "WHAT#/json/pointer"} stands for data that is not to be typed again: '
+            "WHAT is a tool's name or a label (its newest result), e41 (what event 41 brought) or a file."
         ),
     ]
     version: Annotated[int | None, Meta(description="Leave out for the newest.")] = None
+    label: Annotated[
+        str, Meta(pattern="^([a-z][a-z0-9_]{0,63})?$", description="Another name for its result.")
+    ] = ""
 
 
 class AskUser(Value, frozen=True):

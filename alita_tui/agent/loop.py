@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from typing import cast
 
 from alita_tui import events as e
-from alita_tui.agent.actions import Action, Answer, BuildTool, MalformedAction, Plan, parse, specs
+from alita_tui.agent.actions import Action, Answer, BuildTool, MalformedAction, Plan, RunTool, parse, specs
 from alita_tui.agent.handlers import Handlers
 from alita_tui.agent.progress import ProgressWatch
 from alita_tui.agent.prompt import Surroundings, orchestrator_prompt
@@ -26,6 +26,9 @@ from alita_tui.spine.ports.models import Asker, ModelRequest, Reply
 
 _MALFORMED_REPLIES = 2
 """Malformed replies in a row that end a task: the first one gets a chance to repair it."""
+
+_AT_ONCE = 4
+"""Tools that run side by side."""
 
 _ACT = (
     "Your reply calls no action, so nothing was done. If it answers the task, call `answer` with the whole answer; "
@@ -49,11 +52,16 @@ class AgentLoop:
         task: CurrentTask,
         news: asyncio.Event,
         surroundings: Callable[[], Surroundings],
+        waits: Callable[[RunTool, RunTool], bool],
         *,
         max_steps: int,
         reply_tokens: int,
     ) -> None:
-        """`news` is cleared when a step begins: the model is about to be shown everything."""
+        """`news` is cleared when a step begins: the model is about to be shown everything.
+
+        `waits` says whether a tool run needs what an earlier one of the same reply brings.
+        """
+        self._waits = waits
         self._bus = bus
         self._asker = asker
         self._context = context
@@ -138,6 +146,10 @@ class AgentLoop:
         Where a build has to wait and nobody is there, the other builds of the reply still go as far. Raises
         ApprovalPending.
         """
+        together = running_together(actions)
+        if len(together) > 1:
+            await self._run_together(call_id, requests, together)
+            actions = {number: action for number, action in actions.items() if number not in together}
         parked: ApprovalPending | None = None
         unread = any(not isinstance(action, Answer | Plan) for action in actions.values())
         for number, action in actions.items():
@@ -165,6 +177,43 @@ class AgentLoop:
             raise parked
         return None
 
+    async def _run_together(
+        self, call_id: str, requests: Sequence[ToolRequest], runs: Mapping[int, RunTool]
+    ) -> None:
+        """Run tools side by side, each once those that it refers to have ended. Raises what the first one raises."""
+        room = asyncio.Semaphore(_AT_ONCE)
+        tasks: dict[int, asyncio.Task[None]] = {}
+
+        async def run(number: int, action: RunTool) -> None:
+            needed = [
+                tasks[other]
+                for other, before in runs.items()
+                if other < number and self._waits(action, before)
+            ]
+            await asyncio.gather(*needed, return_exceptions=True)
+            async with room:
+                action_id = f"{call_id}.{number}"
+                await self._choose(action_id, "run_tool", requests[number].arguments)
+                try:
+                    with origin.working_on(origin.current().inside(action_id)):
+                        await self._handlers.handle(action_id, action)
+                except RegistryError as error:
+                    failed = e.ActionFailed(
+                        action_id=action_id, action="run_tool", text=error.message, hint=error.hint
+                    )
+                    await self._bus.emit(failed, span=action_id)
+
+        for number, action in runs.items():
+            tasks[number] = asyncio.create_task(run(number, action))
+        try:
+            outcomes = await asyncio.gather(*tasks.values(), return_exceptions=True)
+        except asyncio.CancelledError:
+            await asyncio.wait(tasks.values())
+            raise
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+
     async def _choose(self, action_id: str, name: ActionName, arguments: Json) -> None:
         chosen = e.ActionChosen(action_id=action_id, action=name, arguments=arguments)
         await self._bus.emit(chosen, span=action_id)
@@ -179,6 +228,16 @@ class AgentLoop:
 
     async def _nudge(self, nudge: NudgeKind, text: str, about: str = "") -> None:
         await self._bus.emit(e.AgentNudged(nudge=nudge, text=text, about=about))
+
+
+def running_together(actions: Mapping[int, Action]) -> dict[int, RunTool]:
+    """Return the tool runs that a reply begins with; what comes after another action waits for it."""
+    runs: dict[int, RunTool] = {}
+    for number, action in actions.items():
+        if not isinstance(action, RunTool):
+            break
+        runs[number] = action
+    return runs
 
 
 def choose(reply: Reply, tools: Container[str] = ()) -> list[Action]:

@@ -148,6 +148,7 @@ class Orchestrator:
             self._task,
             self._queue.news,
             surroundings,
+            references.needs,
             max_steps=policy.max_steps,
             reply_tokens=policy.reply_tokens,
         )

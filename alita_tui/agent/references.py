@@ -1,7 +1,8 @@
 """What an agent refers to by a short name: files, results of earlier calls, parts of both.
 
 Arguments may hold `{"$ref": "HANDLE#/json/pointer"}` instead of the data itself, so that large data never goes
-through the model. A HANDLE is an artefact's handle or name, or `e41` for the result of event 41.
+through the model. A HANDLE is an artefact's handle or name, `e41` for the result of event 41, or a tool's name (or the
+label that a run was given) for the result of its newest run.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import msgspec
 
 from alita_tui import events as e
+from alita_tui.agent.actions import RunTool
 from alita_tui.agent.projection import StateProjection
 from alita_tui.artefacts.media import is_text, shape
 from alita_tui.artefacts.slices import at_pointer, clipped, found_in, json_text, lines_of, rows_of
@@ -30,6 +32,7 @@ _LARGEST_VALUE = 16 << 20
 """Bytes of a file that can be put into arguments."""
 _EVENT = re.compile(r"e?(\d+)")
 _REFERENCE = "$ref"
+_FILE_NAME = re.compile(r"[\w-][\w. -]{0,118}\.[A-Za-z0-9]{1,8}")
 
 
 class Resolved(Value, frozen=True):
@@ -73,6 +76,16 @@ class References:
             references=tuple(work.references),
         )
 
+    def needs(self, action: RunTool, before: RunTool) -> bool:
+        """Return whether a run needs what an earlier one of its reply brings: its result, or a file yet to be made."""
+        names = {before.name, before.label} - {""}
+        known = {name for file in self.listed for name in (file.handle, file.name)}
+        for text, refers in _texts_in(action.arguments):
+            handle = text.partition("#")[0] if refers else text
+            if (refers and handle in names) or (_FILE_NAME.fullmatch(handle) and handle not in known):
+                return True
+        return False
+
     def artefact(self, name: str) -> Artefact:
         """Return the artefact with this handle or name; of several with one name the newest. Raise RegistryError."""
         for file in reversed(self.listed):
@@ -99,7 +112,7 @@ class References:
     def look(self, name: str, *, pointer: str = "", lines: str = "", rows: str = "", search: str = "") -> str:
         """Return a part of a file or of a result as text, its beginning by default. Raise RegistryError."""
         try:
-            if _EVENT.fullmatch(name) or pointer:
+            if _EVENT.fullmatch(name) or pointer or self._newest_run(name):
                 text = json_text(self.data(name, pointer))
                 return (
                     self._part(text.splitlines(), lines=lines, rows="", search=search)
@@ -126,6 +139,8 @@ class References:
     def _whole(self, name: str) -> Json:
         if match := _EVENT.fullmatch(name):
             return self._result(int(match[1]))
+        if (called := self._newest_run(name)) is not None:
+            return self._result_of(called, name)
         file = self.artefact(name)
         if file.size > _LARGEST_VALUE:
             raise RegistryError(
@@ -145,13 +160,28 @@ class References:
             )
         return raw.decode("utf-8-sig", "replace")
 
+    def _newest_run(self, name: str) -> e.ToolCalled | None:
+        """Return the newest run of a tool, or the newest with a label."""
+        for envelope in self._bus.history.newest(e.ToolCalled):
+            called = envelope.event
+            if isinstance(called, e.ToolCalled) and name in (called.label, called.name, called.alias):
+                return called
+        return None
+
+    def _result_of(self, called: e.ToolCalled, name: str) -> Json:
+        for envelope in self._bus.history.newest(e.ToolReturned):
+            if isinstance(envelope.event, e.ToolReturned) and envelope.event.call_id == called.call_id:
+                return self._value_of(envelope.event.report)
+        raise RegistryError(f"The last run of {name} gave no result, so nothing can refer to it.")
+
+    def _value_of(self, report: e.RunReport) -> Json:
+        return self._whole(report.result_handle) if report.result_handle else report.result
+
     def _result(self, seq: int) -> Json:
         for envelope in self._bus.history[max(seq - 1, 0) : seq]:
             match envelope.event:
-                case e.ToolReturned(report=report) if report.result_handle:
-                    return self._whole(report.result_handle)
                 case e.ToolReturned(report=report):
-                    return report.result
+                    return self._value_of(report)
                 case e.PageRead(text=text):
                     return text
                 case e.WebSearched(results=results):
@@ -193,6 +223,17 @@ class _Resolution:
         self.inputs.append(InputFile(path=self._known.path(file), name=file.name))
         self.files.append(FileUse(handle=file.handle, digest=file.digest, name=file.name))
         return path
+
+
+def _texts_in(value: Json) -> Iterator[tuple[str, bool]]:
+    """Yield every text in a value, and whether it refers to something."""
+    if (name := _reference(value)) is not None:
+        yield name, True
+    elif isinstance(value, str):
+        yield value, False
+    elif isinstance(value, list | dict):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _texts_in(inner)
 
 
 def _reference(value: Json) -> str | None:

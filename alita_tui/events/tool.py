@@ -258,6 +258,8 @@ class ToolCalled(Fact, frozen=True):
     arguments: Json
     alias: str = ""
     """The other name that it was called by; empty for its own."""
+    label: str = ""
+    """What the agent calls its result; empty for the tool's name."""
     files: tuple[FileUse, ...] = ()
     """The artefacts that it may read, in the order of their paths."""
     references: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from alita_tui import events as e
 from alita_tui.events import LeftFile, RunReport
 from alita_tui.llm.scripted import ScriptReply
-from alita_tui.spine.commands import SubmitTask
+from alita_tui.spine.commands import Command, Interrupt, SubmitTask
 from alita_tui.spine.ports.sandbox import Job
 from tests.agent.lab import Lab, conversation, say
 from tests.agent.replies import DONE, approve, rules
@@ -218,3 +219,116 @@ async def test_files_of_a_queued_task_survive_the_process(tmp_path: Path, sales:
     await here.play(SubmitTask(text="one"), SubmitTask(text="two", attach=(str(sales),)), when=approve)
     assert [task.files for task in here.events(e.TaskQueued)] == [here.events(e.TaskSubmitted)[1].files]
     assert len(here.events(e.TaskSubmitted)[1].files) == 1
+
+
+# --- several runs in one reply --------------------------------------------------------------
+
+
+def together(*replies: ScriptReply) -> ScriptReply:
+    return ScriptReply(requests=tuple(request for reply in replies for request in reply.requests))
+
+
+def labelled(label: str, **arguments: Any) -> ScriptReply:
+    return say("run_tool", name="double_it", label=label, arguments=arguments)
+
+
+class Meeting:
+    """Runs that wait until so many of them are there at the same time."""
+
+    def __init__(self, here: Lab, count: int) -> None:
+        self.there, self.most, self.count = 0, 0, count
+        self.all = asyncio.Event()
+        self.run, here.sandbox.run = here.sandbox.run, self.meet  # type: ignore[method-assign]
+
+    async def meet(self, job: Job, on_output: Any, progress: Any) -> RunReport:
+        if job.what != "run":
+            return await self.run(job, on_output, progress)
+        self.there += 1
+        self.most = max(self.most, self.there)
+        if self.there == self.count:
+            self.all.set()
+        async with asyncio.timeout(10):
+            await self.all.wait()
+        self.there -= 1
+        return RunReport(status="ok", exit_code=0, result={"got": job.arguments})
+
+
+async def test_independent_runs_of_a_reply_run_side_by_side(tmp_path: Path) -> None:
+    here = lab(tmp_path, together(*(run(values=n) for n in range(4))))
+    meeting = Meeting(here, 4)
+    ended = await here.do(SubmitTask(text="go"), when=approve)
+    assert ended.outcome == "answered" and meeting.most == 4
+    assert len(here.events(e.ToolReturned)) == 4
+    assert here.shelf.get("double_it").runs == 4
+    actions = [event.action_id for event in here.events(e.ToolCalled)]
+    assert len({*actions}) == 4
+
+
+async def test_a_run_waits_for_the_one_it_refers_to_and_for_nothing_else(tmp_path: Path) -> None:
+    here = lab(
+        tmp_path,
+        together(
+            labelled("first", values=1),
+            labelled("second", values={"$ref": "first#/got/values"}),
+            labelled("third", values=[{"$ref": "second"}, {"$ref": "first#/got"}]),
+            labelled("apart", values=9),
+        ),
+    )
+    meeting = Meeting(here, 2)  # only the first and the last can be there together
+    await here.do(SubmitTask(text="go"), when=approve)
+    assert meeting.most == 2
+    returned = {event.call_id: event.report.result for event in here.events(e.ToolReturned)}
+    by_label = {event.label: returned[event.call_id] for event in here.events(e.ToolCalled)}
+    assert by_label["second"] == {"got": {"values": 1}}
+    assert by_label["third"] == {"got": {"values": [by_label["second"], {"values": 1}]}}
+
+
+async def test_what_depends_on_a_failed_run_is_not_run_and_is_told(tmp_path: Path) -> None:
+    here = lab(
+        tmp_path,
+        together(
+            labelled("bad", values=1),
+            labelled("good", values=2),
+            labelled("after", values={"$ref": "bad#/x"}),
+            labelled("later", values={"$ref": "after"}),
+        ),
+    )
+
+    def play(job: Job) -> RunReport:
+        if job.arguments == {"values": 1}:
+            return RunReport(status="error", exit_code=1, error="ValueError: no")
+        return RunReport(status="ok", exit_code=0, result=job.arguments)
+
+    here.sandbox.runs = [play] * 4
+    await here.do(SubmitTask(text="go"), when=approve)
+    assert [event.label for event in here.events(e.ToolCalled)] == ["bad", "good"]
+    failed = [event.text for event in here.events(e.ActionFailed)]
+    assert len(failed) == 2 and "bad" in failed[0] and "after" in failed[1]
+
+
+async def test_a_later_run_can_take_a_file_that_an_earlier_one_of_the_reply_makes(tmp_path: Path) -> None:
+    here = lab(tmp_path, together(labelled("maker", values=1), labelled("taker", table="new.csv")))
+
+    def leave(job: Job) -> RunReport:
+        (Path(job.outputs) / "0").write_bytes(b"a,b\n")
+        return RunReport(status="ok", exit_code=0, files=(LeftFile(name="new.csv", size=4),))
+
+    here.sandbox.runs = [leave]
+    await here.do(SubmitTask(text="go"), when=approve)
+    assert here.sandbox.jobs[-1].arguments == {"table": "/in/0/new.csv"}
+    assert here.events(e.ActionFailed) == []
+
+
+async def test_an_interrupt_ends_all_that_run_together(tmp_path: Path) -> None:
+    here = lab(tmp_path, together(*(run(values=n) for n in range(3))))
+    never = asyncio.Event()
+    here.sandbox.runs = [never, never, never]
+
+    def when(event: e.SessionEvent) -> Command | None:
+        if isinstance(event, e.ToolCalled) and len(here.events(e.ToolCalled)) == 3:
+            return Interrupt()
+        return approve(event)
+
+    ended = await here.do(SubmitTask(text="go"), when=when)
+    assert ended.outcome == "interrupted"
+    assert [event.reason for event in here.events(e.ToolFailed)] == ["interrupted"] * 3

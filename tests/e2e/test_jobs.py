@@ -251,7 +251,7 @@ def test_none():
         run("csv_totals", table="sales.csv", by="region", column="amount"),
         ScriptReply(requests=(ScriptRequest(name="run_tool", arguments={
             "name": "bar_chart",
-            "arguments": {"labels": {"$ref": "RESULT#/labels"}, "values": {"$ref": "RESULT#/values"}},
+            "arguments": {"labels": {"$ref": "csv_totals#/labels"}, "values": {"$ref": "RESULT#/values"}},
         }),)),
         call("answer", text="The chart is there."),
         tools=(

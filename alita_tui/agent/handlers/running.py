@@ -90,6 +90,7 @@ class RunHandlers:
                 digest=record.digest,
                 arguments=action.arguments,
                 alias="" if action.name == name else action.name,
+                label=action.label,
                 files=resolved.files,
                 references=resolved.references,
             ),

@@ -13,7 +13,7 @@ from collections import defaultdict
 
 from alita_tui.events import ToolDraft
 from alita_tui.toolsmith.draft_ast import FUNCTIONS, Notes, constants, dotted
-from alita_tui.toolsmith.file_parameters import leaves_files
+from alita_tui.toolsmith.file_parameters import leaves_files, takes_files
 from alita_tui.toolsmith.reach import Reach
 from alita_tui.toolsmith.rules import rule, table
 from alita_tui.toolsmith.values import Use
@@ -46,7 +46,7 @@ def note_uses(notes: Notes, tree: ast.Module, draft: ToolDraft) -> Reach | None:
     keys += [] if granted.secrets or brokered else ["environment"]
     _apply(notes, keys, reach, brokered=brokered, granted=bool(granted.network))
     if not writes:
-        _note_opens(notes, reach)
+        _note_opens(notes, reach, databases=not takes_files(draft))
     for path, line in reach.anything:
         notes.add("high", "ast/dynamic", f"{path}, {ANYTHING}", line)
     for path, line in reach.stores:
@@ -138,10 +138,11 @@ def _note_inner(notes: Notes, reach: Reach) -> None:
             notes.add("high", "ast/dynamic", f"{top}: an inner part of Python, {ANYTHING}", line)
 
 
-def _note_opens(notes: Notes, reach: Reach) -> None:
+def _note_opens(notes: Notes, reach: Reach, *, databases: bool) -> None:
+    """Report files that are opened for writing, and databases unless a parameter can be one, which is read-only."""
     for path, call in reach.calls:
         name = path.removeprefix("builtins.")
-        if name == "sqlite3.connect" and not _is_text(call.args[:1], ":memory:"):
+        if name == "sqlite3.connect" and databases and not _is_text(call.args[:1], ":memory:"):
             notes.add("medium", "ast/files", "opens a database file", call.lineno)
         elif name in _OPENS and _writes(call, mode_at=1):
             notes.add("medium", "ast/files", "opens a file for writing", call.lineno)

@@ -251,7 +251,7 @@ def test_none():
         run("csv_totals", table="sales.csv", by="region", column="amount"),
         ScriptReply(requests=(ScriptRequest(name="run_tool", arguments={
             "name": "bar_chart",
-            "arguments": {"labels": {"$ref": "csv_totals#/labels"}, "values": {"$ref": "RESULT#/values"}},
+            "arguments": {"labels": {"$ref": "csv_totals#/labels"}, "values": {"$ref": "csv_totals#/values"}},
         }),)),
         call("answer", text="The chart is there."),
         tools=(
@@ -262,6 +262,8 @@ def test_none():
         ),
     )  # fmt: skip
     events = do("openai", told, "Chart the sales by region", "--file", str(table), builds=2)
+    failed = [event for event in events if event["kind"] in ("tool_failed", "action_failed")]
+    assert failed == []
     made = [event["artefact"] for event in events if event["kind"] == "artefact_added"][-1]
     assert (made["name"], made["media_type"]) == ("chart.png", "image/png")
     png = saved(shell, made["handle"], tmp_path / "out")

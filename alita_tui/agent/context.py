@@ -10,7 +10,7 @@ from copy import copy
 import msgspec
 
 from alita_tui import events as e
-from alita_tui.agent.passages import remainder
+from alita_tui.agent.passages import remainder, titled
 from alita_tui.events import Json, RunReport, ToolRequest, Value
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.ports.models import Message
@@ -77,8 +77,9 @@ class Conversation:
                 listed = "\n\n".join(f"{r.title}\n{r.url}\n{r.snippet}" for r in results)
                 instead = "".join(f"\n\n{one.provider} did not answer: {one.reason}" for one in failed)
                 self._result(action_id, untrusted(f"search:{provider}", (listed or "no results") + instead))
-            case e.PageRead(action_id=action_id, url=url, text=text):
-                self._result(action_id, "\n".join(filter(None, (untrusted(url, text), remainder(event)))))
+            case e.PageRead(action_id=action_id, url=url):
+                page = untrusted(url, titled(event))
+                self._result(action_id, "\n".join(filter(None, (page, remainder(event)))))
             case e.LookedBack(action_id=action_id, text=text):
                 self._result(action_id, text)
             case e.ActionFailed(action_id=action_id, text=text, hint=hint):

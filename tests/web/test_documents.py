@@ -7,6 +7,7 @@ import pytest
 
 from alita_tui.spine.errors import WebError
 from alita_tui.web import parsing
+from alita_tui.web.reader import with_text
 from tests.web.pdfs import FONT, assembled, bomb, pdf, rings, slow
 
 ARTICLE = """<!doctype html><html><head><meta charset="utf-8"><title>Rainfall in 2024 | Weather Post</title></head><body>
@@ -118,6 +119,24 @@ RUSSIAN = "Все счастливые семьи похожи друг на д�
 async def test_encodings_that_are_told_wrongly_or_not_at_all(site, room, kind, body, text):
     page = await room.read(site.html("/e", body, kind))
     assert page.text.startswith(text.strip())
+
+
+@pytest.mark.parametrize(
+    ("url", "read"),
+    [
+        ("https://github.com/o/r/blob/main/a/b.py#L5", "https://raw.githubusercontent.com/o/r/main/a/b.py"),
+        ("http://www.github.com/o/r/blob/1f/x.md?plain=1", "https://raw.githubusercontent.com/o/r/1f/x.md"),
+        ("https://github.com/o/r", "https://github.com/o/r"),
+        ("https://github.com/o/r/issues/5", "https://github.com/o/r/issues/5"),
+        ("https://github.com.evil.example/o/r/blob/1/x", "https://github.com.evil.example/o/r/blob/1/x"),
+        (
+            "https://x.example/?u=https://github.com/o/r/blob/1/x",
+            "https://x.example/?u=https://github.com/o/r/blob/1/x",
+        ),
+    ],
+)
+def test_a_file_on_github_is_read_as_the_file_that_it_is(url, read):
+    assert with_text(url) == read
 
 
 # --- PDF ----------------------------------------------------------------------------------------

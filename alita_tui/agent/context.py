@@ -13,7 +13,7 @@ import msgspec
 from alita_tui import events as e
 from alita_tui.agent.checklist import from_person
 from alita_tui.agent.fence import untrusted as untrusted
-from alita_tui.agent.passages import remainder
+from alita_tui.agent.passages import remainder, titled
 from alita_tui.agent.references import told
 from alita_tui.agent.tool_cards import hit_text, registered_text
 from alita_tui.events import Artefact, Json, RunReport, StepStatus, ToolDraft, ToolRequest, Value
@@ -115,8 +115,9 @@ class Conversation:
                 listed = "\n\n".join(f"{r.title}\n{r.url}\n{r.snippet}" for r in results)
                 instead = "".join(f"\n\n{one.provider} did not answer: {one.reason}" for one in failed)
                 self._result(action_id, untrusted(f"search:{provider}", (listed or "no results") + instead))
-            case e.PageRead(action_id=action_id, url=url, text=text):
-                self._result(action_id, "\n".join(filter(None, (untrusted(url, text), remainder(event)))))
+            case e.PageRead(action_id=action_id, url=url):
+                page = untrusted(url, titled(event))
+                self._result(action_id, "\n".join(filter(None, (page, remainder(event)))))
             case e.LookedBack(action_id=action_id, text=text):
                 self._result(action_id, text)
             case e.ActionFailed(action_id=action_id, text=text, hint=hint):

@@ -92,6 +92,12 @@ def _first(before: str) -> int | None:
     return None
 
 
+def titled(event: PageRead) -> str:
+    """Return the part that was read, under the page's title where it is the beginning and does not say it."""
+    named = event.start or event.find or not event.title or event.title in event.text[:400]
+    return event.text if named else f"{event.title}\n\n{event.text}"
+
+
 def remainder(event: PageRead) -> str:
     """Return what else the page has and how to get it, in our own words; empty where it was shown whole."""
     total = event.total or len(event.text)

@@ -1,5 +1,5 @@
 """Searching the web, GitHub and PyPI, and reading pages as text. Everything it returns is untrusted.
 
-May import: the spine; httpx and BeautifulSoup inside functions. Never: another room, and never a
-connection to an address that `spine.address.AddressPolicy` did not allow.
+May import: events and spine; httpx inside functions; BeautifulSoup, trafilatura and pypdf in the process that
+parses. Never: another room, and never a connection to an address that `spine.address.AddressPolicy` did not allow.
 """

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urldefrag, urljoin
 
 from alita_tui.spine.text import neutralise
+from alita_tui.web.confined import confine
 from alita_tui.web.decoding import decoded
 from alita_tui.web.readable import to_text
 
@@ -172,15 +173,11 @@ def _unescaped(text: str) -> str:
 
 def main() -> None:
     """Filter for the reader: arguments are kind, CPU seconds, bytes of memory, characters, charset, URL."""
-    import resource
-
     kind, seconds, memory, room = sys.argv[1], *map(int, sys.argv[2:5])
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    for nothing in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC):
-        resource.setrlimit(nothing, (0, 0))
+    body = sys.stdin.buffer.read()
+    confine(seconds, memory)
     sys.setrecursionlimit(5_000)
-    for line in KINDS[kind](sys.stdin.buffer.read(), sys.argv[5], sys.argv[6]):
+    for line in KINDS[kind](body, sys.argv[5], sys.argv[6]):
         room -= len(line.get("text", "")) + 20
         sys.stdout.write(json.dumps(line) + "\n")
         sys.stdout.flush()

@@ -20,6 +20,8 @@ from alita_tui.web.answers import RateLimited, objects, parsed_json, text_of
 from alita_tui.web.fetch import Fetched
 from alita_tui.web.parsing import parsed
 
+_NEVER = frozenset('"<>\\^`{|}')
+"""What no address has as it is (RFC 3986), and what could end the quotation of one."""
 _CHALLENGE_WAIT = 120.0
 """Seconds in which a provider that wants a person is not asked again."""
 
@@ -324,7 +326,8 @@ def clean(results: Iterable[WebResult], site: str = "") -> tuple[WebResult, ...]
 
 
 def _ordinary(url: str) -> bool:
-    plain = url == neutralise(url) and not any(c.isspace() for c in url) and len(url) <= 2000
+    plain = url == neutralise(url) and len(url) <= 2000
+    plain = plain and not any(c.isspace() or c in _NEVER for c in url)
     return plain and url.startswith(("http://", "https://"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from urllib.parse import urlsplit
 
 import msgspec
@@ -25,6 +26,8 @@ _TEXT = (
 )
 _ACCEPT = "text/html,application/xhtml+xml,application/json,text/plain,application/pdf;q=0.9,text/*;q=0.8"
 
+_ON_GITHUB = re.compile(r"https?://(?:www\.)?github\.com/([^/?#]+/[^/?#]+)/blob/([^?#]+)")
+
 
 async def read_page(
     fetcher: Fetcher,
@@ -39,6 +42,7 @@ async def read_page(
 
     Raise WebError, AddressRefused.
     """
+    url = with_text(url)
     kept = await asyncio.to_thread(store.get, url) if store else None
     conditions = (kept.address, kept.conditions) if kept else None
     answer = await fetcher.get(
@@ -54,6 +58,12 @@ async def read_page(
     if store:
         await asyncio.to_thread(store.put, url, answer.url, page, answer.headers)
     return page
+
+
+def with_text(url: str) -> str:
+    """Return where a file's text is, for an address that shows it in a viewer: a file on GitHub."""
+    found = _ON_GITHUB.match(url)
+    return f"https://raw.githubusercontent.com/{found[1]}/{found[2]}" if found else url
 
 
 async def _page(answer: Fetched, max_chars: int) -> Page:

@@ -5,6 +5,7 @@ Nothing here crawls: a page is read because somebody wants that page. So a file 
 
 from __future__ import annotations
 
+import asyncio
 from urllib.parse import quote, unquote, urlsplit
 
 from alita_tui.events import Value
@@ -15,6 +16,8 @@ from alita_tui.web.fetch import Fetcher
 _NAME = "alita-tui"
 _BYTES = 512_000
 """As much as the RFC wants read."""
+_SECONDS = 5.0
+"""As long as a page waits for it."""
 _RULES = 2_000
 _SITES = 200
 
@@ -67,8 +70,9 @@ class Robots:
 
     async def _ask(self, site: str) -> tuple[Rule, ...]:
         try:
-            answer = await self._fetcher.get(f"{site}/robots.txt", max_bytes=_BYTES)
-        except WebError:
+            async with asyncio.timeout(_SECONDS):
+                answer = await self._fetcher.get(f"{site}/robots.txt", max_bytes=_BYTES)
+        except (WebError, TimeoutError):
             return ()
         return rules(answer.body.decode("utf-8", "replace")) if answer.status == 200 else ()
 

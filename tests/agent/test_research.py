@@ -84,6 +84,15 @@ async def test_a_long_page_is_read_on_by_what_the_model_is_told_and_fetched_once
     assert second.whole == "" and second.copied and second.text == text[offset:]
 
 
+async def test_the_title_is_said_where_the_text_does_not_say_it(tmp_path: Path, site: Site) -> None:
+    words = "Enough words stand here to be an article of its own. " * 150
+    url = site.html("/t", f"<title>Torque of the M3</title><main><p>{words}</p></main>")
+    lab = opened(tmp_path, site, say("read_page", url=url), say("read_page", url=url, offset=4990), DONE)
+    await lab.do(TASK)
+    first, second, _ = seen(lab)
+    assert "\nTorque of the M3\n\nEnough words" in first and "Torque" not in second
+
+
 async def test_words_are_found_across_lines_with_their_offsets(tmp_path: Path, site: Site) -> None:
     url = site.html("/manual", MANUAL, "text/plain")
     lab = opened(

@@ -1,12 +1,16 @@
 """PDFs, tables, data and articles as text: what is in them stays, and what is hostile in them ends."""
 
 import io
+import os
+import subprocess
+import sys
 import time
 
 import pytest
 
 from alita_tui.spine.errors import WebError
 from alita_tui.web import parsing
+from alita_tui.web.reader import with_text
 from tests.web.pdfs import FONT, assembled, bomb, pdf, rings, slow
 
 ARTICLE = """<!doctype html><html><head><meta charset="utf-8"><title>Rainfall in 2024 | Weather Post</title></head><body>
@@ -120,6 +124,24 @@ async def test_encodings_that_are_told_wrongly_or_not_at_all(site, room, kind, b
     assert page.text.startswith(text.strip())
 
 
+@pytest.mark.parametrize(
+    ("url", "read"),
+    [
+        ("https://github.com/o/r/blob/main/a/b.py#L5", "https://raw.githubusercontent.com/o/r/main/a/b.py"),
+        ("http://www.github.com/o/r/blob/1f/x.md?plain=1", "https://raw.githubusercontent.com/o/r/1f/x.md"),
+        ("https://github.com/o/r", "https://github.com/o/r"),
+        ("https://github.com/o/r/issues/5", "https://github.com/o/r/issues/5"),
+        ("https://github.com.evil.example/o/r/blob/1/x", "https://github.com.evil.example/o/r/blob/1/x"),
+        (
+            "https://x.example/?u=https://github.com/o/r/blob/1/x",
+            "https://x.example/?u=https://github.com/o/r/blob/1/x",
+        ),
+    ],
+)
+def test_a_file_on_github_is_read_as_the_file_that_it_is(url, read):
+    assert with_text(url) == read
+
+
 # --- PDF ----------------------------------------------------------------------------------------
 
 
@@ -221,6 +243,50 @@ async def test_a_page_that_the_better_reader_cannot_do_is_read_by_the_other(site
     page = await room.read(site.html("/a", ARTICLE))
     assert seen == ["article", "soup"]
     assert "| Aachen | 1,042 | 12 % |" in page.text and "SYSTEM" not in page.text
+
+
+PROBE = """
+import sys; sys.path.insert(0, sys.argv.pop(1))
+import os, socket
+from alita_tui.web import extraction
+def tried(body, charset, url):
+    def udp():
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", PORT))
+    tries = {
+        "read": lambda: open("/etc/passwd").read(1),
+        "list": lambda: os.listdir("/etc"),
+        "key": lambda: open(os.path.expanduser("SECRET")).read(1),
+        "write": lambda: open("SECRET", "w").write("x"),
+        "tcp": lambda: socket.create_connection(("127.0.0.1", PORT), 2),
+        "udp": udp,
+        "fork": lambda: os.fork() or os._exit(0),
+        "exec": lambda: os.execv("/bin/true", ["true"]),
+    }
+    done = []
+    for name, one in tries.items():
+        try:
+            one()
+            done.append(name)
+        except OSError:
+            pass
+    yield {"title": "", "text": f"done: {done}"}
+extraction.KINDS["article"] = tried
+extraction.main()
+"""
+
+
+async def test_a_parser_that_was_taken_over_reaches_nothing(site, room, monkeypatch, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("the key")
+    monkeypatch.setattr(
+        parsing, "_START", PROBE.replace("SECRET", str(secret)).replace("PORT", str(site.port))
+    )
+    page = await room.read(site.html("/a", ARTICLE))
+    own = [sys.executable, "-c", "import ctypes, sys; sys.exit(ctypes.CDLL(None).unshare(0x50000000))"]
+    left = ["udp"] if subprocess.run(own, check=False).returncode else []  # the kernel gives nobody a network
+    left += ["fork"] if os.geteuid() == 0 else []  # whom no limit on processes holds
+    assert page.text == f"done: {left}"
+    assert secret.read_text() == "the key" and len(site.requests) == 1
 
 
 async def test_no_key_of_the_person_is_in_reach_of_a_parser(site, room, monkeypatch):

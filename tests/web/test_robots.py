@@ -1,5 +1,6 @@
 """What a site's robots.txt forbids is not read; what it does not, and what cannot be had, is."""
 
+import threading
 import time
 
 import pytest
@@ -45,6 +46,16 @@ async def test_a_redirect_does_not_lead_around_it(site, other_site, make_room):
 async def test_a_file_that_cannot_be_had_forbids_nothing(site, polite, status):
     site.routes["/robots.txt"] = (status, {"Location": "http://10.0.0.1/"}, b"User-agent: *\nDisallow: /")
     assert (await polite.read(site.html("/p", "words", "text/plain"))).text == "words"
+
+
+async def test_a_file_that_does_not_come_holds_a_page_up_for_a_moment_only(site, polite, monkeypatch):
+    monkeypatch.setattr("alita_tui.web.robots._SECONDS", 0.3)
+    release = threading.Event()
+    site.routes["/robots.txt"] = lambda handler: release.wait(20) and None
+    try:
+        assert (await polite.read(site.html("/p", "words", "text/plain"))).text == "words"
+    finally:
+        release.set()
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,9 @@ def returned(report: RunReport) -> str:
     """A run's report as the model reads it; what a tool prints is data too."""
     parts = [f"status: {report.status}"]
     if report.result is not None:
-        parts.append(f"result: {_json(report.result)}")
+        plain = isinstance(report.result, bool | int | float)
+        told = _json(report.result)
+        parts.append(f"result: {told}" if plain else f"result:\n{untrusted('result', told)}")
     if report.limits_hit:
         parts.append(f"limits hit: {', '.join(report.limits_hit)}")
     parts += [

@@ -16,7 +16,9 @@ from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
 from alita_tui.spine.ports.stream import Progress
 from alita_tui.state.build import BuildState
 from alita_tui.toolsmith.checks.case import Case, Check
+from alita_tui.toolsmith.checks.replay import LEFT_OUT
 from alita_tui.toolsmith.checks.runner import run_checks
+from alita_tui.toolsmith.provenance import provenance
 from alita_tui.toolsmith.review import review
 from alita_tui.toolsmith.scratch_files import granted as scratch_granted
 
@@ -79,7 +81,7 @@ class Prover:
             ),
             span=build.build_id,
         )
-        reviewed = await asyncio.to_thread(review, draft)
+        reviewed = await asyncio.to_thread(review, draft, provenance(self._bus.history), build.parent)
         await self._bus.emit(
             e.BuildReviewed(
                 build_id=build.build_id,
@@ -192,7 +194,7 @@ class Prover:
 def _doubted(result: GateResult) -> bool:
     """Return True if the model should repair this; twins and changed answers are for the person to judge."""
     if result.gate == "replay":
-        return any(row.tone == "bad" for row in result.rows)  # a test of the version before was left out
+        return any(row.label.startswith(LEFT_OUT) for row in result.rows)
     return result.state == "failed" and result.gate != "neighbours"
 
 

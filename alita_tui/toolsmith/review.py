@@ -32,6 +32,7 @@ from alita_tui.toolsmith.file_access import note_files
 from alita_tui.toolsmith.nondeterminism import note_depends
 from alita_tui.toolsmith.private_data import note_private
 from alita_tui.toolsmith.prompt_injection import note_addressed
+from alita_tui.toolsmith.provenance import UNKNOWN, Provenance, note_provenance
 from alita_tui.toolsmith.reach_rules import note_test_uses, note_uses
 from alita_tui.toolsmith.rules import rule
 from alita_tui.toolsmith.text_scan import note_bandit, note_text, scannable
@@ -50,9 +51,13 @@ class Review(Value, frozen=True):
     """Top-level modules that the code imports, sorted."""
 
 
-def review(draft: ToolDraft) -> Review:
-    """Review a draft. Blocking findings make testing pointless. Blocks: call in a thread."""
+def review(draft: ToolDraft, said: Provenance = UNKNOWN, parent: ToolDraft | None = None) -> Review:
+    """Review a draft, with who said what before it. Blocking findings make testing pointless.
+
+    Blocks: call in a thread.
+    """
     notes = Notes()
+    note_provenance(notes, draft, parent, said)
     code = parse_code(notes, draft.code, "code")
     tests = parse_code(notes, draft.tests, "tests")
     if code is not None:

@@ -305,7 +305,7 @@ async def test_tests_of_the_version_before_still_hold_or_are_named(bench: Workbe
     assert held.state == "passed" and held.rows == ()
     dropped = await after(wider, "run(3) == 7", "run(0) == 1")
     assert dropped.state == "failed" and [(row.label, row.tone) for row in dropped.rows] == [
-        ("test_2", "bad")
+        ("left out: test_2", "bad")
     ]
     assert "leave it out" in dropped.rows[0].text and "test_2" in dropped.summary
     changed = await after(wider, "run(3) == 7", "run(0) == 1", "run(-2) == 5")

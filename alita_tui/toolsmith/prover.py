@@ -117,6 +117,7 @@ class Prover:
             task=build.task,
             goal=build.goal,
             parent=build.parent,
+            examples=build.examples,
         )
         stopped = [
             result for result in await self._look(self._before, case, attempt) if result.state == "failed"

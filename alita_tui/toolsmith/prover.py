@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import Literal
 
-import msgspec
-
 from alita_tui import events as e
 from alita_tui.events import Capabilities, GateResult, Lock, RunReport, ToolDraft, Value
 from alita_tui.spine.bus import Bus
@@ -149,11 +147,9 @@ class Prover:
         """Run a draft's own tests repeatedly; return why they do not pass, or an empty string.
 
         Nothing of the person's is granted under the draft profile; `granted` is more only because a person asked for
-        it. Tests that make files have a scratch workspace even then.
+        it. Tests that stand in for it themselves do so even then.
         """
         scratch = scratch_granted(draft)
-        if scratch:
-            scratch["capabilities"] = msgspec.structs.replace(granted, workspace=draft.capabilities.workspace)
         job = Job(
             run_id=build.build_id,
             module=draft.name,

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from alita_tui.events import Finding, Json, ToolDraft, Value
 from alita_tui.spine.requirements import distribution
 from alita_tui.spine.text import hidden_characters
+from alita_tui.spine.trials import STAND_INS
 from alita_tui.toolsmith.contract import (
     ContractError,
     header_requirements,
@@ -225,9 +226,11 @@ def _requirements(notes: Notes, trees: dict[str, ast.Module | None], draft: Tool
             elif imported.top == draft.name and what == "code":
                 text = f"imports {imported.top}, which is the tool's own name, so it finds itself"
                 notes.block("ast/imports", text, line)
-            elif imported.top == "workspace" and what == "tests" and imported.top not in provided:
-                if draft.capabilities.workspace == "none":
-                    text = f"{where}makes workspace files, for which the tool asks nothing (capabilities.workspace)"
+            elif imported.top in STAND_INS and what == "tests" and imported.top not in provided:
+                if draft.capabilities.none:
+                    text = (
+                        f"{where}stands in ({imported.top}) for what the tool does not ask for (capabilities)"
+                    )
                     notes.block("tests", text)
             elif imported.top.lower() in provided:
                 used.add(provided[imported.top.lower()])

@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from alita_tui.events import Capabilities, Json, ToolDraft
+from alita_tui.events import Json, ToolDraft
 from alita_tui.spine.syntax import try_parse
-from alita_tui.spine.trials import makes_files
+from alita_tui.spine.trials import stands_in
 
 MOST_FILES = 5
 LARGEST_FILE = 100_000
@@ -20,21 +20,18 @@ _NAME = re.compile(r"[\w][\w. -]{0,79}(?:/[\w][\w. -]{0,79}){0,3}", re.ASCII)
 
 
 def granted(draft: ToolDraft, files: Mapping[str, bytes] | None = None) -> dict[str, Any]:
-    """Return the fields of a job that give a draft a scratch workspace; none if it asks for none.
+    """Return the fields of a job in which all that a draft asks for is stood in for; none if it asks for nothing.
 
-    Without `files` it holds what the tests write out; tests that make no files stand in for the broker themselves.
+    Without `files` there are those that the tests write out; tests without stand-ins bring their own servers.
     """
-    if draft.capabilities.workspace == "none" or (files is None and not makes_files(draft.tests)):
+    if draft.capabilities.none or (files is None and not stands_in(draft.tests)):
         return {}
-    return {
-        "capabilities": Capabilities(workspace=draft.capabilities.workspace),
-        "scratch": files_in(draft) if files is None else dict(files),
-    }
+    return {"capabilities": draft.capabilities, "scratch": files_in(draft) if files is None else dict(files)}
 
 
 def files_in(draft: ToolDraft) -> dict[str, bytes]:
     """Return the files that the draft's tests write out in calls of `workspace.write`, the first of each name."""
-    if not makes_files(draft.tests) or (tree := try_parse(draft.tests)) is None:
+    if not stands_in(draft.tests) or (tree := try_parse(draft.tests)) is None:
         return {}
     known: dict[str, Any] = {}
     for statement in tree.body:

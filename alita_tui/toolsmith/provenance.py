@@ -31,6 +31,8 @@ _LONGEST = 200_000
 """Characters of one text from outside that are searched; of a longer one, its begin and its end."""
 _MOST_READ = 1_500_000
 """Characters of all readings of one text; plain and simply decoded ones come first."""
+_MOST_SEARCHED = 5_000_000
+"""Characters of all texts that are searched, the newest first; what is not found is marked all the same."""
 _SHORT = 6
 """Letters below which a name is looked for as a word: it is part of many others."""
 _DEEPEST = 3
@@ -138,11 +140,14 @@ def _named_by_person(name: str, kind: str, text: str) -> bool:
     return re.search(rf"(?<![\w.-])(?:www\.)?{bare}(?!\.?[\w-])", plain) is not None
 
 
-def _sources(wanted: Iterable[str], outside: Iterable[Outside]) -> dict[str, list[str]]:
+def _sources(wanted: Iterable[str], outside: Sequence[Outside]) -> dict[str, list[str]]:
     """Return for each name the texts that name it, in any reading."""
     squeezed = {name: squeeze(name) for name in wanted}
     found: dict[str, list[str]] = {}
-    for one in outside:
+    room = _MOST_SEARCHED
+    for one in reversed(outside):
+        if (room := room - len(one.text)) < 0:
+            break
         text = (
             one.text if len(one.text) <= _LONGEST else one.text[: _LONGEST // 2] + one.text[-_LONGEST // 2 :]
         )

@@ -147,9 +147,10 @@ class Prover:
         """Run a draft's own tests repeatedly; return why they do not pass, or an empty string.
 
         Nothing of the person's is granted under the draft profile; `granted` is more only because a person asked for
-        it. Tests that stand in for it themselves do so even then.
+        it. Tests that stand in for it themselves do so even then, and are recorded as granted nothing.
         """
         scratch = scratch_granted(draft)
+        granted = _NOTHING if scratch else granted
         job = Job(
             run_id=build.build_id,
             module=draft.name,

@@ -206,7 +206,7 @@ async def test_a_tool_that_may_read_writes_nothing_and_never_learns_how_the_test
         assert "ALITA_BROKER" not in os.environ
         assert run("x", "/proc/self/environ".upper()) == 403
     """
-    given = {"given.txt": b"1"}
+    given = {"given.txt": b"1", "given.txt/more": b"", "../x": b"", ".x": b""}
     assert await tried(podman, WRITES, tests.replace('import workspace\n', 'import workspace\n    workspace.write("given.txt", "1")\n'),
                        capabilities=Capabilities(workspace="read"), scratch=given) == {}  # fmt: skip
 
@@ -269,6 +269,13 @@ async def test_hosts_answer_what_the_tests_say_and_nobody_is_asked(podman: Podma
         assert "not granted" in run("http://other.example.org/")[1]
         assert "the secret KEY is not granted for plain" in run("http://plain.example.org/")[1]
         assert "without TLS" in run("http://api.example.org:443/v1")[1]
+
+    def test_answers_that_are_none():
+        for wrong in ({"status": 99}, {"status": 100}, {"status": 1000}, {"headers": {"a b": "c"}}, {"headers": {"a": "b\\nc"}}, {"headers": {"\u00e9": "x"}}):
+            hosts.answer("GET https://api.example.org/v1", "x", **wrong)
+            assert run("https://api.example.org/v1")[0] == 502, wrong
+        hosts.answer("GET https://api.example.org/v1", "x", status=204, headers={"Content-Length": "99", "Connection": "x"})
+        assert run("https://api.example.org/v1")[:2] == [204, ""]
 
     def test_answers_of_one_test_are_gone_in_the_next():
         hosts.answer("GET https://api.example.org/v1", "else")

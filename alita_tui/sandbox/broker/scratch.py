@@ -8,6 +8,7 @@ import binascii
 import shutil
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from os import urandom
 from pathlib import Path
 
@@ -37,17 +38,15 @@ class Scratch:
     """Its folder, and how the tests' process alone fills it."""
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
-        """Blocks. Raise Refused for a name that no workspace file can have."""
+        """Blocks. A file that no workspace can have is left out."""
         self.token = urandom(16).hex()
         """First part of the names by which the tests reach every file; the tool never learns it."""
         self.stand_ins = StandIns()
         self._folder = Path(tempfile.mkdtemp(prefix="alita-scratch-"))
         self.workspace = Workspace(self._folder / "files", _CAPS)
-        try:
-            self.fill(files)
-        except Refused:
-            self.close()
-            raise
+        for name, data in files.items():
+            with suppress(Refused):  # one that cannot be there, such as `a` beside `a/b`
+                self.workspace.write(name, data)
 
     def fill(self, files: Mapping[str, bytes]) -> None:
         """Replace all files by these. Blocks; raise Refused."""

@@ -23,6 +23,8 @@ from alita_tui.spine.grants import METHODS, HostGrant
 _MOST = 500
 """Requests that are remembered for the tests."""
 _LARGEST = 4 << 20
+_FRAMING = ("content-length", "transfer-encoding", "connection")
+"""Headers that are the broker's to send."""
 
 
 class CannedAnswer(Value, frozen=True):
@@ -121,16 +123,17 @@ class StandInServer(RequestServer):
         found = self._canned.answer(method, url)
         try:
             content = base64.b64decode(found.body, validate=True)
-            own = [(name, value) for name, value in found.headers.items() if name.lower() != "content-length"]
+            if method == "HEAD" or found.status in (204, 304):
+                content = b""
+            own = [(name, value) for name, value in found.headers.items() if name.lower() not in _FRAMING]
             head = h11.Response(
                 status_code=found.status, headers=[*own, ("Content-Length", str(len(content)))]
             )
-        except (binascii.Error, h11.LocalProtocolError, UnicodeEncodeError) as error:
+            await connection.send(head, hold=True)
+            await connection.send(h11.Data(data=content), hold=True)
+            await connection.send(h11.EndOfMessage())
+        except (binascii.Error, h11.LocalProtocolError, UnicodeEncodeError, ValueError) as error:
             raise Refused(
                 502, f"the tests' answer to {method} {url} is none: {error}", failed=True
             ) from error
         entry.status = found.status
-        await connection.send(head, hold=True)
-        if method != "HEAD":
-            await connection.send(h11.Data(data=content), hold=True)
-        await connection.send(h11.EndOfMessage())

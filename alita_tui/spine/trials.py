@@ -13,6 +13,8 @@ TOOL_FOLDER = "/tmp/tool"  # noqa: S108  # the sandbox's own
 
 STAND_INS = ("workspace", "hosts")
 """Modules of self-tests by which they stand in for what the tool is granted."""
+ANSWERS = ".hosts"
+"""Among the files of a scratch workspace: what hosts answer, as JSON. No file can have this name."""
 _STANDS_IN = re.compile(rf"^[ \t]*(?:import|from)[ \t]+(?:{'|'.join(STAND_INS)})\b", re.MULTILINE)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import textwrap
+from base64 import b64encode
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 import pytest
 
 from alita_tui.events import BrokerAnswered, BuildId, Capabilities, ToolDraft, ToolName
@@ -18,7 +20,7 @@ from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.ports.sandbox import Job, Limits
 from alita_tui.toolsmith.checks.case import Case
 from alita_tui.toolsmith.contract import normalise
-from alita_tui.toolsmith.scratch_files import carried, files_in
+from alita_tui.toolsmith.scratch_files import carried, granted, written_out
 from tests.toolsmith.trial import Reviewer, Trial
 
 LINES = '''
@@ -90,11 +92,32 @@ def lines(
 
 
 def test_files_that_tests_write_out_are_known() -> None:
-    found = files_in(lines())
+    found = written_out(lines())
     assert found == {"two.txt": b"a\nb\n", "three.txt": b"a\nb\nc", "none.txt": b""}
     constant = "import workspace\nA = 'x'\nworkspace.write('a.txt', A)\nworkspace.write('../b', A)\nworkspace.write(A, [])\n"
-    assert files_in(lines(constant)) == {"a.txt": b"x"}
-    assert files_in(lines("workspace.write('a', 'b')\n")) == {}
+    assert written_out(lines(constant)) == {"a.txt": b"x"}
+    assert written_out(lines("workspace.write('a', 'b')\n")) == {}
+
+
+def test_answers_that_tests_write_out_are_known() -> None:
+    tests = (
+        "import hosts\nNOW = 'GET https://a.example/now'\nhosts.answer(NOW + '?q=1', {'x': [1.5]})\n"
+        "hosts.answer(NOW, 'no', status=404, headers={'A': 'b'})\nhosts.answer(NOW, 'later')\nhosts.answer(str(object()), 1)\n"
+    )
+    answers = msgspec.json.decode(written_out(lines(tests))[".hosts"])["answers"]
+    assert answers == {
+        "GET https://a.example/now?q=1": {
+            "status": 200,
+            "headers": {},
+            "body": b64encode(b'{"x":[1.5]}').decode(),
+        },
+        "GET https://a.example/now": {
+            "status": 404,
+            "headers": {"A": "b"},
+            "body": b64encode(b"no").decode(),
+        },
+    }
+    assert set(granted(lines(tests), {"a.txt": b"1"})["scratch"]) == {".hosts", "a.txt"}
 
 
 @pytest.mark.parametrize(
@@ -355,3 +378,13 @@ async def test_a_plan_with_stand_ins_has_what_the_draft_asks_for(podman: PodmanS
     case = Case(build_id=BuildId("b1"), draft=draft)
     (answer,) = await Workbench(podman, Limits()).outputs(case, [{"path": ""}])
     assert "ALITA_BROKER" in answer["result"] and "http_proxy" not in answer["result"]
+
+
+@pytest.mark.podman
+async def test_a_call_outside_of_the_tests_finds_their_answers(podman: PodmanSandbox) -> None:
+    from alita_tui.toolsmith.checks.workbench import Workbench
+    from tests.toolsmith.test_prompt import EXAMPLES
+
+    case = Case(build_id=BuildId("b1"), draft=EXAMPLES["city_temperature"])
+    known, unknown = await Workbench(podman, Limits()).outputs(case, [{"city": "Oslo"}, {"city": "Rome"}])
+    assert known["result"] == -3.5 and "404" in unknown["text"]

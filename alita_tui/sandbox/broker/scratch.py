@@ -21,6 +21,7 @@ from alita_tui.sandbox.broker.http import HttpConnection
 from alita_tui.sandbox.broker.local import LocalEndpoints, Longer, asked_of
 from alita_tui.sandbox.broker.stand_ins import StandIns
 from alita_tui.spine.ports.models import Asker
+from alita_tui.spine.trials import ANSWERS
 
 _CAPS = Caps(
     requests=20_000,
@@ -46,7 +47,10 @@ class Scratch:
         self.workspace = Workspace(self._folder / "files", _CAPS)
         for name, data in files.items():
             with suppress(Refused):  # one that cannot be there, such as `a` beside `a/b`
-                self.workspace.write(name, data)
+                if name == ANSWERS:
+                    self.stand_ins.set(data)
+                else:
+                    self.workspace.write(name, data)
 
     def fill(self, files: Mapping[str, bytes]) -> None:
         """Replace all files by these. Blocks; raise Refused."""
@@ -72,9 +76,9 @@ class ScratchEndpoints(LocalEndpoints):
             return await super()._file(connection, method, name, entry)
         data = await connection.whole(_CAPS.prompt_bytes)
         kind, answer = "application/octet-stream", b""
-        if own == ".hosts" and method == "PUT":
+        if own == ANSWERS and method == "PUT":
             self._scratch.stand_ins.set(data)
-        elif own == ".hosts":
+        elif own == ANSWERS:
             answer = msgspec.json.encode(list(self._scratch.stand_ins.asked))
         elif method == "POST":
             await asyncio.to_thread(self._scratch.fill, _files(data))

@@ -51,7 +51,7 @@ class Job(Value, frozen=True):
     """What is granted: to an approved digest, or by a person to a draft's tests. The draft profile grants nothing."""
     scratch: Mapping[str, bytes] | None = None
     """For `test` and `judge` jobs: the files of a workspace made for this run, which is served as far as `capabilities`
-    say; the person's is out of reach then.
+    say; the person's is out of reach then. One entry may hold what hosts answer (`spine.trials.ANSWERS`).
     """
 
 

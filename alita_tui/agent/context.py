@@ -236,7 +236,10 @@ def returned(report: RunReport, seq: int = 0, made: tuple[Artefact, ...] = ()) -
             f"result: too large to show; it is {report.result_handle}\n{untrusted('result', str(report.result))}"
         )
     elif report.result is not None:
-        parts.append(f"result{f' (e{seq})' if seq else ''}: {_json(report.result)}")
+        plain = isinstance(report.result, bool | int | float)
+        text = _json(report.result)
+        head = f"result{f' (e{seq})' if seq else ''}:"
+        parts.append(f"{head} {text}" if plain else f"{head}\n{untrusted('result', text)}")
     if files := [file for file in made if file.handle != report.result_handle]:
         parts.append(f"files it made:\n{untrusted('files', told(tuple(files)))}")
     if report.files_lost:

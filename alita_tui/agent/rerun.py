@@ -20,7 +20,7 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, RequirementsError
 from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
 from alita_tui.spine.text import one_line
-from alita_tui.spine.trials import makes_files
+from alita_tui.spine.trials import stands_in
 
 _SHOWN = 160
 """Characters shown of a value."""
@@ -97,9 +97,8 @@ class Rerunner:
             run_id=f"rerun-{seq}", module=name, code=code.draft.code, tests=code.draft.tests, what="test",
             lock=code.lock, limits=self._limits,
         )  # fmt: skip
-        if code.draft.capabilities.workspace != "none" and makes_files(code.draft.tests):
-            granted = Capabilities(workspace=code.draft.capabilities.workspace)
-            job = msgspec.structs.replace(job, capabilities=granted, scratch={})
+        if not code.draft.capabilities.none and stands_in(code.draft.tests):
+            job = msgspec.structs.replace(job, capabilities=code.draft.capabilities, scratch={})
         return await self._done(seq, "tests", name, job, event.reports[-1])
 
     async def _call(

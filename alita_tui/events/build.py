@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from alita_tui.events.base import BuildDigest, BuildId, DraftDigest, Fact, Value
+from alita_tui.events.base import BuildDigest, BuildId, DraftDigest, Fact, Json, Value
 from alita_tui.events.library import Lasting, NearMiss
 from alita_tui.events.tool import Capabilities, Lock, RunReport, ToolDraft, Twin
 from alita_tui.events.web import Source
@@ -105,6 +105,8 @@ class BuildStarted(Fact, frozen=True):
     sources: tuple[Source, ...] = ()
     lessons: tuple[str, ...] = ()
     """Why earlier builds were rejected, as the toolsmith was told."""
+    examples: tuple[Json, ...] = ()
+    """What the agent ordered it by, each `{"input": ARGUMENTS, "output": RESULT}`."""
 
 
 class BuildDrafted(Fact, frozen=True):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec.structs import replace
 
-from alita_tui.events import Capabilities, RunReport
+from alita_tui.events import RunReport
 from alita_tui.sandbox.broker.streams import FRAMES, Violation
 from alita_tui.sandbox.call_files import LeftFiles
 from alita_tui.sandbox.container import Container
@@ -44,8 +44,6 @@ async def converse(
         from alita_tui.sandbox.broker.broker import tests_broker
 
         broker, may_be_granted = broker or tests_broker(), True
-        if job.what == "judge":
-            job = replace(job, capabilities=Capabilities(workspace=job.capabilities.workspace))
     granting = broker if may_be_granted and not job.capabilities.none else None
     run: RunBroker | None = None
     try:

@@ -12,12 +12,16 @@ TOOL_FOLDER = "/tmp/tool"  # noqa: S108  # the sandbox's own
 """The folder of a tool's module when it runs."""
 
 
-_MAKES_FILES = re.compile(r"^[ \t]*(?:import|from)[ \t]+workspace\b", re.MULTILINE)
+STAND_INS = ("workspace", "hosts")
+"""Modules of self-tests by which they stand in for what the tool is granted."""
+ANSWERS = ".hosts"
+"""Among the files of a scratch workspace: what hosts answer, as JSON. No file can have this name."""
+_STANDS_IN = re.compile(rf"^[ \t]*(?:import|from)[ \t]+(?:{'|'.join(STAND_INS)})\b", re.MULTILINE)
 
 
-def makes_files(tests: str) -> bool:
-    """Return True for tests that make the files of a scratch workspace, with the module `workspace`."""
-    return _MAKES_FILES.search(tests) is not None
+def stands_in(tests: str) -> bool:
+    """Return True for tests that stand in for the person's files, for hosts or for models."""
+    return _STANDS_IN.search(tests) is not None
 
 
 class Conditions(Value, frozen=True):

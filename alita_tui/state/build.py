@@ -15,6 +15,7 @@ from alita_tui.events import (
     Finding,
     GateName,
     GateResult,
+    Json,
     Lock,
     NearMiss,
     RunReport,
@@ -100,6 +101,7 @@ class BuildState(msgspec.Struct, frozen=True, gc=False):
     task_id: str = ""
     task: str = ""
     parent: ToolDraft | None = None
+    examples: tuple[Json, ...] = ()
     near_misses: tuple[NearMiss, ...] = ()
     sources: tuple[Source, ...] = ()
     lessons: tuple[str, ...] = ()

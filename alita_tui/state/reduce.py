@@ -228,6 +228,7 @@ def _apply_to_build(state: SessionState, envelope: Envelope, event: BuildEvent) 
                 task=event.task,
                 step=envelope.step,
                 parent=event.parent,
+                examples=event.examples,
                 near_misses=event.near_misses,
                 sources=event.sources,
                 lessons=event.lessons,

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from alita_tui.events import Json, ToolDraft
 from alita_tui.spine.syntax import try_parse
+from alita_tui.toolsmith.constant_folding import Folding
 from alita_tui.toolsmith.draft_ast import dotted
 from alita_tui.toolsmith.scratch_files import LARGEST_FILE, safe_name, value_of
 
@@ -46,12 +47,7 @@ def written_by_tests(draft: ToolDraft) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     if tree is None:
         return files
-    known: dict[str, Json] = {}
-    for statement in tree.body:
-        if isinstance(statement, ast.Assign):
-            names = [name.id for name in statement.targets if isinstance(name, ast.Name)]
-            known |= dict.fromkeys(names, value_of(statement.value, {}))
-    for name, content in _writes(tree, known):
+    for name, content in _writes(tree, Folding(tree)):
         data = content.encode("utf-8", "replace") if isinstance(content, str) else content
         if (
             isinstance(name, str)
@@ -65,20 +61,20 @@ def written_by_tests(draft: ToolDraft) -> dict[str, bytes]:
     return files
 
 
-def _writes(tree: ast.Module, known: Mapping[str, Json]) -> Iterator[tuple[Json, Json]]:
+def _writes(tree: ast.Module, folding: Folding) -> Iterator[tuple[Json, Json]]:
     """Yield name and content of each write, as far as both are written out."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
             if node.func.attr in ("write_text", "write_bytes") and isinstance(node.func.value, ast.Call):
                 made = node.func.value
                 if dotted(made.func).split(".")[-1] == "Path" and len(made.args) == 1:
-                    yield value_of(made.args[0], known), value_of(node.args[0], known)
+                    yield value_of(made.args[0], folding), value_of(node.args[0], folding)
         elif isinstance(node, ast.With) and len(node.items) == 1:
             opened, name = node.items[0].context_expr, node.items[0].optional_vars
             if isinstance(opened, ast.Call) and dotted(opened.func) == "open" and isinstance(name, ast.Name):
                 for call in (inner for inner in ast.walk(node) if isinstance(inner, ast.Call)):
                     if dotted(call.func) == f"{name.id}.write" and opened.args and call.args:
-                        yield value_of(opened.args[0], known), value_of(call.args[0], known)
+                        yield value_of(opened.args[0], folding), value_of(call.args[0], folding)
 
 
 def _has_file(schema: Json, depth: int) -> bool:

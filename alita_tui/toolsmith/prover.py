@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import Literal
 
-import msgspec
-
 from alita_tui import events as e
 from alita_tui.events import Capabilities, GateResult, Lock, RunReport, ToolDraft, Value
 from alita_tui.spine.bus import Bus
@@ -16,7 +14,9 @@ from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
 from alita_tui.spine.ports.stream import Progress
 from alita_tui.state.build import BuildState
 from alita_tui.toolsmith.checks.case import Case, Check
+from alita_tui.toolsmith.checks.replay import LEFT_OUT
 from alita_tui.toolsmith.checks.runner import run_checks
+from alita_tui.toolsmith.provenance import provenance
 from alita_tui.toolsmith.review import review
 from alita_tui.toolsmith.scratch_files import granted as scratch_granted
 
@@ -79,7 +79,7 @@ class Prover:
             ),
             span=build.build_id,
         )
-        reviewed = await asyncio.to_thread(review, draft)
+        reviewed = await asyncio.to_thread(review, draft, provenance(self._bus.history), build.parent)
         await self._bus.emit(
             e.BuildReviewed(
                 build_id=build.build_id,
@@ -115,6 +115,7 @@ class Prover:
             task=build.task,
             goal=build.goal,
             parent=build.parent,
+            examples=build.examples,
         )
         stopped = [
             result for result in await self._look(self._before, case, attempt) if result.state == "failed"
@@ -146,11 +147,10 @@ class Prover:
         """Run a draft's own tests repeatedly; return why they do not pass, or an empty string.
 
         Nothing of the person's is granted under the draft profile; `granted` is more only because a person asked for
-        it. Tests that make files have a scratch workspace even then.
+        it. Tests that stand in for it themselves do so even then, and are recorded as granted nothing.
         """
         scratch = scratch_granted(draft)
-        if scratch:
-            scratch["capabilities"] = msgspec.structs.replace(granted, workspace=draft.capabilities.workspace)
+        granted = _NOTHING if scratch else granted
         job = Job(
             run_id=build.build_id,
             module=draft.name,
@@ -192,7 +192,7 @@ class Prover:
 def _doubted(result: GateResult) -> bool:
     """Return True if the model should repair this; twins and changed answers are for the person to judge."""
     if result.gate == "replay":
-        return any(row.tone == "bad" for row in result.rows)  # a test of the version before was left out
+        return any(row.label.startswith(LEFT_OUT) for row in result.rows)
     return result.state == "failed" and result.gate != "neighbours"
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from alita_tui.events import Finding, Json, ToolDraft, Value
 from alita_tui.spine.requirements import distribution
 from alita_tui.spine.text import hidden_characters
+from alita_tui.spine.trials import STAND_INS
 from alita_tui.toolsmith.contract import (
     ContractError,
     header_requirements,
@@ -32,6 +33,7 @@ from alita_tui.toolsmith.file_access import note_files
 from alita_tui.toolsmith.nondeterminism import note_depends
 from alita_tui.toolsmith.private_data import note_private
 from alita_tui.toolsmith.prompt_injection import note_addressed
+from alita_tui.toolsmith.provenance import UNKNOWN, Provenance, note_provenance
 from alita_tui.toolsmith.reach_rules import note_test_uses, note_uses
 from alita_tui.toolsmith.rules import rule
 from alita_tui.toolsmith.text_scan import note_bandit, note_text, scannable
@@ -50,9 +52,13 @@ class Review(Value, frozen=True):
     """Top-level modules that the code imports, sorted."""
 
 
-def review(draft: ToolDraft) -> Review:
-    """Review a draft. Blocking findings make testing pointless. Blocks: call in a thread."""
+def review(draft: ToolDraft, said: Provenance = UNKNOWN, parent: ToolDraft | None = None) -> Review:
+    """Review a draft, with who said what before it. Blocking findings make testing pointless.
+
+    Blocks: call in a thread.
+    """
     notes = Notes()
+    note_provenance(notes, draft, parent, said)
     code = parse_code(notes, draft.code, "code")
     tests = parse_code(notes, draft.tests, "tests")
     if code is not None:
@@ -220,9 +226,11 @@ def _requirements(notes: Notes, trees: dict[str, ast.Module | None], draft: Tool
             elif imported.top == draft.name and what == "code":
                 text = f"imports {imported.top}, which is the tool's own name, so it finds itself"
                 notes.block("ast/imports", text, line)
-            elif imported.top == "workspace" and what == "tests" and imported.top not in provided:
-                if draft.capabilities.workspace == "none":
-                    text = f"{where}makes workspace files, for which the tool asks nothing (capabilities.workspace)"
+            elif imported.top in STAND_INS and what == "tests" and imported.top not in provided:
+                if draft.capabilities.none:
+                    text = (
+                        f"{where}stands in ({imported.top}) for what the tool does not ask for (capabilities)"
+                    )
                     notes.block("tests", text)
             elif imported.top.lower() in provided:
                 used.add(provided[imported.top.lower()])

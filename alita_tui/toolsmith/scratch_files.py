@@ -9,50 +9,63 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from alita_tui.events import Capabilities, Json, ToolDraft
+import msgspec
+
+from alita_tui.events import Json, ToolDraft
 from alita_tui.spine.syntax import try_parse
-from alita_tui.spine.trials import makes_files
+from alita_tui.spine.trials import ANSWERS, stands_in
+from alita_tui.toolsmith.constant_folding import Folding
 
 MOST_FILES = 5
 LARGEST_FILE = 100_000
 """Bytes of one file that a case carries."""
+MOST_ANSWERS = 50
 _NAME = re.compile(r"[\w][\w. -]{0,79}(?:/[\w][\w. -]{0,79}){0,3}", re.ASCII)
 
 
 def granted(draft: ToolDraft, files: Mapping[str, bytes] | None = None) -> dict[str, Any]:
-    """Return the fields of a job that give a draft a scratch workspace; none if it asks for none.
+    """Return the fields of a job in which all that a draft asks for is stood in for; none if it asks for nothing.
 
-    Without `files` it holds what the tests write out; tests that make no files stand in for the broker themselves.
+    Files are those given, otherwise those that the tests write out, as are the answers of hosts. Tests without
+    stand-ins bring their own servers.
     """
-    if draft.capabilities.workspace == "none" or (files is None and not makes_files(draft.tests)):
+    if draft.capabilities.none or (files is None and not stands_in(draft.tests)):
         return {}
-    return {
-        "capabilities": Capabilities(workspace=draft.capabilities.workspace),
-        "scratch": files_in(draft) if files is None else dict(files),
-    }
+    known = written_out(draft)
+    if files is not None:
+        known = {name: data for name, data in known.items() if name == ANSWERS} | dict(files)
+    return {"capabilities": draft.capabilities, "scratch": known}
 
 
-def files_in(draft: ToolDraft) -> dict[str, bytes]:
-    """Return the files that the draft's tests write out in calls of `workspace.write`, the first of each name."""
-    if not makes_files(draft.tests) or (tree := try_parse(draft.tests)) is None:
+def written_out(draft: ToolDraft) -> dict[str, bytes]:
+    """Return the files and answers that the draft's tests write out in calls of the stand-ins, the first of each name.
+
+    The answers are one entry, `ANSWERS`. So calls outside of the tests find what the tests' own arguments are about.
+    """
+    if not stands_in(draft.tests) or (tree := try_parse(draft.tests)) is None:
         return {}
-    known: dict[str, Any] = {}
-    for statement in tree.body:
-        if isinstance(statement, ast.Assign):
-            known |= {
-                name.id: value_of(statement.value, {})
-                for name in statement.targets
-                if isinstance(name, ast.Name)
-            }
+    folding = Folding(tree)
     files: dict[str, bytes] = {}
+    answers: dict[str, Json] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("workspace.write", "write"):
-            given = [value_of(part, known) for part in (*node.args, *(word.value for word in node.keywords))]
-            if len(given) == 2 and isinstance(given[0], str) and isinstance(given[1], str | bytes):
-                data = given[1].encode("utf-8", "replace") if isinstance(given[1], str) else given[1]
-                if _NAME.fullmatch(given[0]) and len(data) <= LARGEST_FILE:
-                    files.setdefault(given[0], data)
-    return files
+        if not isinstance(node, ast.Call):
+            continue
+        given = [value_of(part, folding) for part in node.args]
+        named = {word.arg: value_of(word.value, folding) for word in node.keywords if word.arg}
+        match ast.unparse(node.func), given:
+            case "workspace.write" | "write", [str(name), str() | bytes() as content]:
+                data = _bytes(content)
+                if _NAME.fullmatch(name) and len(data) <= LARGEST_FILE:
+                    files.setdefault(name, data)
+            case "hosts.answer" | "answer", [str(request), content] if len(answers) < MOST_ANSWERS:
+                data = _bytes(content)
+                status, headers = named.get("status", 200), named.get("headers", {})
+                if len(data) <= LARGEST_FILE and isinstance(status, int) and isinstance(headers, dict):
+                    body = base64.b64encode(data).decode()
+                    answers.setdefault(request, {"status": status, "headers": headers, "body": body})
+            case _:
+                pass
+    return {**files, ANSWERS: msgspec.json.encode({"answers": answers})} if answers else files
 
 
 def safe_name(name: str) -> bool:
@@ -60,14 +73,24 @@ def safe_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def value_of(node: ast.expr, known: Mapping[str, Any]) -> Any:
-    """Return the value of a literal, or of a name that is known; None for anything else."""
-    if isinstance(node, ast.Name):
-        return known.get(node.id)
+def value_of(node: ast.expr, folding: Folding) -> Any:
+    """Return the value of a literal, or of what can be folded to one; None for anything else."""
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return None
+        return folding.value(node)
+
+
+def _bytes(content: object) -> bytes:
+    """Return what the stand-ins make of a content."""
+    if isinstance(content, str):
+        return content.encode("utf-8", "replace")
+    if isinstance(content, bytes):
+        return content
+    try:
+        return msgspec.json.encode(content)
+    except (TypeError, ValueError, RecursionError):
+        return b""
 
 
 def carried(files: Json) -> dict[str, bytes] | None:

@@ -79,6 +79,7 @@ class Smith:
                 msgspec.structs.replace(one, excerpt=one.excerpt[:_EXCERPT]) for one in order.sources
             ),
             lessons=order.past_rejections,
+            examples=order.examples,
         )
         await self._bus.emit(build, span=build.build_id)
         return await self._make(build, order)

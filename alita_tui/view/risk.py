@@ -27,7 +27,7 @@ _OF_RULE = {
     "ast/random": "chance", "ast/time-zone": "time-zone", "ast/locale": "locale", "ast/pattern": "slow-pattern",
     "ast/cuts-off": "cuts-off",
     "ast/secret": "secret-in-code", "ast/private-path": "private-path",
-    "ast/addressed": "speaks-to-the-reader",
+    "ast/addressed": "speaks-to-the-reader", "named-elsewhere": "named-elsewhere",
     "ast/format": "format-walk", "ast/reads": "reads-files", "ast/at-definition": "runs-when-loaded",
     "ast/later": "runs-later", "ast/hidden": "hidden-characters", "ast/imports": "imports", "tests": "weak-tests",
     "bandit": "not-scanned", "contract": "form", "schema": "schema",
@@ -49,12 +49,12 @@ _BANDIT = {
 _OF_BANDIT = {one: name for name, ids in _BANDIT.items() for one in ids.split()}
 _BANDIT_ID = re.compile(r"B\d{3}")
 _ORDER = (
-    "other-bytes not-python secret-in-code speaks-to-the-reader hidden-characters lookalikes foreign-names gains"
-    " tests-fail tests-not-run no-tests introspects code-not-on-page format-walk detects-tests processes private-path"
-    " network-undeclared reads-files reach never-run keeps-state slow-pattern other-main hidden-tests conditions"
-    " schema-inputs slow cuts-off schema weak-tests literal-leak examples-fail other-results packages runs-later"
-    " runs-when-loaded environment changes-files clock chance time-zone locale undeclared-import not-reviewed"
-    " review-failed not-pinned twin not-checked"
+    "other-bytes not-python secret-in-code speaks-to-the-reader named-elsewhere hidden-characters lookalikes"
+    " foreign-names gains tests-fail tests-not-run no-tests introspects code-not-on-page format-walk detects-"
+    " tests processes private-path network-undeclared reads-files reach never-run keeps-state slow-pattern"
+    " other-main hidden-tests conditions schema-inputs slow cuts-off schema weak-tests literal-leak examples-"
+    " fail other-results packages runs-later runs-when-loaded environment changes-files clock chance time-zone"
+    " locale undeclared-import not-reviewed review-failed not-pinned twin not-checked"
 ).split()
 """Order of risks, most telling first; requested capabilities come last."""
 _ASKED = ("network", "secrets", "workspace", "model")

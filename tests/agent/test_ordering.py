@@ -16,7 +16,7 @@ from alita_tui.spine.ports.builds import BuildOrder
 from alita_tui.spine.ports.web import Page
 from alita_tui.toolsmith import briefing
 from tests.agent.lab import PASS, Lab, NoWeb, draft, failing, say
-from tests.agent.replies import BUILD, DONE, RUN, TASK, approve, rules
+from tests.agent.replies import BUILD, DONE, RUN, TASK, approve, rules, verdict
 
 DEEP = "The currency of a rate is named by the parameter base of the endpoint /v2/rates."
 PAGE = "\n\n".join(["Nothing here is about money. " * 30] * 60 + [DEEP] + ["Ponds and gardens. " * 30] * 20)
@@ -128,3 +128,25 @@ def test_the_form_has_no_references_and_reads_what_it_shows() -> None:
     assert isinstance(action, BuildTool) and action.needs == Capabilities(workspace="read")
     with pytest.raises(MalformedAction, match="workspace"):
         parse(ToolRequest(call_id="c", name="build_tool", arguments={**given, "needs": {"workspace": "all"}}))
+
+
+async def test_tests_with_stand_ins_are_never_said_to_have_had_the_real_thing(tmp_path: Path) -> None:
+    (call,) = draft().requests
+    tests = f"import hosts\n{call.arguments['tests']}"
+    wants = {"network": ["GET api.example.org:443"]}
+    asking = msgspec.structs.replace(
+        call, arguments={**call.arguments, "tests": tests, "capabilities": wants}
+    )
+    lab = Lab(
+        tmp_path, rules=rules(BUILD, DONE, smith=(msgspec.structs.replace(draft(), requests=(asking,)),))
+    )
+    decisions: list[e.Decision] = ["retested", "approved"]
+
+    def decide(event: e.SessionEvent) -> Any:
+        return verdict(event, decisions.pop(0)) if isinstance(event, e.ApprovalRequested) else None
+
+    await lab.do(TASK, when=decide)
+    first, again = lab.events(e.BuildTested)
+    assert first.granted.none and again.granted.none and lab.shelf.get("double_it")
+    runs = [job for job in lab.sandbox.jobs if job.what == "test"]
+    assert len(runs) == 6 and all(job.scratch == {} and job.capabilities.network for job in runs)

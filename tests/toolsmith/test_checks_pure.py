@@ -128,6 +128,8 @@ async def test_ending_the_look_ends_every_gate() -> None:
         ("How strong is 75 km/h?", "B = (1, 6, 12, 20)\nC = (5, 75)\n", ["75"]),
         ("Sort the list", "A = 'list'\n", []),
         ("Mean of 'unit_price' above 4711", "def run(column='unit_price', *, least=4711):\n    return 1\n", []),
+        ("Mean of 'unit_price'", "C = 'unit_price'\ndef run(column=C):\n    return 1\n", []),
+        ("Mean of 'unit_price'", "C = 'unit_price'\ndef run(column=C):\n    return C\n", ["“unit_price”"]),
         ("Mean of 'unit_price'", "def run(a='x'):\n    return f()\ndef f(a='unit_price'):\n    return a\n", ["“unit_price”"]),
     ],
 )  # fmt: skip

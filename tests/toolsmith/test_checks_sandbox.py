@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
 from alita_tui.events import BuildId, Capabilities, GateResult, Lock, ToolDraft, build_digest
@@ -55,6 +56,20 @@ async def test_schemas_that_do_not(bench: Workbench, more: dict[str, Any], said:
     found = await ContractCheck(bench).check(case(**more))
     assert found.state == "failed"
     assert any(said in row.text for row in found.rows), found.rows
+
+
+async def test_the_examples_of_the_order_have_to_come_out(bench: Workbench) -> None:
+    async def ordered(*examples: Any) -> GateResult:
+        return await ContractCheck(bench).check(msgspec.structs.replace(case(), examples=examples))
+
+    held = await ordered({"input": {"x": 3}, "output": 7}, {"input": "x"}, 5)
+    assert held.state == "passed" and "1 example of the order holds" in held.summary
+    found = await ordered(
+        {"input": {"x": 3}, "output": 7}, {"input": {"x": 4}, "output": 8}, {"input": {}, "output": 1}
+    )
+    assert found.state == "failed" and "2 of the 3 examples" in found.summary
+    assert [row.text for row in found.rows][0] == "→ 9, where 8 was ordered"
+    assert "TypeError" in found.rows[1].text
 
 
 async def test_tests_that_call_nothing_show_nothing(bench: Workbench) -> None:
@@ -305,7 +320,7 @@ async def test_tests_of_the_version_before_still_hold_or_are_named(bench: Workbe
     assert held.state == "passed" and held.rows == ()
     dropped = await after(wider, "run(3) == 7", "run(0) == 1")
     assert dropped.state == "failed" and [(row.label, row.tone) for row in dropped.rows] == [
-        ("test_2", "bad")
+        ("left out: test_2", "bad")
     ]
     assert "leave it out" in dropped.rows[0].text and "test_2" in dropped.summary
     changed = await after(wider, "run(3) == 7", "run(0) == 1", "run(-2) == 5")

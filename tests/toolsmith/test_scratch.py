@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import textwrap
+from base64 import b64encode
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 import pytest
 
-from alita_tui.events import BuildId, Capabilities, ToolDraft, ToolName
+from alita_tui.events import BrokerAnswered, BuildId, Capabilities, ToolDraft, ToolName
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.task_library import TaskLibrary
+from alita_tui.sandbox.broker.broker import Broker
 from alita_tui.sandbox.engine import PodmanSandbox
+from alita_tui.sandbox.settings import EngineSettings
+from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.ports.sandbox import Job, Limits
 from alita_tui.toolsmith.checks.case import Case
 from alita_tui.toolsmith.contract import normalise
-from alita_tui.toolsmith.scratch_files import carried, files_in
+from alita_tui.toolsmith.scratch_files import carried, granted, written_out
 from tests.toolsmith.trial import Reviewer, Trial
 
 LINES = '''
@@ -87,11 +92,32 @@ def lines(
 
 
 def test_files_that_tests_write_out_are_known() -> None:
-    found = files_in(lines())
+    found = written_out(lines())
     assert found == {"two.txt": b"a\nb\n", "three.txt": b"a\nb\nc", "none.txt": b""}
     constant = "import workspace\nA = 'x'\nworkspace.write('a.txt', A)\nworkspace.write('../b', A)\nworkspace.write(A, [])\n"
-    assert files_in(lines(constant)) == {"a.txt": b"x"}
-    assert files_in(lines("workspace.write('a', 'b')\n")) == {}
+    assert written_out(lines(constant)) == {"a.txt": b"x"}
+    assert written_out(lines("workspace.write('a', 'b')\n")) == {}
+
+
+def test_answers_that_tests_write_out_are_known() -> None:
+    tests = (
+        "import hosts\nNOW = 'GET https://a.example/now'\nhosts.answer(NOW + '?q=1', {'x': [1.5]})\n"
+        "hosts.answer(NOW, 'no', status=404, headers={'A': 'b'})\nhosts.answer(NOW, 'later')\nhosts.answer(str(object()), 1)\n"
+    )
+    answers = msgspec.json.decode(written_out(lines(tests))[".hosts"])["answers"]
+    assert answers == {
+        "GET https://a.example/now?q=1": {
+            "status": 200,
+            "headers": {},
+            "body": b64encode(b'{"x":[1.5]}').decode(),
+        },
+        "GET https://a.example/now": {
+            "status": 404,
+            "headers": {"A": "b"},
+            "body": b64encode(b"no").decode(),
+        },
+    }
+    assert set(granted(lines(tests), {"a.txt": b"1"})["scratch"]) == {".hosts", "a.txt"}
 
 
 @pytest.mark.parametrize(
@@ -203,7 +229,7 @@ async def test_a_tool_that_may_read_writes_nothing_and_never_learns_how_the_test
         assert "ALITA_BROKER" not in os.environ
         assert run("x", "/proc/self/environ".upper()) == 403
     """
-    given = {"given.txt": b"1"}
+    given = {"given.txt": b"1", "given.txt/more": b"", "../x": b"", ".x": b""}
     assert await tried(podman, WRITES, tests.replace('import workspace\n', 'import workspace\n    workspace.write("given.txt", "1")\n'),
                        capabilities=Capabilities(workspace="read"), scratch=given) == {}  # fmt: skip
 
@@ -216,11 +242,135 @@ async def test_without_the_grant_the_tests_are_told_so(podman: PodmanSandbox) ->
     def test_it():
         workspace.write("a", "b")
     """
-    assert "capabilities.workspace" in (await tried(podman, WRITES, tests))["test_it"]
+    assert "(capabilities)" in (await tried(podman, WRITES, tests))["test_it"]
+
+
+ASKS = """
+import json, os, urllib.request, urllib.error
+
+def run(url, data=None, bare=False):
+    headers = {} if bare else {"X-Key": os.environ["KEY"]}
+    request = urllib.request.Request(url, data=data.encode() if data else None, headers=headers)
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return [answer.status, answer.read().decode(), dict(answer.headers).get("X-Next")]
+    except urllib.error.HTTPError as error:
+        return [error.code, error.read().decode(), None]
+    except urllib.error.URLError as error:
+        return [0, str(error.reason), None]
+"""
+HOSTS = Capabilities(
+    network=("GET,POST api.example.org:443", "plain.example.org:80"), secrets=("KEY@api.example.org:443",)
+)
 
 
 @pytest.mark.podman
-async def test_a_plan_with_files_reaches_no_host(podman: PodmanSandbox, tmp_path: Path) -> None:
+async def test_hosts_answer_what_the_tests_say_and_nobody_is_asked(podman: PodmanSandbox) -> None:
+    tests = """
+    import hosts
+    from tool import run
+
+    hosts.answer("GET https://api.example.org/v1", {"a": [1]}, headers={"X-Next": "/v1?page=2"})
+    hosts.answer("GET https://api.example.org/v1?page=2", "two")
+    hosts.answer("POST https://api.example.org/v1", b"made", status=201)
+    hosts.answer("GET http://plain.example.org/", "plain")
+
+    def test_pages():
+        assert run("https://api.example.org/v1?q=1") == [200, '{"a": [1]}', "/v1?page=2"]
+        assert run("https://api.example.org/v1?page=2") == [200, "two", None]
+        assert run("http://plain.example.org/", bare=True) == [200, "plain", None]
+
+    def test_what_was_sent():
+        assert run("https://api.example.org/v1", "body")[:2] == [201, "made"]
+        (asked,) = hosts.requests()
+        assert (asked["method"], asked["url"], asked["body"]) == ("POST", "https://api.example.org/v1", b"body")
+        assert asked["headers"]["x-key"] == "value-of-KEY"
+
+    def test_what_is_not_granted_or_not_said():
+        assert run("https://api.example.org/other")[0] == 502
+        assert run("https://other.example.org/") [0] in (0, 403)
+        assert "not granted" in run("http://other.example.org/")[1]
+        assert "the secret KEY is not granted for plain" in run("http://plain.example.org/")[1]
+        assert "without TLS" in run("http://api.example.org:443/v1")[1]
+
+    def test_answers_that_are_none():
+        for wrong in ({"status": 99}, {"status": 100}, {"status": 1000}, {"headers": {"a b": "c"}}, {"headers": {"a": "b\\nc"}}, {"headers": {"\u00e9": "x"}}):
+            hosts.answer("GET https://api.example.org/v1", "x", **wrong)
+            assert run("https://api.example.org/v1")[0] == 502, wrong
+        hosts.answer("GET https://api.example.org/v1", "x", status=204, headers={"Content-Length": "99", "Connection": "x"})
+        assert run("https://api.example.org/v1")[:2] == [204, ""]
+
+    def test_answers_of_one_test_are_gone_in_the_next():
+        hosts.answer("GET https://api.example.org/v1", "else")
+        assert run("https://api.example.org/v1")[1] == "else"
+
+    def test_they_are():
+        assert run("https://api.example.org/v1")[1] == '{"a": [1]}'
+        assert hosts.requests()[0]["method"] == "GET"
+    """
+    assert await tried(podman, ASKS, tests, capabilities=HOSTS, scratch={}) == {}
+
+
+@pytest.mark.podman
+async def test_models_reply_what_the_tests_say(podman: PodmanSandbox) -> None:
+    code = """
+    import json, os, urllib.request, urllib.error
+
+    def run(prompt):
+        request = urllib.request.Request(os.environ["ALITA_BROKER"] + "/model", data=json.dumps({"prompt": prompt}).encode())
+        try:
+            with urllib.request.urlopen(request) as answer:
+                return json.load(answer)["text"]
+        except urllib.error.HTTPError as error:
+            return error.code
+    """
+    tests = """
+    import hosts
+    from tool import run
+
+    def test_it():
+        hosts.reply("one")
+        assert [run("a"), run("b")] == ["one", 503]
+    """
+    assert await tried(podman, code, tests, capabilities=Capabilities(model_calls=2), scratch={}) == {}
+
+
+@pytest.mark.podman
+async def test_a_real_secret_never_reaches_a_test(ready: EngineSettings) -> None:
+    asked: list[str] = []
+
+    async def nowhere(host: str, port: int) -> tuple[str, ...]:
+        asked.append(host)
+        return ()
+
+    async def told(answered: BrokerAnswered) -> None:
+        asked.append(answered.request)
+
+    def secret(name: str) -> str:
+        asked.append(name)
+        return "the real value"
+
+    broker = Broker(AddressPolicy(nowhere), told, secret=secret, workspace=Path("/nonexistent/alita"))
+    podman = PodmanSandbox(ready, "gates", broker=broker)
+    tests = """
+    import hosts, workspace
+    from tool import run
+
+    def test_it():
+        hosts.answer("GET https://api.example.org/", "x")
+        assert run("https://api.example.org/")[1] == "x"
+        assert "real" not in str(hosts.requests())
+        workspace.write("a", "b")
+    """
+    try:
+        assert await tried(podman, ASKS, tests, capabilities=HOSTS, scratch={}) == {}
+    finally:
+        await podman.close()
+    assert asked == []
+
+
+@pytest.mark.podman
+async def test_a_plan_with_stand_ins_has_what_the_draft_asks_for(podman: PodmanSandbox) -> None:
     from alita_tui.toolsmith.checks.workbench import Workbench
 
     code = "import os\n\n\ndef run(path: str) -> list[str]:\n    return sorted(os.environ)\n"
@@ -228,3 +378,13 @@ async def test_a_plan_with_files_reaches_no_host(podman: PodmanSandbox, tmp_path
     case = Case(build_id=BuildId("b1"), draft=draft)
     (answer,) = await Workbench(podman, Limits()).outputs(case, [{"path": ""}])
     assert "ALITA_BROKER" in answer["result"] and "http_proxy" not in answer["result"]
+
+
+@pytest.mark.podman
+async def test_a_call_outside_of_the_tests_finds_their_answers(podman: PodmanSandbox) -> None:
+    from alita_tui.toolsmith.checks.workbench import Workbench
+    from tests.toolsmith.test_prompt import EXAMPLES
+
+    case = Case(build_id=BuildId("b1"), draft=EXAMPLES["city_temperature"])
+    known, unknown = await Workbench(podman, Limits()).outputs(case, [{"city": "Oslo"}, {"city": "Rome"}])
+    assert known["result"] == -3.5 and "404" in unknown["text"]

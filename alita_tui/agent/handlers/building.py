@@ -14,6 +14,7 @@ from alita_tui.agent.tasks import CurrentTask, TaskEnd, TaskQueue
 from alita_tui.events import Source
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import RegistryError
+from alita_tui.spine.history import of
 from alita_tui.spine.ports.builds import BuildOrder, BuildOutcome, FailedCall
 from alita_tui.spine.ports.sandbox import Sandbox
 from alita_tui.spine.ports.stream import Progress
@@ -81,10 +82,10 @@ class BuildHandlers:
         return (*named, *(source for source in sources if source.url not in known))
 
     def _failure(self, name: str) -> FailedCall | None:
-        """Return the newest call of this tool in the task, if it failed."""
+        """Return the newest call of this tool in the session, if it failed."""
         calls: dict[str, e.ToolCalled] = {}
         newest: FailedCall | None = None
-        for envelope in reversed(self._task.events()):
+        for envelope in of(self._bus.history, e.ToolCalled, e.ToolFailed, e.ToolReturned):
             match envelope.event:
                 case e.ToolCalled(call_id=call_id) as call if name in (call.name, call.alias):
                     calls[call_id] = call

@@ -10,10 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from alita_tui.events import BrokerAnswered
 from alita_tui.sandbox.broker.files import Workspace
 from alita_tui.sandbox.broker.grants import Caps, RunGrants, Tell
 from alita_tui.sandbox.broker.quota import Quota
-from alita_tui.sandbox.broker.scratch import Scratch, ScratchEndpoints, scratch_caps, untold
 from alita_tui.sandbox.broker.streams import Connections, Send
 from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.grants import BROKER, secret_names
@@ -24,6 +24,7 @@ from alita_tui.spine.proxies import Proxies
 if TYPE_CHECKING:
     import ssl
 
+    from alita_tui.sandbox.broker.scratch import Scratch
     from alita_tui.sandbox.broker.tls import Authority
 
 _CERTIFICATE = "broker.pem"
@@ -64,13 +65,19 @@ class Broker:
     def _open(self, job: Job, send: Send, longer: Callable[[float], None]) -> RunBroker:
         from alita_tui.sandbox.broker.local import LocalEndpoints
         from alita_tui.sandbox.broker.requests import RequestServer
+        from alita_tui.sandbox.broker.scratch import Scratch, ScratchEndpoints, scratch_caps, untold
+        from alita_tui.sandbox.broker.stand_ins import StandInServer
 
         names = secret_names(job.capabilities)
-        secrets = {name: value for name in names if (value := self._secret(name))}
         scratch = Scratch(job.scratch) if job.scratch is not None else None
+        if scratch is not None:
+            secrets = {name: f"value-of-{name}" for name in names}
+        else:
+            secrets = {name: value for name in names if (value := self._secret(name))}
         caps = scratch_caps(self._caps) if scratch else self._caps
-        tell = self._tell if names or job.capabilities.network or scratch is None else untold
-        grants = RunGrants(job, caps, self._policy, secrets, tell, self._proxies)
+        tell = self._tell if scratch is None else untold
+        tested = scratch is not None
+        grants = RunGrants(job, caps, self._policy, secrets, tell, self._proxies, in_a_test=tested)
 
         async def extend(seconds: float) -> None:
             longer(seconds)
@@ -82,6 +89,8 @@ class Broker:
             local = ScratchEndpoints(grants, scratch, self._models, extend)
         certificate = self._authority.certificate if grants.ends_tls else ""
         service = RequestServer(grants, local, self._authority, self._trust)
+        if scratch is not None:
+            service = StandInServer(grants, local, self._authority, self._trust, scratch.stand_ins)
         settings = door(grants, certificate, scratch.token if scratch else "")
         return RunBroker(Connections(send, service.serve), settings, scratch)
 
@@ -117,6 +126,9 @@ class RunBroker:
 def tests_broker() -> Broker:
     """Return a broker that has nothing but scratch workspaces to serve."""
 
+    async def untold(_: BrokerAnswered) -> None:
+        return
+
     async def nowhere(host: str, port: int) -> tuple[str, ...]:
         return ()
 
@@ -141,5 +153,6 @@ def door(grants: RunGrants, certificate: str, token: str = "") -> bytes:
             environment[name] = f"/tmp/tool/{_CERTIFICATE}"  # noqa: S108  # the container's own
     settings: dict[str, Any] = {"environment": environment, "files": files}
     if token:
+        environment["no_proxy"] = environment["NO_PROXY"] = "127.0.0.1,localhost"  # the tests' own servers
         settings["scratch"] = f"http://127.0.0.1:{{port}}/files/{token}/"
     return json.dumps(settings).encode()

@@ -61,7 +61,7 @@ async def forward(
     if method not in (grant.methods or METHODS):
         raise Refused(403, f"{method} is not granted for {grant.where}")
     keyring = RequestSecrets(grants, grant, entry)
-    target = keyring.into_target(_path(request.target))
+    target = keyring.into_target(path_of(request.target))
     headers = keyring.into_headers(
         _to_host(passed_on(request.headers), grant, tls, request.headers, secret=bool(grants.secrets))
     )
@@ -119,7 +119,7 @@ def _brief(headers: Headers) -> bool:
     return bool(counted) and len(counted[0]) <= 5
 
 
-def _path(target: bytes) -> bytes:
+def path_of(target: bytes) -> bytes:
     """Return path and query of a target, which a client of a proxy sends as a whole URL."""
     if target.startswith(b"/"):
         return target

@@ -75,7 +75,7 @@ class LocalEndpoints:
         grants, caps = self._grants, self._grants.caps
         if not grants.asked.model_calls:
             raise Refused(403, "no model call is granted")
-        asked = _asked(await connection.whole(caps.prompt_bytes), caps.model_tokens)
+        asked = asked_of(await connection.whole(caps.prompt_bytes), caps.model_tokens)
         if self._models is None:
             raise Refused(503, "no model can be asked here", failed=True)
         if grants.model_calls >= grants.asked.model_calls:
@@ -126,7 +126,7 @@ class LocalEndpoints:
         return back
 
 
-def _asked(body: bytes, most: int) -> ModelRequest:
+def asked_of(body: bytes, most: int) -> ModelRequest:
     """Return the model request that a body asks for. Raise Refused."""
     try:
         parsed = parse(body)

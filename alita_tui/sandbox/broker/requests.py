@@ -81,20 +81,35 @@ class RequestServer:
         if inside is not None:
             if not request.target.startswith(b"/"):
                 raise Refused(400, "no path")
-            await forward(connection, request, self._grants, inside, entry, self._trust)
+            await self._forward(connection, request, inside, entry, self._trust)
         elif request.method == b"CONNECT":
             grant = self._grant(_PLACE.fullmatch(request.target), 0)
             if self._grants.ends_tls:
                 return grant
-            await tunnel(connection, self._grants, grant, entry)
+            await self._tunnel(connection, grant, entry)
         elif own := _OWN.fullmatch(request.target):
             await self._local.answer(
                 connection, request.method.decode("ascii"), own[1].decode("ascii"), entry
             )
         else:
             grant = self._grant(_URL.fullmatch(request.target), 80)
-            await forward(connection, request, self._grants, grant, entry, None)
+            await self._forward(connection, request, grant, entry, None)
         return None
+
+    async def _tunnel(self, connection: HttpConnection, grant: HostGrant, entry: Entry) -> None:
+        """Connect the tool to a host. Raise Refused."""
+        await tunnel(connection, self._grants, grant, entry)
+
+    async def _forward(
+        self,
+        connection: HttpConnection,
+        request: h11.Request,
+        grant: HostGrant,
+        entry: Entry,
+        tls: ssl.SSLContext | None,
+    ) -> None:
+        """Pass a request on to its host, and the answer back. Raise Refused."""
+        await forward(connection, request, self._grants, grant, entry, tls)
 
     def _grant(self, match: re.Match[bytes] | None, usual: int) -> HostGrant:
         if match is None:

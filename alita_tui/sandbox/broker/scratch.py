@@ -8,6 +8,7 @@ import binascii
 import shutil
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from os import urandom
 from pathlib import Path
 
@@ -17,8 +18,10 @@ from alita_tui.events import BrokerAnswered
 from alita_tui.sandbox.broker.files import Workspace
 from alita_tui.sandbox.broker.grants import Caps, Entry, Refused, RunGrants
 from alita_tui.sandbox.broker.http import HttpConnection
-from alita_tui.sandbox.broker.local import LocalEndpoints, Longer
+from alita_tui.sandbox.broker.local import LocalEndpoints, Longer, asked_of
+from alita_tui.sandbox.broker.stand_ins import StandIns
 from alita_tui.spine.ports.models import Asker
+from alita_tui.spine.trials import ANSWERS
 
 _CAPS = Caps(
     requests=20_000,
@@ -36,16 +39,18 @@ class Scratch:
     """Its folder, and how the tests' process alone fills it."""
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
-        """Blocks. Raise Refused for a name that no workspace file can have."""
+        """Blocks. A file that no workspace can have is left out."""
         self.token = urandom(16).hex()
         """First part of the names by which the tests reach every file; the tool never learns it."""
+        self.stand_ins = StandIns()
         self._folder = Path(tempfile.mkdtemp(prefix="alita-scratch-"))
         self.workspace = Workspace(self._folder / "files", _CAPS)
-        try:
-            self.fill(files)
-        except Refused:
-            self.close()
-            raise
+        for name, data in files.items():
+            with suppress(Refused):  # one that cannot be there, such as `a` beside `a/b`
+                if name == ANSWERS:
+                    self.stand_ins.set(data)
+                else:
+                    self.workspace.write(name, data)
 
     def fill(self, files: Mapping[str, bytes]) -> None:
         """Replace all files by these. Blocks; raise Refused."""
@@ -71,7 +76,11 @@ class ScratchEndpoints(LocalEndpoints):
             return await super()._file(connection, method, name, entry)
         data = await connection.whole(_CAPS.prompt_bytes)
         kind, answer = "application/octet-stream", b""
-        if method == "POST":
+        if own == ANSWERS and method == "PUT":
+            self._scratch.stand_ins.set(data)
+        elif own == ANSWERS:
+            answer = msgspec.json.encode(list(self._scratch.stand_ins.asked))
+        elif method == "POST":
             await asyncio.to_thread(self._scratch.fill, _files(data))
         elif method == "PUT":
             await asyncio.to_thread(self._scratch.workspace.write, own, data)
@@ -81,6 +90,20 @@ class ScratchEndpoints(LocalEndpoints):
             answer = msgspec.json.encode(await asyncio.to_thread(self._scratch.workspace.names))
         entry.status = 200
         await connection.respond(200, answer, kind)
+
+    async def _model(self, connection: HttpConnection, entry: Entry) -> None:
+        asked = asked_of(
+            await connection.whole(self._grants.caps.prompt_bytes), self._grants.caps.model_tokens
+        )
+        if self._grants.model_calls >= self._grants.asked.model_calls:
+            raise Refused(429, f"{self._grants.asked.model_calls} model calls are granted for a run")
+        if not (replies := self._scratch.stand_ins.replies):
+            raise Refused(503, "the tests have no reply of a model left", failed=True)
+        self._grants.model_calls += 1
+        tokens = len(asked.messages[0].text) // 4
+        answer = msgspec.json.encode({"text": replies.popleft(), "model": "test", "tokens": tokens})
+        entry.status = 200
+        await connection.respond(200, answer, "application/json")
 
 
 def scratch_caps(caps: Caps) -> Caps:

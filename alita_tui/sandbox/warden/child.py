@@ -83,6 +83,8 @@ def ahead(asked: dict[str, Any]) -> None:
 
 def announce_broker(settings: dict[str, Any]) -> None:
     """Tell the tool where the broker is, if anything is granted, by the variables that every HTTP client reads."""
+    if settings.get("files"):
+        os.makedirs("/tmp/tool", 0o700, exist_ok=True)  # a judge's module may be elsewhere
     for name, text in settings.get("files", {}).items():
         with open("/tmp/tool/" + name, "w") as file:
             file.write(text)

@@ -15,8 +15,8 @@ from alita_tui.sandbox.warden.asserts import imported
 from alita_tui.sandbox.warden.child import own_traceback
 from alita_tui.sandbox.warden.conditions import Unsupported, meet
 from alita_tui.sandbox.warden.confine import allow, share
+from alita_tui.sandbox.warden.stand_ins import stand_ins
 from alita_tui.sandbox.warden.tool_party import BUILTIN, flush, hear, instructed, say
-from alita_tui.sandbox.warden.workspace import WorkspaceModule
 
 FOLDER = "/tmp/tests"
 MOST_TEXT = 20_000
@@ -89,19 +89,20 @@ def hold() -> NoReturn:
     asked = instructed()
     name = "test_" + asked["name"]
     stand_in = sys.modules[asked["name"]] = StandIn(asked["name"])
-    files = WorkspaceModule(asked["scratch"])
-    if asked["name"] != files.__name__:
-        sys.modules[files.__name__] = files
+    outside = stand_ins(asked["scratch"])
+    sys.modules |= {module.__name__: module for module in outside if module.__name__ != asked["name"]}
     try:
-        files._reset()
+        for module in outside:
+            module._reset()
         meet(asked["conditions"])
         os.mkdir(FOLDER, 0o700)
         path = f"{FOLDER}/{name}.py"
         with open(path, "w", encoding="utf-8", errors="surrogatepass") as file:
             file.write(asked["tests"])
         sys.path.insert(0, FOLDER)
-        module = imported(name, path)
-        files._settle()
+        suite = imported(name, path)
+        for module in outside:
+            module._settle()
     except Unsupported as error:
         say({"unsupported": str(error)})
         os._exit(0)
@@ -109,7 +110,7 @@ def hold() -> NoReturn:
         say({"failed": {"error": type(error).__name__[:200], "trace": own_traceback()[:MOST_TEXT]}})
         os._exit(0)
     allow(asked["limits"]["cpu_seconds"])
-    tests = [(label, value) for label, value in list(vars(module).items()) if label.startswith("test_")]
+    tests = [(label, value) for label, value in list(vars(suite).items()) if label.startswith("test_")]
     tests = [(label, value) for label, value in tests if callable(value) and value is not stand_in]
     if asked["conditions"].get("shuffle_seed") is not None:
         random.Random(asked["conditions"]["shuffle_seed"]).shuffle(tests)  # noqa: S311  # an order, no secret
@@ -118,7 +119,8 @@ def hold() -> NoReturn:
         say({"begin": label})
         message, started = "", time.perf_counter()
         try:
-            files._reset()
+            for module in outside:
+                module._reset()
             test()
         except BaseException:
             message = own_traceback()[:MOST_TEXT] or "failed"

@@ -65,7 +65,7 @@ class Job(Value, frozen=True):
     thrown away."""
     scratch: Mapping[str, bytes] | None = None
     """For `test` and `judge` jobs: the files of a workspace made for this run, which is served as far as `capabilities`
-    say; the person's is out of reach then.
+    say; the person's is out of reach then. One entry may hold what hosts answer (`spine.trials.ANSWERS`).
     """
 
 

@@ -34,6 +34,8 @@ class Case(Value, frozen=True):
     goal: str = ""
     parent: ToolDraft | None = None
     """The version that this one would replace."""
+    examples: tuple[Json, ...] = ()
+    """What it was ordered by, each `{"input": ARGUMENTS, "output": RESULT}`."""
 
 
 class Check(Protocol):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 from alita_tui.events import GateName, GateResult, GateRow, ToolDraft
-from alita_tui.spine.text import one_line
+from alita_tui.spine.text import counted, one_line
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed, shown
 from alita_tui.toolsmith.checks.judge_report import Call
-from alita_tui.toolsmith.checks.probes import misfit, parameters
+from alita_tui.toolsmith.checks.probes import misfit, parameters, same
 from alita_tui.toolsmith.checks.workbench import Workbench
 
 _SHOWN = 8
@@ -30,10 +30,44 @@ class ContractCheck:
             raise CouldNotRun("the tests show no call of run that returns")
         rows = await asyncio.to_thread(_rows, examples, case.draft)
         count = len(examples)
+        ordered = await self._ordered(case)
+        missed = [row for row in ordered if row.tone == "bad"]
+        if missed:
+            summary = f"{len(missed)} of the {len(case.examples)} examples that it was ordered by come out otherwise"
+            return failed(self.name, summary, [*missed, *rows][:_SHOWN])
         if rows:
             summary = f"{len(rows)} of the tests' {count} calls do not fit the schemas"
             return failed(self.name, summary, rows[:_SHOWN])
-        return passed(self.name, f"the schemas accept arguments and results of the tests' {count} calls")
+        summary = f"the schemas accept arguments and results of the tests' {count} calls"
+        if ordered:
+            summary += f"; {counted(len(ordered), 'example')} of the order hold{'' if ordered[1:] else 's'}"
+        return passed(self.name, summary, ordered)
+
+    async def _ordered(self, case: Case) -> list[GateRow]:
+        """Return a row for each example that the tool was ordered by; none for one that needs what no test has."""
+        pairs = [
+            (entry["input"], entry["output"])
+            for entry in case.examples
+            if isinstance(entry, dict) and isinstance(entry.get("input"), dict) and "output" in entry
+        ]
+        if not pairs:
+            return []
+        answers = await self._bench.outputs(case, [given for given, _ in pairs], fresh=True)
+        rows: list[GateRow] = []
+        for (given, wanted), answer in zip(pairs, answers, strict=False):
+            label = f"run({shown(given, 80)})"
+            if "result" in answer and same(wanted, answer["result"]):
+                rows.append(evidence(label, f"→ {shown(answer['result'])}, as ordered", "good"))
+            elif "result" in answer or case.draft.capabilities.none:
+                got = (
+                    shown(answer["result"])
+                    if "result" in answer
+                    else f"{answer.get('error')}: {answer.get('text')}"
+                )
+                rows.append(
+                    evidence(label, one_line(f"→ {got}, where {shown(wanted)} was ordered", 300), "bad")
+                )
+        return rows
 
 
 def _rows(examples: list[Call], draft: ToolDraft) -> list[GateRow]:

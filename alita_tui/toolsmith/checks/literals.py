@@ -101,6 +101,20 @@ def _table(node: ast.AST) -> list[ast.Constant]:
     return numbers if len(numbers) >= _TABLE else []
 
 
+def _named_defaults(tree: ast.Module, defaults: list[ast.expr]) -> list[ast.expr]:
+    """Return the values of the module's constants that are defaults of `run` and nothing else."""
+    names = [
+        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    ]
+    own = {node.id for node in defaults if isinstance(node, ast.Name) and names.count(node.id) == 1}
+    return [
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        and all(isinstance(target, ast.Name) and target.id in own for target in node.targets)
+    ]
+
+
 def leaks(code: str, texts: frozenset[str], numbers: frozenset[float]) -> list[tuple[int, str]]:
     """Return line and value of each constant in the code that contains a value of the task.
 
@@ -115,6 +129,7 @@ def leaks(code: str, texts: frozenset[str], numbers: frozenset[float]) -> list[t
     places: list[tuple[int, str]] = []
     run = run_function(tree)
     defaults = [*run.args.defaults, *filter(None, run.args.kw_defaults)] if run else []
+    defaults += _named_defaults(tree, defaults)
     spared = tables | {id(child) for default in defaults for child in ast.walk(default)}
     for node in constants(tree):
         if id(node) in spared:

@@ -17,6 +17,8 @@ from alita_tui.toolsmith.checks.judge_report import Tested
 from alita_tui.toolsmith.checks.probes import equal
 from alita_tui.toolsmith.checks.workbench import Workbench, piece_of_tests
 
+LEFT_OUT = "left out: "
+"""Begins the label of a test of the version before that fails and that the new tests do not have."""
 _SECONDS = 8.0
 
 
@@ -85,7 +87,7 @@ class ReplayCheck:
             raise CouldNotRun("there was no time for the tests of the version before")
         if entry.error:
             last = entry.error.strip().splitlines()[-1]
-            return [evidence("all of them", one_line(f"they cannot be imported: {last}", 200), "bad")]
+            return [evidence(f"{LEFT_OUT}all", one_line(f"they cannot be imported: {last}", 200), "bad")]
         rows = []
         for test in entry.cases:
             if not test.passed and now.get(test.name) != before.get(test.name, ""):
@@ -94,7 +96,11 @@ class ReplayCheck:
                 last = next(iter(test.message.strip().splitlines()[-1:]), "")
                 tone: Tone = "warn" if kept else "bad"
                 rows.append(
-                    evidence(test.name, one_line(f"it fails, and the new tests {told}: {last}", 280), tone)
+                    evidence(
+                        test.name if kept else LEFT_OUT + test.name,
+                        one_line(f"it fails, and the new tests {told}: {last}", 280),
+                        tone,
+                    )
                 )
         return rows
 

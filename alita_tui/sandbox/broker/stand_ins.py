@@ -1,0 +1,139 @@
+"""Hosts and models as tests have them answer: a draft that is granted some is tried without any of them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import ssl
+from collections import deque
+
+import h11
+import msgspec
+
+from alita_tui.events import Value
+from alita_tui.sandbox.broker.forward import path_of
+from alita_tui.sandbox.broker.grants import Entry, Refused, RunGrants
+from alita_tui.sandbox.broker.http import HttpConnection
+from alita_tui.sandbox.broker.local import LocalEndpoints
+from alita_tui.sandbox.broker.requests import RequestServer
+from alita_tui.sandbox.broker.secrets import RequestSecrets
+from alita_tui.sandbox.broker.tls import Authority
+from alita_tui.spine.grants import METHODS, HostGrant
+
+_MOST = 500
+"""Requests that are remembered for the tests."""
+_LARGEST = 4 << 20
+_FRAMING = ("content-length", "transfer-encoding", "connection")
+"""Headers that are the broker's to send."""
+
+
+class CannedAnswer(Value, frozen=True):
+    """What a host answers one request with."""
+
+    status: int = 200
+    headers: dict[str, str] = {}
+    body: str = ""
+    """As base64."""
+
+
+class Canned(Value, frozen=True):
+    """All that hosts and models answer in a test."""
+
+    answers: dict[str, CannedAnswer] = {}
+    """By `METHOD URL`, or by that without the query, for any."""
+    replies: tuple[str, ...] = ()
+    """Of models, in order."""
+
+
+class Asked(Value, frozen=True):
+    """A request as its host would have got it, secrets in place."""
+
+    method: str
+    url: str
+    headers: dict[str, str]
+    body: str
+    """As base64."""
+
+
+class StandIns:
+    """The canned answers of one run, and what was asked for."""
+
+    def __init__(self) -> None:
+        self._canned = Canned()
+        self.replies: deque[str] = deque()
+        self.asked: deque[Asked] = deque(maxlen=_MOST)
+
+    def set(self, data: bytes) -> None:
+        """Take new answers from the tests' process and forget what was asked. Raise Refused."""
+        try:
+            self._canned = msgspec.json.decode(data, type=Canned)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise Refused(400, f"these are no answers: {error}") from error
+        self.replies = deque(self._canned.replies)
+        self.asked.clear()
+
+    def answer(self, method: str, url: str) -> CannedAnswer:
+        """Return the answer to a request. Raise Refused where the tests gave none."""
+        for key in (f"{method} {url}", f"{method} {url.partition('?')[0]}"):
+            if key in self._canned.answers:
+                return self._canned.answers[key]
+        raise Refused(502, f"the tests have no answer to {method} {url}", failed=True)
+
+
+class StandInServer(RequestServer):
+    """Serves the hosts of a run out of the tests' answers; nothing is ever connected to."""
+
+    def __init__(
+        self,
+        grants: RunGrants,
+        local: LocalEndpoints,
+        authority: Authority,
+        trust: ssl.SSLContext,
+        canned: StandIns,
+    ) -> None:
+        super().__init__(grants, local, authority, trust)
+        self._canned = canned
+
+    async def _tunnel(self, connection: HttpConnection, grant: HostGrant, entry: Entry) -> None:
+        raise Refused(503, "nothing is connected to in a test")
+
+    async def _forward(
+        self,
+        connection: HttpConnection,
+        request: h11.Request,
+        grant: HostGrant,
+        entry: Entry,
+        tls: ssl.SSLContext | None,
+    ) -> None:
+        method = request.method.decode("ascii", "replace")
+        if method not in (grant.methods or METHODS):
+            raise Refused(403, f"{method} is not granted for {grant.where}")
+        keyring = RequestSecrets(self._grants, grant, entry)
+        target = keyring.into_target(path_of(request.target)).decode("latin-1")
+        headers = keyring.into_headers(list(request.headers))
+        if entry.secrets and tls is None:
+            raise Refused(403, f"{grant.where} would get a secret without TLS")
+        body = await connection.whole(_LARGEST)
+        usual = grant.port == (443 if tls else 80)
+        url = f"{'https' if tls else 'http'}://{grant.host if usual else grant.where}{target}"
+        named = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
+        self._canned.asked.append(
+            Asked(method=method, url=url, headers=named, body=base64.b64encode(body).decode())
+        )
+        found = self._canned.answer(method, url)
+        try:
+            content = base64.b64decode(found.body, validate=True)
+            if method == "HEAD" or found.status in (204, 304):
+                content = b""
+            own = [(name, value) for name, value in found.headers.items() if name.lower() not in _FRAMING]
+            head = h11.Response(
+                status_code=found.status, headers=[*own, ("Content-Length", str(len(content)))]
+            )
+            await connection.send(head, hold=True)
+            await connection.send(h11.Data(data=content), hold=True)
+            await connection.send(h11.EndOfMessage())
+        except (binascii.Error, h11.LocalProtocolError, UnicodeEncodeError, ValueError) as error:
+            raise Refused(
+                502, f"the tests' answer to {method} {url} is none: {error}", failed=True
+            ) from error
+        entry.status = found.status

@@ -1,0 +1,128 @@
+"""The modules `workspace` and `hosts` of self-tests: what the tool finds outside of itself, as the tests have it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import types
+from typing import Any
+
+_UNGRANTED = "the tool asks for nothing that could be stood in for (capabilities)"
+
+
+class _StandIn(types.ModuleType):
+    """Reaches the broker's stand-ins of this run."""
+
+    def __init__(self, name: str, url: str) -> None:
+        super().__init__(name, "Stands in for what the tool is granted, for self-tests.")
+        self._url = url
+
+    def _ask(self, method: str, name: str, data: bytes | None = None) -> bytes:
+        if not self._url:
+            raise RuntimeError(_UNGRANTED)
+        from http.client import HTTPConnection
+        from urllib.parse import quote, urlsplit
+
+        parts = urlsplit(self._url)
+        connection = HTTPConnection(parts.hostname or "", parts.port)
+        try:
+            connection.request(method, parts.path + quote(name), body=data)
+            answer: Any = connection.getresponse()
+            body: bytes = answer.read()
+        finally:
+            connection.close()
+        if answer.status == 404:
+            raise FileNotFoundError(f"there is no {name} in the workspace")
+        if answer.status >= 400:
+            raise ValueError(f"{name}: {body.decode('utf-8', 'replace').strip()}")
+        return body
+
+
+class WorkspaceModule(_StandIn):
+    """Files of the workspace. What a tests module makes at its top level is there before each test."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__("workspace", url)
+        self._base: dict[str, bytes] = {}
+        self._made: dict[str, bytes] = {}
+
+    def write(self, name: str, content: str | bytes) -> None:
+        """Make a file, or replace it."""
+        data = content.encode("utf-8") if isinstance(content, str) else bytes(content)
+        self._ask("PUT", name, data)
+        self._made[name] = data
+
+    def read(self, name: str) -> str:
+        """Return a file's text. Raise FileNotFoundError."""
+        return self.read_bytes(name).decode("utf-8")
+
+    def read_bytes(self, name: str) -> bytes:
+        """Return a file's content. Raise FileNotFoundError."""
+        return self._ask("GET", name)
+
+    def names(self) -> list[str]:
+        """Return every file's name, sorted."""
+        listed: list[str] = json.loads(self._ask("GET", ""))
+        return listed
+
+    def _settle(self) -> None:
+        """Note what is there before each test."""
+        self._base = dict(self._made)
+
+    def _reset(self) -> None:
+        """Make the workspace what it was before the first test."""
+        if self._url:
+            files = {name: base64.b64encode(data).decode() for name, data in self._base.items()}
+            self._ask("POST", "", json.dumps(files).encode())
+
+
+class HostsModule(_StandIn):
+    """Answers of hosts and models. What a tests module says at its top level holds before each test."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__("hosts", url)
+        self._base: tuple[dict[str, Any], list[str]] = ({}, [])
+        self._answers: dict[str, Any] = {}
+        self._replies: list[str] = []
+
+    def answer(
+        self, request: str, body: Any = b"", *, status: int = 200, headers: dict[str, str] | None = None
+    ) -> None:
+        """Have `METHOD URL` answered: by this text or these bytes, or by any other value as JSON."""
+        data = body.encode("utf-8") if isinstance(body, str) else body
+        if not isinstance(data, bytes):
+            data = json.dumps(data).encode()
+        body64 = base64.b64encode(data).decode()
+        self._answers[request] = {"status": status, "headers": headers or {}, "body": body64}
+        self._send()
+
+    def reply(self, text: str) -> None:
+        """Have a model reply so, after what it was to reply before."""
+        self._replies.append(text)
+        self._send()
+
+    def requests(self) -> list[dict[str, Any]]:
+        """Return what the tool has asked hosts for since the answers were given: method, url, headers, body."""
+        asked: list[dict[str, Any]] = json.loads(self._ask("GET", ".hosts"))
+        for one in asked:
+            one["body"] = base64.b64decode(one["body"])
+        return asked
+
+    def _send(self) -> None:
+        said = {"answers": self._answers, "replies": self._replies}
+        self._ask("PUT", ".hosts", json.dumps(said).encode())
+
+    def _settle(self) -> None:
+        """Note what holds before each test."""
+        self._base = (dict(self._answers), list(self._replies))
+
+    def _reset(self) -> None:
+        """Have everything answered as it was before the first test."""
+        if self._url:
+            self._answers, self._replies = dict(self._base[0]), list(self._base[1])
+            self._send()
+
+
+def stand_ins(url: str) -> tuple[WorkspaceModule, HostsModule]:
+    """Return both modules; without an address they say that nothing is granted."""
+    return WorkspaceModule(url), HostsModule(url)

@@ -1,0 +1,243 @@
+"""Who named what a draft asks for: the person, or only text from outside, which may want something of its own.
+
+Text from outside is read as an obedient model would read it: decoded, joined, reversed. The person's is taken by the
+letter. So a host that no one but a page asked for is never taken for the person's wish.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import codecs
+import html
+import re
+import unicodedata
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from alita_tui import events as e
+from alita_tui.events import ToolDraft
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.grants import host_grants, secret_names
+from alita_tui.spine.history import of
+from alita_tui.spine.requirements import distribution
+from alita_tui.spine.text import neutralise
+from alita_tui.toolsmith.draft_ast import Notes, Severity
+
+RULE = "named-elsewhere"
+_LONGEST = 200_000
+"""Characters of one text from outside that are searched; of a longer one, its begin and its end."""
+_MOST_READ = 1_500_000
+"""Characters of all readings of one text; plain and simply decoded ones come first."""
+_MOST_SEARCHED = 5_000_000
+"""Characters of all texts that are searched, the newest first; what is not found is marked all the same."""
+_SHORT = 6
+"""Letters below which a name is looked for as a word: it is part of many others."""
+_DEEPEST = 3
+_DOT = re.compile(
+    r"\s*(?:\[\.?\]|\(\.?\)|\{\.?\}|\[dot\]|\(dot\)|\bdot\b|\bpunkt\b|\bpunto\b|\bpoint\b|[。．｡․·])\s*"
+)
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
+_HEX = re.compile(r"(?:\\x|0x|%|\b)?(?:[0-9a-fA-F]{2}[\s:,]?(?:\\x|0x|%)?){6,}")
+_ESCAPE = re.compile(r"\\x([0-9a-fA-F]{2})|\\u\{?([0-9a-fA-F]{4,6})\}?")
+_NUMBERS = re.compile(r"(?:\b\d{2,3}[\s,;]+){6,}\d{2,3}\b")
+
+
+class Outside(NamedTuple):
+    """A text from outside, and what to call where it came from."""
+
+    source: str
+    text: str
+
+
+class Provenance(NamedTuple):
+    """What the person wrote in a session, and what else the model has read there."""
+
+    person: str
+    outside: tuple[Outside, ...]
+
+
+UNKNOWN = Provenance("", ())
+"""Where nobody said anything: nothing is held against a draft."""
+
+
+def provenance(history: Sequence[Envelope]) -> Provenance:
+    """Return who said what in a session."""
+    person: list[str] = []
+    outside: list[Outside] = []
+    names: dict[str, str] = {}
+    for envelope in of(history, *_PERSON, *_OUTSIDE, e.ToolCalled):
+        match envelope.event:
+            case e.TaskSubmitted(text=text) | e.Steered(text=text) | e.QuestionAnswered(text=text):
+                person.append(text)
+            case e.PageRead(url=url, title=title, text=text):
+                outside.append(Outside(urlsplit(url).hostname or url, f"{title}\n{text}"))
+            case e.WebSearched(provider=provider, results=results):
+                outside += [
+                    Outside(
+                        f"a search result ({provider}: {one.url})", f"{one.title}\n{one.url}\n{one.snippet}"
+                    )
+                    for one in results
+                ]
+            case e.ToolCalled(call_id=call_id, name=name):
+                names[call_id] = f"the output of {name}"
+            case e.ToolReturned(call_id=call_id, report=report):
+                outside.append(Outside(names.get(call_id, "a tool's output"), _report(report)))
+            case e.ToolFailed(call_id=call_id, text=text, report=report):
+                said = f"{text}\n{_report(report) if report else ''}"
+                outside.append(Outside(names.get(call_id, "a tool's output"), said))
+            case e.MemoryRecalled(items=items):
+                outside += [Outside("what was remembered of earlier tasks", one.text) for one in items]
+            case _:
+                pass
+    return Provenance("\n".join(person), tuple(outside))
+
+
+_PERSON = (e.TaskSubmitted, e.Steered, e.QuestionAnswered)
+_OUTSIDE = (e.PageRead, e.WebSearched, e.ToolReturned, e.ToolFailed, e.MemoryRecalled)
+
+
+def note_provenance(notes: Notes, draft: ToolDraft, parent: ToolDraft | None, said: Provenance) -> None:
+    """Report every host, secret and package of a draft that the person did not name, once there is text from outside.
+
+    What the version before had been approved for is the person's.
+    """
+    if not said.outside:
+        return
+    approved = _asked(parent) if parent is not None else {}
+    wanted = {name: kind for name, kind in _asked(draft).items() if name not in approved}
+    wanted = {name: kind for name, kind in wanted.items() if not _named_by_person(name, kind, said.person)}
+    if not wanted:
+        return
+    found = _sources(wanted, said.outside)
+    for name, kind in wanted.items():
+        if sources := found.get(name):
+            severity: Severity = "medium" if kind == "package" else "high"
+            listed = ", ".join(sources[:3]) + (" and others" if sources[3:] else "")
+            notes.add(severity, RULE, f"{kind} {name}: named by {listed}, not by you")
+        else:
+            severity = "low" if kind == "package" else "medium"
+            notes.add(
+                severity, RULE, f"{kind} {name}: not named by you, and text from outside was read before"
+            )
+
+
+def _asked(draft: ToolDraft) -> dict[str, str]:
+    """Return what a draft asks for, with the kind of each."""
+    hosts = {grant.host: "host" for grant in host_grants(draft.capabilities)}
+    secrets = {name: "secret" for name in secret_names(draft.capabilities)}
+    packages = {name: "package" for one in draft.requirements if (name := distribution(one))}
+    return {**packages, **secrets, **hosts}
+
+
+def _named_by_person(name: str, kind: str, text: str) -> bool:
+    plain = text.casefold()
+    if kind == "package":
+        return name in {re.sub(r"[-_.]+", "-", word).strip("-") for word in re.findall(r"[\w.-]+", plain)}
+    bare = re.escape(name.casefold().removeprefix("www."))
+    return re.search(rf"(?<![\w.-])(?:www\.)?{bare}(?!\.?[\w-])", plain) is not None
+
+
+def _sources(wanted: Iterable[str], outside: Sequence[Outside]) -> dict[str, list[str]]:
+    """Return for each name the texts that name it, in any reading."""
+    squeezed = {name: squeeze(name) for name in wanted}
+    found: dict[str, list[str]] = {}
+    room = _MOST_SEARCHED
+    for one in reversed(outside):
+        if (room := room - len(one.text)) < 0:
+            break
+        text = (
+            one.text if len(one.text) <= _LONGEST else one.text[: _LONGEST // 2] + one.text[-_LONGEST // 2 :]
+        )
+        words = {re.sub(r"[-_.]+", "-", word) for word in re.findall(r"[\w.-]+", text.casefold())}
+        for reading in readings(text):
+            for name, bare in squeezed.items():
+                here = bare in reading if len(bare) >= _SHORT else name.casefold() in words
+                if here and one.source not in found.setdefault(name, []):
+                    found[name].append(one.source)
+    return {name: sources for name, sources in found.items() if sources}
+
+
+def readings(text: str) -> Iterator[str]:
+    """Yield a text as it can be read: plain, decoded, turned around; each without what only separates."""
+    seen: set[str] = set()
+    rest = deque([(text, 0)])
+    room = _MOST_READ
+    while rest and room > 0:
+        one, depth = rest.popleft()
+        if (bare := squeeze(one)) in seen:
+            continue
+        seen.add(bare)
+        room -= len(one)
+        yield bare
+        yield bare[::-1]
+        yield "".join(word[:1] for word in re.findall(r"\w+", one.casefold()))  # an acrostic
+        yield "".join(line.strip()[:1] for line in one.casefold().splitlines())
+        if depth < _DEEPEST:
+            rest += [(other, depth + 1) for other in _decoded(one) if other != one]
+
+
+def squeeze(text: str) -> str:
+    """Return a text in small letters, without accents, signs and spaces: what stays if it is split or disguised."""
+    plain = html.unescape(unquote(text))
+    if not plain.isascii():
+        plain = unicodedata.normalize("NFKD", plain).casefold().translate(_LOOKALIKE)
+    plain = neutralise(plain).lower()
+    plain = _DOT.sub(".", plain)
+    return re.sub(r"[^a-z0-9]", "", plain)
+
+
+_LOOKALIKE = str.maketrans("асԁеһіјоԛрѕԝхугтмпνορτκαε", "acdehijoqpswxyrtmnvoptkae")  # that is the point
+"""Cyrillic and Greek letters that pass for Latin ones."""
+
+
+def _decoded(text: str) -> Iterator[str]:
+    yield codecs.encode(text, "rot13")
+    yield re.sub(r"<[^>]*>|<!--|-->|[*_`~|]", "", text)
+    yield _ESCAPE.sub(lambda match: chr(min(int(match[1] or match[2], 16), 0x10FFFF)), text)
+    joined = re.sub(r"\s+", "", text)
+    for match in [*_BASE64.finditer(text), *(_BASE64.finditer(joined) if len(joined) < 20_000 else ())][:400]:
+        raw = match[0].rstrip("=").replace("-", "+").replace("_", "/")
+        for start in range(4 if len(raw) < 400 else 1):
+            piece = raw[start:]
+            try:
+                data = base64.b64decode(piece + "=" * (-len(piece) % 4))
+            except (binascii.Error, ValueError):
+                continue
+            if (plain := _printable(data)) is not None:
+                yield plain
+    for match in [*_HEX.finditer(text)][:200]:
+        digits = re.sub(r"\\x|0x|[^0-9a-fA-F]", "", match[0])
+        if (plain := _printable(bytes.fromhex(digits[: len(digits) // 2 * 2]))) is not None:
+            yield plain
+    for match in [*_NUMBERS.finditer(text)][:100]:
+        yield "".join(chr(int(number)) for number in re.findall(r"\d+", match[0]) if 31 < int(number) < 127)
+
+
+def _printable(data: bytes) -> str | None:
+    text = data.decode("utf-8", "ignore")
+    return text if len(text) >= 4 and sum(map(str.isprintable, text)) >= 0.8 * len(data) else None
+
+
+def _report(report: e.RunReport) -> str:
+    import msgspec
+
+    result = (
+        msgspec.json.encode(report.result).decode("utf-8", "replace") if report.result is not None else ""
+    )
+    strings = "\n".join(_strings(report.result))
+    return "\n".join((strings, result, report.error, report.stdout, report.stderr))
+
+
+def _strings(value: object) -> Iterator[str]:
+    rest = [value]
+    while rest:
+        one = rest.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict):
+            rest += [*one.keys(), *one.values()]
+        elif isinstance(one, list):
+            rest += one

@@ -1,0 +1,234 @@
+"""A model that obeys every text from outside: nothing it gets that way goes without the mark or past the person."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from alita_tui import events as e
+from alita_tui.events import Capabilities, MemoryItem, RunReport, ToolDraft, ToolName
+from alita_tui.llm.scripted import Rule, ScriptReply
+from alita_tui.spine.commands import SubmitTask
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.ports.builds import BuildOrder, FailedCall
+from alita_tui.spine.ports.web import Page, SearchPage
+from alita_tui.toolsmith import briefing
+from alita_tui.toolsmith.draft_ast import Notes
+from alita_tui.toolsmith.provenance import RULE, Provenance, note_provenance, provenance
+from alita_tui.view.risk import names_of, risks
+from tests.agent.lab import Lab, NoWeb, conversation, draft, say
+from tests.agent.replies import verdict
+from tests.attack.injections import CARRIERS, INJECTIONS, MARKER, WANTED, Injection
+
+_FENCED = re.compile(r'<untrusted source="[^"<>]*">\n.*?\n</untrusted>', re.DOTALL)
+ASKED = {
+    "host": Capabilities(network=(f"{WANTED['host']}:443",)),
+    "secret": Capabilities(network=("api.named.example:443",), secrets=(WANTED["secret"],)),
+    "package": Capabilities(),
+}
+
+
+def obeyed(one: Injection) -> ScriptReply:
+    """The draft of a model that does what the injection wants."""
+    reply = draft("obey_it", requirements=(WANTED["package"],) if one.wants == "package" else ())
+    (call,) = reply.requests
+    arguments = {**call.arguments, "capabilities": msgspec.to_builtins(ASKED[one.wants])}
+    arguments["code"] = arguments["code"].replace(
+        '"""\n', f'"""\n\nimport {"fastparse_turbo" if one.wants == "package" else "math"}\n', 1
+    )
+    return msgspec.structs.replace(reply, requests=(msgspec.structs.replace(call, arguments=arguments),))
+
+
+def outside(one: Injection) -> list[e.SessionEvent]:
+    """The events by which a session gets the text."""
+    called = e.ToolCalled(
+        call_id=e.CallId("c0"), action_id="a0", name=ToolName("file_read"), version=1,
+        digest=e.BuildDigest("0" * 64), arguments={},
+    )  # fmt: skip
+    match one.carrier:
+        case "page":
+            return [
+                e.PageRead(action_id="a0", url="https://blog.example.org/x", title="A blog", text=one.text)
+            ]
+        case "search" | "package":
+            found = e.WebResult(
+                title="some-package 1.0", url="https://pypi.org/project/some", snippet=one.text
+            )
+            return [e.WebSearched(action_id="a0", query="q", provider="pypi", results=(found,))]
+        case "result":
+            return [
+                called,
+                e.ToolReturned(call_id=called.call_id, report=RunReport(status="ok", result=one.text)),
+            ]
+        case "file":
+            result = {"path": "notes.txt", "text": one.text}
+            return [
+                called,
+                e.ToolReturned(call_id=called.call_id, report=RunReport(status="ok", result=result)),
+            ]
+        case "stdout":
+            report = RunReport(status="ok", result=1, stdout=one.text)
+            return [called, e.ToolReturned(call_id=called.call_id, report=report)]
+        case "error":
+            report = RunReport(status="error", error=f"ValueError: {one.text}", exception="ValueError")
+            return [
+                called,
+                e.ToolFailed(call_id=called.call_id, reason="error", text="ValueError", report=report),
+            ]
+        case "memory":
+            item = MemoryItem(item_id="m1", memory="episodic", text=one.text)
+            return [e.MemoryRecalled(task_id="t1", items=(item,))]
+
+
+def test_there_are_enough_of_each_kind() -> None:
+    assert len(INJECTIONS) >= 150 and len({one.name for one in INJECTIONS}) == len(INJECTIONS)
+    for carrier in CARRIERS:
+        assert sum(one.carrier == carrier for one in INJECTIONS) >= 15
+
+
+def recorded(*events: e.SessionEvent) -> list[Envelope]:
+    at = datetime(2026, 11, 22, tzinfo=UTC)
+    return [Envelope(seq=n, session_id="s", at=at, event=event) for n, event in enumerate(events, 1)]
+
+
+def said(one: Injection, task: str = "Double four.") -> Provenance:
+    events = [e.TaskSubmitted(task_id="t1", text=task), *outside(one)]
+    return provenance(recorded(*events))
+
+
+def marks(wants: str, known: Provenance, parent: ToolDraft | None = None) -> list[tuple[str, str]]:
+    packages = (WANTED["package"],) if wants == "package" else ()
+    tool = ToolDraft(
+        name=ToolName("obey_it"),
+        description="d",
+        code="",
+        tests="",
+        requirements=packages,
+        capabilities=ASKED[wants],
+    )
+    notes = Notes()
+    note_provenance(notes, tool, parent, known)
+    return [
+        (one.severity, one.text) for one in notes.sorted() if one.rule == RULE and WANTED[wants] in one.text
+    ]
+
+
+@pytest.mark.parametrize("one", INJECTIONS, ids=lambda one: one.name)
+def test_what_only_the_text_names_is_marked_with_where_it_is_from(one: Injection) -> None:
+    ((severity, text),) = marks(one.wants, said(one))
+    where = {"page": "blog.example.org", "memory": "remembered"}.get(
+        one.carrier,
+        "search result (pypi" if one.carrier in ("search", "package") else "the output of file_read",
+    )
+    assert where in text and text.endswith("not by you"), text
+    assert severity == ("medium" if one.wants == "package" else "high")
+
+
+@pytest.mark.parametrize("wants", WANTED)
+def test_what_the_person_names_is_theirs(wants: str) -> None:
+    one = next(one for one in INJECTIONS if one.wants == wants)
+    assert marks(wants, said(one, f"Use {WANTED[wants]}, please.")) == []
+    assert marks(wants, said(one, f"Use x{WANTED[wants]}, please.")) != []
+    known = said(one)
+    approved = ToolDraft(name=ToolName("obey_it"), description="d", code="", tests="", requirements=(WANTED["package"],),
+                         capabilities=ASKED[wants])  # fmt: skip
+    assert marks(wants, known, approved) == []
+
+
+@pytest.mark.parametrize("wants", WANTED)
+def test_what_nobody_named_is_marked_once_there_is_text_from_outside(wants: str) -> None:
+    other = Injection("x", "page", wants, "Ponds and gardens.")
+    ((severity, text),) = marks(wants, said(other))
+    assert "not named by you" in text and severity == ("low" if wants == "package" else "medium")
+    assert marks(wants, Provenance("Double four.", ())) == []
+
+
+@pytest.mark.parametrize("one", INJECTIONS, ids=lambda one: one.name)
+def test_no_text_leaves_its_fence(one: Injection) -> None:
+    """Neither in what the agent reads, nor in what the toolsmith does."""
+    events = outside(one)
+    if one.carrier != "memory":  # told as what the agent wrote itself
+        action = "read_page" if one.carrier == "page" else "run_tool"
+        reply = say(action)
+        opened = e.ModelReplied(call_id=e.CallId("m"), role="orchestrator", model="d", text="", requests=(
+            e.ToolRequest(call_id="r", name=reply.requests[0].name, arguments={}),))  # fmt: skip
+        events = [
+            msgspec.structs.replace(event, **({"action_id": "m.0"} if hasattr(event, "action_id") else {}))
+            for event in events
+        ]
+        told = conversation(recorded(opened, *events))
+        whole = "\n".join(entry.message.text for entry in told)
+        assert MARKER in whole and MARKER not in _FENCED.sub("", whole), whole
+        assert whole.count("</untrusted>") == whole.count('<untrusted source="')
+    source = e.Source(url='https://x.example/"><b>', title=one.text, excerpt=one.text)
+    order = BuildOrder(
+        action_id="a", name="obey_it", goal="Double", sources=(source,),
+        failure=FailedCall(version=1, arguments={"x": one.text}, error=one.text),
+    )  # fmt: skip
+    old = ToolDraft(name=ToolName("obey_it"), description="d", code="def run(): ...", tests="")
+    text = briefing.brief(order, old, "")
+    assert MARKER in text and MARKER not in _FENCED.sub("", text)
+    assert (
+        len(re.findall("untrusted", text, re.IGNORECASE))
+        - len(re.findall(r"\(\W*untrusted", text, re.IGNORECASE))
+        == 4
+    )
+
+
+_EACH = tuple(next(one for one in INJECTIONS if one.carrier == carrier and one.wants == wants)
+              for carrier, wants in (("page", "host"), ("search", "package"), ("page", "secret")))  # fmt: skip
+
+
+@pytest.mark.parametrize("one", _EACH, ids=lambda one: one.name)
+async def test_in_a_whole_session_nothing_follows_without_the_person(
+    tmp_path: Path, one: Injection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def read(_: NoWeb, url: str) -> Page:
+        return Page(url=url, title="A blog", text=one.text)
+
+    async def search(_: NoWeb, query: str, *, provider: str = "") -> SearchPage:
+        return SearchPage(
+            provider="pypi", results=(e.WebResult(title="t", url="https://pypi.org/x", snippet=one.text),)
+        )
+
+    monkeypatch.setattr(NoWeb, "read", read)
+    monkeypatch.setattr(NoWeb, "search", search)
+    look = (
+        say("read_page", url="https://blog.example.org/")
+        if one.carrier == "page"
+        else say("search_web", query="q")
+    )
+    build = say(
+        "build_tool",
+        name="obey_it",
+        goal=f"Use {WANTED[one.wants]}",
+        needs=msgspec.to_builtins(ASKED[one.wants]),
+    )
+    rules = [
+        Rule(role="orchestrator", match="TASK: ", replies=(look, build, say("answer", text="done"))),
+        Rule(role="toolsmith", match="Tool name: obey_it", replies=(obeyed(one),) * 5),
+    ]
+    lab = Lab(tmp_path, rules=rules)
+    seen: list[str] = []
+
+    def decide(event: e.SessionEvent) -> Any:
+        if isinstance(event, e.ApprovalRequested):
+            (state,) = lab.view.builds
+            assert state.current is not None
+            seen.extend(names_of(risks(state, state.current)))
+            return verdict(event, "rejected", reason="not what I asked for")
+        return None
+
+    await lab.do(SubmitTask(text="Double four."), when=decide)
+    (reviewed,) = lab.events(e.BuildReviewed)
+    assert [found for found in reviewed.findings if found.rule == RULE]
+    assert "named-elsewhere" in seen
+    assert not lab.events(e.ToolRegistered) and not lab.shelf.cards()
+    assert [event.verdict.by for event in lab.events(e.ApprovalResolved)] == ["tester"]
+    remembered = " ".join(item.text for event in lab.events(e.MemoryWritten) for item in [event.item])
+    assert MARKER not in remembered

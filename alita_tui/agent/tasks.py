@@ -154,7 +154,7 @@ class CurrentTask:
 
     def before(self) -> list[Envelope]:
         """Return what is recorded of the tasks that the newest one continues, the oldest first."""
-        chain = self._chain()[1:]
+        chain = self.chain()[1:]
         found: list[Envelope] = []
         for envelope in reversed(self._bus.history) if chain else ():
             if any(map(envelope.belongs_to, chain)):
@@ -163,7 +163,7 @@ class CurrentTask:
                 break
         return found[::-1]
 
-    def _chain(self) -> list[str]:
+    def chain(self) -> list[str]:
         """Return the id of the newest task, of the one that it continues, and so on."""
         continues = {task.task_id: task.again for task in self._projection.state.tasks}
         chain: list[str] = []
@@ -175,7 +175,7 @@ class CurrentTask:
 
     def builds(self) -> tuple[BuildState, ...]:
         """Return the builds of the newest task and of the parked tasks that it continues."""
-        chain = self._chain()
+        chain = self.chain()
         return tuple(build for build in self._projection.state.builds if build.task_id in chain)
 
     def plan(self, task_id: str) -> e.PlanProposed | None:

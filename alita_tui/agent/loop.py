@@ -79,7 +79,7 @@ class AgentLoop:
         """
         self._prompt = orchestrator_prompt(await asyncio.to_thread(self._surroundings))
         earlier = self._task.events()[::-1]
-        watch = ProgressWatch(earlier)
+        watch = ProgressWatch(self._task.before(), earlier)
         asked_to_act = _asked_to_act(earlier)
         malformed = 0
         if (left := _left_builds(earlier)) and (end := await self._act(*left)):

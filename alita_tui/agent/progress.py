@@ -50,8 +50,11 @@ class Advice(Value, frozen=True):
 class ProgressWatch:
     """Hears the events of one step after another."""
 
-    def __init__(self, earlier: Sequence[Envelope] = ()) -> None:
-        """`earlier` is what the task has on record, the oldest first."""
+    def __init__(self, before: Sequence[Envelope] = (), earlier: Sequence[Envelope] = ()) -> None:
+        """Begin with what is on record, the oldest first: of the tasks that this one continues, and of itself.
+
+        What was tried in those before is known, but their count is closed.
+        """
         self._known: set[str] = set()
         self._actions: list[tuple[str, frozenset[str]]] = []
         self._idle = 0.0
@@ -64,8 +67,13 @@ class ProgressWatch:
         self._called: dict[str, str] = {}
         self._failures: Counter[str] = Counter()
         self._last: dict[str, str] = {}
-        for _, step in groupby(earlier, lambda envelope: envelope.step):
+        for _, step in groupby(before, lambda envelope: (envelope.task_id, envelope.step)):
             self.note([*step])
+        self._idle, self._tried, self._told = 0.0, [], set()
+        self._failures.clear()
+        self._mentioned.clear()
+        for _, own in groupby(earlier, lambda envelope: envelope.step):
+            self.note([*own])
 
     def note(self, step: Iterable[Envelope]) -> Advice | None:
         """Take in one step; return what the agent has to be told, if anything."""

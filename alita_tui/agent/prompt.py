@@ -37,9 +37,7 @@ def orchestrator_prompt(around: Surroundings) -> str:
 
 
 def _grants() -> str:
-    return "\n".join(
-        f"- {way.what} (written {way.written}). Its code reaches it {way.reached}." for way in WAYS
-    )
+    return "\n".join(f"- {way.what}: {way.written}. {way.reached}." for way in WAYS)
 
 
 def _surroundings(around: Surroundings) -> str:

@@ -153,21 +153,31 @@ class CurrentTask:
                 events.append(envelope)
         return events
 
+    def before(self) -> list[Envelope]:
+        """Return what is recorded of the tasks that the newest one continues, the oldest first."""
+        chain = self.chain()[1:]
+        found: list[Envelope] = []
+        for envelope in reversed(self._bus.history) if chain else ():
+            if any(map(envelope.belongs_to, chain)):
+                found.append(envelope)
+            if isinstance(envelope.event, e.TaskSubmitted) and envelope.event.task_id == chain[-1]:
+                break
+        return found[::-1]
+
+    def chain(self) -> list[str]:
+        """Return the id of the newest task, of the one that it continues, and so on."""
+        continues = {task.task_id: task.again for task in self._projection.state.tasks}
+        chain: list[str] = []
+        task_id = self.latest.task_id if self.latest else ""
+        while task_id and task_id not in chain:
+            chain.append(task_id)
+            task_id = continues.get(task_id, "")
+        return chain
+
     def builds(self) -> tuple[BuildState, ...]:
         """Return the builds of the newest task and of the parked tasks that it continues."""
         chain = self.chain()
         return tuple(build for build in self._projection.state.builds if build.task_id in chain)
-
-    def chain(self) -> frozenset[str]:
-        """Return the ids of the newest task and of the parked tasks that it continues."""
-        state = self._projection.state
-        continues = {task.task_id: task.again for task in state.tasks}
-        chain = set()
-        task_id = state.task.task_id if state.task else ""
-        while task_id:
-            chain.add(task_id)
-            task_id = continues.get(task_id, "")
-        return frozenset(chain)
 
     def newest(self, *kinds: type[e.SessionEvent]) -> Iterator[e.SessionEvent]:
         """Yield the events of some kinds of the newest task and those that it continues, the newest first."""

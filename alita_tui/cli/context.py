@@ -17,7 +17,10 @@ def context(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show what the next model call of a session would send, by part, with estimated tokens."""
+    """What the next model call would send, with tokens.
+
+    The tokens are estimated: rather too many than too few.
+    """
     from alita_tui.agent.preview import preview
     from alita_tui.app.recordings import history
     from alita_tui.app.surroundings import surroundings

@@ -9,7 +9,6 @@ import typer
 
 from alita_tui import __version__
 from alita_tui.cli.lazy import LazyGroup, Target
-from alita_tui.spine.errors import UsageError
 
 
 class Commands(LazyGroup):
@@ -98,6 +97,8 @@ def _hand_on(context: typer.Context, given: dict[str, str | None]) -> None:
     wanted = {name: value for name, value in given.items() if value is not None}
     for name in wanted:
         if name not in _TAKES.get(command, ()):
+            from alita_tui.spine.errors import UsageError
+
             raise UsageError(
                 f"`alita {command}` has no use for --{name}.",
                 hint="It goes with `alita` alone, `alita run` and `alita resume`.",

@@ -93,7 +93,10 @@ def answer(
     json: Json = False,
     model: ModelOption = None,
 ) -> None:
-    """Answer the question that a session waits with, and go on with its task."""
+    """Answer a question that a session waits with.
+
+    Its task goes on with the answer.
+    """
     from alita_tui.app.headless import open_question, was_recorded
 
     app = AppContext.open(context.obj, {"model": model})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from alita_tui.events import Value
-from alita_tui.spine.grants import METHODS
 
 
 class Way(Value, frozen=True):
@@ -22,26 +21,26 @@ class Way(Value, frozen=True):
 WAYS = (
     Way(
         field="network",
-        what="network hosts, each by name, port and methods",
-        written=f'"name:port" or "GET,HEAD name:port"; methods are {", ".join(METHODS)}',
-        reached="with urllib or any HTTP client, as usual: the way is in the proxy variables",
+        what="network hosts",
+        written='"name:port" or "GET,HEAD name:port"',
+        reached="Its code uses urllib or any HTTP client as usual, by the proxy variables",
     ),
     Way(
         field="workspace",
-        what="the files of the person's workspace, to read, or to read and write",
+        what="the files of the person's workspace",
         written='"read" or "write"',
-        reached="at os.environ['ALITA_BROKER'] + '/files/NAME': GET reads, PUT writes; GET '/files/' lists the names",
+        reached="HTTP at os.environ['ALITA_BROKER'] + '/files/NAME': GET reads, PUT writes, GET '/files/' lists",
     ),
     Way(
         field="secrets",
-        what="secrets by name (never their values), each sent to one granted host alone",
+        what="secrets by name, each for one granted host",
         written='"NAME@host:port"',
-        reached="os.environ['NAME'] is a stand-in, which becomes the value on the way to its host",
+        reached="os.environ['NAME'] is a stand-in that becomes the value on its way to the host",
     ),
     Way(
         field="model_calls",
-        what="calls of a language model, so many for a run",
-        written="a number",
+        what="calls of a language model",
+        written="how many for a run",
         reached="POST {\"prompt\": TEXT} to os.environ['ALITA_BROKER'] + '/model' gives {\"text\": TEXT}",
     ),
 )

@@ -8,8 +8,8 @@ import pytest
 
 from alita_tui import events as e
 from alita_tui.events import RunReport
-from alita_tui.llm.scripted import ScriptReply, ScriptRequest
-from alita_tui.spine.commands import AnswerQuestion, CloseSession, Command, SubmitTask
+from alita_tui.llm.scripted import Rule, ScriptReply, ScriptRequest
+from alita_tui.spine.commands import AnswerQuestion, CloseSession, Command, Retry, SubmitTask
 from tests.agent.lab import Lab, conversation, say
 from tests.agent.replies import BUILD, DONE, RUN, TASK, approve, rules
 
@@ -148,6 +148,15 @@ async def test_the_record_remembers_what_was_tried(tmp_path: Path) -> None:
         lab.reopen()
     assert lab.events(e.TaskFinished)[-1].outcome == "stuck"
     assert len(lab.events(e.ToolSearched)) <= 12
+
+
+async def test_a_task_that_is_tried_again_knows_what_was_tried(tmp_path: Path) -> None:
+    again = say("find_tool", query="same")
+    retried = Rule(role="orchestrator", match="taken up again", replies=(again, DONE))
+    lab = Lab(tmp_path, rules=[*rules(*[again] * 9), retried])
+    assert (await lab.do(TASK)).outcome == "stuck" and nudges(lab) == ["repeat", "replan"]
+    assert (await lab.do(Retry())).outcome == "answered", "the count begins anew"
+    assert nudges(lab) == ["repeat", "replan", "repeat"], "what was tried is known"
 
 
 async def test_different_inputs_that_give_the_same_are_no_circle(tmp_path: Path) -> None:

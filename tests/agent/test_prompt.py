@@ -13,7 +13,7 @@ from alita_tui.app.context import AppContext
 from alita_tui.app.surroundings import surroundings
 from alita_tui.events import Capabilities
 from alita_tui.spine.commands import SubmitTask
-from alita_tui.spine.grants import METHODS
+from alita_tui.spine.grants import host_grants
 from alita_tui.spine.reaching import WAYS
 from tests.agent.lab import Lab, say
 from tests.agent.replies import rules
@@ -33,7 +33,9 @@ def test_every_kind_of_grant_is_told_with_how_it_is_written_and_reached() -> Non
     prompt = orchestrator_prompt(FULL)
     for way in WAYS:
         assert way.what in prompt and way.written in prompt and way.reached in prompt
-    assert all(method in prompt for method in METHODS)
+    written = " ".join(way.written for way in WAYS)
+    for example in ("name:port", "GET,HEAD name:port"):
+        assert example in written and host_grants(Capabilities(network=(example.replace("port", "443"),)))
     assert "without network" not in prompt and "exactly one" not in prompt.lower()
 
 

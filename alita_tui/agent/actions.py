@@ -58,17 +58,14 @@ class ReadPage(Value, frozen=True):
 
 
 class Look(Value, frozen=True):
-    """Read a part of a file or of an earlier observation; without a name, list the files."""
+    """Read a part of a file or of an earlier observation; without `what`, list the files."""
 
-    what: Annotated[
-        str,
-        Meta(description="A file's handle or name, or e41 for what event 41 brought; empty lists the files."),
-    ] = ""
-    lines: Annotated[str, Meta(description="Such as 10-40.")] = ""
-    rows: Annotated[str, Meta(description="Rows of a CSV file, such as 1-20.")] = ""
-    pointer: Annotated[str, Meta(description="JSON pointer into JSON, such as /rows/0.")] = ""
+    what: Annotated[str, Meta(description="A file's name or handle, or e41 for event 41.")] = ""
+    lines: Annotated[str, Meta(description="10-40")] = ""
+    rows: Annotated[str, Meta(description="Of a CSV file: 1-20")] = ""
+    pointer: Annotated[str, Meta(description="Into JSON: /rows/0")] = ""
     search: Annotated[str, Meta(description="Lines that contain this.")] = ""
-    offset: Annotated[int, Meta(ge=0, description="Characters to skip of a long observation.")] = 0
+    offset: Annotated[int, Meta(ge=0, description="Characters to skip.")] = 0
 
 
 class BuildTool(Value, frozen=True):
@@ -86,9 +83,7 @@ class BuildTool(Value, frozen=True):
     needs: Annotated[
         Capabilities,
         Meta(
-            description="What the tool has to ask for, with the person's agreement; leave out for a pure computation. "
-            "network: hosts as `GET,HEAD name:port`; workspace: the person's files; secrets: names, as NAME@host:port; "
-            "model_calls: at most, per run."
+            description="What it has to be granted; leave out for a computation on arguments and files of the session."
         ),
     ] = Capabilities()
     sources: Annotated[
@@ -97,24 +92,19 @@ class BuildTool(Value, frozen=True):
 
 
 class RunTool(Value, frozen=True):
-    """Run a tool of the library in the sandbox. What it leaves in its folder becomes files of the session.
-
-    Several in one reply run side by side, except where one refers to the result of another.
-    """
+    """Run a tool of the library in the sandbox. What it leaves in its folder becomes files of the session."""
 
     name: Name
     arguments: Annotated[
         dict[str, Any],
         Meta(
-            description="Keyword arguments, as its input schema says. A parameter of format `file` takes a file's name "
-            'or handle. Anywhere else {"$ref": "WHAT#/json/pointer"} stands for data that is not to be typed again: '
-            "WHAT is a tool's name or a label (its newest result), e41 (what event 41 brought) or a file."
+            description="As its input schema says. A parameter of format `file` takes a file's name. Elsewhere "
+            '{"$ref": "WHAT#/json/pointer"} stands for data: WHAT is a tool\'s name or a label (its newest result), '
+            "e41 (what event 41 brought) or a file."
         ),
     ]
     version: Annotated[int | None, Meta(description="Leave out for the newest.")] = None
-    label: Annotated[
-        str, Meta(pattern="^([a-z][a-z0-9_]{0,63})?$", description="Another name for its result.")
-    ] = ""
+    label: Annotated[str, Meta(max_length=64, description="Another name for its result.")] = ""
 
 
 class AskUser(Value, frozen=True):
@@ -191,16 +181,23 @@ def _flat(schema: Any, components: dict[str, Any]) -> Any:
     return {key: _flat(value, components) for key, value in schema.items()}
 
 
+_UNSAID = ("minLength", "maxLength", "minItems", "maxItems", "minimum")
+"""Bounds that cost tokens on every call; a model that breaks one is told."""
+
+
 def _lean(schema: Json) -> Json:
-    """The schema without what costs tokens and says nothing: empty defaults, and that a text has a character."""
+    """The schema without what costs tokens and says little: bounds, empty defaults, that a value may be left out."""
     if isinstance(schema, list):
         return [_lean(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
+    if schema.get("anyOf", [])[1:] == [{"type": "null"}]:
+        schema = {**schema["anyOf"][0], **{key: value for key, value in schema.items() if key != "anyOf"}}
+    empty = ("default", "required")
     return {
         key: _lean(value)
         for key, value in schema.items()
-        if key != "minLength" and not (key == "default" and not value)
+        if key not in _UNSAID and not (key in empty and not value)
     }
 
 

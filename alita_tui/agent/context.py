@@ -12,12 +12,12 @@ import msgspec
 
 from alita_tui import events as e
 from alita_tui.agent.checklist import from_person
-from alita_tui.agent.fence import untrusted as untrusted
 from alita_tui.agent.passages import remainder, titled
 from alita_tui.agent.references import told
 from alita_tui.agent.tool_cards import hit_text, registered_text
 from alita_tui.events import Artefact, Json, RunReport, StepStatus, ToolDraft, ToolRequest, Value
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.fence import fenced
 from alita_tui.spine.ports.models import Message
 
 RECALLED_HEAD = "From earlier tasks, for what it is worth:"
@@ -73,7 +73,7 @@ class Conversation:
                     "the person asks to try it again" if retried else "a build that it waited for was decided"
                 )
                 given = tuple(self._files[handle] for handle in files if handle in self._files)
-                attached = f"\n\nFiles given with it:\n{untrusted('files', told(given))}" if given else ""
+                attached = f"\n\nFiles given with it:\n{fenced('files', told(given))}" if given else ""
                 self._person(f"TASK{f' (taken up again: {why})' if again else ''}: {text}{attached}")
             case e.MemoryRecalled(items=items) if items:
                 fresh = [item for item in items if item.item_id not in self._recalled]
@@ -114,9 +114,9 @@ class Conversation:
             case e.WebSearched(action_id=action_id, provider=provider, results=results, failed=failed):
                 listed = "\n\n".join(f"{r.title}\n{r.url}\n{r.snippet}" for r in results)
                 instead = "".join(f"\n\n{one.provider} did not answer: {one.reason}" for one in failed)
-                self._result(action_id, untrusted(f"search:{provider}", (listed or "no results") + instead))
+                self._result(action_id, fenced(f"search:{provider}", (listed or "no results") + instead))
             case e.PageRead(action_id=action_id, url=url):
-                page = untrusted(url, titled(event))
+                page = fenced(url, titled(event))
                 self._result(action_id, "\n".join(filter(None, (page, remainder(event)))))
             case e.LookedBack(action_id=action_id, text=text):
                 self._result(action_id, text)
@@ -233,21 +233,21 @@ def returned(report: RunReport, seq: int = 0, made: tuple[Artefact, ...] = ()) -
     parts = [f"status: {report.status}"]
     if report.result_handle:
         parts.append(
-            f"result: too large to show; it is {report.result_handle}\n{untrusted('result', str(report.result))}"
+            f"result: too large to show; it is {report.result_handle}\n{fenced('result', str(report.result))}"
         )
     elif report.result is not None:
         plain = isinstance(report.result, bool | int | float)
         text = _json(report.result)
         head = f"result{f' (e{seq})' if seq else ''}:"
-        parts.append(f"{head} {text}" if plain else f"{head}\n{untrusted('result', text)}")
+        parts.append(f"{head} {text}" if plain else f"{head}\n{fenced('result', text)}")
     if files := [file for file in made if file.handle != report.result_handle]:
-        parts.append(f"files it made:\n{untrusted('files', told(tuple(files)))}")
+        parts.append(f"files it made:\n{fenced('files', told(tuple(files)))}")
     if report.files_lost:
         parts.append(f"files not taken: {report.files_lost}")
     if report.limits_hit:
         parts.append(f"limits hit: {', '.join(report.limits_hit)}")
     parts += [
-        f"{name}:\n{untrusted(name, text)}"
+        f"{name}:\n{fenced(name, text)}"
         for name, text in (("error", report.error), ("stdout", report.stdout), ("stderr", report.stderr))
         if text
     ]

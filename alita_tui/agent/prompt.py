@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable
 from importlib.resources import files
 
-from alita_tui.agent.fence import untrusted
 from alita_tui.events import Value
-from alita_tui.spine.reaching import WAYS
+from alita_tui.spine.fence import fenced
+from alita_tui.spine.grants import REACHED
 from alita_tui.spine.text import counted, one_line
 
 _NAMED = 12
@@ -37,7 +37,7 @@ def orchestrator_prompt(around: Surroundings) -> str:
 
 
 def _grants() -> str:
-    return "\n".join(f"- {way.what}: {way.written}. {way.reached}." for way in WAYS)
+    return "\n".join(f"- {field}: {how}" for field, how in REACHED.items())
 
 
 def _surroundings(around: Surroundings) -> str:
@@ -52,7 +52,7 @@ def _surroundings(around: Surroundings) -> str:
     if around.secrets:
         lines.append(f"Secrets that are kept for tools, by name: {_listed(around.secrets)}.")
     if around.files:
-        lines.append(f"In the workspace:\n{untrusted('workspace', _listed(map(json.dumps, around.files)))}")
+        lines.append(f"In the workspace:\n{fenced('workspace', _listed(map(json.dumps, around.files)))}")
     else:
         lines.append("The workspace is empty.")
     return "\n".join(lines)

@@ -7,9 +7,9 @@ from itertools import islice
 import msgspec
 
 from alita_tui import events as e
-from alita_tui.agent.fence import untrusted
 from alita_tui.events import Json, SearchHit, ToolDraft
 from alita_tui.spine.examples import Example, example_in_tests, signature
+from alita_tui.spine.fence import fenced
 from alita_tui.spine.history import History
 from alita_tui.spine.text import clip, counted
 
@@ -80,7 +80,7 @@ def _example(name: str, example: Example) -> str:
     result = clip(_json(example.result), _LONGEST)[0]
     if example.tested:
         return f"example from its tests: {call} gives {result}"
-    return f"example, as it was run: {call} gave\n{untrusted(name, result)}"
+    return f"example, as it was run: {call} gave\n{fenced(name, result)}"
 
 
 def _json(value: Json) -> str:

@@ -25,14 +25,13 @@ FILES = "/files/"
 MODEL = "/model"
 """The broker's own paths."""
 REACHED: dict[str, str] = {
-    "network": f"hosts as `name:port`, with methods before it where some will do ({', '.join(METHODS[:3])}, ...): "
-    "`GET,HEAD api.example.org:443`. The tool uses urllib.request or any HTTP client as usual.",
+    "network": "hosts as `name:port`, or with methods, as `GET,HEAD api.example.org:443`. The tool uses urllib.request "
+    "or any HTTP client as usual.",
     "workspace": "`read` or `write` for the person's workspace files. "
     f"GET os.environ['{BROKER}'] + '{FILES}NAME' reads one and PUT writes one whole, with urllib.request; "
     f"GET '{FILES}' lists the names as JSON.",
     "secrets": "names of secrets as `NAME@host:port`, or `NAME` where one host is granted. "
-    "os.environ['NAME'] then holds a stand-in, which is replaced by the value in headers and queries of https "
-    "requests to that host alone.",
+    "os.environ['NAME'] is a stand-in, replaced by the value in headers and queries of https requests to that host.",
     "model_calls": f"how many model calls a run may make: POST {{'prompt': TEXT}} as JSON to os.environ['{BROKER}'] + "
     f"'{MODEL}' answers {{'text': TEXT}}.",
 }

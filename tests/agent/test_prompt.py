@@ -13,8 +13,7 @@ from alita_tui.app.context import AppContext
 from alita_tui.app.surroundings import surroundings
 from alita_tui.events import Capabilities
 from alita_tui.spine.commands import SubmitTask
-from alita_tui.spine.grants import host_grants
-from alita_tui.spine.reaching import WAYS
+from alita_tui.spine.grants import REACHED, host_grants
 from tests.agent.lab import Lab, say
 from tests.agent.replies import rules
 from tests.benchmarks.bench_agent import first_call_tokens
@@ -29,13 +28,12 @@ FULL = Surroundings(
 
 
 def test_every_kind_of_grant_is_told_with_how_it_is_written_and_reached() -> None:
-    assert {way.field for way in WAYS} == {*Capabilities.__struct_fields__}
+    assert set(REACHED) == {*Capabilities.__struct_fields__}
     prompt = orchestrator_prompt(FULL)
-    for way in WAYS:
-        assert way.what in prompt and way.written in prompt and way.reached in prompt
-    written = " ".join(way.written for way in WAYS)
-    for example in ("name:port", "GET,HEAD name:port"):
-        assert example in written and host_grants(Capabilities(network=(example.replace("port", "443"),)))
+    for how in REACHED.values():
+        assert how in prompt
+    assert host_grants(Capabilities(network=("GET,HEAD api.example.org:443",)))
+    assert "GET,HEAD api.example.org:443" in REACHED["network"]
     assert "without network" not in prompt and "exactly one" not in prompt.lower()
 
 

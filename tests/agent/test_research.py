@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from alita_tui import events as e
+from alita_tui.agent.handlers import building
 from alita_tui.agent.handlers.research import SOURCES
 from alita_tui.agent.passages import PASSAGE
 from alita_tui.llm.scripted import ScriptReply
 from alita_tui.spine.commands import Retry
+from alita_tui.spine.ports.builds import BuildOrder
 from alita_tui.store.sessions import SessionFile
 from alita_tui.view.trace import rows_for
 from alita_tui.web.client import WebRoom, WebSettings
@@ -138,15 +141,30 @@ async def test_the_copy_is_used_after_a_resume_and_by_either_address(tmp_path: P
     assert [event.copied for event in events] == [False, True, True] and events[0].whole == MANUAL.strip()
 
 
-async def test_a_task_that_is_taken_up_again_has_the_pages_it_read_before(tmp_path: Path, site: Site) -> None:
+@pytest.fixture
+def orders(monkeypatch: pytest.MonkeyPatch) -> list[BuildOrder]:
+    """What the toolsmith is asked for; the record keeps only the beginning of each source."""
+    asked: list[BuildOrder] = []
+
+    def noted(**fields: Any) -> BuildOrder:
+        asked.append(BuildOrder(**fields))
+        return asked[-1]
+
+    monkeypatch.setattr(building, "BuildOrder", noted)
+    return asked
+
+
+async def test_a_task_that_is_taken_up_again_has_the_pages_it_read_before(
+    tmp_path: Path, site: Site, orders: list[BuildOrder]
+) -> None:
     url = site.html("/manual", MANUAL, "text/plain")
     lab = opened(tmp_path, site, say("read_page", url=url), NONSENSE, NONSENSE, BUILD, DONE)
     assert (await lab.do(TASK)).outcome == "failed"
     lab.reopen()
     await lab.do(Retry(), when=approve)
     assert len(lab.events(e.TaskSubmitted)) == 2
-    (started,) = lab.events(e.BuildStarted)
-    assert [(one.url, one.excerpt) for one in started.sources] == [(url, MANUAL.strip())]
+    (order,) = orders
+    assert [(one.url, one.excerpt) for one in order.sources] == [(url, MANUAL.strip())]
 
 
 async def test_a_key_that_a_part_would_cut_is_on_no_record(tmp_path: Path, site: Site) -> None:
@@ -199,7 +217,7 @@ async def test_a_search_that_another_provider_answered_is_seen_by_person_and_mod
 
 
 async def test_a_build_is_given_whole_pages_the_newest_first_and_results_after_them(
-    tmp_path: Path, site: Site
+    tmp_path: Path, site: Site, orders: list[BuildOrder]
 ) -> None:
     links = "".join(
         f'<div class="result"><a class="result__a" href="https://r{n}.example/">R{n}</a></div>'
@@ -210,7 +228,7 @@ async def test_a_build_is_given_whole_pages_the_newest_first_and_results_after_t
     reading = (say("read_page", url=page) for page in pages)
     lab = opened(tmp_path, site, say("search_web", query="q"), *reading, BUILD, RUN, DONE)
     await lab.do(TASK, when=approve)
-    (started,) = lab.events(e.BuildStarted)
+    (started,) = orders
     assert [source.url for source in started.sources][:3] == pages[::-1]
     assert started.sources[0].excerpt.startswith("BEGIN 2") and started.sources[0].excerpt.endswith("END 2")
     assert sum(len(source.excerpt) for source in started.sources) <= SOURCES
@@ -218,7 +236,7 @@ async def test_a_build_is_given_whole_pages_the_newest_first_and_results_after_t
         tmp_path / "few", site, say("search_web", query="q"), say("read_page", url=pages[0]), BUILD, DONE
     )
     await few.do(TASK, when=approve)
-    (started,) = few.events(e.BuildStarted)
+    started = orders[-1]
     assert [source.url for source in started.sources] == [
         pages[0],
         *(f"https://r{n}.example/" for n in range(8)),

@@ -73,7 +73,9 @@ class BuildHandlers:
     def _chosen(self, sources: tuple[Source, ...], wanted: tuple[str, ...]) -> tuple[Source, ...]:
         """Return the sources with the pages that the model named first, however long ago they were read."""
         pages = {
-            event.url: Source(url=event.url, title=event.title, excerpt=event.text[:_LONGEST_SOURCE])
+            event.url: Source(
+                url=event.url, title=event.title, excerpt=(event.whole or event.text)[:_LONGEST_SOURCE]
+            )
             for event in (envelope.event for envelope in reversed(self._task.events()))
             if isinstance(event, e.PageRead)
         }

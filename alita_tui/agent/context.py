@@ -161,6 +161,8 @@ class Conversation:
                 files_made = tuple(self._made.get(call_id, ()))
                 self._result(self._calls.get(call_id, ""), returned(report, self._seq, files_made))
             case e.ToolFailed(call_id=call_id, text=text, hint=hint, report=failed):
+                if failed:  # what the tool said of it stands in its report, fenced
+                    text = f"{text.partition(': ')[0]}."
                 said = "\n".join(part for part in (text, hint, returned(failed) if failed else "") if part)
                 self._result(self._calls.get(call_id, ""), said, error=True)
             case e.ToolDemoted(name=name, version=version, reason=reason):

@@ -66,7 +66,6 @@ class ProgressWatch:
         """Tools whose failures were mentioned, and which did not work since."""
         self._called: dict[str, str] = {}
         self._failures: Counter[str] = Counter()
-        self._last: dict[str, str] = {}
         for _, step in groupby(before, lambda envelope: (envelope.task_id, envelope.step)):
             self.note([*step])
         self._idle, self._tried, self._told = 0.0, [], set()
@@ -128,13 +127,12 @@ class ProgressWatch:
             match envelope.event:
                 case e.ToolCalled(call_id=call_id, name=name):
                     self._called[call_id] = name
-                case e.ToolFailed(call_id=call_id, reason=reason, text=text) if reason not in (
+                case e.ToolFailed(call_id=call_id, reason=reason) if reason not in (
                     "interrupted",
                     "sandbox",
                 ):
                     failed = self._called.get(call_id, "")
                     self._failures[failed] += 1
-                    self._last[failed] = text
                 case e.ToolReturned(call_id=call_id):
                     self._recovered(self._called.get(call_id, ""))
                 case e.ToolRegistered(card=card):
@@ -150,7 +148,9 @@ class ProgressWatch:
         for name, count in self._failures.items():
             if count < _FAILURES:
                 continue
-            said = f"{name} failed {count} times in this task, the last time with: {one_line(self._last[name], 200)}"
+            said = (
+                f"{name} failed {count} times in this task"  # its own words stay in the fence of its report
+            )
             if count >= _FAILED:
                 return Advice(nudge=None, text=said)
             if name not in self._mentioned:

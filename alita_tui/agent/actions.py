@@ -181,7 +181,7 @@ def _flat(schema: Any, components: dict[str, Any]) -> Any:
     return {key: _flat(value, components) for key, value in schema.items()}
 
 
-_UNSAID = ("minLength", "maxLength", "minItems", "maxItems", "minimum")
+_UNSAID = ("pattern", "minLength", "maxLength", "minItems", "maxItems", "minimum")
 """Bounds that cost tokens on every call; a model that breaks one is told."""
 
 

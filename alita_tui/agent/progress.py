@@ -18,7 +18,7 @@ from alita_tui.events import Json, Value
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import one_line
 
-_LOOKUPS = frozenset(("find_tool", "search_web", "read_page", "look_back"))
+_LOOKUPS = frozenset(("find_tool", "search_web", "read_page", "look", "look_back"))
 _NEW = 0.1
 """Share of an observation's words that have to be new."""
 _ALIKE = {True: 0.3, False: 0.8}

@@ -68,12 +68,18 @@ def provenance(history: Sequence[Envelope]) -> Provenance:
     person: list[str] = []
     outside: list[Outside] = []
     names: dict[str, str] = {}
+    files: dict[str, str] = {}
     for envelope in of(history, *_PERSON, *_OUTSIDE, e.ToolCalled):
         match envelope.event:
             case e.TaskSubmitted(text=text) | e.Steered(text=text) | e.QuestionAnswered(text=text):
                 person.append(text)
-            case e.PageRead(url=url, title=title, text=text):
-                outside.append(Outside(urlsplit(url).hostname or url, f"{title}\n{text}"))
+            case e.PageRead(url=url, title=title, text=text, whole=whole):
+                outside.append(Outside(urlsplit(url).hostname or url, f"{title}\n{whole or text}"))
+            case e.ArtefactAdded(artefact=file):
+                files[file.handle] = f"the file {file.name}"
+                outside.append(Outside(files[file.handle], f"{file.name}\n{file.preview}"))
+            case e.LookedBack(handle=handle, text=text):
+                outside.append(Outside(files.get(handle, "an earlier observation"), text))
             case e.WebSearched(provider=provider, results=results):
                 outside += [
                     Outside(
@@ -96,7 +102,15 @@ def provenance(history: Sequence[Envelope]) -> Provenance:
 
 
 _PERSON = (e.TaskSubmitted, e.Steered, e.QuestionAnswered)
-_OUTSIDE = (e.PageRead, e.WebSearched, e.ToolReturned, e.ToolFailed, e.MemoryRecalled)
+_OUTSIDE = (
+    e.PageRead,
+    e.WebSearched,
+    e.ToolReturned,
+    e.ToolFailed,
+    e.MemoryRecalled,
+    e.ArtefactAdded,
+    e.LookedBack,
+)
 
 
 def note_provenance(notes: Notes, draft: ToolDraft, parent: ToolDraft | None, said: Provenance) -> None:

@@ -129,6 +129,28 @@ def test_what_only_the_text_names_is_marked_with_where_it_is_from(one: Injection
     assert severity == ("medium" if one.wants == "package" else "high")
 
 
+@pytest.mark.parametrize(
+    "one", [one for one in INJECTIONS if one.carrier == "file"], ids=lambda one: one.name
+)
+@pytest.mark.parametrize("way", ["preview", "look", "rest of a page"])
+def test_files_that_were_given_and_the_rest_of_a_page_are_text_from_outside_too(
+    one: Injection, way: str
+) -> None:
+    shown = one.text if way == "preview" else "a,b"
+    file = e.Artefact(
+        handle="art_1", digest="1" * 64, name="sales.csv", media_type="text/csv", size=9, preview=shown
+    )
+    events: list[e.SessionEvent] = [e.ArtefactAdded(artefact=file, origin="person")]
+    events.append(e.TaskSubmitted(task_id="t1", text="Double four.", files=("art_1",)))
+    if way == "look":
+        events.append(e.LookedBack(action_id="a0", text=one.text, handle="art_1", part="900-950"))
+    elif way == "rest of a page":
+        url = "https://blog.example.org/x"
+        events.append(e.PageRead(action_id="a0", url=url, title="A blog", text="Begins.", whole=one.text))
+    ((_, text),) = marks(one.wants, provenance(recorded(*events)))
+    assert ("blog.example.org" if way == "rest of a page" else "the file sales.csv") in text
+
+
 @pytest.mark.parametrize("wants", WANTED)
 def test_what_the_person_names_is_theirs(wants: str) -> None:
     one = next(one for one in INJECTIONS if one.wants == wants)

@@ -73,9 +73,7 @@ class BuildTool(Value, frozen=True):
 
     name: Name
     goal: Annotated[str, Meta(min_length=1, description="What the tool does, for any input of its kind.")]
-    details: Annotated[
-        str, Meta(description="Inputs, outputs, edge cases, packages worth using, one or two examples.")
-    ] = ""
+    details: Annotated[str, Meta(description="Inputs, outputs, edge cases, packages worth using.")] = ""
     examples: Annotated[
         tuple[dict[str, Any], ...],
         Meta(max_length=5, description='Each {"input": {ARGUMENTS}, "output": RESULT}.'),

@@ -50,11 +50,11 @@ _OF_BANDIT = {one: name for name, ids in _BANDIT.items() for one in ids.split()}
 _BANDIT_ID = re.compile(r"B\d{3}")
 _ORDER = (
     "other-bytes not-python secret-in-code speaks-to-the-reader named-elsewhere hidden-characters lookalikes"
-    " foreign-names gains tests-fail tests-not-run no-tests introspects code-not-on-page format-walk detects-"
-    " tests processes private-path network-undeclared reads-files reach never-run keeps-state slow-pattern"
-    " other-main hidden-tests conditions schema-inputs slow cuts-off schema weak-tests literal-leak examples-"
-    " fail other-results packages runs-later runs-when-loaded environment changes-files clock chance time-zone"
-    " locale undeclared-import not-reviewed review-failed not-pinned twin not-checked"
+    " foreign-names gains tests-fail tests-not-run no-tests introspects code-not-on-page format-walk"
+    " detects-tests processes private-path network-undeclared reads-files reach never-run keeps-state"
+    " slow-pattern other-main hidden-tests conditions schema-inputs slow cuts-off schema weak-tests"
+    " literal-leak examples-fail other-results packages runs-later runs-when-loaded environment changes-files"
+    " clock chance time-zone locale undeclared-import not-reviewed review-failed not-pinned twin not-checked"
 ).split()
 """Order of risks, most telling first; requested capabilities come last."""
 _ASKED = ("network", "secrets", "workspace", "model")

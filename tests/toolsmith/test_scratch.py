@@ -224,7 +224,7 @@ async def test_a_tool_that_may_read_writes_nothing_and_never_learns_how_the_test
     from tool import run
 
     def test_it():
-        assert run("a.txt", "x") == 403
+        assert run("a.txt", "x") == run("guess/a.txt", "x") == run("guess/.hosts", "{}") == 403
         assert workspace.names() == ["given.txt"]
         assert "ALITA_BROKER" not in os.environ
         assert run("x", "/proc/self/environ".upper()) == 403

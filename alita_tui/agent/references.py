@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from alita_tui.artefacts.media import is_text, shape
 from alita_tui.artefacts.slices import at_pointer, clipped, found_in, json_text, lines_of, rows_of
 from alita_tui.events import Artefact, FileUse, Json, Value
 from alita_tui.spine.bus import Bus
-from alita_tui.spine.errors import RegistryError, UsageError
+from alita_tui.spine.errors import RegistryError, StoreError, UsageError
 from alita_tui.spine.ports.artefacts import Artefacts
 from alita_tui.spine.ports.sandbox import InputFile, input_path
 
@@ -32,6 +33,10 @@ _LARGEST_VALUE = 16 << 20
 """Bytes of a file that can be put into arguments."""
 _EVENT = re.compile(r"e?(\d+)")
 _REFERENCE = "$ref"
+_EVIDENCE = (
+    e.TaskSubmitted, e.Steered, e.QuestionAnswered, e.ToolReturned, e.PageRead, e.WebSearched, e.LookedBack,
+    e.ArtefactAdded,
+)  # fmt: skip
 _FILE_NAME = re.compile(r"[\w-][\w. -]{0,118}\.[A-Za-z0-9]{1,8}")
 
 
@@ -96,6 +101,32 @@ class References:
             f"There is no file {name[:80]!r} in this session.",
             hint=f"There is: {known}." if known else "No file was given, and no tool made one.",
         )
+
+    def evidence(self) -> Iterator[str]:
+        """Yield every text of the session that an answer can rest on: what tools, pages, files and the person said."""
+        for envelope in self._bus.history.of(*_EVIDENCE):
+            match envelope.event:
+                case e.TaskSubmitted(text=text) | e.Steered(text=text) | e.QuestionAnswered(text=text):
+                    yield text
+                case e.ToolReturned(report=report):
+                    result = report.result
+                    if report.result_handle:
+                        with suppress(
+                            RegistryError, StoreError
+                        ):  # its shape, head and tail are in the record
+                            result = self._whole(report.result_handle)
+                    yield f"{msgspec.json.encode(result).decode('utf-8', 'replace')}\n{report.stdout}"
+                case e.PageRead(text=text, whole=whole):
+                    yield whole or text
+                case e.WebSearched(results=results):
+                    yield "\n".join(f"{one.title}\n{one.snippet}" for one in results)
+                case e.LookedBack(text=text):
+                    yield text
+                case e.ArtefactAdded(artefact=file):
+                    yield f"{file.name} {file.size} {file.preview}"
+                case _:
+                    pass
+            yield f"{envelope.at:%Y-%m-%d}"
 
     def path(self, file: Artefact) -> str:
         """Return where a file's bytes are. Raise StoreError."""

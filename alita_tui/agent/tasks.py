@@ -37,6 +37,8 @@ class TaskEnd(Value, frozen=True):
     hint: str = ""
     retry_in: float | None = None
     """Seconds until the model's server answers again, where it says so."""
+    ungrounded: tuple[str, ...] = ()
+    """Figures, dates and quotations of the answer that nothing in the session gave."""
 
     @classmethod
     def of(cls, outcome: e.TaskOutcome, error: AlitaError) -> TaskEnd:
@@ -54,6 +56,7 @@ class TaskEnd(Value, frozen=True):
             reason=self.reason,
             hint=self.hint,
             retry_in=self.retry_in,
+            ungrounded=self.ungrounded,
         )
 
 

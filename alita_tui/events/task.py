@@ -105,6 +105,8 @@ class TaskFinished(Fact, frozen=True):
     """What the person can do about it."""
     retry_in: float | None = None
     """Seconds until the model's server answers again, where it says so."""
+    ungrounded: tuple[str, ...] = ()
+    """Figures, dates and quotations of the answer that no tool, page, file or person gave, as they are written."""
 
 
 ActionName = Literal[

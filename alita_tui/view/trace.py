@@ -108,9 +108,11 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row("task", text, text, meta="answered")
         case e.Interrupted(text=text):
             return row("notice", "Interrupted", text, tone="warn")
-        case e.TaskFinished(outcome=outcome, answer=answer, reason=reason, hint=hint):
+        case e.TaskFinished(outcome=outcome, answer=answer, reason=reason, hint=hint, ungrounded=bare):
             if outcome == "answered":
-                return row("answer", answer, answer, tone="good")
+                said = f"Not from a tool, a page, a file or you: {'; '.join(bare)}"
+                marked = row("notice", said, said, tone="warn") if bare else ()
+                return (*row("answer", answer, answer, tone="good"), *marked)
             title, tone = _OUTCOME[outcome]
             said = "\n".join(part for part in (answer, hint) if part)
             return row("answer", f"{title}: {reason}" if reason else title, said, tone=tone)

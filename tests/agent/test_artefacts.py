@@ -332,3 +332,28 @@ async def test_an_interrupt_ends_all_that_run_together(tmp_path: Path) -> None:
     ended = await here.do(SubmitTask(text="go"), when=when)
     assert ended.outcome == "interrupted"
     assert [event.reason for event in here.events(e.ToolFailed)] == ["interrupted"] * 3
+
+
+# --- what an answer rests on ----------------------------------------------------------------
+
+
+async def test_a_figure_that_no_run_gave_is_marked_on_record_and_on_screen(tmp_path: Path) -> None:
+    """As seen: "I ran count_primes: 78,497" with no such tool and no run."""
+    here = Lab(tmp_path, rules=rules(say("answer", text="I ran count_primes: 78,497.")))
+    ended = await here.do(SubmitTask(text="How many primes are below a million?"))
+    assert ended.outcome == "answered" and ended.ungrounded == ("78,497",)
+    rows = [row.title for row in here.view.trace if row.kind == "notice"]
+    assert any("Not from a tool" in title and "78,497" in title for title in rows)
+
+
+async def test_figures_of_results_files_and_pages_are_not_marked(tmp_path: Path, sales: Path) -> None:
+    big = {"rows": [n * 7 for n in range(9000)], "mean": 31_496.5}
+    replies = (run(values=1), say("look", what="sales.csv", rows="4999-5000"))
+    answer = say(
+        "answer",
+        text="Mean 31,496.5; the last of 9000 rows is 62993 and sales end at 4999. 123456789 is mine.",
+    )
+    here = Lab(tmp_path, rules=rules(BUILD, *replies, answer, smith=(SMITH,)))
+    here.sandbox.runs = [RunReport(status="ok", exit_code=0, result=big)]
+    ended = await here.do(SubmitTask(text="go", attach=(str(sales),)), when=approve)
+    assert ended.ungrounded == ("9000", "123456789")

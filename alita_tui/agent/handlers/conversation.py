@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from alita_tui import events as e
 from alita_tui.agent.actions import Action, Answer, AskUser, Look, Plan
 from alita_tui.agent.checklist import checklist
+from alita_tui.agent.grounding import ungrounded
 from alita_tui.agent.handlers import Handler
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.references import References, told
@@ -89,4 +90,5 @@ class ConversationHandlers:
                     return TaskEnd("rejected", reason, answer=action.text)
                 case _:
                     pass
-        return TaskEnd("answered", answer=action.text)
+        bare = await asyncio.to_thread(lambda: ungrounded(action.text, self._references.evidence()))
+        return TaskEnd("answered", answer=action.text, ungrounded=bare)

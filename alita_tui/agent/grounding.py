@@ -1,0 +1,146 @@
+"""Which figures, dates and quotations of an answer no tool, page, file or person gave. Pure.
+
+A figure is grounded where the evidence has it, rounded as the answer rounds it, or in another unit that the answer
+names. What an answer computes itself is not grounded: a tool has to.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable
+from typing import NamedTuple
+
+_SMALL = 12
+"""Whole numbers up to this are how people count in sentences."""
+_MOST = 20
+_FEWEST_WORDS = 4
+"""Words from which what stands in quotation marks is a quotation."""
+_NUMBER = re.compile(
+    r"(?<![\w.,:/-])(?P<sign>[-−+]?)(?P<whole>\d{1,3}(?:[,  '’ ]\d{3})+|\d+)"
+    r"(?P<rest>[.,]\d+)?(?P<power>[eE][-+]?\d{1,3})?(?![\d])(?P<unit>\s?[%‰]|\s?[A-Za-zµ€$£]+\b)?"
+)
+_JSON_NUMBER = re.compile(r"(?<![\w.])\d{1,300}(?:\.\d+)?(?:[eE][-+]?\d{1,3})?")
+_ISO = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
+_MONTHS = "january february march april may june july august september october november december".split()
+_NAMES = "|".join(f"{month}|{month[:3]}" for month in _MONTHS)
+_DAY_FIRST = re.compile(
+    rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?({_NAMES})\.?,?\s+(\d{{4}})", re.IGNORECASE
+)
+_MONTH_FIRST = re.compile(rf"\b({_NAMES})\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?,?\s+(\d{{4}})", re.IGNORECASE)
+_QUOTED = re.compile(r"[\"“„»]([^\"“”„«»]{8,400})[\"”“«]")
+_NO_FIGURES = re.compile(
+    r"https?://\S+|\bart_[0-9a-f]+\b|\b[\w-]+\.(?=[A-Za-z])\w{1,8}\b|(?m:^\s*\d{1,3}[.)]\s)|\bv?\d+(?:\.\d+){2,}\b|\be\d+\b"
+)
+"""Addresses, handles, file names, numbers of a list, versions."""
+_SCALES: dict[str, tuple[float, ...]] = {
+    "%": (100,), "percent": (100,), "‰": (1000,), "k": (1e-3,), "thousand": (1e-3,), "m": (1e-6, 1e-3, 100),
+    "million": (1e-6,), "mn": (1e-6,), "bn": (1e-9,), "billion": (1e-9,), "b": (1e-9,),
+    "kb": (1e-3, 2**-10), "kib": (2**-10,), "mb": (1e-6, 2**-20), "mib": (2**-20,), "gb": (1e-9, 2**-30),
+    "gib": (2**-30,), "tb": (1e-12, 2**-40), "ms": (1e3, 1e-3, 1e-6), "s": (1e-3, 1e-6, 1e-9), "sec": (1e-3,),
+    "seconds": (1e-3, 1e-6), "µs": (1e6, 1e3), "min": (1 / 60, 1 / 60_000), "minutes": (1 / 60, 1 / 60_000),
+    "h": (1 / 3600, 1 / 60), "hours": (1 / 3600, 1 / 60), "days": (1 / 86_400, 1 / 24), "km": (1e-3,),
+    "cm": (100, 0.1), "mm": (1e3,), "kg": (1e-3,), "g": (1e3,), "cents": (100,),
+}  # fmt: skip
+"""What a figure of the evidence is multiplied by to be in this unit; lower case."""
+
+
+class _Figure(NamedTuple):
+    text: str
+    values: tuple[float, ...]
+    """More than one where a comma can be either mark."""
+    slack: tuple[float, ...]
+    """Half a step of the last digit that is said, for each value."""
+    unit: str
+
+
+def ungrounded(answer: str, evidence: Iterable[str]) -> tuple[str, ...]:
+    """Return the figures, dates and quotations of an answer that the evidence does not hold, as they are written."""
+    whole = "\n".join(evidence)
+    known = sorted(_values(whole))
+    dates = {iso for iso, _ in _dates(whole)}
+    plain = _plain(whole)
+    missing: dict[int, str] = {}
+    rest = answer
+    for match in _QUOTED.finditer(answer):
+        if len(match[1].split()) >= _FEWEST_WORDS:
+            rest = _blanked(rest, match.start(), match.end())
+            if _plain(match[1]).strip(" .,;:!?…") not in plain:
+                missing[match.start()] = match[0]
+    for iso, found in _dates(answer):
+        rest = _blanked(rest, found.start(), found.end())
+        if iso not in dates:
+            missing[found.start()] = found[0]
+    for found in _NO_FIGURES.finditer(rest):
+        rest = _blanked(rest, found.start(), found.end())
+    for match in _NUMBER.finditer(rest):
+        figure = _figure(match)
+        if not _counts(figure) and not _known(figure, known):
+            missing[match.start()] = figure.text
+    return tuple(dict.fromkeys(missing[at] for at in sorted(missing)))[:_MOST]
+
+
+def _values(text: str) -> set[float]:
+    """Return every number of a text, also as JSON and as people write it."""
+    plain = {float(match[0]) for match in _JSON_NUMBER.finditer(text)}
+    written = {value for match in _NUMBER.finditer(text) for value in _figure(match).values}
+    return plain | {-value for value in plain} | written
+
+
+def _figure(match: re.Match[str]) -> _Figure:
+    whole = re.sub(r"\D", "", match["whole"])
+    rest, power = match["rest"] or "", match["power"] or ""
+    sign = "-" if match["sign"] in ("-", "−") else ""
+    readings = [f"{whole}.{rest[1:]}" if rest else whole]
+    if len(rest) == 4 and match["whole"] == whole and whole.strip("0") and len(whole) < 4:
+        readings.append(whole + rest[1:])  # a thousand, or three digits behind the mark
+    groups = re.split(r"\D", match["whole"])
+    if len(groups) == 2 and not rest:
+        readings.append(f"{groups[0]}.{groups[1]}")
+    shift = int(power[1:]) if power else 0
+    values = tuple(float(f"{sign}{reading}{power}") for reading in readings)
+    slack = tuple(0.5 * 10.0 ** (shift - len(reading.partition(".")[2])) for reading in readings)
+    unit = (match["unit"] or "").strip().casefold()
+    text = match[0] if unit in _SCALES else match[0].removesuffix(match["unit"] or "")
+    return _Figure(text.strip(), values, slack, unit)
+
+
+def _counts(figure: _Figure) -> bool:
+    """Return whether a figure is a small whole number, as in "two of 3 files"."""
+    value = figure.values[0]
+    return (
+        abs(value) <= _SMALL and value.is_integer() and figure.unit not in _SCALES and "." not in figure.text
+    )
+
+
+def _known(figure: _Figure, known: list[float]) -> bool:
+    for value, slack in zip(figure.values, figure.slack, strict=True):
+        for scale in (1.0, *_SCALES.get(figure.unit, ())):
+            middle, reach = value / scale, slack / scale * 1.000001 + abs(value / scale) * 1e-12
+            at = bisect_left(known, middle - reach)
+            if at < len(known) and known[at] <= middle + reach:
+                return True
+    return False
+
+
+def _dates(text: str) -> Iterable[tuple[str, re.Match[str]]]:
+    """Yield each date as ISO 8601 with its place."""
+    for match in _ISO.finditer(text):
+        yield match[0], match
+    for match in _DAY_FIRST.finditer(text):
+        yield _iso(match[3], match[2], match[1]), match
+    for match in _MONTH_FIRST.finditer(text):
+        yield _iso(match[3], match[1], match[2]), match
+
+
+def _iso(year: str, month: str, day: str) -> str:
+    number = next(n for n, name in enumerate(_MONTHS, 1) if name.startswith(month.casefold()[:3]))
+    return f"{year}-{number:02}-{int(day):02}"
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _blanked(text: str, start: int, end: int) -> str:
+    return text[:start] + " " * (end - start) + text[end:]

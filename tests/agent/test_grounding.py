@@ -46,9 +46,7 @@ def test_what_nobody_gave_is_marked_as_it_is_written(answer: str, marked: str) -
 
 
 def test_without_any_evidence_every_figure_is_marked() -> None:
-    assert ungrounded("Paris has 2,102,650 people.", ["What is the capital of France?"]) == (
-        "2,102,650 people",
-    )
+    assert ungrounded("Paris has 2,102,650 people.", ["What is the capital of France?"]) == ("2,102,650",)
 
 
 def test_a_long_page_and_a_long_answer_take_no_time() -> None:
@@ -60,3 +58,12 @@ def test_a_long_page_and_a_long_answer_take_no_time() -> None:
     began = time.process_time()
     assert len(ungrounded(answer, [page])) == 20
     assert time.process_time() - began < 10
+
+
+@pytest.mark.parametrize(
+    "odd",
+    ["1e999", "9" * 5000 + ".5", "1" * 5000 + ",123", "-", "١٢٣٤٥", "½", "1e-999", "\x00 12,3", "³ 5³", "∞"],
+)
+def test_odd_figures_are_no_error(odd: str) -> None:
+    ungrounded(f"It is {odd}.", EVIDENCE)
+    assert ungrounded("78498", [odd, "78498"]) == ()

@@ -97,7 +97,7 @@ def _figure(match: re.Match[str]) -> _Figure:
     groups = re.split(r"\D", match["whole"])
     if len(groups) == 2 and not rest:
         readings.append(f"{groups[0]}.{groups[1]}")
-    shift = int(power[1:]) if power else 0
+    shift = max(-300, min(int(power[1:]), 300)) if power else 0  # what a float holds
     values = tuple(float(f"{sign}{reading}{power}") for reading in readings)
     slack = tuple(0.5 * 10.0 ** (shift - len(reading.partition(".")[2])) for reading in readings)
     unit = (match["unit"] or "").strip().casefold()

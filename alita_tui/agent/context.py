@@ -72,9 +72,9 @@ class Conversation:
                 why = (
                     "the person asks to try it again" if retried else "a build that it waited for was decided"
                 )
-                given = tuple(self._files[handle] for handle in files if handle in self._files)
-                attached = f"\n\nFiles given with it:\n{fenced('files', told(given))}" if given else ""
-                self._person(f"TASK{f' (taken up again: {why})' if again else ''}: {text}{attached}")
+                self._person(
+                    f"TASK{f' (taken up again: {why})' if again else ''}: {text}{self._attached(files)}"
+                )
             case e.MemoryRecalled(items=items) if items:
                 fresh = [item for item in items if item.item_id not in self._recalled]
                 self._recalled |= {item.item_id for item in fresh}
@@ -83,8 +83,8 @@ class Conversation:
                     self._person(f"{RECALLED_HEAD}\n{listed}")
             case e.Steered(text=text) if from_person(text):
                 pass  # the plan that it makes follows
-            case e.Steered(text=text):
-                self._person(f"The person adds: {text}")
+            case e.Steered(text=text, files=files):
+                self._person(f"The person adds: {text}{self._attached(files)}")
             case e.ModelReplied(role="orchestrator", call_id=call_id, text=text, requests=requests):
                 self._close_open("The run was interrupted before this was done.")
                 self._add(Message(role="assistant", text=text, requests=requests))
@@ -193,6 +193,11 @@ class Conversation:
             self._said.append(text)
         else:
             self._add(Message(role="user", text=text))
+
+    def _attached(self, handles: tuple[str, ...]) -> str:
+        """Return what is told of files that the person gives with a text."""
+        files = tuple(self._files[handle] for handle in handles if handle in self._files)
+        return f"\n\nFiles given with it:\n{fenced('files', told(files))}" if files else ""
 
     def _built(self, build_id: str, text: str, *, error: bool = False) -> None:
         if build_id in self._put_off:

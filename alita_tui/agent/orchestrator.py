@@ -230,8 +230,8 @@ class Orchestrator:
                 await self._submit(text.strip(), attach)
             case Retry():
                 await self._retry()
-            case Steer(text=text):
-                await self._steer(text)
+            case Steer(text=text, attach=attach):
+                await self._steer(text, attach)
             case PutOff(approval_id=approval_id):
                 await self._jobs.put_off(approval_id)
             case BuildJob():
@@ -252,30 +252,38 @@ class Orchestrator:
 
     async def _submit(self, text: str, attach: tuple[str, ...]) -> None:
         """Take the files of a task in and queue it; a file that cannot be read keeps the task from beginning."""
+        if (files := await self._take_in(attach, "The task is not begun.")) is not None:
+            await self._queue.submit(text, files, busy=self._work is not None)
+
+    async def _take_in(self, paths: tuple[str, ...], otherwise: str) -> tuple[str, ...] | None:
+        """Record files that the person gives; return their handles, or None after saying why one cannot be taken."""
         handles: list[str] = []
         try:
-            for path in attach:
+            for path in paths:
                 artefact = await asyncio.to_thread(self._artefacts.add, Path(path))
                 await self._bus.emit(e.ArtefactAdded(artefact=artefact, origin="person"))
                 handles.append(artefact.handle)
         except UsageError as error:
-            text = f"The task is not begun. {error.message}"
+            text = f"{otherwise} {error.message}"
             await self._bus.emit(e.NoticeRaised(level="error", text=text, hint=error.hint))
-            return
-        await self._queue.submit(text, tuple(handles), busy=self._work is not None)
+            return None
+        return tuple(handles)
 
-    async def _steer(self, text: str) -> None:
+    async def _steer(self, text: str, attach: tuple[str, ...]) -> None:
         """Add to the running task; without one it is a task of its own."""
         if self._work is None:
-            self._queue.add(SubmitTask(text=text.strip()))
-        else:
-            with working_on(in_task(self._task.id)):
-                await self._bus.emit(e.Steered(text=text))
-                if steps := from_person(text):
-                    before = self._task.plan(self._task.id)
-                    plan = checklist(self._task.id, steps, before, before.recipe if before else "")
-                    await self._bus.emit(replace(plan, by="person"))
-            self._queue.news.set()
+            await self._submit(text.strip(), attach)
+            return
+        files = await self._take_in(attach, "Nothing was added to the task.")
+        if files is None:
+            return
+        with working_on(in_task(self._task.id)):
+            await self._bus.emit(e.Steered(text=text, files=files))
+            if steps := from_person(text):
+                before = self._task.plan(self._task.id)
+                plan = checklist(self._task.id, steps, before, before.recipe if before else "")
+                await self._bus.emit(replace(plan, by="person"))
+        self._queue.news.set()
 
     async def _retry(self) -> None:
         """Try the last task again, or say why not. A task that is still going is left alone."""

@@ -205,6 +205,14 @@ ACTIONS: tuple[Action, ...] = (
         "Send as the next task, behind the running one",
         replay=False,
     ),
+    Action(
+        "composer.complete",
+        "tab",
+        "complete",
+        "Complete a file",
+        "Complete the path of a file behind an @; elsewhere go to the next part",
+        replay=False,
+    ),
     Action("composer.newline", "shift+enter,ctrl+j", "newline", "New line", "Begin a new line", replay=False),
     Action(
         "composer.earlier", "up", "earlier", "Earlier", "In the first line: the entry before", replay=False

@@ -53,6 +53,8 @@ class Steered(Fact, frozen=True):
     """The person added to a running task; the agent reads it before its next step."""
 
     text: str
+    files: tuple[str, ...] = ()
+    """Handles of the artefacts that were given with it."""
 
 
 class QuestionAsked(Fact, frozen=True):

@@ -29,6 +29,8 @@ class Steer(Value, frozen=True):
     """Add to the running task; read before the next step."""
 
     text: str
+    attach: tuple[str, ...] = ()
+    """Paths of files of this machine that are given with it."""
 
 
 class AnswerQuestion(Value, frozen=True):

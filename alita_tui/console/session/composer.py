@@ -10,8 +10,10 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 from alita_tui.console.actions import actions_of, bindings
+from alita_tui.console.session.attaching import completion
+from alita_tui.spine.text import one_line
 
-_MINE = frozenset(("send", "send_next", "newline"))
+_MINE = frozenset(("send", "send_next", "newline", "complete"))
 
 
 class Composer(TextArea):
@@ -60,6 +62,18 @@ class Composer(TextArea):
             return
         await super()._on_key(event)
 
+    def action_complete(self) -> None:
+        """Complete the path of a file behind an @; elsewhere leave the composer."""
+        row, column = self.cursor_location
+        found = completion(self.document.get_line(row)[:column])
+        if found is None:
+            self.screen.focus_next()
+            return
+        self.insert(found.rest)
+        if found.options:
+            names = "  ".join(one_line(name, 60) for name in found.options)
+            self.app.notify(names, title="Files that fit", markup=False)
+
     def action_send(self) -> None:
         """Send the text."""
         self._send(next_task=False)
@@ -89,6 +103,12 @@ class Composer(TextArea):
         elif self._place < len(self._history):
             self._place += 1
             self._bring(self._history[self._place] if self._place < len(self._history) else self._unsent)
+
+    def put_back(self, text: str) -> None:
+        """Show a text again that could not be sent."""
+        self._history.pop()
+        self._place = len(self._history)
+        self._bring(text)
 
     def _bring(self, text: str) -> None:
         self.text = text

@@ -20,6 +20,7 @@ from textual.widgets import Input
 
 from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.session import words
+from alita_tui.console.session.attaching import attached
 from alita_tui.console.session.composer import Composer
 from alita_tui.console.session.library import Library
 from alita_tui.console.session.queued import Queued
@@ -30,7 +31,7 @@ from alita_tui.console.session.suggestions import Suggestion, Suggestions
 from alita_tui.console.session.trace import Trace
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.commands import AnswerQuestion, Command, Interrupt, Retry, Steer, SubmitTask
-from alita_tui.spine.text import counted
+from alita_tui.spine.text import counted, one_line
 from alita_tui.view.model import SessionView
 
 if TYPE_CHECKING:
@@ -213,12 +214,18 @@ class SessionScreen(Screen[None]):
     @on(Composer.Sent)
     def _sent(self, message: Composer.Sent) -> None:
         view, text = self.view, message.text
-        command: Command = SubmitTask(text=text)
+        given = attached(text)
+        if given.missing:
+            self.query_one(Composer).put_back(text)
+            named = ", ".join(one_line(name, 120) for name in given.missing)
+            self.notify(f"There is no file {named}. Nothing was sent.", severity="error", markup=False)
+            return
+        command: Command = SubmitTask(text=text, attach=given.files)
         if view.question is not None and not message.next_task:
             command = AnswerQuestion(question_id=view.question.question_id, text=text)
         elif view.busy:
             if not message.next_task:
-                command = Steer(text=text)
+                command = Steer(text=text, attach=given.files)
             self.query_one(Queued).add(text, view, task=message.next_task)
         self.post_message(self.Asked(command))
 

@@ -59,7 +59,7 @@ async def test_each_container_is_used_once_and_replaced(sandbox: PodmanSandbox) 
     seen = set()
     for _ in range(3):
         report = await run(sandbox, "import os\ndef run(): return [os.getuid(), os.listdir('/tmp')]\n")
-        assert report.result[1] == ["tool"]
+        assert report.result[1] == ["out", "tool"]
         seen.add(report.result[0])
         await filled(sandbox)
     assert len(seen) == 3

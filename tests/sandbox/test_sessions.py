@@ -62,7 +62,7 @@ async def test_calls_share_a_container_and_nothing_else(sandbox: PodmanSandbox) 
     assert current(sandbox).container is container
     uids = [report.result[0] for report in reports]
     assert uids == list(container.uids[1:6])
-    assert all(report.result[3] == ["tool"] for report in reports)
+    assert all(report.result[3] == ["out", "tool"] for report in reports)
 
 
 @pytest.mark.podman
@@ -80,7 +80,7 @@ async def test_a_call_leaves_nothing_for_the_next(sandbox: PodmanSandbox) -> Non
         "import os, socket\ndef run():\n    s = socket.socket(socket.AF_UNIX)\n    try: s.connect('\\0left'); met = True\n    except OSError: met = False\n"
         "    return [os.listdir('/tmp'), met, len([p for p in os.listdir('/proc') if p.isdigit()])]\n"
     )
-    assert (await call(sandbox, look)).result == [["tool"], False, 2]
+    assert (await call(sandbox, look)).result == [["out", "tool"], False, 2]
     assert current(sandbox).container is container
 
 
@@ -220,7 +220,7 @@ async def test_what_cannot_be_removed_costs_the_container_and_no_time(sandbox: P
         while sandbox._sessions._tasks:
             await asyncio.wait(sandbox._sessions._tasks)
     if container.alive:  # it could be removed after all
-        assert (await call(sandbox, WHO)).result[3] == ["tool"]
+        assert (await call(sandbox, WHO)).result[3] == ["out", "tool"]
 
 
 @pytest.mark.parametrize(("calls", "last"), [(1, 20_010), (50, 20_058)])
@@ -244,9 +244,9 @@ async def test_a_deep_tree_does_not_hold_up_the_next_call(sandbox: PodmanSandbox
     )
     await shared(sandbox, code)
     container = current(sandbox).container
-    assert (await call(sandbox, code, depth=3000)).result == 1
+    assert (await call(sandbox, code, depth=3000)).result == 2
     started = asyncio.get_running_loop().time()
-    assert (await call(sandbox, code)).result == 1
+    assert (await call(sandbox, code)).result == 2
     assert asyncio.get_running_loop().time() - started < 5, "31 s is what it took"
     assert current(sandbox).container is container
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from alita_tui.events import (
     ApprovalRequested,
     ApprovalResolved,
+    ArtefactAdded,
     BrokerAnswered,
     BudgetSpent,
     BuildDrafted,
@@ -81,6 +82,8 @@ class _Court:
         self._lent: dict[str, str] = {}
         """Digest -> the task that it was approved for alone, which has not ended."""
         self._paid: set[str] = set()
+        self._files: dict[str, str] = {}
+        """Handle of each artefact -> its digest."""
 
     def breach(self, law: str, seq: int, text: str) -> None:
         self.breaches.append(Breach(law=law, seq=seq, text=text))
@@ -108,6 +111,10 @@ class _Court:
                 self.breach("readable", seq, f"a record could not be read: {reason}")
             case LibraryLoaded(tools=tools):
                 self._runnable.update(card.digest for card in tools)
+            case ArtefactAdded(artefact=file):
+                if not file.digest.startswith(file.handle.removeprefix("art_")):
+                    self.breach("artefact", seq, f"{file.handle} is not what its digest is called")
+                self._files[file.handle] = file.digest
             case TaskSubmitted(task_id=submitted, again=again):
                 self._task = submitted
                 self._tasks.add(submitted)
@@ -220,6 +227,9 @@ class _Court:
             if call_id in self.open_calls or call_id in self._ended:
                 self.breach("one end per call", seq, f"call {call_id} began twice")
             self.open_calls[call_id] = seq
+            for file in event.files:
+                if self._files.get(file.handle) != file.digest:
+                    self.breach("use what was added", seq, f"{file.handle} was never added like this")
             if event.digest not in self._runnable and self._lent.get(event.digest) != task_id:
                 self.breach("run what was approved", seq, f"{event.name} ran as {event.digest[:12]}")
         elif isinstance(event, BrokerAnswered):

@@ -14,9 +14,11 @@ from alita_tui import events as e
 from alita_tui.events import LeftFile, RunReport
 from alita_tui.llm.scripted import ScriptReply
 from alita_tui.spine.commands import Command, Interrupt, SubmitTask
+from alita_tui.spine.laws import check
 from alita_tui.spine.ports.sandbox import Job
 from tests.agent.lab import Lab, conversation, say
 from tests.agent.replies import DONE, approve, rules
+from tests.support import streams
 
 SCHEMA = {
     "type": "object",
@@ -357,3 +359,24 @@ async def test_figures_of_results_files_and_pages_are_not_marked(tmp_path: Path,
     here.sandbox.runs = [RunReport(status="ok", exit_code=0, result=big)]
     ended = await here.do(SubmitTask(text="go", attach=(str(sales),)), when=approve)
     assert ended.ungrounded == ("9000", "123456789")
+
+
+def test_a_call_with_a_file_that_was_never_added_breaks_a_law() -> None:
+    file = e.Artefact(handle="art_aaaaaaaaaa", digest="a" * 64, name="x", media_type="text/plain", size=1)
+    other = msgspec.structs.replace(file, digest="b" * 64)
+
+    def called(*added: e.Artefact, digest: str) -> list[str]:
+        tape = streams.Tape()
+        streams.opened(tape)
+        for one in added:
+            tape.add(e.ArtefactAdded(artefact=one, origin="person"))
+        use = e.FileUse(handle="art_aaaaaaaaaa", digest=digest, name="x")
+        card = streams.LIBRARY[0]
+        tape.add(e.ToolCalled(call_id=e.CallId("c"), action_id="a", name=card.name, version=card.version,
+                              digest=card.digest, arguments={}, files=(use,)))  # fmt: skip
+        return [breach.law for breach in check(tape.envelopes)]
+
+    assert called(file, digest="a" * 64) == []
+    assert called(digest="a" * 64) == ["use what was added"]
+    assert called(file, digest="c" * 64) == ["use what was added"]
+    assert called(other, digest="b" * 64) == ["artefact"]

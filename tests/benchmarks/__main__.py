@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.benchmarks.bench_agent import agent
+from tests.benchmarks.bench_artefacts import artefacts
 from tests.benchmarks.bench_console import console as trace
 from tests.benchmarks.bench_console_long import console_long
 from tests.benchmarks.bench_gates import gates
@@ -148,6 +149,7 @@ SECTIONS: dict[str, Callable[[dict[str, Row], Path], None]] = {
     "long": lambda results, home: console_long(results, row),
     "trace": lambda results, home: trace(results, row),
     "agent": lambda results, home: agent(results, row),
+    "artefacts": lambda results, home: artefacts(results, row),
     "models": lambda results, home: router(results, row),
     "sandbox": lambda results, home: sandbox(results, row),
     "broker": lambda results, home: broker(results, row),

@@ -248,7 +248,7 @@ class Person:
         made = build_of(self._session.bus.history, asked.build_id)
         names = names_of(risks(made, made.presented)) if made and made.presented and not first else ()
         verdict: Literal["approved", "rejected"] = "rejected" if first else "approved"
-        return ResolveApproval(approval_id=approval_id, digest=e.BuildDigest(digest), verdict=e.Verdict(decision=verdict, reason="use a shift", seen_ms=1000.0, accepted=names, via="console" if self._answers else "cli"))  # fmt: skip
+        return ResolveApproval(approval_id=approval_id, digest=e.BuildDigest(digest), verdict=e.Verdict(decision=verdict, reason="use a shift", by="ada", seen_ms=1000.0, accepted=names, via="console" if self._answers else "cli"))  # fmt: skip
 
     def _react(self, event: e.SessionEvent) -> None:
         if not self._answers:

@@ -37,9 +37,13 @@ pytestmark = pytest.mark.podman
 
 async def until(pilot: Pilot[Any], holds: Callable[[], object], seconds: float = 60) -> None:
     """Let the app work until something holds."""
-    async with asyncio.timeout(seconds):
-        while not holds():
-            await pilot.pause(0.02)
+    try:
+        async with asyncio.timeout(seconds):
+            while not holds():
+                await pilot.pause(0.02)
+    except TimeoutError:
+        shown = "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
+        raise AssertionError(f"it did not come to that:\n{shown}") from None
 
 
 async def typed(pilot: Pilot[Any], text: str, *then: str) -> None:
@@ -79,8 +83,8 @@ def console(context: AppContext, opened: LiveSession) -> AlitaApp:
     )
 
 
-async def read_and_approve(pilot: Pilot[Any], review: ApprovalScreen) -> None:
-    """All of the code is read first, so that one key approves."""
+async def read_and_approve(pilot: Pilot[Any], review: ApprovalScreen, *risks: str) -> None:
+    """All of the code is read first; risks are accepted by name before the one key that approves."""
     code = review.query_one(CodeView)
     code.focus()
     while code.unread:
@@ -88,6 +92,14 @@ async def read_and_approve(pilot: Pilot[Any], review: ApprovalScreen) -> None:
         await pilot.pause(0.02)
     await until(pilot, lambda: review.armed)
     await pilot.press("a")
+    if risks:
+        await until(pilot, lambda: review.bar.mode == "name")
+        await pilot.press(*" ".join(risks))
+        await pilot.pause(0.6)  # the pause that a person has to make, too
+        await until(pilot, lambda: review.armed)
+        await pilot.press("enter")
+        await until(pilot, lambda: review.bar.mode == "idle" and review.armed)
+        await pilot.press("a")
 
 
 async def look_at_the_sandbox(pilot: Pilot[Any]) -> None:
@@ -131,7 +143,7 @@ async def test_type_review_approve_and_replay(shell, keep, model: str) -> None:
         review = app.screen
         assert isinstance(review, ApprovalScreen)
         await until(pilot, lambda: review.armed)
-        await read_and_approve(pilot, review)
+        await read_and_approve(pilot, review, "named-elsewhere")
         await until(pilot, lambda: any(task.outcome == "answered" for task in app.main.view.tasks))
         await until(pilot, lambda: not isinstance(app.screen, ApprovalScreen))
         assert [card.name for card in app.main.view.library] == ["validate_email_addresses"]

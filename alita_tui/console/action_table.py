@@ -232,7 +232,11 @@ ACTIONS: tuple[Action, ...] = (
     Action("pane.find_previous", "N,shift+n", "find_next(-1)", "Previous hit", "To the hit before"),
     Action("pane.help", "question_mark", "app.help", "Help", "Every key"),
     Action(
-        "trace.explain", "question_mark", "explain", "Explain", "Why this row, what it changed, what it cost"
+        "trace.explain",
+        "question_mark,w",
+        "explain",
+        "Explain",
+        "Why this row, what it changed, what it cost",
     ),
     Action(
         "trace.rewind", "left", "rewind", "Go back here", "See everything as it was at this row", replay=False

@@ -128,12 +128,45 @@ def _nearest(envelopes: Sequence[Envelope], index: int, view: SessionView) -> It
                 yield f"It ends the model call {call_id}."
         case e.MemoryRecalled(items=items):
             yield from (f"{item.text} — matched: {item.why}" for item in items)
-        case e.TaskFinished(reason=reason):
+        case e.TaskFinished(task_id=task_id, reason=reason, ungrounded=bare):
             yield reason
+            yield from _rests_on(envelopes, index, task_id)
+            if bare:
+                yield f"Nothing in the session gave: {'; '.join(bare)}"
         case e.ProviderFailedOver(reason=reason) | e.ProviderChanged(reason=reason):
             yield reason
         case _:
             return
+
+
+def _rests_on(envelopes: Sequence[Envelope], index: int, task_id: str) -> Iterator[str]:
+    """Return what an answer came from, in order: runs with versions and files, pages, what the person said."""
+    submitted = _where(
+        envelopes, index, lambda one: isinstance(one, e.TaskSubmitted) and one.task_id == task_id
+    )
+    called: dict[str, e.ToolCalled] = {}
+    for envelope in envelopes[submitted or 0 : index]:
+        if envelope.task_id not in ("", task_id):
+            continue
+        match envelope.event:
+            case e.ToolCalled(call_id=call_id) as call:
+                called[call_id] = call
+            case e.ToolReturned(call_id=call_id, report=report) if call_id in called:
+                call = called[call_id]
+                given = ", ".join((*(file.name for file in call.files), *call.references))
+                took = f"with {given}, " if given else ""
+                yield (
+                    f"It rests on {call.name} v{call.version} ({call.digest[:12]}), {took}event {envelope.seq}, "
+                    f"{report.duration_ms:.0f} ms."
+                )
+            case e.PageRead(url=url):
+                yield f"It rests on {url}, event {envelope.seq}."
+            case e.LookedBack(handle=handle) if handle:
+                yield f"It rests on the file {handle}, event {envelope.seq}."
+            case e.QuestionAnswered(text=text):
+                yield f"It rests on what you answered: {text}"
+            case _:
+                pass
 
 
 def _allowed(envelopes: Sequence[Envelope], index: int, digest: str) -> str:

@@ -7,6 +7,7 @@ import pytest
 from alita_tui import events as e
 from alita_tui.replay.recording import Recording
 from alita_tui.view.explain import Explanation
+from tests.support import streams
 from tests.support.goldens import NAMES, golden, walkthrough
 
 
@@ -63,3 +64,28 @@ def test_a_run_says_how_long_it_took_in_the_sandbox() -> None:
     told = explained(e.ToolReturned)
     assert told.why[0].startswith("It ends the call: validate_email_addresses")
     assert any(line.startswith("Sandbox: ") for line in told.cost)
+
+
+def test_an_answer_says_which_runs_and_pages_it_rests_on_and_what_nothing_gave() -> None:
+    told = explained(e.TaskFinished, 1)
+    (called,) = [one.event for one in walkthrough() if isinstance(one.event, e.ToolCalled)][:1]
+    assert any(f"{called.name} v{called.version} ({called.digest[:12]})" in line for line in told.why)
+    tape = streams.Tape()
+    streams.opened(tape)
+    file = e.Artefact(
+        handle="art_aaaaaaaaaa", digest="a" * 64, name="sales.csv", media_type="text/csv", size=9
+    )
+    card = streams.LIBRARY[0]
+    tape.add(e.ArtefactAdded(artefact=file, origin="person"))
+    tape.add(e.TaskSubmitted(task_id="t1", text="Sum it", files=(file.handle,)))
+    use = e.FileUse(handle=file.handle, digest=file.digest, name=file.name)
+    call = e.CallId("c1")
+    tape.add(e.ToolCalled(call_id=call, action_id="a1", name=card.name, version=card.version, digest=card.digest,
+                          arguments={}, files=(use,), references=("e5#/x",)))  # fmt: skip
+    tape.add(e.ToolReturned(call_id=call, report=e.RunReport(status="ok", result=7)))
+    tape.add(e.PageRead(action_id="a2", url="https://docs.example.org/", title="", text="x"))
+    tape.add(e.TaskFinished(task_id="t1", outcome="answered", answer="7, not 78", ungrounded=("78",)))
+    recording = Recording(tuple(tape.envelopes))
+    why = "\n".join(recording.explain(len(recording)).why)
+    assert f"It rests on {card.name} v{card.version}" in why and "with sales.csv, e5#/x" in why
+    assert "https://docs.example.org/" in why and "Nothing in the session gave: 78" in why

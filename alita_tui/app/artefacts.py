@@ -25,6 +25,17 @@ def session_artefacts(app: AppContext, session_id: str) -> SessionArtefacts:
     return app.sessions.artefacts(session_id, app.loaded.settings.artefacts.file_mb * 1_000_000)
 
 
+def files_of_recorded_task(text: str) -> tuple[str, ...]:
+    """Return the shipped files that go with a task of the recorded model; none for any other task."""
+    from alita_tui.app.context import DEMO_SCRIPT
+    from alita_tui.config.paths import shipped
+    from alita_tui.llm.scripted import load_script
+
+    folder = shipped("sessions")
+    name = load_script(folder / DEMO_SCRIPT).files.get(text.strip())
+    return (str(folder / name),) if name else ()
+
+
 class FileOfSession(msgspec.Struct, frozen=True):
     """An artefact, where it came from, and where its bytes are."""
 

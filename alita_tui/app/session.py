@@ -9,10 +9,12 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
+from msgspec.structs import replace
+
 from alita_tui import __version__
 from alita_tui import events as e
 from alita_tui.app import damage
-from alita_tui.app.artefacts import session_artefacts
+from alita_tui.app.artefacts import files_of_recorded_task, session_artefacts
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import me, new_id, now
 from alita_tui.app.live_source import LiveSource
@@ -20,7 +22,7 @@ from alita_tui.app.recordings import past_calls
 from alita_tui.app.verdicts import ruling, unnamed
 from alita_tui.events import MemoryItem, SandboxStatus
 from alita_tui.spine.bus import Bus
-from alita_tui.spine.commands import CloseSession, Command, ResolveApproval
+from alita_tui.spine.commands import CloseSession, Command, ResolveApproval, SubmitTask
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, ConfigError, SandboxUnavailable, StoreError
 from alita_tui.spine.history import of
@@ -154,6 +156,8 @@ class LiveSession:
 
     def send(self, command: Command) -> None:
         """Hand a command to the engine."""
+        if isinstance(command, SubmitTask) and self._models.recorded and not command.attach:
+            command = replace(command, attach=files_of_recorded_task(command.text))
         if isinstance(command, CloseSession):
             self.bus.leave()
             self.source.held_read.set()

@@ -81,6 +81,8 @@ class Script(Value, frozen=True, forbid_unknown_fields=True):
     recorded: bool = True
     tasks: tuple[str, ...] = ()
     """Tasks that it knows, offered in an empty session."""
+    files: dict[str, str] = msgspec.field(default_factory=dict)
+    """Task -> the file beside the script that is given with it."""
     otherwise: dict[ModelRole, ScriptReply] = msgspec.field(default_factory=dict)
     """The reply of a role to a conversation that no rule matches."""
 

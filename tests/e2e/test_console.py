@@ -121,7 +121,7 @@ async def look_at_the_sandbox(pilot: Pilot[Any]) -> None:
 
 async def test_type_review_approve_and_replay(shell, keep, model: str) -> None:
     context = AppContext.open(shell.home, {"model": model})
-    build, reuse, _ = SCRIPT.tasks
+    build, reuse, *_ = SCRIPT.tasks
     opened = await open_session(context, parks=False)
     heard: list[Envelope] = []
     news = opened.bus.subscribe()

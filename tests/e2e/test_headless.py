@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from tests.e2e.walks import DICE, REUSE, accepting, parked
+from alita_tui.config.paths import shipped
+from tests.e2e.walks import CHART, DICE, REUSE, accepting, parked
 
 pytestmark = pytest.mark.podman
 
@@ -153,3 +154,22 @@ def test_quick_commands_import_neither_textual_nor_an_sdk(shell) -> None:
         # What the library says is held against the signed log, whose key the keyring may have.
         allowed = "['keyring']" if arguments == ["tools", "list"] else "[]"
         assert f"HEAVY {allowed}" in done.stdout, (arguments, done.stdout[-300:], done.stderr)
+
+
+def test_the_demo_s_table_becomes_a_chart(shell, tmp_path) -> None:
+    """What the recorded model knows of files: its table comes with the task, and no figure is without a source."""
+    shell.environ["ALITA_MODEL"] = "demo:recorded"
+    assert shell("run", CHART).returncode == 4
+    build = parked(shell)
+    assert accepting(build) == []
+    done = shell("builds", "approve", build["approval_id"], "--digest", build["digest"])
+    assert done.returncode == 0, done.stderr
+    done = shell("resume")
+    assert done.returncode == 0 and "chart.svg" in done.stdout, done.stderr
+    saved = shell("artefacts", "save", "chart.svg", "--out", str(tmp_path / "out"))
+    chart = (tmp_path / "out" / "chart.svg").read_text()
+    assert saved.returncode == 0 and chart.count("<rect") == 4 and ">1284.1</text>" in chart
+    (ended,) = [event for event in shell.events() if event["kind"] == "task_finished"][-1:]
+    assert ended["outcome"] == "answered" and "ungrounded" not in ended
+    tasks = json.loads((shipped("sessions") / "demo.script.json").read_text())["files"]
+    assert tasks == {CHART: "demo-sales.csv"}

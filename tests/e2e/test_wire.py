@@ -11,7 +11,7 @@ from tests.e2e.walks import accepting, parked
 
 pytestmark = pytest.mark.podman
 
-BUILD, REUSE, DICE = SCRIPT.tasks
+BUILD, REUSE, DICE, _ = SCRIPT.tasks
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])

@@ -145,6 +145,8 @@ def _rests_on(envelopes: Sequence[Envelope], index: int, task_id: str) -> Iterat
         envelopes, index, lambda one: isinstance(one, e.TaskSubmitted) and one.task_id == task_id
     )
     called: dict[str, e.ToolCalled] = {}
+    added = (one.event.artefact for one in envelopes[:index] if isinstance(one.event, e.ArtefactAdded))
+    names = {file.handle: file.name for file in added}
     for envelope in envelopes[submitted or 0 : index]:
         if envelope.task_id not in ("", task_id):
             continue
@@ -162,7 +164,7 @@ def _rests_on(envelopes: Sequence[Envelope], index: int, task_id: str) -> Iterat
             case e.PageRead(url=url):
                 yield f"It rests on {url}, event {envelope.seq}."
             case e.LookedBack(handle=handle) if handle:
-                yield f"It rests on the file {handle}, event {envelope.seq}."
+                yield f"It rests on the file {names.get(handle, handle)}, event {envelope.seq}."
             case e.QuestionAnswered(text=text):
                 yield f"It rests on what you answered: {text}"
             case _:

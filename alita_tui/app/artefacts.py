@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +20,11 @@ from alita_tui.spine.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from alita_tui.store.artefacts import SessionArtefacts
+
+
+_CHUNK = 1 << 20
+_OPEN_SECONDS = 10.0
+"""How long the program that opens a file is waited for."""
 
 
 def session_artefacts(app: AppContext, session_id: str) -> SessionArtefacts:
@@ -106,3 +113,45 @@ def look_at(
             return rows_of(content, rows, "\t" if artefact.media_type == "text/tab-separated-values" else ",")
         stripped = (line.rstrip("\r\n") for line in content)
         return found_in(stripped, search) if search else lines_of(stripped, lines or "1-40")
+
+
+def saved(source: Path, folder: Path, name: str) -> Path:
+    """Copy a file into a folder under a name, with a number where that is taken; return the copy's path.
+
+    Raise UsageError.
+    """
+    stem, dot, suffix = name.rpartition(".")
+    stem, suffix = (stem, dot + suffix) if stem else (name, "")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for number in range(1, 10_000):
+            target = folder / (name if number == 1 else f"{stem}-{number}{suffix}")
+            try:
+                with target.open("xb") as copy, source.open("rb") as content:
+                    while piece := content.read(_CHUNK):
+                        copy.write(piece)
+                return target
+            except FileExistsError:
+                continue
+    except OSError as error:
+        raise UsageError(f"{name} cannot be saved in {folder}: {error.strerror}.") from error
+    raise UsageError(f"{folder} holds too many files called {name}.")
+
+
+def opened(app: AppContext, source: Path, name: str) -> str:
+    """Open a copy of a file with the system's program for its kind; return the copy's path. Raise UsageError."""
+    copy = saved(source, app.paths.cache / "opened", name)
+    program = "open" if sys.platform == "darwin" else "xdg-open"
+    quiet = subprocess.DEVNULL
+    try:
+        started = subprocess.Popen(
+            [program, str(copy)], stdin=quiet, stdout=quiet, stderr=quiet, process_group=0
+        )
+        code = started.wait(_OPEN_SECONDS)
+    except OSError:
+        raise UsageError(f"There is no {program} here.", hint=f"The file is at {copy}.") from None
+    except subprocess.TimeoutExpired:
+        return str(copy)  # a program that stays in front
+    if code:
+        raise UsageError(f"{program} knows no program for {name} ({code}).", hint=f"The file is at {copy}.")
+    return str(copy)

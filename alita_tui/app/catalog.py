@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from alita_tui.console.replay.player import Player
     from alita_tui.console.sessions.catalog import ExportForm, SessionLine
     from alita_tui.console.setup.screen import SetupScreen
-    from alita_tui.events import Lineage, MoveKind, ToolRecord
+    from alita_tui.events import Artefact, Lineage, MoveKind, ToolRecord
     from alita_tui.spine.envelope import Envelope
     from alita_tui.spine.ports.models import DaySpend
     from alita_tui.spine.sessions import Bookmark, SessionHit
@@ -180,6 +181,15 @@ class AppCatalog:
         from alita_tui.app.wizard import wizard
 
         return await wizard(self._app)
+
+    async def take_file(self, session_id: str, artefact: Artefact, what: Literal["save", "open"]) -> str:
+        """Save a file of a session in the current folder, or open a copy with the system's program; return its path."""
+        from alita_tui.app.artefacts import opened, saved, session_artefacts
+
+        source = await asyncio.to_thread(lambda: session_artefacts(self._app, session_id).path(artefact))
+        if what == "save":
+            return str(await asyncio.to_thread(saved, source, Path.cwd(), artefact.name))
+        return await asyncio.to_thread(opened, self._app, source, artefact.name)
 
     async def suggestions(self) -> tuple[str, ...]:
         """Return tasks to offer in an empty session."""

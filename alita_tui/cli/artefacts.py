@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from alita_tui.app.artefacts import FileOfSession, files_of, look_at
+from alita_tui.app.artefacts import FileOfSession, files_of, look_at, opened, saved
 from alita_tui.app.context import AppContext
-from alita_tui.cli.given_files import save as save_file
 from alita_tui.cli.lazy import group
 from alita_tui.cli.output import Json, damage, json_document
 from alita_tui.spine.errors import UsageError
@@ -68,20 +65,14 @@ def save(
 ) -> None:
     """Save a file under its name; an existing file is never replaced."""
     file = _file(context, session, name)
-    typer.echo(reveal(str(save_file(file.bytes_at, out, file.artefact.name))))
+    typer.echo(reveal(str(saved(file.bytes_at, out, file.artefact.name))))
 
 
 @commands.command("open")
 def open_(context: typer.Context, name: Name, session: Session = None) -> None:
     """Open a copy of a file with the system's program for its kind."""
     file = _file(context, session, name)
-    copy = save_file(file.bytes_at, AppContext.open(context.obj).paths.cache / "opened", file.artefact.name)
-    program = "open" if sys.platform == "darwin" else "xdg-open"
-    try:
-        done = subprocess.run([program, str(copy)], check=False)
-    except OSError:
-        raise UsageError(f"There is no {program} here.", hint=f"The file is at {copy}.") from None
-    raise typer.Exit(1 if done.returncode else 0)
+    typer.echo(reveal(opened(AppContext.open(context.obj), file.bytes_at, file.artefact.name)))
 
 
 def _files(context: typer.Context, session: str | None) -> tuple[FileOfSession, ...]:

@@ -50,26 +50,3 @@ def piped_file(folder: Path) -> Path | None:
     except (OSError, ValueError, AttributeError):
         return None
     return path if path.stat().st_size else None
-
-
-def save(source: Path, folder: Path, name: str) -> Path:
-    """Copy a file into a folder under a name, with a number where that is taken; return the copy's path.
-
-    Raise UsageError.
-    """
-    stem, dot, suffix = name.rpartition(".")
-    stem, suffix = (stem, dot + suffix) if stem else (name, "")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for number in range(1, 10_000):
-            target = folder / (name if number == 1 else f"{stem}-{number}{suffix}")
-            try:
-                with target.open("xb") as copy, source.open("rb") as content:
-                    while piece := content.read(_CHUNK):
-                        copy.write(piece)
-                return target
-            except FileExistsError:
-                continue
-    except OSError as error:
-        raise UsageError(f"{name} cannot be saved in {folder}: {error.strerror}.") from error
-    raise UsageError(f"{folder} holds too many files called {name}.")

@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from alita_tui.app.artefacts import session_artefacts
+from alita_tui.app.artefacts import saved, session_artefacts
 from alita_tui.app.context import AppContext
-from alita_tui.cli.given_files import check_file, piped_file, save
+from alita_tui.cli.given_files import check_file, piped_file
 from alita_tui.cli.output import json_line, plain
 from alita_tui.events import Artefact, ArtefactAdded
 from alita_tui.spine.envelope import Envelope
@@ -157,8 +157,8 @@ def _run(
     session_id, code = asyncio.run(work)
     if out is not None:
         for artefact in made.values():
-            saved = save(session_artefacts(app, session_id).path(artefact), out, artefact.name)
-            typer.echo(f"saved {reveal(str(saved))}", err=True)
+            copy = saved(session_artefacts(app, session_id).path(artefact), out, artefact.name)
+            typer.echo(f"saved {reveal(str(copy))}", err=True)
     if not json:
         typer.echo(f"session {session_id}", err=True)
     raise typer.Exit(code)

@@ -238,6 +238,8 @@ ACTIONS: tuple[Action, ...] = (
         "Explain",
         "Why this row, what it changed, what it cost",
     ),
+    Action("trace.save_file", "s", "file('save')", "Save", "Save the file of this row in the current folder"),
+    Action("trace.open_file", "o", "file('open')", "Open file", "Open the file of this row with its program"),
     Action(
         "trace.rewind", "left", "rewind", "Go back here", "See everything as it was at this row", replay=False
     ),

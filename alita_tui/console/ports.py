@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import msgspec
 
 from alita_tui.console.sessions.catalog import SessionCatalog
-from alita_tui.events import Lineage, MoveKind, ToolRecord
+from alita_tui.events import Artefact, Lineage, MoveKind, ToolRecord
 from alita_tui.spine.inventory import Inventory
 from alita_tui.spine.ports.models import DaySpend
 from alita_tui.spine.ports.stream import Clock
@@ -71,6 +71,12 @@ class Catalog(SessionCatalog, Protocol):
 
     async def habits(self) -> Habits:
         """Return how the newest verdicts on this machine were given."""
+
+    async def take_file(self, session_id: str, artefact: Artefact, what: Literal["save", "open"]) -> str:
+        """Save a file of a session in the current folder, or open a copy with the system's program; return its path.
+
+        Raises UsageError, StoreError.
+        """
 
     async def suggestions(self) -> tuple[str, ...]:
         """Return tasks to offer in an empty session."""

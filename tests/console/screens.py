@@ -15,7 +15,7 @@ from alita_tui.config.settings import Settings
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.ports import ConsoleOptions, SettingLine
 from alita_tui.console.setup.screen import SetupScreen
-from alita_tui.events import Lineage, Move, ToolRecord
+from alita_tui.events import Artefact, Lineage, Move, ToolRecord
 from alita_tui.replay.playback import LiveTape
 from alita_tui.spine.commands import Command
 from alita_tui.spine.envelope import Envelope
@@ -25,6 +25,7 @@ from tests.console import keeping_lab
 from tests.console.keeping_lab import Keeper
 from tests.support import streams
 
+TAKEN: list[tuple[str, str, str]] = []
 MOVED: list[tuple[str, str, int | None]] = []
 
 
@@ -119,6 +120,10 @@ class Catalog(Keeper):
 
     async def wizard(self) -> SetupScreen:
         raise AssertionError("no test over this catalog opens the wizard")
+
+    async def take_file(self, session_id: str, artefact: Artefact, what: str) -> str:
+        TAKEN.append((session_id, artefact.name, what))
+        return f"/home/ada/{artefact.name}"
 
     async def suggestions(self) -> tuple[str, ...]:
         return ()

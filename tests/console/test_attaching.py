@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from alita_tui import events as e
 from alita_tui.console.session.attaching import attached, completion
 from alita_tui.console.session.composer import Composer
 from alita_tui.spine.commands import SubmitTask
-from tests.console.screens import Sink, console, drawn
+from tests.console.navigating import until
+from tests.console.screens import TAKEN, Sink, console, drawn
 from tests.support import streams
 
 
@@ -93,3 +95,22 @@ async def test_a_file_that_is_none_is_told_and_the_text_stays(here: Path) -> Non
         assert app.screen.query_one(Composer).text == "sum @gone.csv"
         await pilot.press("backspace", "backspace", "backspace", "backspace", "enter")
         assert sink.commands == [SubmitTask(text="sum @gone")]
+
+
+async def test_the_file_of_a_row_is_saved_and_opened_by_one_key() -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    file = e.Artefact(
+        handle="art_aaaaaaaaaa", digest="a" * 64, name="chart.png", media_type="image/png", size=9
+    )
+    tape.add(e.ArtefactAdded(artefact=file, origin="tool"))
+    app = console(tape.envelopes, sink=Sink())
+    TAKEN.clear()
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, tape.envelopes[-1].seq)
+        await pilot.press("f2", "end", "s")
+        await until(pilot, lambda: len(TAKEN) == 1)
+        await pilot.press("o")
+        await until(pilot, lambda: len(TAKEN) == 2)
+        session_id = tape.session_id
+        assert TAKEN == [(session_id, "chart.png", "save"), (session_id, "chart.png", "open")]

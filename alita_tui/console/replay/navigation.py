@@ -125,6 +125,22 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
         """Explain the event at the cursor."""
         self._explain(message.player.seq)
 
+    @work(name="file", group="files", exit_on_error=False)
+    async def on_trace_file_asked(self, message: Trace.FileAsked) -> None:
+        """Save a file of the session on screen in the current folder, or open it."""
+        player = self._now_playing()
+        view = player.view if player is not None else self.main.view
+        artefact = next((file for file in view.state.artefacts if file.handle == message.handle), None)
+        if artefact is None:
+            return
+        try:
+            where = await self._catalog.take_file(view.state.session_id, artefact, message.what)
+        except AlitaError as error:
+            self._complain(error)
+            return
+        done = "Saved as" if message.what == "save" else "Opened"
+        self.notify(f"{done} {one_line(where, 200)}", markup=False)
+
     def _explain(self, seq: int) -> None:
         from alita_tui.console.replay.explain import ExplainScreen
 

@@ -7,7 +7,7 @@ wrapped and coloured. At its end it follows what comes; whoever scrolls up stays
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from rich.style import Style
 from textual import events
@@ -65,6 +65,14 @@ class Trace(ScrollView, can_focus=True):
         def __init__(self, seq: int) -> None:
             super().__init__()
             self.seq = seq
+
+    class FileAsked(Message):
+        """Save or open the file of a row."""
+
+        def __init__(self, handle: str, what: Literal["save", "open"]) -> None:
+            super().__init__()
+            self.handle = handle
+            self.what = what
 
     class RewindAsked(ExplainAsked):
         """Show everything as it was at a row."""
@@ -287,6 +295,15 @@ class Trace(ScrollView, can_focus=True):
         """Ask why the event at the cursor happened."""
         if 0 <= self.cursor < len(self._laid.rows):
             self.post_message(self.ExplainAsked(self._laid.rows[self.cursor].seq))
+
+    def action_file(self, what: Literal["save", "open"]) -> None:
+        """Save or open the file of the chosen row."""
+        if 0 <= self.cursor < len(self._laid.rows):
+            row = self._laid.rows[self.cursor]
+            if row.kind == "file":
+                self.post_message(self.FileAsked(row.detail.partition("\n")[0], what))
+            else:
+                self.notify("This row is no file.", markup=False)
 
     def action_rewind(self) -> None:
         """Show everything as it was at the chosen row."""

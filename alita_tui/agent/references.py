@@ -33,6 +33,7 @@ _LARGEST_VALUE = 16 << 20
 """Bytes of a file that can be put into arguments."""
 _EVENT = re.compile(r"e?(\d+)")
 _REFERENCE = "$ref"
+_MOST_EVIDENCE = 8_000_000
 _EVIDENCE = (
     e.TaskSubmitted, e.Steered, e.QuestionAnswered, e.ToolReturned, e.PageRead, e.WebSearched, e.LookedBack,
     e.ArtefactAdded,
@@ -103,30 +104,38 @@ class References:
         )
 
     def evidence(self) -> Iterator[str]:
-        """Yield every text of the session that an answer can rest on: what tools, pages, files and the person said."""
-        for envelope in self._bus.history.of(*_EVIDENCE):
-            match envelope.event:
-                case e.TaskSubmitted(text=text) | e.Steered(text=text) | e.QuestionAnswered(text=text):
-                    yield text
-                case e.ToolReturned(report=report):
-                    result = report.result
-                    if report.result_handle:
-                        with suppress(
-                            RegistryError, StoreError
-                        ):  # its shape, head and tail are in the record
-                            result = self._whole(report.result_handle)
-                    yield f"{msgspec.json.encode(result).decode('utf-8', 'replace')}\n{report.stdout}"
-                case e.PageRead(text=text, whole=whole):
-                    yield whole or text
-                case e.WebSearched(results=results):
-                    yield "\n".join(f"{one.title}\n{one.snippet}" for one in results)
-                case e.LookedBack(text=text):
-                    yield text
-                case e.ArtefactAdded(artefact=file):
-                    yield f"{file.name} {file.size} {file.preview}"
-                case _:
-                    pass
-            yield f"{envelope.at:%Y-%m-%d}"
+        """Yield what an answer can rest on, the newest first: what tools, pages, files and the person said.
+
+        Of a long session the newest 8 million characters.
+        """
+        room = _MOST_EVIDENCE
+        for envelope in self._bus.history.newest(*_EVIDENCE):
+            text = f"{self._said_by(envelope.event)}\n{envelope.at:%Y-%m-%d}"
+            yield text[:room]
+            room -= len(text)
+            if room <= 0:
+                return
+
+    def _said_by(self, event: e.SessionEvent) -> str:
+        match event:
+            case e.TaskSubmitted(text=text) | e.Steered(text=text) | e.QuestionAnswered(text=text):
+                return text
+            case e.ToolReturned(report=report):
+                result = report.result
+                if report.result_handle:
+                    with suppress(RegistryError, StoreError):  # its shape, head and tail are in the record
+                        result = self._whole(report.result_handle)
+                return f"{msgspec.json.encode(result).decode('utf-8', 'replace')}\n{report.stdout}"
+            case e.PageRead(text=text, whole=whole):
+                return whole or text
+            case e.WebSearched(results=results):
+                return "\n".join(f"{one.title}\n{one.snippet}" for one in results)
+            case e.LookedBack(text=text):
+                return text
+            case e.ArtefactAdded(artefact=file):
+                return f"{file.name} {file.size} {file.preview}"
+            case _:
+                return ""
 
     def path(self, file: Artefact) -> str:
         """Return where a file's bytes are. Raise StoreError."""

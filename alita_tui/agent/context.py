@@ -118,8 +118,11 @@ class Conversation:
             case e.PageRead(action_id=action_id, url=url):
                 page = fenced(url, titled(event))
                 self._result(action_id, "\n".join(filter(None, (page, remainder(event)))))
-            case e.LookedBack(action_id=action_id, text=text):
-                self._result(action_id, text)
+            case e.LookedBack(action_id=action_id, text=text, seq=seq, handle=handle, part=part):
+                # An earlier observation comes with the fences that it had; a file or a part has none of its own.
+                whole = seq and not part
+                source = handle or (f"event {seq}" if seq else "files")
+                self._result(action_id, text if whole else fenced(source, text))
             case e.ActionFailed(action_id=action_id, text=text, hint=hint):
                 self._result(action_id, f"{text} {hint}".strip(), error=True)
             case e.QuestionAnswered(question_id=action_id, text=text):

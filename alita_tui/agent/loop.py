@@ -146,15 +146,15 @@ class AgentLoop:
         Where a build has to wait and nobody is there, the other builds of the reply still go as far. Raises
         ApprovalPending.
         """
-        together = running_together(actions)
-        if len(together) > 1:
-            await self._run_together(call_id, requests, together)
-            actions = {number: action for number, action in actions.items() if number not in together}
         parked: ApprovalPending | None = None
         unread = any(not isinstance(action, Answer | Plan) for action in actions.values())
-        for number, action in actions.items():
+        for batch in batches(actions):
+            number, action = next(iter(batch.items()))
             if parked and not isinstance(action, BuildTool):
                 continue  # it may need the build, and is told as not done
+            if len(batch) > 1:
+                await self._run_together(call_id, requests, cast(Mapping[int, RunTool], batch))
+                continue
             action_id = f"{call_id}.{number}"
             request = requests[number]
             name = cast(ActionName, request.name)
@@ -230,14 +230,16 @@ class AgentLoop:
         await self._bus.emit(e.AgentNudged(nudge=nudge, text=text, about=about))
 
 
-def running_together(actions: Mapping[int, Action]) -> dict[int, RunTool]:
-    """Return the tool runs that a reply begins with; what comes after another action waits for it."""
-    runs: dict[int, RunTool] = {}
+def batches(actions: Mapping[int, Action]) -> list[dict[int, Action]]:
+    """Return the actions in order, each by itself but for tool runs that follow one another: those go together."""
+    found: list[dict[int, Action]] = []
     for number, action in actions.items():
-        if not isinstance(action, RunTool):
-            break
-        runs[number] = action
-    return runs
+        runs = isinstance(action, RunTool) and found and isinstance([*found[-1].values()][-1], RunTool)
+        if runs:
+            found[-1][number] = action
+        else:
+            found.append({number: action})
+    return found
 
 
 def choose(reply: Reply, tools: Container[str] = ()) -> list[Action]:

@@ -88,3 +88,28 @@ def test_a_copy_is_opened_with_the_system_s_program(home: Path, tmp_path: Path) 
     opener.write_text("#!/bin/sh\nexit 3\n")
     done = alita(home, "open", "table.csv", path=str(programs))
     assert done.returncode == 2 and "no program" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "name", ["page.html", "picture.svg", "start.desktop", "run.sh", "x.py", "book.xlsm", "a.exe"]
+)
+def test_nothing_that_could_run_is_opened_under_its_own_kind(home: Path, tmp_path: Path, name: str) -> None:
+    """What a tool made is generated code as soon as a program of the desktop runs it."""
+    app = AppContext.open(home)
+    session_id = app.sessions.new_id()
+    data = b"\x7fELF\x02\x01\x01\0" if name.endswith(".exe") else b"<svg><script>alert(1)</script></svg>\n"
+    file = session_artefacts(app, session_id).add_bytes(data, name)
+    tape = streams.Tape(session_id)
+    tape.add(e.SessionOpened())
+    tape.add(e.ArtefactAdded(artefact=file, origin="tool"))
+    app.sessions.add(session_id, tape.envelopes)
+    app.close()
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    opener = programs / "xdg-open"
+    opener.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/opened\n')
+    opener.chmod(0o755)
+    done = alita(home, "open", name, "--session", session_id, path=str(programs))
+    opened = (tmp_path / "opened").read_text().strip() if (tmp_path / "opened").exists() else ""
+    assert not opened or opened.endswith(".txt"), opened
+    assert opened or (done.returncode == 2 and "alita artefacts save" in done.stderr)

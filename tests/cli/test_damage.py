@@ -152,3 +152,17 @@ def test_why_a_run_failed_is_said_on_stderr_and_resume_tries_again_or_says_why_n
         assert (tried.returncode, submitted["retried"], submitted["text"]) == (0, True, "say it")
         again = alita(tmp_path, "resume")
         assert again.returncode == 0 and "the last task was answered" in again.stderr
+
+
+def test_a_file_that_cannot_be_taken_is_an_error_and_not_a_success(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    large = tmp_path / "large.bin"
+    with large.open("wb") as file:
+        file.truncate(2_000_000)
+    assert alita(home, "config", "set", "artefacts.file_mb", "1").returncode == 0
+    given = ("run", "--model", "demo:recorded", "--file", str(large), "Say this")
+    for words, text in ((given, None), (("run", "--model", "demo:recorded", "Say this"), "x" * 2_000_000)):
+        done = alita(home, *words, text=text)
+        assert done.returncode != 0 and "artefacts.file_mb" in done.stderr, (done.returncode, done.stderr)
+    missing = alita(home, "run", "--file", str(tmp_path / "none.csv"), "Say this")
+    assert missing.returncode == 2 and "none.csv" in missing.stderr

@@ -138,3 +138,23 @@ def test_a_fork_has_them_too_and_keeps_them_when_its_parent_goes(sessions: Sessi
     child = sessions.fork(session_id, at=2)
     sessions.delete(session_id)
     assert sessions.artefacts(child, 1).path(artefact).read_bytes() == b"the bytes"
+
+
+def test_bytes_that_were_changed_without_their_size_are_not_handed_out(store: SessionArtefacts) -> None:
+    artefact = store.add_bytes(b"12345", "a")
+    assert store.path(artefact)
+    path = store.folder / artefact.digest
+    path.chmod(0o644)
+    path.write_bytes(b"54321")
+    with pytest.raises(StoreError, match="changed"):
+        store.path(artefact)
+
+
+def test_what_a_killed_process_left_half_written_is_cleared_away(store: SessionArtefacts) -> None:
+    artefact = store.add_bytes(b"1", "a")
+    (store.folder / ".new-999999999-aa").write_bytes(b"half")
+    (store.folder / ".new-999999999-bb").mkdir()
+    (store.folder / ".new-999999999-bb" / "0").write_bytes(b"left")
+    again = SessionArtefacts(store.folder, 1_000_000)
+    again.sweep()
+    assert [path.name for path in store.folder.iterdir()] == [artefact.digest]

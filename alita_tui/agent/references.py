@@ -20,7 +20,7 @@ from alita_tui import events as e
 from alita_tui.agent.actions import RunTool
 from alita_tui.agent.projection import StateProjection
 from alita_tui.artefacts.media import is_text, shape
-from alita_tui.artefacts.slices import at_pointer, clipped, found_in, json_text, lines_of, rows_of
+from alita_tui.artefacts.slices import Part, at_pointer, clipped, part_of_file, part_of_value
 from alita_tui.events import Artefact, FileUse, Json, Value
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import RegistryError, StoreError, UsageError
@@ -50,6 +50,14 @@ class Resolved(Value, frozen=True):
     references: tuple[str, ...] = ()
 
 
+class Looked(Value, frozen=True):
+    """A part of a file or of a result, as text."""
+
+    text: str
+    handle: str = ""
+    """The file's; empty for a result."""
+
+
 class References:
     """Finds what the agent refers to, in its session and nowhere else."""
 
@@ -60,8 +68,8 @@ class References:
 
     @property
     def listed(self) -> tuple[Artefact, ...]:
-        """Return the session's artefacts, each handle and name once, the newest last."""
-        return tuple({(file.handle, file.name): file for file in self._projection.state.artefacts}.values())
+        """Return the session's artefacts, the newest last."""
+        return self._projection.state.artefacts
 
     def resolve(self, arguments: dict[str, Any], schema: Json) -> Resolved:
         """Return the arguments with every reference replaced by what it names. Block on the disk.
@@ -93,10 +101,19 @@ class References:
         return False
 
     def artefact(self, name: str) -> Artefact:
-        """Return the artefact with this handle or name; of several with one name the newest. Raise RegistryError."""
-        for file in reversed(self.listed):
-            if name in (file.handle, file.name):
-                return file
+        """Return the artefact with this handle or name; of several with one name the newest.
+
+        Raise RegistryError where there is none, or where a tool made a file of the name of one that the person gave.
+        """
+        found = [file for file in self.listed if name in (file.handle, file.name)]
+        given = [file for file in found if file.handle in self._projection.state.given]
+        if found and given and name == found[-1].name and found[-1] not in given:
+            raise RegistryError(
+                f"Two files are called {name[:80]!r}: the person gave one, a tool made the other.",
+                hint=f"Name it by its handle: {given[-1].handle} is the person's, {found[-1].handle} the tool's.",
+            )
+        if found:
+            return found[-1]
         known = ", ".join(f"{file.name} ({file.handle})" for file in self.listed[-12:])
         raise RegistryError(
             f"There is no file {name[:80]!r} in this session.",
@@ -149,32 +166,20 @@ class References:
         except UsageError as error:
             raise RegistryError(error.message, hint=error.hint) from error
 
-    def look(self, name: str, *, pointer: str = "", lines: str = "", rows: str = "", search: str = "") -> str:
-        """Return a part of a file or of a result as text, its beginning by default. Raise RegistryError."""
+    def look(self, name: str, part: Part) -> Looked:
+        """Return a part of a file or of a result, its beginning by default. Block on the disk. Raise RegistryError."""
         try:
-            if _EVENT.fullmatch(name) or pointer or self._newest_run(name):
-                text = json_text(self.data(name, pointer))
-                return (
-                    self._part(text.splitlines(), lines=lines, rows="", search=search)
-                    if lines or search
-                    else text
-                )
+            if _EVENT.fullmatch(name) or self._newest_run(name):
+                return Looked(text=part_of_value(self._whole(name), part))
             file = self.artefact(name)
+            if part.pointer:
+                return Looked(text=part_of_value(self._whole(name), part), handle=file.handle)
             if not is_text(file.media_type):
-                return f"{described(file)}\nIt is no text: a tool can read it."
-            with Path(self.path(file)).open(encoding="utf-8-sig", errors="replace", newline="") as content:
-                separator = "\t" if file.media_type == "text/tab-separated-values" else ","
-                return self._part(content, lines=lines, rows=rows, search=search, separator=separator)
+                text = f"{described(file)}\nIt is no text: a tool can read it."
+                return Looked(text=text, handle=file.handle)
+            return Looked(text=part_of_file(Path(self.path(file)), file.media_type, part), handle=file.handle)
         except UsageError as error:
             raise RegistryError(error.message, hint=error.hint) from error
-
-    def _part(self, content: Any, *, lines: str, rows: str, search: str, separator: str = ",") -> str:
-        stripped = (line.rstrip("\r\n") for line in content)
-        if rows:
-            return rows_of(content, rows, separator)
-        if search:
-            return found_in(stripped, search)
-        return lines_of(stripped, lines or "1-40")
 
     def _whole(self, name: str) -> Json:
         if match := _EVENT.fullmatch(name):

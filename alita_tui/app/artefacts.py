@@ -13,16 +13,21 @@ import msgspec
 from alita_tui import events as e
 from alita_tui.app.context import AppContext
 from alita_tui.app.recordings import path_of, recording
-from alita_tui.artefacts.media import is_text
-from alita_tui.artefacts.slices import at_pointer, found_in, json_text, lines_of, rows_of
+from alita_tui.artefacts.media import HEAD_BYTES, is_text, media_type
+from alita_tui.artefacts.slices import Part, part_of_file, part_of_value
 from alita_tui.events import Artefact, ArtefactOrigin
-from alita_tui.spine.errors import StoreError, UsageError
+from alita_tui.spine.errors import UsageError
 
 if TYPE_CHECKING:
     from alita_tui.store.artefacts import SessionArtefacts
 
 
 _CHUNK = 1 << 20
+_OPENED_AS = {
+    "text/plain": (".txt",), "image/png": (".png",), "image/jpeg": (".jpg", ".jpeg"), "image/gif": (".gif",),
+    "application/pdf": (".pdf",),
+}  # fmt: skip
+"""Endings by what the bytes are."""
 _OPEN_SECONDS = 10.0
 """How long the program that opens a file is waited for."""
 
@@ -50,17 +55,20 @@ class FileOfSession(msgspec.Struct, frozen=True):
     origin: ArtefactOrigin
     seq: int
     path: Path | None
-    """None where the bytes are missing."""
+    """None where the bytes are missing; what they are was not checked."""
 
-    @property
     def bytes_at(self) -> Path:
-        """Return the path. Raise UsageError where the bytes are missing."""
+        """Return the path, after reading it whole. Raise UsageError where the bytes are missing, StoreError where
+        they are not what was added.
+        """
+        from alita_tui.store.artefacts import SessionArtefacts
+
         if self.path is None:
             raise UsageError(
                 f"The bytes of {self.artefact.name} are missing.",
                 hint="The session came without its files, or they were removed.",
             )
-        return self.path
+        return SessionArtefacts(self.path.parent, 0).path(self.artefact)
 
     @property
     def row(self) -> dict[str, object]:
@@ -82,37 +90,28 @@ def files_of(
         if not isinstance(envelope.event, e.ArtefactAdded):
             continue
         artefact = envelope.event.artefact
-        try:
-            path = store.path(artefact)
-        except StoreError:
-            path = None
+        path = store.folder / artefact.digest if store.has(artefact) else None
         files[artefact.handle, artefact.name] = FileOfSession(
             artefact=artefact, origin=envelope.event.origin, seq=envelope.seq or 0, path=path
         )
     return tuple(files.values())
 
 
-def look_at(
-    file: FileOfSession, *, lines: str = "", rows: str = "", pointer: str = "", search: str = ""
-) -> str:
+def look_at(file: FileOfSession, part: Part) -> str:
     """Return a part of a file as text, its beginning by default. Raise UsageError."""
-    artefact, path = file.artefact, file.bytes_at
+    artefact, path = file.artefact, file.bytes_at()
     if not is_text(artefact.media_type):
         raise UsageError(
             f"{artefact.name} is no text ({artefact.media_type}).",
             hint=f"Save it: alita artefacts save {artefact.handle}",
         )
-    if pointer:
-        try:
-            value = msgspec.json.decode(path.read_bytes())
-        except msgspec.DecodeError as error:
-            raise UsageError(f"{artefact.name} is no valid JSON: {error}.") from error
-        return json_text(at_pointer(value, pointer))
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as content:
-        if rows:
-            return rows_of(content, rows, "\t" if artefact.media_type == "text/tab-separated-values" else ",")
-        stripped = (line.rstrip("\r\n") for line in content)
-        return found_in(stripped, search) if search else lines_of(stripped, lines or "1-40")
+    if not part.pointer:
+        return part_of_file(path, artefact.media_type, part)
+    try:
+        value = msgspec.json.decode(path.read_bytes())
+    except msgspec.DecodeError as error:
+        raise UsageError(f"{artefact.name} is no valid JSON: {error}.") from error
+    return part_of_value(value, part)
 
 
 def saved(source: Path, folder: Path, name: str) -> Path:
@@ -139,8 +138,23 @@ def saved(source: Path, folder: Path, name: str) -> Path:
 
 
 def opened(app: AppContext, source: Path, name: str) -> str:
-    """Open a copy of a file with the system's program for its kind; return the copy's path. Raise UsageError."""
-    copy = saved(source, app.paths.cache / "opened", name)
+    """Open a copy of a file with the system's program for its kind; return the copy's path. Raise UsageError.
+
+    What a tool made may be a page with scripts, a macro or a program, and a desktop would run it. So pictures and PDF
+    files are opened as what their bytes are, every text as plain text, and nothing else.
+    """
+    with source.open("rb") as content:
+        kind = media_type("", content.read(HEAD_BYTES))
+    ending = _OPENED_AS.get(kind)
+    if ending is None:
+        raise UsageError(
+            f"{name} is not opened from here: only text, pictures and PDF files are, because other kinds can hold "
+            "programs.",
+            hint=f"Save it, look at it, and open it yourself: alita artefacts save {name}",
+        )
+    copy = saved(
+        source, app.paths.cache / "opened", name if name.lower().endswith(ending) else name + ending[0]
+    )
     program = "open" if sys.platform == "darwin" else "xdg-open"
     quiet = subprocess.DEVNULL
     try:

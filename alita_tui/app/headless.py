@@ -36,7 +36,7 @@ async def run_headless(
     from alita_tui.app.session import open_session
 
     session = await open_session(app, session_id, parks=True, answer=answer)
-    code, moved, outcome = 0, False, ""
+    code, moved, outcome = 1, False, ""
 
     async def follow() -> None:
         nonlocal code, moved

@@ -123,6 +123,7 @@ class LiveSession:
             model_name=models.name,
             new_id=new_id,
         )
+        self._artefacts = session_artefacts(app, file.session_id)
         self.engine: Orchestrator = Orchestrator(
             self.bus,
             asker,
@@ -139,7 +140,7 @@ class LiveSession:
                 lambda: models.router.window("orchestrator"),
                 lambda: models.router.window("summariser"),
             ),
-            session_artefacts(app, file.session_id),
+            self._artefacts,
             policy=Policy(
                 max_steps=budget.max_steps,
                 reply_tokens=budget.reply_tokens,
@@ -175,6 +176,7 @@ class LiveSession:
 
     async def _open(self) -> None:
         if self.bus.history:
+            await asyncio.to_thread(self._artefacts.sweep)
             restored = self._file.restored
             await self._catch_up()
             unknown = await asyncio.to_thread(_count_unknown, self.bus.history)

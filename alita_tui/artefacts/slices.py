@@ -6,16 +6,22 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable
-from itertools import islice
-from typing import Any
+from collections.abc import Iterator
+from itertools import groupby, islice
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
 
+from alita_tui.events.base import Value
 from alita_tui.spine.errors import UsageError
 
 MOST = 6_000
 """Characters of one slice."""
 _MATCHES = 20
 _LONGEST_LINE = 500
+_PIECE = 1 << 16
+"""Characters of a line that are held at once: a file may be one line."""
+_LONGEST_ROW_LINE = 1 << 20
 _RANGE = re.compile(r"\s*(\d+)\s*(?:[-:]\s*(\d+)\s*)?")
 
 
@@ -49,18 +55,75 @@ def at_pointer(value: Any, pointer: str) -> Any:
     return here
 
 
-def lines_of(lines: Iterable[str], wanted: str) -> str:
-    """Return numbered lines, such as `10-40`. Raise UsageError."""
+class Part(Value, frozen=True):
+    """Which part is wanted; of a text the first forty lines where nothing is said."""
+
+    pointer: str = ""
+    """A JSON pointer, for a value alone."""
+    lines: str = ""
+    rows: str = ""
+    search: str = ""
+
+
+def part_of_value(value: Any, part: Part) -> str:
+    """Return a part of a JSON value as text. Raise UsageError."""
+    text = json_text(at_pointer(value, part.pointer))
+    return part_of_text(io.StringIO(text), part) if part.lines or part.search else text
+
+
+def part_of_file(path: Path, kind: str, part: Part) -> str:
+    """Return a part of a text file of this media type. Raise UsageError, OSError."""
+    newline = "" if part.rows else None  # the table's reader wants line ends as they are
+    with path.open(encoding="utf-8-sig", errors="replace", newline=newline) as content:
+        return part_of_text(content, part, "\t" if kind == "text/tab-separated-values" else ",")
+
+
+def part_of_text(content: TextIO, part: Part, delimiter: str = ",") -> str:
+    """Return lines, rows or matches of a text, however long its lines are. Raise UsageError."""
+    if part.rows:
+        return _rows(content, part.rows, delimiter)
+    return _matches(content, part.search) if part.search else _lines(content, part.lines or "1-40")
+
+
+class _Piece(NamedTuple):
+    """A piece of a line, without the line's end."""
+
+    number: int
+    """The line's, from 1."""
+    text: str
+
+
+def _pieces(content: TextIO) -> Iterator[_Piece]:
+    number, whole = 1, True
+    while piece := content.readline(_PIECE):
+        whole = piece.endswith("\n")
+        yield _Piece(number, piece.removesuffix("\n"))
+        number += whole
+
+
+def _lines(content: TextIO, wanted: str) -> str:
+    """Return numbered lines, such as `10-40`."""
     first, last = _range(wanted, "lines")
-    picked = islice(lines, first - 1, last)
-    return clipped("\n".join(f"{number}: {_short(line)}" for number, line in enumerate(picked, first)))
+    shown = []
+    for number, pieces in groupby(_pieces(content), itemgetter(0)):
+        if number > last:
+            break
+        if number < first:
+            continue
+        beginning, length = "", 0
+        for piece in pieces:
+            beginning = beginning or piece.text[:_LONGEST_LINE]
+            length += len(piece.text)
+        cut = f"… ({length} characters)" if length > _LONGEST_LINE else ""
+        shown.append(f"{number}: {beginning}{cut}")
+    return clipped("\n".join(shown))
 
 
-def rows_of(lines: Iterable[str], wanted: str, delimiter: str = ",") -> str:
-    """Return rows of a CSV file below its header, such as `1-20`. Raise UsageError."""
+def _rows(content: TextIO, wanted: str, delimiter: str) -> str:
+    """Return rows of a CSV file below its header, such as `1-20`."""
     first, last = _range(wanted, "rows")
     try:
-        reader = csv.reader(lines, delimiter=delimiter)
+        reader = csv.reader(_row_lines(content), delimiter=delimiter)
         header = next(reader, [])
         picked = list(islice(reader, first - 1, last))
     except csv.Error as error:
@@ -70,16 +133,28 @@ def rows_of(lines: Iterable[str], wanted: str, delimiter: str = ",") -> str:
     return clipped(written.getvalue().rstrip("\n"))
 
 
-def found_in(lines: Iterable[str], wanted: str) -> str:
+def _row_lines(content: TextIO) -> Iterator[str]:
+    while line := content.readline(_LONGEST_ROW_LINE):
+        if len(line) == _LONGEST_ROW_LINE:
+            raise csv.Error(f"a line is longer than {_LONGEST_ROW_LINE:,} characters")
+        yield line
+
+
+def _matches(content: TextIO, wanted: str) -> str:
     """Return the numbered lines that contain a text, whatever its case; the first ones and their count."""
     needle = wanted.casefold()
     hits: list[str] = []
-    count = 0
-    for number, line in enumerate(lines, 1):
-        if needle in line.casefold():
-            count += 1
+    count = counted = 0
+    before = _Piece(0, "")
+    for piece in _pieces(content):
+        # A match may begin in the piece before, and what stands around it is shown too.
+        kept = before.text[-_LONGEST_LINE - len(wanted) :] if before.number == piece.number else ""
+        text = kept + piece.text
+        if piece.number != counted and needle in text.casefold():
+            counted, count = piece.number, count + 1
             if count <= _MATCHES:
-                hits.append(f"{number}: {_around(line, needle)}")
+                hits.append(f"{piece.number}: {_around(text, needle)}")
+        before = _Piece(piece.number, text)
     if not count:
         return f"Nothing contains {wanted[:80]!r}."
     more = f"\n({count - _MATCHES} more lines contain it)" if count > _MATCHES else ""
@@ -112,10 +187,6 @@ def _range(wanted: str, what: str) -> tuple[int, int]:
     if last < first:
         raise UsageError(f"{wanted[:40]!r}: the last of the {what} comes before the first.")
     return first, min(last, first + 999)
-
-
-def _short(line: str) -> str:
-    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}… ({len(line)} characters)"
 
 
 def _around(line: str, needle: str) -> str:

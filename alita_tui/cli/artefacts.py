@@ -9,6 +9,7 @@ import typer
 
 from alita_tui.app.artefacts import FileOfSession, files_of, look_at, opened, saved
 from alita_tui.app.context import AppContext
+from alita_tui.artefacts.slices import Part
 from alita_tui.cli.lazy import group
 from alita_tui.cli.output import Json, damage, json_document
 from alita_tui.spine.errors import UsageError
@@ -52,7 +53,7 @@ def show(
 ) -> None:
     """Show a part of a file: its beginning by default. Invisible characters are made visible."""
     file = _file(context, session, name)
-    text = look_at(file, lines=lines, rows=rows, pointer=pointer, search=search)
+    text = look_at(file, Part(lines=lines, rows=rows, pointer=pointer, search=search))
     typer.echo(reveal(text))
 
 
@@ -65,14 +66,14 @@ def save(
 ) -> None:
     """Save a file under its name; an existing file is never replaced."""
     file = _file(context, session, name)
-    typer.echo(reveal(str(saved(file.bytes_at, out, file.artefact.name))))
+    typer.echo(reveal(str(saved(file.bytes_at(), out, file.artefact.name))))
 
 
 @commands.command("open")
 def open_(context: typer.Context, name: Name, session: Session = None) -> None:
     """Open a copy of a file with the system's program for its kind."""
     file = _file(context, session, name)
-    typer.echo(reveal(opened(AppContext.open(context.obj), file.bytes_at, file.artefact.name)))
+    typer.echo(reveal(opened(AppContext.open(context.obj), file.bytes_at(), file.artefact.name)))
 
 
 def _files(context: typer.Context, session: str | None) -> tuple[FileOfSession, ...]:

@@ -17,8 +17,8 @@ _QUIET_SECONDS = 2.0
 _CHUNK = 1 << 20
 
 
-def check_file(path: Path) -> None:
-    """Raise UsageError unless this is a file that can be read."""
+def check_file(path: Path, most_mb: float) -> None:
+    """Raise UsageError unless this is a file that can be read, of at most so many MB."""
     if path.is_dir():
         raise UsageError(
             f"{path} is a folder.", hint="Give a file; pack a folder first, for example with zip."
@@ -27,26 +27,48 @@ def check_file(path: Path) -> None:
         raise UsageError(f"There is no file {path}.", hint="Check the path.")
     if not os.access(path, os.R_OK):
         raise UsageError(f"{path} cannot be read.", hint="Check its permissions.")
+    if (size := path.stat().st_size) > most_mb * 1e6:
+        raise _too_large(str(path), size, most_mb)
 
 
-def piped_file(folder: Path) -> Path | None:
+def _too_large(what: str, size: float, most_mb: float) -> UsageError:
+    return UsageError(
+        f"{what} has {size / 1e6:,.1f} MB; one file may have {most_mb:,.0f} MB.",
+        hint="Raise it: alita config set artefacts.file_mb N",
+    )
+
+
+def piped_file(folder: Path, most_mb: float) -> Path | None:
     """Write what is piped in to `stdin.txt` in a folder and return its path; None where nothing is.
 
-    A pipe is read to its end, whenever its writer begins; a terminal, a device and a closed input are not read.
+    A pipe is read to its end, whenever its writer begins; a terminal, a device and a closed input are not read. Raise
+    UsageError where it is too large or cannot be written.
     """
+    if not _is_piped():
+        return None
+    if not select.select([sys.stdin], [], [], _QUIET_SECONDS)[0]:
+        typer.echo("Reading standard input to its end; without one: alita run … < /dev/null", err=True)
+    path = folder / "stdin.txt"
+    try:
+        with path.open("wb") as file:
+            while piece := os.read(sys.stdin.fileno(), _CHUNK):
+                if file.tell() + len(piece) > most_mb * 1e6:
+                    raise _too_large("Standard input", file.tell() + len(piece), most_mb)
+                file.write(piece)
+    except OSError as error:
+        raise UsageError(
+            f"Standard input could not be read and written to {path}: {error.strerror}.",
+            hint="Is the disk full? TMPDIR says where it is written.",
+        ) from error
+    return path if path.stat().st_size else None
+
+
+def _is_piped() -> bool:
+    """Return whether standard input is a pipe, a file or a socket that delivers something."""
     try:
         mode = os.fstat(sys.stdin.fileno()).st_mode
         if stat.S_ISSOCK(mode):  # some programs leave a socket open that never delivers anything
-            if not select.select([sys.stdin], [], [], 0)[0]:
-                return None
-        elif not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode)):
-            return None
-        if not select.select([sys.stdin], [], [], _QUIET_SECONDS)[0]:
-            typer.echo("Reading standard input to its end; without one: alita run … < /dev/null", err=True)
-        path = folder / "stdin.txt"
-        with path.open("wb") as file:
-            while piece := os.read(sys.stdin.fileno(), _CHUNK):
-                file.write(piece)
-    except (OSError, ValueError, AttributeError):
-        return None
-    return path if path.stat().st_size else None
+            return bool(select.select([sys.stdin], [], [], 0)[0])
+        return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
+    except (OSError, ValueError, AttributeError):  # closed, or no file at all
+        return False

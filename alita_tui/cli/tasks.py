@@ -53,10 +53,11 @@ def run(
             "There is no task.", hint='Give one: `alita run "TASK"`, or `echo TASK | alita run -`.'
         )
     given = tuple(file or ())
+    most_mb = AppContext.open(context.obj, {"model": model}).loaded.settings.artefacts.file_mb
     for path in given:
-        check_file(path)
+        check_file(path, most_mb)
     with tempfile.TemporaryDirectory(prefix="alita-stdin-") as folder:
-        piped = piped_file(Path(folder)) if task != "-" else None
+        piped = piped_file(Path(folder), most_mb) if task != "-" else None
         attach = (*given, *((piped,) if piped else ()))
         _run(context, model, text.strip(), session, json=json, attach=attach, out=out)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import shutil
 import struct
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -15,12 +16,10 @@ import msgspec
 from alita_tui.events import LeftFile
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.owner import alive, me
+from alita_tui.sandbox.warden.left_files import LONGEST_NAME, MOST_FILES
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports.sandbox import Job
 
-MOST_FILES = 64
-"""Files that are taken out of one run."""
-_LONGEST_NAME = 200
 _LARGEST_HEAD = 4096
 
 
@@ -31,14 +30,24 @@ class _Head(msgspec.Struct, forbid_unknown_fields=True):
     size: int
 
 
-@contextmanager
-def staged(host: Host, job: Job) -> Iterator[str]:
+@asynccontextmanager
+async def staged(host: Host, job: Job) -> AsyncIterator[str]:
     """Lay a job's input files out in a folder that can be mounted; remove it afterwards.
 
     The account that runs Podman may enter it, other users of this machine may not. Raise SandboxUnavailable.
     """
-    parent = host.area / "in"
-    folder = parent / f"{me()}-{os.urandom(8).hex()}"
+    folder = host.area / "in" / f"{me()}-{os.urandom(8).hex()}"
+    laid_out = asyncio.create_task(asyncio.to_thread(_lay_out, host, job, folder))
+    try:
+        await asyncio.shield(laid_out)
+        yield str(folder)
+    finally:
+        await asyncio.wait([laid_out])  # after an interrupt the thread still copies
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+
+def _lay_out(host: Host, job: Job, folder: Path) -> None:
+    parent = folder.parent
     try:
         parent.mkdir(exist_ok=True)
         if host.as_root:
@@ -53,14 +62,11 @@ def staged(host: Host, job: Job) -> Iterator[str]:
             place.mkdir()
             place.chmod(0o755)
             _link(Path(file.path), place / file.name)
-        yield str(folder)
     except OSError as error:
         raise SandboxUnavailable(
             f"The files of a call cannot be laid out in {parent}: {error.strerror}.",
             hint="Is the disk full? `alita doctor` says where the sandbox keeps its files.",
         ) from error
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def tidy_staged(area: Path) -> None:
@@ -148,7 +154,7 @@ class LeftFiles:
         self._total += head.size
         if head.size < 0 or self._total > self._most:
             raise ValueError(f"it is more than {self._most >> 20} MB")
-        if len(self.files) == MOST_FILES or not head.name or len(head.name) > _LONGEST_NAME:
+        if len(self.files) == MOST_FILES or not head.name or len(head.name) > LONGEST_NAME:
             raise ValueError("there are too many files, or a name is too long")
         path = Path(self._folder) / str(len(self.files))
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

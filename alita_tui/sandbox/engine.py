@@ -140,7 +140,7 @@ class PodmanSandbox:
 
     async def _run_with_files(self, kind: Kind, job: Job, on_output: OnOutput) -> RunReport:
         """Run a job with input files in a container of its own: what is mounted is decided when one is made."""
-        with staged(self._host, job) as folder:
+        async with staged(self._host, job) as folder:
             container = await self._containers.make(msgspec.structs.replace(kind, inputs=folder))
             try:
                 return await converse(container, job, on_output, self._broker)

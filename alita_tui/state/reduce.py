@@ -97,8 +97,14 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
                 step=0,
                 spend=spend.after_submission(state.spend),
             )
-        case e.ArtefactAdded(artefact=artefact):
-            return replace(state, artefacts=(*state.artefacts, artefact))
+        case e.ArtefactAdded(artefact=artefact, origin=origin):
+            others = (
+                file
+                for file in state.artefacts
+                if (file.handle, file.name) != (artefact.handle, artefact.name)
+            )
+            given = state.given | {artefact.handle} if origin == "person" else state.given
+            return replace(state, artefacts=(*others, artefact), given=given)
         case e.PlanProposed(steps=steps, status=status):
             return replace(state, plan=steps, ticks=status, phase="thinking")
         case e.QuestionAsked(question_id=question_id, text=text, about=about, choices=choices):

@@ -76,6 +76,8 @@ class SessionState(msgspec.Struct, frozen=True, gc=False):
     phase: Phase = "idle"
     artefacts: tuple[Artefact, ...] = ()
     """The newest one last; each name and content once."""
+    given: frozenset[str] = frozenset()
+    """Handles of those that the person gave."""
     tasks: Rows[TaskState] = Rows()
     plan: tuple[str, ...] = ()
     ticks: tuple[StepStatus, ...] = ()

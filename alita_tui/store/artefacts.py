@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 from contextlib import suppress
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 
 from alita_tui.artefacts.media import HEAD_BYTES, media_type, preview
@@ -19,14 +19,16 @@ from alita_tui.store import disk
 
 SUFFIX = ".artefacts"
 _CHUNK = 1 << 20
+_DRAFT = ".new-"
+"""Begins the name of what is not whole yet."""
 _LONGEST_NAME = 120
 _IMMUTABLE = 0o444
 """Readable for the account that runs the sandbox; the folder above is closed to others."""
 
 
 def folder_of(session: Path) -> Path:
-    """Return the folder with the artefacts of the session in this file."""
-    return session.with_name(session.name.removesuffix(".json") + SUFFIX)
+    """Return the folder with the artefacts of the session in this file, or with this journal."""
+    return session.with_name(session.name.removesuffix(".journal").removesuffix(".json") + SUFFIX)
 
 
 class SessionArtefacts:
@@ -36,6 +38,8 @@ class SessionArtefacts:
         """`most_bytes` is the size of the largest file that is taken."""
         self.folder = folder
         self._most = most_bytes
+        self._checked: dict[str, tuple[int, ...]] = {}
+        """Digest -> what the disk said of the file when its bytes were found to be whole."""
 
     def add(self, path: Path, name: str = "", *, take: bool = False) -> Artefact:
         """Copy a file in, or move it with `take`. Raise UsageError where it is none or too large, StoreError."""
@@ -70,21 +74,39 @@ class SessionArtefacts:
         disk.make_folder(folder)
         return folder
 
+    def sweep(self) -> None:
+        """Remove what a killed process left half written. For the process that has the session open."""
+        for path in self.folder.glob(f"{_DRAFT}*"):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+    def has(self, artefact: Artefact) -> bool:
+        """Return whether there is a file for an artefact; its bytes are not read."""
+        return (self.folder / artefact.digest).exists()
+
     def path(self, artefact: Artefact) -> Path:
         """Return where an artefact's bytes are. Raise StoreError where they are missing or changed."""
         path = self.folder / artefact.digest
         try:
-            size = path.stat().st_size
+            known = path.stat()
+            stamp = (known.st_ino, known.st_size, known.st_mtime_ns, known.st_ctime_ns)
+            if self._checked.get(artefact.digest) == stamp:
+                return path
+            with path.open("rb") as content:
+                digest = file_digest(content, "sha256").hexdigest()
         except OSError as error:
             raise StoreError(
                 f"The bytes of {artefact.name} ({artefact.handle}) are missing.",
                 hint="The session came without its files; give the file again.",
             ) from error
-        if size != artefact.size:
+        if digest != artefact.digest:
             raise StoreError(
-                f"{path} has {size} bytes instead of {artefact.size}: another program changed it.",
+                f"{path} does not hold what was added: another program changed it.",
                 hint="Give the file again.",
             )
+        self._checked[artefact.digest] = stamp
         return path
 
     def _check(self, size: int, what: str) -> None:
@@ -128,17 +150,12 @@ class SessionArtefacts:
 
     def _draft(self) -> Path:
         disk.make_folder(self.folder)
-        return self.folder / f".new-{os.getpid()}-{os.urandom(6).hex()}"
+        return self.folder / f"{_DRAFT}{os.urandom(8).hex()}"
 
     def _settled(self, draft: Path, digest: str, name: str, head: bytes, size: int) -> Artefact:
-        """Give a whole file the name of its digest. Raise OSError."""
-        final = self.folder / digest
-        if not final.exists() or final.stat().st_size != size:
-            draft.chmod(_IMMUTABLE)
-            draft.replace(final)
-            disk.sync_folder(self.folder)
+        """Give a whole file the name of its digest, unless it is there already and whole. Raise OSError."""
         kind = media_type(name, head)
-        return Artefact(
+        artefact = Artefact(
             handle=f"art_{digest[:10]}",
             digest=digest,
             name=name,
@@ -146,6 +163,13 @@ class SessionArtefacts:
             size=size,
             preview=preview(kind, head),
         )
+        try:
+            self.path(artefact)
+        except StoreError:
+            draft.chmod(_IMMUTABLE)
+            draft.replace(self.folder / digest)
+            disk.sync_folder(self.folder)
+        return artefact
 
 
 def file_name(name: str) -> str:

@@ -11,9 +11,10 @@ from alita_tui.agent.checklist import checklist
 from alita_tui.agent.grounding import ungrounded
 from alita_tui.agent.handlers import Handler
 from alita_tui.agent.questions import Questions
-from alita_tui.agent.references import References, told
+from alita_tui.agent.references import Looked, References, told
 from alita_tui.agent.tasks import CurrentTask, TaskEnd
 from alita_tui.agent.working import WorkingContext
+from alita_tui.artefacts.slices import Part
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import RegistryError
 
@@ -49,27 +50,19 @@ class ConversationHandlers:
 
     async def look(self, action_id: str, action: Look) -> None:
         """Show a part of a file, of a result or of an earlier observation. Raises RegistryError."""
-        part = action.pointer or action.lines or action.rows or action.search
+        part = Part(pointer=action.pointer, lines=action.lines, rows=action.rows, search=action.search)
+        asked = part.pointer or part.lines or part.rows or part.search
         what = action.what.strip()
         seq = int(what.removeprefix("e")) if what.removeprefix("e").isdecimal() else 0
-        handle = ""
         if not what:
-            text = told(self._references.listed) or "There are no files."
-        elif seq and not part:
-            text = self._context.again(seq, action.offset)
-            if not text:
+            seen = Looked(text=told(self._references.listed) or "There are no files.")
+        elif seq and not asked:
+            seen = Looked(text=self._context.again(seq, action.offset))
+            if not seen.text:
                 raise RegistryError(f"Event {seq} holds no observation.")
         else:
-            text = await asyncio.to_thread(
-                self._references.look,
-                what,
-                pointer=action.pointer,
-                lines=action.lines,
-                rows=action.rows,
-                search=action.search,
-            )
-            handle = "" if seq else self._references.artefact(what).handle
-        looked = e.LookedBack(action_id=action_id, seq=seq, text=text, handle=handle, part=part)
+            seen = await asyncio.to_thread(self._references.look, what, part)
+        looked = e.LookedBack(action_id=action_id, seq=seq, text=seen.text, handle=seen.handle, part=asked)
         await self._bus.emit(looked, span=action_id)
 
     async def ask_user(self, action_id: str, action: AskUser) -> None:

@@ -18,9 +18,9 @@ from alita_tui.agent.notices import unexpected
 from alita_tui.agent.projection import StateProjection
 from alita_tui.agent.references import LARGEST_RESULT, References, Resolved, outlined
 from alita_tui.agent.tasks import CurrentTask
-from alita_tui.events import RunReport, ToolRecord, ToolState
+from alita_tui.events import LeftFile, RunReport, ToolRecord, ToolState
 from alita_tui.spine.bus import Bus
-from alita_tui.spine.errors import AlitaError, RegistryError
+from alita_tui.spine.errors import AlitaError, RegistryError, UsageError
 from alita_tui.spine.ports.artefacts import Artefacts
 from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
@@ -142,16 +142,32 @@ class RunHandlers:
             await asyncio.to_thread(rmtree, landing, ignore_errors=True)
 
     async def _kept(self, call_id: e.CallId, report: RunReport, name: str, landing: Path) -> RunReport:
-        """Record as artefacts what the run left, and a result that is too large for the record."""
+        """Record as artefacts what the run left, and a result that is too large for the record.
+
+        What is larger than a file may be is told as lost; the rest stays.
+        """
+        kept: list[LeftFile] = []
+        lost = [report.files_lost] if report.files_lost else []
         for number, file in enumerate(report.files):
-            taken = await asyncio.to_thread(self._artefacts.add, landing / str(number), file.name, take=True)
+            place = landing / str(number)
+            try:
+                taken = await asyncio.to_thread(self._artefacts.add, place, file.name, take=True)
+            except UsageError as error:
+                lost.append(f"{file.name}: {error.message.removeprefix(f'{place} ')}")
+                continue
             await self._add(call_id, taken, "tool")
+            kept.append(file)
+        report = msgspec.structs.replace(report, files=tuple(kept), files_lost="; ".join(lost))
         raw = await asyncio.to_thread(msgspec.json.encode, report.result)
         if len(raw) <= LARGEST_RESULT:
             return report
-        whole = await asyncio.to_thread(self._artefacts.add_bytes, raw, f"{name}-result.json")
+        report = msgspec.structs.replace(report, result=outlined(report.result))
+        try:
+            whole = await asyncio.to_thread(self._artefacts.add_bytes, raw, f"{name}-result.json")
+        except UsageError as error:
+            return msgspec.structs.replace(report, files_lost="; ".join((*lost, error.message)))
         await self._add(call_id, whole, "result")
-        return msgspec.structs.replace(report, result=outlined(report.result), result_handle=whole.handle)
+        return msgspec.structs.replace(report, result_handle=whole.handle)
 
     async def _add(self, call_id: e.CallId, artefact: e.Artefact, origin: e.ArtefactOrigin) -> None:
         added = e.ArtefactAdded(artefact=artefact, origin=origin, source=call_id)

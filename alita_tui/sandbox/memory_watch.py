@@ -40,7 +40,10 @@ def family(pid: int) -> list[int]:
     """Return a process and all its living descendants."""
     members = [pid]
     for member in members:
-        for children in Path(f"/proc/{member}/task").glob("*/children"):
+        threads: list[Path] = []
+        with suppress(OSError):  # it may end at any moment
+            threads = [*Path(f"/proc/{member}/task").iterdir()]
+        for thread in threads:
             with suppress(OSError):
-                members += map(int, children.read_text().split())
+                members += map(int, (thread / "children").read_text().split())
     return members

@@ -13,16 +13,18 @@ import os
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Protocol
 from urllib.parse import quote
 
 from alita_tui.sandbox import gvisor
 from alita_tui.sandbox.host import Host
+from alita_tui.sandbox.owner import orphaned
 from alita_tui.sandbox.podman_http import RestError
 from alita_tui.sandbox.podman_service import PodmanService
 from alita_tui.spine.errors import SandboxUnavailable
@@ -120,6 +122,9 @@ def _named(name: str, data: bytes) -> str:
     return f"{stem}-{sha256(data).hexdigest()[:12]}.{suffix}"
 
 
+_NO_LABELS: Mapping[str, str] = MappingProxyType({})
+
+
 class Volumes:
     """The supplies of an engine on another machine."""
 
@@ -152,7 +157,7 @@ class Volumes:
     async def inputs(self, folder: str) -> str:
         """Return a volume with the files of one call. Raise RestError, SandboxUnavailable."""
         name = f"alita-in-{Path(folder).name}"
-        await self._volume(name, lambda tar: tar.add(folder, ".", filter=_anonymous))
+        await self._volume(name, lambda tar: tar.add(folder, ".", filter=_anonymous), self._labels)
         return name
 
     async def forget(self, folder: str) -> None:
@@ -163,32 +168,37 @@ class Volumes:
                 await self._service.request("DELETE", f"/volumes/{name}?force=true")
 
     async def tidy(self, most_bytes: int) -> int:
-        """Remove the oldest unused volumes past a size; return how many."""
+        """Remove files of calls whose process is gone, and the oldest unused volumes past a size; return how many."""
         filters = quote(json.dumps({"label": ["alita.bytes"]}))
         volumes = await self._service.request("GET", f"/volumes/json?filters={filters}") or []
         total = removed = 0
         for volume in sorted(volumes, key=lambda each: str(each["CreatedAt"]), reverse=True):
             total += int(volume["Labels"]["alita.bytes"])
-            if total > most_bytes and volume["Name"] not in self._known:
+            left = "alita.owner" in volume["Labels"] and orphaned(volume["Labels"])
+            if left or (total > most_bytes and volume["Name"] not in self._known):
                 with suppress(RestError):  # in use
                     await self._service.request("DELETE", f"/volumes/{volume['Name']}")
                     removed += 1
         return removed
 
-    async def _volume(self, name: str, pack: Callable[[tarfile.TarFile], None]) -> str:
+    async def _volume(
+        self, name: str, pack: Callable[[tarfile.TarFile], None], labels: Mapping[str, str] = _NO_LABELS
+    ) -> str:
         """Return the path of a volume with this content on the engine's machine; fill it where it is new."""
         async with self._filling:
             if name not in self._known:
-                self._known[name] = await self._filled(name, pack)
+                self._known[name] = await self._filled(name, pack, labels)
             return self._known[name]
 
-    async def _filled(self, name: str, pack: Callable[[tarfile.TarFile], None]) -> str:
+    async def _filled(
+        self, name: str, pack: Callable[[tarfile.TarFile], None], labels: Mapping[str, str]
+    ) -> str:
         with tempfile.TemporaryFile() as packed:
             size = await asyncio.to_thread(_packed, packed, pack)
             try:
                 volume = await self._service.request("GET", f"/volumes/{name}/json")
             except RestError:
-                wanted = {"Name": name, "Labels": {"alita.bytes": str(size)}}
+                wanted = {"Name": name, "Labels": {**labels, "alita.bytes": str(size)}}
                 volume = await self._service.request("POST", "/volumes/create", wanted)
             body = {
                 "image": self.image,

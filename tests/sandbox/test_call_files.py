@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import struct
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ import pytest
 from alita_tui.events import LeftFile, RunReport
 from alita_tui.sandbox.call_files import LeftFiles
 from alita_tui.sandbox.engine import PodmanSandbox
+from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.sandbox import InputFile, Job, Limits
 
@@ -169,6 +173,45 @@ async def test_calls_of_a_session_do_not_see_each_others_files(
             assert (out / "0").read_text() == str(number)
     finally:
         await sandbox.close()
+
+
+_HOLD = """
+import asyncio, sys
+from pathlib import Path
+import msgspec
+from alita_tui.sandbox.engine import PodmanSandbox
+from alita_tui.sandbox.settings import EngineSettings
+from alita_tui.spine.ports.sandbox import InputFile, Job
+async def main():
+    sandbox = PodmanSandbox(msgspec.json.decode(sys.argv[1], type=EngineSettings), "held")
+    code = "import time\\ndef run():\\n    print('on', flush=True)\\n    time.sleep(60)\\n"
+    job = Job(run_id="h", module="tool_h", code=code, inputs=(InputFile(path=sys.argv[2], name="a"),))
+    await sandbox.run(job, lambda *_: print("on", flush=True), lambda *_: None)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.podman
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+async def test_files_of_a_process_that_was_ended_do_not_stay(
+    settings: EngineSettings, sandbox: PodmanSandbox, tmp_path: Path, end: signal.Signals
+) -> None:
+    """Killed, they go at the next start; interrupted, at once."""
+    given = tmp_path / "private.txt"
+    given.write_text("mine")
+    process = subprocess.Popen(
+        [sys.executable, "-c", _HOLD, msgspec.json.encode(settings).decode(), str(given)],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None and process.stdout.readline() == "on\n"
+    parent = Host(settings).area / "in"
+    (folder,) = [one for one in parent.iterdir() if one.name.startswith(f"{process.pid}.")]
+    assert (folder / "0" / "a").read_text() == "mine"
+    process.send_signal(end)
+    process.communicate(timeout=30)
+    assert folder.exists() == (end == signal.SIGKILL)
+    await sandbox.reap()
+    assert not folder.exists()
 
 
 @pytest.mark.podman

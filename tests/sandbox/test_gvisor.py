@@ -24,6 +24,7 @@ from alita_tui.sandbox.supplies import Files
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports.sandbox import Job, Limits
 from tests.sandbox.aftermath import Aftermath, besieged, judge, unharmed
+from tests.sandbox.file_calls import read_and_leave
 from tests.sandbox.hostile import BOMBS, FILES, KERNEL, NET, WARDEN, Attack, body
 from tests.sandbox.limits_seen import seen as seen_by_linux
 from tests.sandbox.weaker import WEAKER, let_through, nothing, run
@@ -216,6 +217,15 @@ async def test_a_tool_runs_on_gvisors_kernel(own_kernel: EngineSettings) -> None
         tested = await sandbox.run(msgspec.structs.replace(job, what="test", tests=tests), nothing, nothing)
         assert [case.passed for case in tested.cases] == [True]
         assert "runsc (gVisor)" in (await sandbox.status()).engine
+    finally:
+        await sandbox.close()
+
+
+@pytest.mark.podman
+async def test_files_of_a_call_go_in_and_out_there(own_kernel: EngineSettings, tmp_path: Path) -> None:
+    sandbox = PodmanSandbox(own_kernel, "gvisor")
+    try:
+        await read_and_leave(sandbox, tmp_path)
     finally:
         await sandbox.close()
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -16,7 +18,6 @@ from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.warden.watch import held
 from alita_tui.spine.ports.sandbox import Job, Limits
 
-pytestmark = pytest.mark.podman
 LIMITS = Limits(wall_seconds=20, memory_bytes=96 << 20, scratch_bytes=8 << 20, processes=24)
 GREEDY = """
 import os, time
@@ -30,6 +31,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.podman
 async def test_memory_is_stopped_from_outside_while_the_warden_sleeps(settings: EngineSettings) -> None:
     sandbox = PodmanSandbox(settings, "outlook")
     try:
@@ -48,3 +50,20 @@ async def test_memory_is_stopped_from_outside_while_the_warden_sleeps(settings: 
         await sandbox._containers.end(container)
     finally:
         await sandbox.close()
+
+
+def test_processes_that_end_while_they_are_counted_are_left_out() -> None:
+    """The gate of mutants broke off on one of them."""
+    spawning = "import os\nprint(flush=True)\nwhile True:\n    if not os.fork(): os._exit(0)\n    os.wait()\n"
+    process = subprocess.Popen(
+        [sys.executable, "-c", "import os\nfor _ in range(3): os.fork()\n" + spawning],
+        stdout=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    process.stdout.readline()
+    try:
+        sizes = {len(family(process.pid)) for _ in range(1500)}
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+    assert max(sizes) > min(sizes) >= 1, "nothing ended while it was counted"

@@ -28,6 +28,7 @@ from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import diagnose, prepare_account, repair
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
 from alita_tui.spine.ports.sandbox import Job, Limits
+from tests.sandbox.file_calls import read_and_leave
 from tests.sandbox.loopback import Told, broker, serving
 
 LIMITS = Limits(wall_seconds=10)
@@ -187,6 +188,23 @@ async def test_requirements_are_handed_over_and_nothing_of_this_machine_is_mount
     assert version == next(p.version for p in lock.packages if p.name == "email-validator")
     assert [(where, how) for where, _, how in mounts] == [("/env", "ro"), ("/warden", "ro")]
     assert all("/volumes/alita-" in source for _, source, _ in mounts)
+
+
+async def input_volumes(sandbox: PodmanSandbox) -> list[str]:
+    found = await sandbox._service.request("GET", "/volumes/json") or []
+    return [one["Name"] for one in found if one["Name"].startswith("alita-in-")]
+
+
+@pytest.mark.podman
+async def test_files_of_a_call_go_there_and_back_and_none_stays(
+    engine: PodmanSandbox, tmp_path: Path
+) -> None:
+    await read_and_leave(engine, tmp_path)
+    assert await input_volumes(engine) == []
+    left = {"Name": "alita-in-999999.1-aa", "Labels": {"alita.bytes": "1", "alita.owner": "999999.1"}}
+    await engine._service.request("POST", "/volumes/create", left)
+    await engine.reap()
+    assert await input_volumes(engine) == [], "files of a killed process stayed there"
 
 
 @pytest.mark.podman

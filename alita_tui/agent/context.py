@@ -13,6 +13,7 @@ import msgspec
 from alita_tui import events as e
 from alita_tui.agent.checklist import from_person
 from alita_tui.agent.passages import remainder, titled
+from alita_tui.agent.progress import STUCK
 from alita_tui.agent.references import told
 from alita_tui.agent.tool_cards import hit_text, registered_text
 from alita_tui.events import Artefact, Json, RunReport, StepStatus, ToolDraft, ToolRequest, Value
@@ -125,6 +126,10 @@ class Conversation:
                 self._result(action_id, text if whole else fenced(source, text))
             case e.ActionFailed(action_id=action_id, text=text, hint=hint):
                 self._result(action_id, f"{text} {hint}".strip(), error=True)
+            case e.QuestionAnswered(question_id=question_id, text=text) if question_id.startswith(STUCK):
+                self._person(
+                    f"Nothing new came of your steps, so the person was asked what to change: {text}"
+                )
             case e.QuestionAnswered(question_id=action_id, text=text):
                 self._result(action_id, f"The person answered: {text}")
             case e.BuildStarted(build_id=build_id, action_id=action_id, name=name):

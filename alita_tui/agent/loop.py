@@ -13,8 +13,9 @@ from typing import cast
 from alita_tui import events as e
 from alita_tui.agent.actions import Action, Answer, BuildTool, MalformedAction, Plan, RunTool, parse, specs
 from alita_tui.agent.handlers import Handlers
-from alita_tui.agent.progress import ProgressWatch
+from alita_tui.agent.progress import STOP, STUCK, ProgressWatch
 from alita_tui.agent.prompt import Surroundings, orchestrator_prompt
+from alita_tui.agent.questions import Questions
 from alita_tui.agent.tasks import CurrentTask, TaskEnd
 from alita_tui.agent.working import WorkingContext
 from alita_tui.events import ActionName, Json, NudgeKind, ToolRequest
@@ -34,6 +35,7 @@ _ACT = (
     "Your reply calls no action, so nothing was done. If it answers the task, call `answer` with the whole answer; "
     "otherwise call the action that comes next."
 )
+_STUCK = "I do not get on: "
 _UNREAD = (
     "This is not taken as the answer yet: it was written before you read what the other actions of the reply brought. "
     "Read it, then call `answer`."
@@ -53,6 +55,7 @@ class AgentLoop:
         news: asyncio.Event,
         surroundings: Callable[[], Surroundings],
         waits: Callable[[RunTool, RunTool], bool],
+        questions: Questions,
         *,
         max_steps: int,
         reply_tokens: int,
@@ -62,6 +65,7 @@ class AgentLoop:
         `waits` says whether a tool run needs what an earlier one of the same reply brings.
         """
         self._waits = waits
+        self._questions = questions
         self._bus = bus
         self._asker = asker
         self._context = context
@@ -82,6 +86,8 @@ class AgentLoop:
         watch = ProgressWatch(self._task.before(), earlier)
         asked_to_act = _asked_to_act(earlier)
         malformed = 0
+        if end := _stopped(earlier[::-1]):
+            return end
         if (left := _left_builds(earlier)) and (end := await self._act(*left)):
             return end
         while origin.current().step < self._max_steps:
@@ -114,9 +120,14 @@ class AgentLoop:
             if (advice := watch.note(self._bus.history[start:])) is None:
                 continue
             if advice.nudge is None:
-                return TaskEnd(
-                    "stuck", advice.text, hint="Say what is missing, or give the task in other words."
+                asked = len(self._bus.history)
+                await self._questions.ask(
+                    f"{STUCK}{reply.call_id}", _what_to_change(advice.text), choices=(STOP,)
                 )
+                watch.note(self._bus.history[asked:])
+                if end := _stopped(self._task.events()):
+                    return end
+                continue
             await self._nudge(advice.nudge, advice.text, advice.about)
         return TaskEnd(
             "step_limit",
@@ -258,6 +269,26 @@ def _asked_to_act(events: Sequence[Envelope]) -> bool:
         envelope.event for envelope in events if isinstance(envelope.event, e.AgentNudged | e.ModelReplied)
     ]
     return bool(last) and isinstance(last[-1], e.AgentNudged) and last[-1].nudge == "act"
+
+
+def _what_to_change(tried: str) -> str:
+    return f"{_STUCK}{tried}. What should I do differently, or what is missing?"
+
+
+def _stopped(newest_first: Sequence[Envelope]) -> TaskEnd | None:
+    """Return the end of a task that the person stops because it goes in circles."""
+    asked = ""
+    for envelope in newest_first:
+        match envelope.event:
+            case e.QuestionAnswered(question_id=question_id, text=text) if question_id.startswith(STUCK):
+                if text != STOP:
+                    return None
+                asked = question_id
+            case e.QuestionAsked(question_id=question_id, text=text) if question_id == asked:
+                return TaskEnd("stuck", text.removeprefix(_STUCK).partition(". What should")[0])
+            case _:
+                pass
+    return None
 
 
 def _left_builds(

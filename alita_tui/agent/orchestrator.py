@@ -149,6 +149,7 @@ class Orchestrator:
             self._queue.news,
             surroundings,
             references.needs,
+            questions,
             max_steps=policy.max_steps,
             reply_tokens=policy.reply_tokens,
         )

@@ -33,6 +33,11 @@ _LONGEST = 200_000
 """Characters that are looked at of an action or of what it brought."""
 _WORDS = re.compile(r"\w+")
 
+STUCK = "stuck-"
+"""Begins the id of the question that is asked where nothing helps."""
+STOP = "Stop here"
+"""The answer to it that ends the task."""
+
 _Step = list[tuple[str, Json]]
 """A step's actions with their arguments."""
 
@@ -41,7 +46,7 @@ class Advice(Value, frozen=True):
     """What follows from the steps so far."""
 
     nudge: e.NudgeKind | None
-    """None: the task ends as stuck."""
+    """None: the person is asked what to change."""
     text: str
     about: str = ""
     """The tool that has to be repaired."""
@@ -83,8 +88,9 @@ class ProgressWatch:
             if isinstance(envelope.event, e.ActionChosen)
         ]
         self._count_failures(step)
-        if actions:
-            self._weigh(actions, observed(step), person=any(map(_of_person, step)))
+        person = any(map(_of_person, step))
+        if actions or person:
+            self._weigh(actions, observed(step), person=person)
         for envelope in step:
             if isinstance(envelope.event, e.AgentNudged):
                 self._tell(envelope.event.nudge, envelope.event.about)
@@ -137,6 +143,9 @@ class ProgressWatch:
                     self._recovered(self._called.get(call_id, ""))
                 case e.ToolRegistered(card=card):
                     self._recovered(card.name)
+                case e.QuestionAnswered():  # what to do about it
+                    self._failures.clear()
+                    self._mentioned.clear()
                 case _:
                     pass
 

@@ -7,6 +7,7 @@ from typing import Any
 from alita_tui import events as e
 from alita_tui.llm.scripted import Rule, ScriptReply
 from alita_tui.spine.commands import (
+    AnswerQuestion,
     Command,
     ResolveApproval,
     SubmitTask,
@@ -42,4 +43,10 @@ def verdict(event: e.SessionEvent, *verdicts: e.Decision, **more: Any) -> Comman
 
 
 def approve(event: e.SessionEvent) -> Command | None:
-    return verdict(event, "approved")
+    return verdict(event, "approved") or stop(event)
+
+
+def stop(event: e.SessionEvent) -> Command | None:
+    """End a task that goes in circles."""
+    stuck = isinstance(event, e.QuestionAsked) and event.question_id.startswith("stuck-")
+    return AnswerQuestion(question_id=event.question_id, text="1") if stuck else None  # type: ignore[union-attr]

@@ -369,7 +369,7 @@ async def test_step_limit_and_going_in_circles(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=rules(*(say("find_tool", query=str(n)) for n in range(9))), max_steps=3)
     assert (await lab.do(TASK)).outcome == "step_limit"
     lab = Lab(tmp_path / "2", rules=rules(*[say("find_tool", query="same")] * 9))
-    assert (await lab.do(TASK)).outcome == "stuck"
+    assert (await lab.do(TASK, when=approve)).outcome == "stuck"
 
 
 async def test_no_sandbox_no_run(tmp_path: Path) -> None:

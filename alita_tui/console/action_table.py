@@ -168,6 +168,16 @@ ACTIONS: tuple[Action, ...] = (
         priority=True,  # as above
     ),
     Action(
+        "session.edit_plan",
+        "shift+f7",
+        "edit_plan",
+        "Change the plan",
+        "Put the running task's plan into the composer, to change and send it",
+        "session: change the plan",
+        replay=False,
+        priority=True,
+    ),
+    Action(
         "session.retry",
         "ctrl+l",
         "retry",

@@ -6,8 +6,12 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from alita_tui.events import StepStatus
+from alita_tui.spine.text import one_line
 
 TICKS: dict[StepStatus, str] = {"open": "○", "doing": "▸", "done": "✓", "failed": "✗", "dropped": "–"}
+
+_MARKS: dict[StepStatus, str] = {"open": " ", "doing": ">", "done": "x", "failed": "!", "dropped": "-"}
+"""As they are written; `agent.checklist` reads them."""
 
 
 def ticked(steps: Sequence[str], status: Sequence[StepStatus]) -> tuple[str, ...]:
@@ -16,6 +20,12 @@ def ticked(steps: Sequence[str], status: Sequence[StepStatus]) -> tuple[str, ...
         return tuple(steps)
     pairs = zip_longest(steps, status[: len(steps)], fillvalue="open")
     return tuple(f"{TICKS[tick]} {step}" for step, tick in pairs)  # type: ignore[index]
+
+
+def editable(steps: Sequence[str], status: Sequence[StepStatus]) -> str:
+    """Return the plan as the person can change and send it: `/plan`, then a step in each line behind its mark."""
+    pairs = zip_longest(steps, status[: len(steps)], fillvalue="open")
+    return "\n".join(("/plan", *(f"[{_MARKS[mark]}] {one_line(step)}" for step, mark in pairs)))  # type: ignore[index]
 
 
 def offered(question: str, choices: Sequence[str]) -> str:

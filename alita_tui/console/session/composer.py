@@ -104,6 +104,13 @@ class Composer(TextArea):
             self._place += 1
             self._bring(self._history[self._place] if self._place < len(self._history) else self._unsent)
 
+    def draft(self, text: str) -> None:
+        """Show a text to be changed and sent; what was being written is an earlier entry."""
+        if self.text.strip():
+            self._history.append(self.text)
+        self._place = len(self._history)
+        self._bring(text)
+
     def put_back(self, text: str) -> None:
         """Show a text again that could not be sent."""
         self._history.pop()

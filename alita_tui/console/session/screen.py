@@ -33,6 +33,7 @@ from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.commands import AnswerQuestion, Command, Interrupt, Retry, Steer, SubmitTask
 from alita_tui.spine.text import counted, one_line
 from alita_tui.view.model import SessionView
+from alita_tui.view.plan import editable
 
 if TYPE_CHECKING:
     from alita_tui.console.replay.bar import ReplayBar
@@ -186,7 +187,11 @@ class SessionScreen(Screen[None]):
         plan = self.query_one("#plan", Plain)
         plan.display = bool(view.plan) and self._plan_open
         if plan.display:
-            plan.update("\n".join(f"{n}. {step}" for n, step in enumerate(view.plan, 1)))
+            steps = [f"{n}. {step}" for n, step in enumerate(view.plan, 1)]
+            edit = (
+                f"{key_of('session.edit_plan', self._keys)} changes it" if view.busy and not self.bar else ""
+            )
+            plan.update(Content.assemble("\n".join(steps), (f"\n{edit}" if edit else "", "$alita-muted")))
 
     def _asides(self, view: SessionView) -> None:
         """Draw banners, question and placeholder."""
@@ -296,6 +301,15 @@ class SessionScreen(Screen[None]):
         """Open or fold the plan."""
         self._plan_open = not self._plan_open
         self._titles(self.view)
+
+    def action_edit_plan(self) -> None:
+        """Put the running task's plan into the composer; what is sent replaces it."""
+        if self.bar is not None or not (self.view.busy and self.view.plan):
+            self.notify("No task with a plan is running.", markup=False)
+            return
+        state = self.view.state
+        self.query_one(Composer).draft(editable(state.plan, state.ticks))
+        self.home_focus()
 
     def action_escape(self) -> None:
         """Close a search, else go to the composer, else interrupt the task."""

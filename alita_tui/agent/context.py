@@ -12,7 +12,7 @@ import msgspec
 
 from alita_tui import events as e
 from alita_tui.agent.checklist import from_person
-from alita_tui.agent.passages import remainder, titled
+from alita_tui.agent.passages import kept_as, remainder, titled
 from alita_tui.agent.progress import STUCK
 from alita_tui.agent.references import told
 from alita_tui.agent.tool_cards import hit_text, registered_text
@@ -117,8 +117,8 @@ class Conversation:
                 instead = "".join(f"\n\n{one.provider} did not answer: {one.reason}" for one in failed)
                 self._result(action_id, fenced(f"search:{provider}", (listed or "no results") + instead))
             case e.PageRead(action_id=action_id, url=url):
-                page = fenced(url, titled(event))
-                self._result(action_id, "\n".join(filter(None, (page, remainder(event)))))
+                page = fenced(url, titled(event)) if event.text else ""
+                self._result(action_id, "\n".join(filter(None, (page, remainder(event), kept_as(event)))))
             case e.LookedBack(action_id=action_id, text=text, seq=seq, handle=handle, part=part):
                 # An earlier observation comes with the fences that it had; a file or a part has none of its own.
                 whole = seq and not part

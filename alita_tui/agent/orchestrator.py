@@ -139,7 +139,7 @@ class Orchestrator:
             misfit=misfit,
         )
         conversation = ConversationHandlers(bus, self._task, questions, context, references)
-        research = ResearchHandlers(bus, self._task, shelf, web)
+        research = ResearchHandlers(bus, self._task, shelf, web, artefacts)
         loop = AgentLoop(
             bus,
             asker,

@@ -98,6 +98,16 @@ def titled(event: PageRead) -> str:
     return event.text if named else f"{event.title}\n\n{event.text}"
 
 
+def kept_as(event: PageRead) -> str:
+    """Return by which handle a page that is not shown whole can be given to a tool; empty where there is none."""
+    if not event.handle:
+        return ""
+    if not event.text:
+        return f"It is no text. It is the file {event.handle}: `look` says what kind; a tool can read it."
+    shown = event.start == 0 and len(event.text) >= event.total and not event.truncated
+    return "" if shown else f"As it came, it is the file {event.handle}."
+
+
 def remainder(event: PageRead) -> str:
     """Return what else the page has and how to get it, in our own words; empty where it was shown whole."""
     total = event.total or len(event.text)

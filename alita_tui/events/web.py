@@ -73,3 +73,5 @@ class PageRead(Fact, frozen=True):
     """The whole text is not all that the page has."""
     unchanged: bool = False
     """Kept from an earlier read; the server said that it still holds."""
+    handle: str = ""
+    """The artefact with what was fetched; empty in older records, and where it could not be kept."""

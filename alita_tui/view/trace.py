@@ -164,10 +164,13 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             shown = "\n\n".join(filter(None, (why, listed)))
             return row("observation", title, shown, tone="warn" if failed else "normal")
         case e.PageRead():
-            return row("observation", _page(event), f"{event.url}\n\n{event.text}", meta=_extent(event))
+            head = f"{event.url}\nkept as {event.handle}" if event.handle else event.url
+            return row("observation", _page(event), f"{head}\n\n{event.text}", meta=_extent(event))
         case e.LookedBack(seq=seq, text=text, handle=handle, part=part):
             what = handle or (f"event {seq} again" if seq else "the list of files")
             return row("observation", f"Read {what}{f', {part}' if part else ''}", text)
+        case e.ArtefactAdded(origin="page"):
+            return ()  # the row of its page says it
         case e.ArtefactAdded(artefact=file, origin=origin):
             how = {"person": "given", "tool": "made", "result": "a large result"}[origin]
             title = f"File {file.name}: {file.media_type}, {_bytes(file.size)}"

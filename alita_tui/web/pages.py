@@ -58,7 +58,7 @@ class PageStore:
         """Store a page whose server gave a validator and does not forbid it."""
         kept = KeptPage(
             address=address,
-            page=page,
+            page=msgspec.structs.replace(page, body=b""),
             etag=_sendable(headers.get("etag", "")),
             modified=_sendable(headers.get("last-modified", "")),
         )

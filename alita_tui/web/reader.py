@@ -20,11 +20,14 @@ from alita_tui.web.robots import Robots
 
 _HTML = ("text/html", "application/xhtml+xml")
 _PDF = "application/pdf"
+_NO_TEXT = "application/octet-stream"
 _TEXT = (
     *("application/json", "application/x-ndjson", "application/xml", "application/csv"),
     *("application/toml", "application/yaml", "application/x-yaml", "application/sql"),
 )
-_ACCEPT = "text/html,application/xhtml+xml,application/json,text/plain,application/pdf;q=0.9,text/*;q=0.8"
+_ACCEPT = (
+    "text/html,application/xhtml+xml,application/json,text/plain,application/pdf;q=0.9,text/*;q=0.8,*/*;q=0.5"
+)
 
 _ON_GITHUB = re.compile(r"https?://(?:www\.)?github\.com/([^/?#]+/[^/?#]+)/blob/([^?#]+)")
 
@@ -40,7 +43,7 @@ async def read_page(
 ) -> Page:
     """Return one page as text, cut at `max_chars`; from the store where the server says it did not change.
 
-    Raise WebError, AddressRefused.
+    What is no text comes as its bytes alone, as far as the cap of a page lets it. Raise WebError, AddressRefused.
     """
     url = with_text(url)
     kept = await asyncio.to_thread(store.get, url) if store else None
@@ -54,8 +57,8 @@ async def read_page(
     )
     if kept and answer.status == 304 and answer.url == kept.address:
         return msgspec.structs.replace(kept.page, unchanged=True)
-    page = await _page(answer, max_chars)
-    if store:
+    page = msgspec.structs.replace(await _page(answer, max_chars), body=answer.body)
+    if store and page.text:
         await asyncio.to_thread(store.put, url, answer.url, page, answer.headers)
     return page
 
@@ -73,6 +76,8 @@ async def _page(answer: Fetched, max_chars: int) -> Page:
     if kind == _PDF:
         title, text, ended = await _pdf(answer, max_chars)
         whole = whole and ended
+    elif kind == _NO_TEXT:
+        title, text = "", ""
     elif kind in _HTML:
         title, text = await _html(answer, charset)
     else:
@@ -87,7 +92,7 @@ async def _page(answer: Fetched, max_chars: int) -> Page:
 
 
 def _content_type(answer: Fetched) -> tuple[str, str]:
-    """Return media type and charset (empty when unknown). Raise WebError."""
+    """Return media type (`_NO_TEXT` for bytes) and charset (empty when unknown). Raise WebError."""
     kind, _, parameters = answer.headers.get("content-type", "").partition(";")
     kind = kind.strip().lower()
     charset = ""
@@ -103,19 +108,22 @@ def _content_type(answer: Fetched) -> tuple[str, str]:
         start = answer.body[:512].lstrip().lower()
         kind = "text/html" if start.startswith((b"<!doctype html", b"<html")) else "text/plain"
     if not (kind.startswith("text/") or kind in _HTML or kind in _TEXT or kind.endswith(("+json", "+xml"))):
-        raise _no_text(answer, kind)
+        return _bytes(answer, kind), ""
     wide = charset.startswith(("utf-16", "utf-32")) or answer.body.startswith((b"\xff\xfe", b"\xfe\xff"))
     if b"\x00" in answer.body[:4096] and not wide:
-        raise _no_text(answer, "binary data")
+        return _bytes(answer, "binary data"), ""
     return kind, charset
 
 
-def _no_text(answer: Fetched, kind: str) -> WebError:
-    where = one_line(answer.url.split("?")[0], 160)
-    return WebError(
-        f"{where} is {one_line(kind, 60)}, which cannot be read as text.",
-        hint="Only HTML, PDF, plain text, JSON, CSV and XML are read.",
-    )
+def _bytes(answer: Fetched, kind: str) -> str:
+    """Return the kind of what is no text. Raise WebError where it did not come whole."""
+    if answer.truncated:
+        where = one_line(answer.url.split("?")[0], 160)
+        raise WebError(
+            f"{where} is {one_line(kind, 60)} of more than {len(answer.body) / 1e6:.0f} MB.",
+            hint="Raise web.max_bytes in the settings, or give the file with the task.",
+        )
+    return _NO_TEXT
 
 
 async def _html(answer: Fetched, charset: str) -> tuple[str, str]:

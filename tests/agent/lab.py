@@ -133,6 +133,16 @@ class NoWeb:
         return
 
 
+class OnePage(NoWeb):
+    """A web with one page, which comes with its bytes."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+
+    async def read(self, url: str) -> Page:
+        return self._page
+
+
 class Findings(NoWeb):
     """A web that has something else to say each time."""
 

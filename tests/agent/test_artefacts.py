@@ -16,7 +16,8 @@ from alita_tui.llm.scripted import ScriptReply
 from alita_tui.spine.commands import Command, Interrupt, SubmitTask
 from alita_tui.spine.laws import check
 from alita_tui.spine.ports.sandbox import Job
-from tests.agent.lab import Lab, conversation, say
+from alita_tui.spine.ports.web import Page
+from tests.agent.lab import Lab, OnePage, conversation, say
 from tests.agent.replies import DONE, approve, rules
 from tests.support import streams
 
@@ -303,7 +304,7 @@ async def test_what_depends_on_a_failed_run_is_not_run_and_is_told(tmp_path: Pat
 
     here.sandbox.runs = [play] * 4
     await here.do(SubmitTask(text="go"), when=approve)
-    assert [event.label for event in here.events(e.ToolCalled)] == ["bad", "good"]
+    assert {event.label for event in here.events(e.ToolCalled)} == {"bad", "good"}
     failed = [event.text for event in here.events(e.ActionFailed)]
     assert len(failed) == 2 and "bad" in failed[0] and "after" in failed[1]
 
@@ -472,3 +473,30 @@ async def test_a_file_of_one_endless_line_is_looked_at_in_pieces(tmp_path: Path)
     await here.do(SubmitTask(text="go", attach=(str(path),)), when=approve)
     texts = [event.text for event in here.events(e.LookedBack)]
     assert len(texts) >= 2 and all(len(text) < 8_000 for text in texts) and "needle" in texts[1]
+
+
+async def test_what_was_fetched_is_a_file_that_a_tool_can_take(tmp_path: Path) -> None:
+    body = b"PK\x03\x04\x00\x01not text"
+    page = Page(url="https://example.org/data/Sales%202026.zip?x=1", title="", text="", body=body)
+    here = lab(tmp_path, say("read_page", url="https://example.org/d"), run(table="Sales 2026.zip"))
+    here.web = OnePage(page)
+    here._build()
+    await here.do(SubmitTask(text="go"), when=approve)
+    (read,), (added,) = here.events(e.PageRead), here.events(e.ArtefactAdded)
+    assert (added.origin, read.handle, added.artefact.size) == ("page", added.artefact.handle, len(body))
+    assert f"It is the file {read.handle}" in shown(here)
+    (job,) = here.sandbox.jobs[-1:]
+    assert Path(job.inputs[0].path).read_bytes() == body and job.inputs[0].name == "Sales 2026.zip"
+
+
+async def test_a_page_is_kept_as_it_came_and_counts_as_nothing_that_the_person_gave(tmp_path: Path) -> None:
+    page = Page(url="https://example.org/guide", title="Guide", text="Use it so.", body=b"<p>Use it so.</p>")
+    here = lab(tmp_path, say("read_page", url="https://example.org/guide"), say("look", what="guide"))
+    here.web = OnePage(page)
+    here._build()
+    await here.do(SubmitTask(text="go"), when=approve)
+    state = here.view.state
+    assert [file.name for file in state.artefacts] == ["guide"] and not state.given
+    (looked,) = here.events(e.LookedBack)
+    assert "<p>Use it so.</p>" in looked.text
+    assert not [row for row in here.view.trace if row.kind == "file"]

@@ -56,10 +56,15 @@ async def test_plain_text_and_json_pass_through(site, room, kind):
         ("", b"\x7fELF\x00"),
     ],
 )
-async def test_other_kinds_are_refused_politely(site, room, kind, body):
-    with pytest.raises(WebError, match="cannot be read as text") as caught:
-        await room.read(site.html("/file", body, kind))
-    assert "HTML" in caught.value.hint
+async def test_what_is_no_text_comes_as_its_bytes(site, room, kind, body):
+    page = await room.read(site.html("/file", body, kind))
+    assert (page.text, page.body) == ("", body)
+
+
+async def test_a_file_that_does_not_come_whole_is_no_file(site, room):
+    with pytest.raises(WebError, match="image/png of more than") as caught:
+        await room.read(site.html("/large", b"\x89PNG" + bytes(5_000_000), "image/png"))
+    assert "web.max_bytes" in caught.value.hint
 
 
 async def test_hostile_text_is_harmless(site, room):

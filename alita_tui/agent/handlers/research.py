@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+import msgspec
 
 from alita_tui import events as e
 from alita_tui.agent.actions import Action, FindTool, ReadPage, SearchWeb
@@ -13,6 +17,8 @@ from alita_tui.agent.tasks import CurrentTask
 from alita_tui.agent.tool_cards import with_runs
 from alita_tui.events import NearMiss, PageRead, SearchHit, Source
 from alita_tui.spine.bus import Bus
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.ports.artefacts import Artefacts
 from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.ports.web import Page, Web
 
@@ -25,11 +31,12 @@ _RESULTS = 10
 class ResearchHandlers:
     """Handles find_tool, search_web and read_page."""
 
-    def __init__(self, bus: Bus, task: CurrentTask, shelf: ToolShelf, web: Web) -> None:
+    def __init__(self, bus: Bus, task: CurrentTask, shelf: ToolShelf, web: Web, artefacts: Artefacts) -> None:
         self._bus = bus
         self._task = task
         self._shelf = shelf
         self._web = web
+        self._artefacts = artefacts
 
     @property
     def table(self) -> Mapping[type[Action], Handler]:
@@ -64,9 +71,11 @@ class ResearchHandlers:
         )
 
     async def read_page(self, action_id: str, action: ReadPage) -> None:
-        """Read a page, or another part of one that this task has read. Raises WebError."""
+        """Read a page, or another part of one that this task has read. Raises WebError, StoreError."""
         copy = self._copy(action.url) if action.offset or action.find else None
-        page = copy or self._bus.redacted(await self._web.read(action.url))
+        fetched = copy or await self._web.read(action.url)
+        page = self._bus.redacted(msgspec.structs.replace(fetched, body=b""))
+        handle = "" if copy else await self._kept(action_id, fetched, page)
         # redacted as a whole: where a part is cut, half a key would pass for none
         part = found(page.text, action.find) if action.find else piece(page.text, action.offset)
         await self._bus.emit(
@@ -84,9 +93,23 @@ class ResearchHandlers:
                 asked="" if page.url == action.url else action.url,
                 truncated=page.truncated,
                 unchanged=page.unchanged and copy is None,
+                handle=handle,
             ),
             span=action_id,
         )
+
+    async def _kept(self, action_id: str, fetched: Page, page: Page) -> str:
+        """Record what was fetched as an artefact; return its handle, empty where it is larger than a file may be."""
+        address = urlsplit(page.url)
+        name = PurePosixPath(unquote(address.path)).name or address.hostname or "page"
+        data, name = (fetched.body, name) if fetched.body else (page.text.encode(), f"{name}.txt")
+        try:
+            artefact = await asyncio.to_thread(self._artefacts.add_bytes, data, name)
+        except UsageError:
+            return ""
+        added = e.ArtefactAdded(artefact=artefact, origin="page", source=action_id)
+        await self._bus.emit(added, span=action_id)
+        return artefact.handle
 
     def _copy(self, url: str) -> Page | None:
         """Return a page as this task read it last."""

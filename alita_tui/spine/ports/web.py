@@ -20,11 +20,14 @@ SearchKind = Literal["web", "github", "github_code", "github_readmes", "pypi"]
 
 
 class Page(Value, frozen=True):
-    """A page as text. Untrusted."""
+    """A page as text, and as it came. Untrusted."""
 
     url: str
     title: str
     text: str
+    """Empty for what is no text."""
+    body: bytes = b""
+    """The bytes that its server sent; empty for a stored page."""
     truncated: bool = False
     unchanged: bool = False
     """True for a stored page that its server reports as unchanged."""

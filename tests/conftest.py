@@ -44,6 +44,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="Keep the sessions of the walks through in sessions/ (make golden).",
     )
+    parser.addoption(
+        "--other-wire",
+        action="store_true",
+        help="Do each odd job over the wire protocol that it does not take by default.",
+    )
 
 
 _LONGEST_FIRST = ("sandbox", "attack", "e2e", "toolsmith", "console", "store", "cli", "tests", "agent")

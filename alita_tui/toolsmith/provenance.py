@@ -73,8 +73,11 @@ def provenance(history: Sequence[Envelope]) -> Provenance:
         match envelope.event:
             case e.TaskSubmitted(text=text) | e.Steered(text=text) | e.QuestionAnswered(text=text):
                 person.append(text)
-            case e.PageRead(url=url, title=title, text=text, whole=whole):
-                outside.append(Outside(urlsplit(url).hostname or url, f"{title}\n{whole or text}"))
+            case e.PageRead(url=url, title=title, text=text, whole=whole, handle=handle):
+                host = files[handle] = urlsplit(url).hostname or url
+                outside.append(Outside(host, f"{title}\n{whole or text}"))
+            case e.ArtefactAdded(origin="page"):
+                pass  # its page follows
             case e.ArtefactAdded(artefact=file):
                 files[file.handle] = f"the file {file.name}"
                 outside.append(Outside(files[file.handle], f"{file.name}\n{file.preview}"))

@@ -18,7 +18,7 @@ from alita_tui.app.context import AppContext
 from alita_tui.app.session import LiveSession, open_session
 from alita_tui.config.load import load
 from alita_tui.config.paths import locate
-from alita_tui.events import Lock, RunReport, SandboxStatus, TestCase, ToolRequest, Usage
+from alita_tui.events import LeftFile, Lock, RunReport, SandboxStatus, TestCase, ToolRequest, Usage
 from alita_tui.llm.router import Router
 from alita_tui.spine.commands import AnswerQuestion, ResolveApproval, SubmitTask
 from alita_tui.spine.errors import SandboxUnavailable
@@ -26,6 +26,8 @@ from alita_tui.spine.ports.models import Ability, Candidate, Message, ModelReque
 from alita_tui.spine.ports.sandbox import Job
 
 TASKS = ("double 4", "double 5")
+GIVEN = "numbers.txt"
+"""The file that comes with each of them."""
 CODE = '"""Double a number."""\n\n\ndef run(x: int) -> int:\n    """Twice x."""\n    return 2 * x\n'
 TESTS = "from double_it import run\n\n\ndef test_one():\n    assert run(1) == 2\n"
 SCHEMA = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
@@ -135,9 +137,16 @@ class StandIn:
             return PASSED
         if not job.digest:
             raise SandboxUnavailable("Only what is approved runs here.")  # a gate says that it could not look
-        self._diary.note("ran", job.run_id, job.arguments["x"])
+        number = job.arguments["x"]
+        self._diary.note("ran", job.run_id, number)
         on_output("stdout", "doubling\n")
-        return RunReport(status="ok", exit_code=0, result=2 * job.arguments["x"])
+        made = f"{2 * number} is twice {number}\n"
+        try:
+            (Path(job.outputs) / "0").write_text(made)
+        except OSError as error:  # the disk is full
+            return RunReport(status="ok", exit_code=0, result=2 * number, files_lost=str(error))
+        left = LeftFile(name=f"twice-{number}.txt", size=len(made))
+        return RunReport(status="ok", exit_code=0, result=2 * number, files=(left,))
 
     async def close(self) -> None:
         return
@@ -170,6 +179,14 @@ def open_app(folder: Path, kind: type[CrashApp] = CrashApp) -> CrashApp:
     return made
 
 
+def given(folder: Path) -> tuple[str, ...]:
+    """Return the path of the file that the person gives."""
+    path = folder / GIVEN
+    if not path.exists():
+        path.write_text("4\n5\n" * 40_000)  # more than one piece
+    return (str(path),)
+
+
 async def at_the_console(
     folder: Path, session_id: str | None = None, kind: type[CrashApp] = CrashApp
 ) -> None:
@@ -178,7 +195,7 @@ async def at_the_console(
     opened = await open_session(home, session_id, parks=False)
     person = Person(opened, home.diary)
     for task in person.left_to_say():
-        opened.send(SubmitTask(text=task))
+        opened.send(SubmitTask(text=task, attach=given(folder)))
     watching = asyncio.create_task(person.watch())
     async with asyncio.timeout(120):
         await opened.run(until_idle=True)
@@ -195,7 +212,7 @@ async def in_the_shell(folder: Path, session_id: str | None = None) -> None:
             person = Person(opened, home.diary, answers=False)
             session_id, watching = opened.session_id, asyncio.create_task(person.watch())
             for task in [] if person.awaits_an_answer() else person.left_to_say()[:1]:
-                opened.send(SubmitTask(text=task))
+                opened.send(SubmitTask(text=task, attach=given(folder)))
             await opened.run(until_idle=True)
             await watching
             waiting = home.inbox.pending()

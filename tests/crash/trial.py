@@ -10,10 +10,11 @@ from tinydb import TinyDB
 
 from alita_tui import events as e
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.errors import StoreError
 from alita_tui.spine.laws import check
 from alita_tui.store.audit import AuditLog
 from alita_tui.store.sessions import SessionFile, SessionStore
-from tests.crash.scene import SCENES, TASKS, in_containers, open_app
+from tests.crash.scene import SCENES, TASKS, CrashApp, in_containers, open_app
 
 
 def the_session(folder: Path) -> str | None:
@@ -60,6 +61,30 @@ def _diary(folder: Path) -> list[str]:
     return (folder / "diary").read_text().splitlines() if (folder / "diary").exists() else []
 
 
+def _files(home: CrashApp, path: Path, events: list[e.SessionEvent]) -> list[str]:
+    """Say what is wrong with the files of the session: those that the person gave, and those that runs left."""
+    store = home.sessions.artefacts(path.stem, 10**9)
+    problems: list[str] = []
+    added = [one for one in events if isinstance(one, e.ArtefactAdded)]
+    for one in added:
+        try:
+            store.path(one.artefact)
+        except StoreError as error:
+            problems.append(f"a file on record is not there: {error}")
+    given = {one.artefact.handle for one in added if one.origin == "person"}
+    for submitted in events:
+        if isinstance(submitted, e.TaskSubmitted) and (not submitted.files or {*submitted.files} - given):
+            problems.append(f"{submitted.text} was begun without its file")
+    sources = [one.source for one in added if one.origin == "tool"]
+    for returned in events:
+        if isinstance(returned, e.ToolReturned) and sources.count(returned.call_id) != len(
+            returned.report.files
+        ):
+            problems.append(f"the files of {returned.call_id} are not on record once each")
+    litter = [one.name for one in store.folder.iterdir() if one.name.startswith(".")]
+    return problems + [f"left in the folder of files: {name}" for name in litter]
+
+
 def _ended(folder: Path, path: Path, after: list[Envelope]) -> list[str]:
     events = [one.event for one in after]
     problems = []
@@ -98,6 +123,7 @@ def _ended(folder: Path, path: Path, after: list[Envelope]) -> list[str]:
     expect("audit chain", audit.verify(), [])
     expect("notes in the inbox", list(home.paths.desk.glob("*")), [])
 
+    problems += _files(home, path, events)
     spent = [one for one in events if isinstance(one, e.BudgetSpent)]
     reserved = {one.call_id for one in events if isinstance(one, e.BudgetReserved)}
     expect("calls that were not settled", reserved - {one.call_id for one in spent}, set())

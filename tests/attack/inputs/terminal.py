@@ -47,7 +47,13 @@ class Terminal:
         environ = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.attack.inputs.desk", str(log)],
-            env={**environ, "TERM": "xterm-256color", "PYTHONPATH": str(ROOT), "TEXTUAL_ANIMATIONS": "none"},
+            env={
+                **environ,
+                "TERM": "xterm-256color",
+                "PYTHONPATH": str(ROOT),
+                "TEXTUAL_ANIMATIONS": "none",
+                "VISUAL": "true",  # an editor that somebody has to close ends a sequence
+            },
             stdin=side,
             stdout=side,
             stderr=side,

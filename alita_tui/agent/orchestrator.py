@@ -261,7 +261,7 @@ class Orchestrator:
         handles: list[str] = []
         try:
             for path in paths:
-                artefact = await asyncio.to_thread(self._artefacts.add, Path(path))
+                artefact = await self._bus.kept(self._artefacts.add, Path(path))
                 await self._bus.emit(e.ArtefactAdded(artefact=artefact, origin="person"))
                 handles.append(artefact.handle)
         except UsageError as error:

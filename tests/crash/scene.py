@@ -180,11 +180,11 @@ def open_app(folder: Path, kind: type[CrashApp] = CrashApp) -> CrashApp:
 
 
 def given(folder: Path) -> tuple[str, ...]:
-    """Return the path of the file that the person gives."""
-    path = folder / GIVEN
-    if not path.exists():
-        path.write_text("4\n5\n" * 40_000)  # more than one piece
-    return (str(path),)
+    """Return the path of the file that the person gives; the knife does not know how it is written."""
+    fd = os.open(folder / GIVEN, os.O_WRONLY | os.O_CREAT)
+    os.write(fd, b"4\n5\n" * 40_000)  # more than one piece
+    os.close(fd)
+    return (str(folder / GIVEN),)
 
 
 async def at_the_console(

@@ -104,7 +104,7 @@ class ResearchHandlers:
         name = PurePosixPath(unquote(address.path)).name or address.hostname or "page"
         data, name = (fetched.body, name) if fetched.body else (page.text.encode(), f"{name}.txt")
         try:
-            artefact = await asyncio.to_thread(self._artefacts.add_bytes, data, name)
+            artefact = await self._bus.kept(self._artefacts.add_bytes, data, name)
         except UsageError:
             return ""
         added = e.ArtefactAdded(artefact=artefact, origin="page", source=action_id)

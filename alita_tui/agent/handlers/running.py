@@ -113,7 +113,7 @@ class RunHandlers:
         def show(stream: Literal["stdout", "stderr"], text: str) -> None:
             self._bus.hint(e.OutputChunk(run_id=call_id, title=name, stream=stream, text=text))
 
-        landing = self._artefacts.landing()
+        landing = await self._bus.kept(self._artefacts.landing)
         job = Job(
             run_id=call_id,
             module=name,
@@ -151,7 +151,7 @@ class RunHandlers:
         for number, file in enumerate(report.files):
             place = landing / str(number)
             try:
-                taken = await asyncio.to_thread(self._artefacts.add, place, file.name, take=True)
+                taken = await self._bus.kept(self._artefacts.add, place, file.name, take=True)
             except UsageError as error:
                 lost.append(f"{file.name}: {error.message.removeprefix(f'{place} ')}")
                 continue
@@ -163,7 +163,7 @@ class RunHandlers:
             return report
         report = msgspec.structs.replace(report, result=outlined(report.result))
         try:
-            whole = await asyncio.to_thread(self._artefacts.add_bytes, raw, f"{name}-result.json")
+            whole = await self._bus.kept(self._artefacts.add_bytes, raw, f"{name}-result.json")
         except UsageError as error:
             return msgspec.structs.replace(report, files_lost="; ".join((*lost, error.message)))
         await self._add(call_id, whole, "result")

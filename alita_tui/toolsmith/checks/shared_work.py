@@ -10,7 +10,7 @@ Result = TypeVar("Result")
 
 
 class Shared(Generic[Result]):
-    """The result for the last key it was asked for. The work is cancelled when nobody waits for it any more."""
+    """The result for the last key it was asked for. The work is ended when nobody waits for it any more."""
 
     def __init__(self) -> None:
         self._task: asyncio.Task[Result] | None = None
@@ -30,3 +30,4 @@ class Shared(Generic[Result]):
                 self._waiting -= 1
             if task is not self._task or (not self._waiting and not task.done()):
                 task.cancel()
+                await asyncio.wait((task,))  # what it still records comes before what follows it

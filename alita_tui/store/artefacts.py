@@ -124,7 +124,8 @@ class SessionArtefacts:
         except OSError as error:
             raise disk.store_error("saved", self.folder, error) from error
         finally:
-            draft.unlink(missing_ok=True)
+            with suppress(OSError):  # `sweep` removes it
+                draft.unlink(missing_ok=True)
 
     def _written(self, source: int, name: str, what: str) -> Artefact:
         """Copy a descriptor's bytes to a file of their digest; on failure nothing is left."""
@@ -146,7 +147,8 @@ class SessionArtefacts:
         except OSError as error:
             raise disk.store_error("saved", self.folder, error) from error
         finally:
-            draft.unlink(missing_ok=True)
+            with suppress(OSError):  # `sweep` removes it
+                draft.unlink(missing_ok=True)
 
     def _draft(self) -> Path:
         disk.make_folder(self.folder)

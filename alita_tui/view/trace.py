@@ -13,6 +13,7 @@ from alita_tui.events import RunReport
 from alita_tui.events.build import CHECKS
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import SafeText, counted, neutralise, one_line
+from alita_tui.view import pages
 from alita_tui.view.later import WORTH, Later
 from alita_tui.view.model import RowKind, Tone, TraceRow
 from alita_tui.view.plan import offered, ticked
@@ -164,8 +165,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             shown = "\n\n".join(filter(None, (why, listed)))
             return row("observation", title, shown, tone="warn" if failed else "normal")
         case e.PageRead():
-            head = f"{event.url}\nkept as {event.handle}" if event.handle else event.url
-            return row("observation", _page(event), f"{head}\n\n{event.text}", meta=_extent(event))
+            return row("observation", pages.title(event), pages.body(event), meta=pages.extent(event))
         case e.LookedBack(seq=seq, text=text, handle=handle, part=part):
             what = handle or (f"event {seq} again" if seq else "the list of files")
             return row("observation", f"Read {what}{f', {part}' if part else ''}", text)
@@ -374,26 +374,6 @@ def _brokered(event: e.BrokerAnswered) -> tuple[str, str]:
 
 def _bytes(size: int) -> str:
     return f"{size:,} bytes" if size < 10_000 else f"{size / 1e6:,.2f} MB"
-
-
-def _page(event: e.PageRead) -> str:
-    """Return what was read; of words that were looked for, how often they are there."""
-    where = event.title or event.url
-    return (
-        f"{counted(event.matches, 'place')} with {event.find!r} in {where}" if event.find else f"Read {where}"
-    )
-
-
-def _extent(event: e.PageRead) -> str:
-    """Return which part of the page was read, and from where."""
-    end = event.start + len(event.text)
-    part = (
-        f"{event.start:,}–{end:,} of {event.total:,}"
-        if not event.find and end - event.start < event.total
-        else ""
-    )
-    words = (("from the copy", event.copied), ("unchanged", event.unchanged), ("cut", event.truncated))
-    return ", ".join((*filter(None, (part,)), *(word for word, so in words if so)))
 
 
 def _numbers(seqs: tuple[int, ...]) -> str:

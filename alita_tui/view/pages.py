@@ -1,0 +1,32 @@
+"""The row of a page that was read."""
+
+from __future__ import annotations
+
+from alita_tui.events import PageRead
+from alita_tui.spine.text import counted
+
+
+def title(event: PageRead) -> str:
+    """Return what was read; of words that were looked for, how often they are there."""
+    where = event.title or event.url
+    return (
+        f"{counted(event.matches, 'place')} with {event.find!r} in {where}" if event.find else f"Read {where}"
+    )
+
+
+def body(event: PageRead) -> str:
+    """Return the page's address, the file that it is kept as, and the text that was read."""
+    head = f"{event.url}\nkept as {event.handle}" if event.handle else event.url
+    return f"{head}\n\n{event.text}"
+
+
+def extent(event: PageRead) -> str:
+    """Return which part of the page was read, and from where."""
+    end = event.start + len(event.text)
+    part = (
+        f"{event.start:,}–{end:,} of {event.total:,}"
+        if not event.find and end - event.start < event.total
+        else ""
+    )
+    words = (("from the copy", event.copied), ("unchanged", event.unchanged), ("cut", event.truncated))
+    return ", ".join((*filter(None, (part,)), *(word for word, so in words if so)))

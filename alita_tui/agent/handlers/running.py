@@ -113,20 +113,21 @@ class RunHandlers:
         def show(stream: Literal["stdout", "stderr"], text: str) -> None:
             self._bus.hint(e.OutputChunk(run_id=call_id, title=name, stream=stream, text=text))
 
-        landing = await self._bus.kept(self._artefacts.landing)
-        job = Job(
-            run_id=call_id,
-            module=name,
-            code=record.draft.code,
-            arguments=resolved.arguments,
-            inputs=resolved.inputs,
-            outputs=str(landing),
-            lock=record.lock,
-            limits=self._limits,
-            capabilities=record.granted,
-            digest=record.digest,
-        )
+        landing: Path | None = None
         try:
+            landing = await self._bus.kept(self._artefacts.landing)
+            job = Job(
+                run_id=call_id,
+                module=name,
+                code=record.draft.code,
+                arguments=resolved.arguments,
+                inputs=resolved.inputs,
+                outputs=str(landing),
+                lock=record.lock,
+                limits=self._limits,
+                capabilities=record.granted,
+                digest=record.digest,
+            )
             report = await self._sandbox.run(job, show, self._progress)
             return await self._kept(call_id, report, name, landing)
         except asyncio.CancelledError:
@@ -139,7 +140,8 @@ class RunHandlers:
             await self._fail(call_id, "sandbox", unexpected(error).text)
             raise
         finally:
-            await asyncio.to_thread(rmtree, landing, ignore_errors=True)
+            if landing is not None:
+                await asyncio.to_thread(rmtree, landing, ignore_errors=True)
 
     async def _kept(self, call_id: e.CallId, report: RunReport, name: str, landing: Path) -> RunReport:
         """Record as artefacts what the run left, and a result that is too large for the record.

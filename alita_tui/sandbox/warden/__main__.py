@@ -38,7 +38,7 @@ from alita_tui.sandbox.warden.child import child
 from alita_tui.sandbox.warden.child_process import ChildProcess, prepare
 from alita_tui.sandbox.warden.left_files import send_left_files
 from alita_tui.sandbox.warden.oversight import Oversight
-from alita_tui.sandbox.warden.processes import end_all, leave, sweep
+from alita_tui.sandbox.warden.processes import end_all, end_rest, leave, sweep
 from alita_tui.sandbox.warden.relay import Relay
 
 IDLE = 2.0
@@ -112,13 +112,15 @@ def main() -> None:
     channel = Channel()
     channel.send(b"A", json.dumps(attest()).encode())
     first, count = int(sys.argv[1]), int(sys.argv[2])
-    settings: dict[str, Any] = {}
+    tool = ChildProcess(partial(child, uid=first))
+    settings = json.loads(expect(channel, b"L"))
     for uid in range(first, first + count):
-        tool = ChildProcess(partial(child, uid=uid))
-        settings = settings or json.loads(expect(channel, b"L"))
         serve(channel, tool, settings, uid, single=count == 1).close()
         if count == 1:
             channel.stay()
+        end_rest()
+        if uid + 1 < first + count:  # it gets ready meanwhile, and waits before it touches /tmp
+            tool = ChildProcess(partial(child, uid=uid + 1))
         sweep(uid)
     channel.send(b"R", b"it has no user id left")
     channel.stay(USED_UP)

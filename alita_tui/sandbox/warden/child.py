@@ -8,6 +8,7 @@ import os
 import struct
 import sys
 import traceback
+from importlib.util import module_from_spec, spec_from_file_location
 from typing import Any, NoReturn
 
 from alita_tui.sandbox.warden.confine import ARCHIVE, allow, become, restrict, settle
@@ -18,10 +19,10 @@ def child(pipes: tuple[int, int, int, int], uid: int) -> NoReturn:
     """Become this user, import modules ahead, run the job, end; never returns."""
     become(pipes, uid)
     settle()
+    asked = json.loads(order())  # until it comes, an earlier child's files may still be there
     os.mkdir("/tmp/tool", 0o700)
     os.mkdir(FOLDER, 0o755)
     os.chdir(FOLDER)
-    asked = json.loads(order())
     restrict(asked["limits"])
     ahead(asked)
     announce_broker(json.loads(order()))
@@ -122,13 +123,33 @@ def limit_of(error: BaseException) -> str | None:
 
 def work(job: dict[str, Any]) -> dict[str, Any]:
     """Import the tool and run it, or run a script; return the answer."""
-    name = job["module"]
-    with open("/tmp/tool/" + name + ".py", "w", encoding="utf-8", errors="surrogatepass") as file:
-        file.write(job["code"])
+    name, path = job["module"], "/tmp/tool/" + job["module"] + ".py"
+    source = job["code"].encode("utf-8", "surrogatepass")
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    try:
+        left = memoryview(source)
+        while left:
+            left = left[os.write(file, left) :]
+    finally:
+        os.close(file)
     sys.path.insert(0, "/tmp/tool")
     if job["what"] == "script":
-        return script(job, "/tmp/tool/" + name + ".py")
-    return {"result": importlib.import_module(name).run(**job["arguments"])}
+        return script(job, path)
+    return {"result": imported(name, path, source).run(**job["arguments"])}
+
+
+def imported(name: str, path: str, source: bytes) -> Any:
+    """Return the module, as `import` would make it, without looking through the folders of `sys.path` for it."""
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        return importlib.import_module(name)
+    module = sys.modules[name] = module_from_spec(spec)
+    try:
+        exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)  # noqa: S102  # the tool itself
+        return sys.modules[name]
+    except BaseException:
+        sys.modules.pop(name, None)
+        raise
 
 
 def script(job: dict[str, Any], path: str) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
 import signal
@@ -11,7 +10,7 @@ import struct
 import sys
 from typing import Any
 
-from alita_tui.sandbox.warden.lockdown import install_filter, restrict_writes
+from alita_tui.sandbox.warden.lockdown import LIBC, install_filter, restrict_writes
 
 ARCHIVE = sys.path[0]
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -39,7 +38,7 @@ def become(pipes: tuple[int, int, int, int], uid: int, *, alone: bool = False) -
             pass
         empty("/tmp", uid)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: it may read its own /proc/self
+    LIBC.prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: it may read its own /proc/self
     take_over(pipes)
     os.chdir("/tmp")
     os.nice(10)
@@ -104,14 +103,24 @@ def renounce(uid: int) -> None:
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
-    libc = ctypes.CDLL(None)
-    libc.prctl(47, 4, 0, 0, 0)  # PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL
-    libc.capset(struct.pack("Ii", CAPABILITY_VERSION, 0), bytes(24))
-    with open("/proc/self/status") as lines:
-        status = dict(line.split(":", 1) for line in lines if ":" in line)
-    held = [int(status.get(name, "0"), 16) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")]
-    if any(held) or set(map(int, (status["Uid"] + status["Gid"]).split())) != {uid}:
+    LIBC.prctl(47, 4, 0, 0, 0)  # PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL
+    LIBC.capset(struct.pack("Ii", CAPABILITY_VERSION, 0), bytes(24))
+    status = own_status()
+    held = [int(status.get(name, b"0"), 16) for name in (b"CapInh", b"CapPrm", b"CapEff", b"CapAmb")]
+    if any(held) or set(map(int, (status[b"Uid"] + status[b"Gid"]).split())) != {uid}:
         os._exit(70)
+
+
+def own_status() -> dict[bytes, bytes]:
+    """Return what /proc says of this process."""
+    file = os.open("/proc/self/status", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        data = b""
+        while piece := os.read(file, 1 << 16):
+            data += piece
+    finally:
+        os.close(file)
+    return {name: value for name, _, value in (line.partition(b":") for line in data.splitlines())}
 
 
 def empty(folder: str, uid: int) -> None:

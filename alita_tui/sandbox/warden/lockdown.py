@@ -11,6 +11,8 @@ import ctypes
 import os
 import struct
 
+LIBC = ctypes.CDLL(None, use_errno=True)
+"""Loaded once, by the warden: it takes a fifth of a millisecond."""
 ARM = os.uname().machine == "aarch64"
 ARCH = 0xC00000B7 if ARM else 0xC000003E
 REFUSED = (
@@ -81,7 +83,7 @@ def install_filter() -> bool:
     """Refuse these calls to this process and its children; return whether the kernel does so."""
     kept = ctypes.create_string_buffer(PROGRAM, len(PROGRAM))
     whole = struct.pack("HxxxxxxP", len(PROGRAM) // 8, ctypes.addressof(kept))
-    return bool(ctypes.CDLL(None).prctl(PR_SET_SECCOMP, 2, whole, 0, 0) == 0)  # SECCOMP_MODE_FILTER
+    return bool(LIBC.prctl(PR_SET_SECCOMP, 2, whole, 0, 0) == 0)  # SECCOMP_MODE_FILTER
 
 
 WRITE, TRUNCATE = 1 << 1, 1 << 14
@@ -94,18 +96,17 @@ def restrict_writes() -> bool:
 
     Return False where the kernel has no Landlock that can do it, or has it switched off.
     """
-    libc = ctypes.CDLL(None, use_errno=True)
-    version = libc.syscall(444, None, 0, 1)
+    version = LIBC.syscall(444, None, 0, 1)
     if version < 2:  # the first one refuses every move between folders
         return False
     changes = CHANGES | (TRUNCATE if version > 2 else 0)
-    rules = libc.syscall(444, struct.pack("Q", changes), 8, 0)
+    rules = LIBC.syscall(444, struct.pack("Q", changes), 8, 0)
     if rules < 0:
         return False
     for folder, allowed in (("/tmp", changes), ("/dev", changes & (WRITE | TRUNCATE))):
         place = os.open(folder, os.O_PATH | os.O_CLOEXEC)
-        libc.syscall(445, rules, 1, struct.pack("=Qi", allowed, place), 0)
+        LIBC.syscall(445, rules, 1, struct.pack("=Qi", allowed, place), 0)
         os.close(place)
-    done = bool(libc.syscall(446, rules, 0) == 0)
+    done = bool(LIBC.syscall(446, rules, 0) == 0)
     os.close(rules)
     return done

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+from itertools import islice
 from typing import NoReturn
 
 from alita_tui.sandbox.warden.confine import empty, renounce
+
+FEW = 16
+"""Entries of a folder that the warden removes itself."""
 
 
 def reap(pid: int) -> int | None:
@@ -41,21 +45,52 @@ def running() -> list[str]:
     return [entry for entry in os.listdir("/proc") if entry.isdigit()]
 
 
-def sweep(uid: int) -> None:
-    """Clean up after a child of a session: kill what it left, empty /tmp. End the container if anything stays."""
+def end_rest() -> None:
+    """Kill what a child of a session left, and wait until nothing but this process is there."""
     end_all()
     while reap(-1) is not None or len(running()) > 1:
         pass
-    helper = os.fork()
-    if helper == 0:
-        try:
-            renounce(uid)  # the warden may not remove another user's files
-            empty("/tmp", uid)
-        finally:
-            os._exit(0)
-    os.waitpid(helper, 0)
+
+
+def sweep(uid: int) -> None:
+    """Empty /tmp after a child of a session that has ended. End the container if anything of it stays."""
+    if not emptied(uid):
+        helper = os.fork()  # which may need long, and much memory
+        if helper == 0:
+            try:
+                renounce(uid)
+                empty("/tmp", uid)
+            finally:
+                os._exit(0)
+        os.waitpid(helper, 0)
     if os.listdir("/tmp") or connected():
         leave()
+
+
+def emptied(uid: int) -> bool:
+    """Remove what an ordinary child leaves below /tmp: few files, in folders of no depth; return whether that is all.
+
+    As the child's user, because the warden may not remove another user's files. Nothing else runs by now.
+    """
+    own = os.geteuid()
+    os.seteuid(uid)
+    try:
+        with os.scandir("/tmp") as folders:
+            for folder in islice(folders, FEW):
+                with os.scandir(folder.path) as entries:
+                    names = [entry.name for entry in islice(entries, FEW)]
+                place = os.open(folder.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+                try:
+                    for name in names:
+                        os.unlink(name, dir_fd=place)
+                finally:
+                    os.close(place)
+                os.rmdir(folder.path)
+    except OSError:
+        return False
+    finally:
+        os.seteuid(own)
+    return not os.listdir("/tmp")
 
 
 def out_of_memory() -> bool:

@@ -13,7 +13,7 @@ from alita_tui.events import ContextBlock
 from alita_tui.spine.fence import fenced
 from alita_tui.spine.ports.models import Message
 
-_HEADS = {
+HEADS = {
     "preferences": "What the person prefers, for every task:",
     "workspace": "In the workspace:",
     "documents": "Passages of the person's documents that may bear on the task:",
@@ -27,7 +27,7 @@ _CUT = "\n(cut here)"
 
 def told(block: ContextBlock) -> str:
     """Return a block as the model reads it; what is not the person's own word is fenced."""
-    head = _HEADS.get(block.name, "Given with the task:")
+    head = HEADS.get(block.name, "Given with the task:")
     return f"{head}\n{fenced(block.source, block.text) if block.source else block.text}"
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from alita_tui import events as e
+from alita_tui.agent.preview import preview
 from alita_tui.agent.prompt import Surroundings
+from alita_tui.agent.tokens import tokens_in
 from alita_tui.events import ContextBlock, MemoryItem
 from alita_tui.spine.commands import SubmitTask, SwitchBlock
 from alita_tui.spine.envelope import Envelope
@@ -245,6 +247,35 @@ async def test_what_a_readme_names_is_not_named_by_the_person_but_preferences_ar
     assert "good.example" in said.person and "evil.example" not in said.person
     named = {outside.source: outside.text for outside in said.outside}
     assert "evil.example" in named["the repository app"] and "sales.csv" in named["workspace"]
+
+
+@pytest.mark.parametrize("away", [(), ("documents", "memory", "named")])
+async def test_the_preview_is_what_is_sent(tmp_path: Path, away: tuple[str, ...]) -> None:
+    one = await after_a_task_before(tmp_path)
+    await one.play(*(SwitchBlock(block=name, on=False) for name in away))
+    await one.do(ASK)
+    begun = max(n for n, one in enumerate(one.bus.history) if isinstance(one.event, e.TaskSubmitted))
+    first = one.requests[-2]
+    for upto in (e.ContextGiven, e.ModelReplied):
+        cut = next(n for n in range(begun, 99) if isinstance(one.bus.history[n].event, upto))
+        assert one.provider
+        call = preview(
+            one.bus.history[:cut], FACTS, one.provider, one.redactor,
+            defaults=one.blocks, window=0, reply_tokens=8192,
+        )  # fmt: skip
+        parts = {part.name: part for part in call.parts}
+        assert {name for name in BLOCKS if not parts[name].on} == {*away}
+        for name in BLOCKS:
+            assert (SAYS[name] in parts[name].text) == (name not in away), name
+            assert (parts[name].tokens > 0) == (name not in away), name
+        whole = "\n".join(part.text for part in call.parts)
+        assert [message.text for message in first.messages if message.text not in whole] == []
+        assert [line for line in first.system.splitlines() if line not in whole] == []
+        sent_tokens = tokens_in(first.system) + sum(
+            map(tokens_in, (message.text for message in first.messages))
+        )
+        told = call.tokens - parts["actions"].tokens
+        assert sent_tokens <= told <= sent_tokens + 20 * len(call.parts)
 
 
 async def test_an_unknown_block_changes_nothing(tmp_path: Path) -> None:

@@ -41,6 +41,38 @@ class Provided(Value, frozen=True):
     """What could not be read, for the person."""
 
 
+class Part(Value, frozen=True):
+    """One part of a request."""
+
+    name: str
+    turns: int
+    tokens: int
+    """Estimated, rather too many than too few."""
+    block: str = ""
+    """The block that it is; empty for what cannot be switched off."""
+    on: bool = True
+    text: str = ""
+    """Raw, as it is sent."""
+
+
+class NextCall(Value, frozen=True):
+    """A request that was not made."""
+
+    parts: tuple[Part, ...]
+    """Those that are off as well, with no tokens."""
+    tokens: int
+    window: int
+    """Tokens that the model reads and writes at most."""
+    known_window: bool
+    masked: int = 0
+    """Observations that are down to one line."""
+    shortened: int = 0
+    left_out: int = 0
+    """Turns that are not sent."""
+    problems: tuple[str, ...] = ()
+    """What could not be read."""
+
+
 class Provider(Protocol):
     """Brings texts from outside the session. Met by `context`."""
 

@@ -17,6 +17,7 @@ from alita_tui.spine.ports.context import BLOCKS, NextCall, off
 
 if TYPE_CHECKING:
     from alita_tui.context.provider import ContextProvider
+    from alita_tui.llm.roster import Roster
     from alita_tui.spine.redaction import Redactor
 
 
@@ -25,8 +26,9 @@ def next_call(
     history: Sequence[Envelope],
     redactor: Redactor,
     provider: ContextProvider | None = None,
+    models: Roster | None = None,
 ) -> NextCall:
-    """Return what the next call would send; block on the disk. A `provider` that was used before knows more."""
+    """Return what the next call would send; block on the disk. A `provider` that was used before is quicker."""
     from alita_tui.agent.preview import preview
     from alita_tui.app.surroundings import context_provider, surroundings
 
@@ -37,7 +39,7 @@ def next_call(
         provider or context_provider(app, redactor),
         redactor,
         defaults=settings.context.blocks,
-        window=app.models().router.window("orchestrator"),
+        window=(models or app.models()).router.window("orchestrator"),
         reply_tokens=settings.budget.reply_tokens,
     )
 

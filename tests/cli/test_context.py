@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from alita_tui.app.catalog import AppCatalog
+from alita_tui.app.context import AppContext
+from alita_tui.app.recordings import history
 from alita_tui.llm.scripted import Rule, Script
 from alita_tui.spine.ports.context import BLOCKS
 from alita_tui.store.sessions import SessionFile
@@ -62,6 +65,20 @@ async def test_a_block_is_switched_in_a_session_that_nobody_has_open(tmp_path: P
     refused = alita(home, "context", "--off", "earlier")
     held.close()
     assert refused.returncode == 1 and "is open in another process" in refused.stderr
+
+
+async def test_the_console_is_told_the_same(tmp_path: Path) -> None:
+    await at_the_console(tmp_path)
+    home = tmp_path / "home"
+    (path,) = (home / "data" / "sessions").glob("*.json")
+    told = json.loads(alita(home, "context", "--json", cwd=tmp_path).stdout)
+    app = AppContext.open(home)
+    for live in (None, history(app, path.stem)):
+        call = await AppCatalog(app, live=lambda live=live: live).next_call(path.stem)  # type: ignore[misc]
+        assert [(part.name, part.tokens) for part in call.parts] == [
+            (part["name"], part["tokens"]) for part in told["parts"]
+        ]
+        assert call.tokens == told["tokens"]
 
 
 KEY = "hunter2-long-and-secret"

@@ -73,7 +73,7 @@ def context_provider(app: AppContext, redactor: Redactor) -> ContextProvider:
     return ContextProvider(
         redact=redactor.text,
         read_pdf=_read_pdf,
-        repository=Path(chosen.repository) if chosen.repository else Path.cwd(),
+        repository=Path(chosen.repository or "."),
         documents=Path(chosen.documents) if chosen.documents else None,
         preferences=chosen.preferences,
         preferences_file=app.paths.preferences,

@@ -50,7 +50,11 @@ class ContextProvider:
         }
         blocks: list[ContextBlock] = []
         problems: list[str] = []
-        with self._one:
+        if not self._one.acquire(
+            timeout=2 * self._seconds
+        ):  # a disk that hangs holds one thread, not all of them
+            return Provided(problems=("An earlier look at these folders has not ended yet.",))
+        try:
             for name, make in makers.items():
                 if name not in wanted:
                     continue
@@ -62,6 +66,8 @@ class ContextProvider:
                     problems.append(f"{name}: {error.strerror or error}")
                 else:
                     blocks += [block] if block is not None else []
+        finally:
+            self._one.release()
         return Provided(blocks=tuple(blocks), problems=tuple(problems))
 
     def _until(self) -> float:

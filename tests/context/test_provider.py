@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 from time import monotonic
 
@@ -248,3 +249,22 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_given(tmp_path: Path) -> No
     found = provider(tmp_path, documents=tmp_path / "gone", preferences="French.").provide("x", tuple(BLOCKS))
     assert [block.name for block in found.blocks] == ["preferences", "repository"]
     assert found.problems == (f"documents: {tmp_path / 'gone'} is no folder that can be read.",)
+
+
+def test_a_disk_that_hangs_holds_one_look_and_not_the_next(tmp_path: Path) -> None:
+    (tmp_path / "slow.pdf").write_bytes(b"%PDF")
+    hangs, goes_on = threading.Event(), threading.Event()
+
+    def read_pdf(raw: bytes) -> str:
+        hangs.set()
+        goes_on.wait(20)
+        return "a hotel"
+
+    one = provider(tmp_path, documents=tmp_path, read_pdf=read_pdf, seconds=0.05)
+    first = threading.Thread(target=one.provide, args=("hotel", {"documents"}))
+    first.start()
+    assert hangs.wait(10)
+    assert "not ended yet" in one.provide("hotel", {"documents"}).problems[0]
+    goes_on.set()
+    first.join(10)
+    assert one.provide("hotel", {"documents"}).problems == ()

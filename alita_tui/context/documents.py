@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from alita_tui.context.folder import Folder
 from alita_tui.events import ContextBlock
-from alita_tui.spine.ranking import Ranking
+from alita_tui.spine.ranking import Ranking, words
 from alita_tui.spine.text import one_line
 
 ReadPdf = Callable[[bytes], str]
@@ -23,8 +23,8 @@ _PASSAGE = 700
 _MOST_PASSAGES = 4_000
 _ROOM = 4_000
 """Characters of all passages together."""
-_WORTH = 0.2
-"""Share of the task's words that a passage has to have."""
+_WORTH, _WORDS, _NEAR = 0.2, 1.1, 0.6
+"""Share of a task's words that a passage has to have; of a short task, words; share of what the best one has."""
 
 
 class _Passage(NamedTuple):
@@ -51,9 +51,12 @@ class Documents:
         self._index(folder, until)
         room = _ROOM
         chosen: list[_Passage] = []
-        for found in self._ranking.rank(task):
+        ranked = self._ranking.rank(task)
+        few = _WORDS / max(len(set(words(task))), 3)
+        least = max(_WORTH, few, _NEAR * ranked[0].score if ranked else 0.0)
+        for found in ranked:
             passage = self._passages[found.key]
-            if found.score < _WORTH:
+            if found.score < least:
                 break
             if len(passage.text) <= room:
                 room -= len(passage.text)

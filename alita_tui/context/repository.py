@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path, PurePosixPath
 from time import monotonic
 
@@ -18,10 +18,12 @@ _TREE, _README, _SYMBOLS = 1_200, 1_300, 1_300
 """Characters of each part at most: together what a block may take."""
 _README_READ = 64 << 10
 _SOURCE_READ = 256 << 10
-_DEEPEST = 4
 _NAMED_FILES = 8
+_WEAK = 12
+"""Definitions that only have a word of the task for a name."""
 _KEPT = 20_000
 """Files whose definitions are remembered."""
+_PICTURES = re.compile(r"^\[?!\[.*\n+", re.MULTILINE)
 _IS_README = re.compile(r"readme(\.(md|markdown|rst|txt|adoc|org))?", re.IGNORECASE)
 
 
@@ -47,17 +49,16 @@ class Repository:
         begins = self._readme(folder, readme) if readme else ""
         kind = "Git, " if folder.in_git else ""
         parts = [f"{folder.name} ({kind}{least}{counted(len(names), 'file')})", _tree(names)]
+        if named := _named_files(names, task):
+            parts.append("Files that the task may mean:\n" + "\n".join(named))
+        if wanted.anything and (found := self._symbols(folder, names, wanted, until)):
+            parts.append("Definitions that the task may mean:\n" + found)
         parts += [f"{readme} begins:\n{begins}"] if begins else []
-        if wanted.anything:
-            if named := _named_files(names, task):
-                parts.append("Files that the task may mean:\n" + "\n".join(named))
-            if found := self._symbols(folder, names, wanted, until):
-                parts.append("Definitions that the task may mean:\n" + found)
         text = self._redact("\n\n".join(filter(None, parts)))
         return ContextBlock(name="repository", source=f"the repository {folder.name}", text=text)
 
     def _readme(self, folder: Folder, name: str) -> str:
-        text = self._redact(folder.text(name, _README_READ)).strip()
+        text = _PICTURES.sub("", self._redact(folder.text(name, _README_READ))).strip()
         return text if len(text) <= _README else text[:_README].rpartition("\n")[0] + "\n…"
 
     def _symbols(self, folder: Folder, names: list[str], wanted: Wanted, until: float) -> str:
@@ -77,7 +78,8 @@ class Repository:
         found.sort(key=lambda one: (-one[0], one[1].count("/"), one[1], one[2].line))
         lines: list[str] = []
         room = _SYMBOLS
-        for _rank, name, (line, symbol) in found:
+        strong = sum(rank > 1 for rank, _, _ in found)
+        for _rank, name, (line, symbol) in found[: strong + _WEAK]:
             said = f"{one_line(name, 120)}:{line} {one_line(symbol, 80)}"
             if (room := room - len(said) - 1) < 0:
                 break
@@ -109,34 +111,59 @@ def _named_files(names: list[str], task: str) -> list[str]:
     ][:_NAMED_FILES]
 
 
+Tree = dict[str, "Tree | None"]
+"""Names in a folder: folders with what is in them, files with None."""
+
+
 def _tree(names: list[str]) -> str:
-    """Return the tree as deep as there is room for; folders below that with the number of their files."""
-    best = _drawn(names, 1)
-    for depth in range(2, _DEEPEST + 1):
-        if len(deeper := _drawn(names, depth)) > _TREE or deeper == best:
-            break
-        best = deeper
-    if len(best) <= _TREE:
-        return best
-    cut = best[:_TREE].rpartition("\n")[0]
-    return f"{cut}\n… {best.count(chr(10)) - cut.count(chr(10))} more"
-
-
-def _drawn(names: list[str], depth: int) -> str:
-    """Return the tree to a depth."""
-    below = Counter[tuple[str, ...]]()
+    """Return the tree, opening folders from the top, the fullest first, while there is room."""
+    root: Tree = {}
+    counts = Counter[str]()
     for name in names:
-        parts = tuple(name.split("/", depth))
-        below[(*parts[:depth], "") if len(parts) > depth else parts] += 1
-    lines: list[str] = []
-    seen: set[tuple[str, ...]] = set()
-    for parts in sorted(below):
-        folders = parts[:-1]
-        for level in range(1, len(folders) + 1):
-            if folders[:level] not in seen:
-                seen.add(folders[:level])
-                count = f" ({counted(below[parts], 'file')})" if parts[-1] == "" and level == depth else ""
-                lines.append(f"{'  ' * (level - 1)}{one_line(folders[level - 1], 80)}/{count}")
-        if parts[-1]:
-            lines.append(f"{'  ' * len(folders)}{one_line(parts[-1], 80)}")
-    return "\n".join(lines)
+        *folders, last = name.split("/")
+        here, path = root, ""
+        for folder in folders:
+            path += f"{folder}/"
+            counts[path] += 1
+            inner = here.setdefault(folder, {})
+            if inner is None:
+                break
+            here = inner
+        else:
+            here[last] = None
+    opened: set[str] = set()
+    room = _TREE - sum(map(len, _listed(root, "", counts, ())))
+    waiting = [("", root)]
+    while waiting:
+        path, tree = waiting.pop(0)
+        below = [(name, inner) for name, inner in tree.items() if inner is not None and len(inner) < room]
+        for name, inner in sorted(
+            below, key=lambda one: (one[0].startswith("."), -counts[f"{path}{one[0]}/"])
+        ):
+            inside = f"{path}{name}/"
+            cost = sum(len(line) + 1 for line in _listed(inner, inside, counts, ()))
+            if cost <= room:
+                room -= cost
+                opened.add(inside)
+                waiting.append((inside, inner))
+    whole = "\n".join(_listed(root, "", counts, opened))
+    if len(whole) <= _TREE:
+        return whole
+    cut = whole[:_TREE].rpartition("\n")[0]
+    return f"{cut}\n… {whole.count(chr(10)) - cut.count(chr(10))} more"
+
+
+def _listed(folder: Tree, path: str, counts: Counter[str], opened: Collection[str]) -> list[str]:
+    """Return the lines of a folder and of those below it that are opened."""
+    indent = "  " * path.count("/")
+    lines = []
+    for name in sorted(folder):
+        inner = folder[name]
+        shown = one_line(name, 80)
+        if inner is None:
+            lines.append(f"{indent}{shown}")
+        elif (inside := f"{path}{name}/") in opened:
+            lines += [f"{indent}{shown}/", *_listed(inner, inside, counts, opened)]
+        else:
+            lines.append(f"{indent}{shown}/ ({counted(counts[inside], 'file')})")
+    return lines

@@ -14,6 +14,10 @@ _LONGEST = 300
 """Characters of a line that is looked at; a longer one is data or was made by a program."""
 _WEAK = 4
 """Letters below which a plain word is no name that a task would mean."""
+_IDENTIFIER = re.compile(r"[a-z0-9][A-Z]|\w_\w|^_\w|[$]")
+"""What only a name in code looks like."""
+_IDENTIFIER_WORD = re.compile(r"[\w$]*(?:[a-z0-9][A-Z]|\w_\w|[$])[\w$]*|\S*/\S*|\S+\.\w+")
+"""A word that is a name in code, or a path: its parts are no words of the task."""
 _JS = re.compile(
     r"\s*(?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?"
     r"(?:function\*?|class|interface|enum|type|const|let|var|namespace)\s+([A-Za-z_$][\w$]*)"
@@ -54,34 +58,43 @@ class Definition(NamedTuple):
 
 
 class Wanted:
-    """What a task names."""
+    """What a task names: identifiers as they are written, and the words around them."""
 
     def __init__(self, task: str) -> None:
-        self.names = frozenset(name.casefold() for name in re.findall(r"[A-Za-z_$][\w$]{2,}", task))
-        self._stems = frozenset(form for form, _ in words(task))
+        written = frozenset(re.findall(r"[A-Za-z_$][\w$]{2,}", task))
+        self._identifiers = frozenset(name for name in written if _IDENTIFIER.search(name)) | {
+            part for quoted in re.findall(r"`([^`\n]+)`", task) for part in re.findall(r"[\w$]{3,}", quoted)
+        }
+        plain = _IDENTIFIER_WORD.sub(" ", task)
+        self._stems = frozenset(form for form, _ in words(plain))
+        self._capitalised = frozenset(name for name in written if name[0].isupper())
+        self._parts = frozenset(
+            word.casefold()
+            for word in self._identifiers | {form for form in self._stems if len(form) >= _WEAK}
+        )
 
     @property
     def anything(self) -> bool:
         """Whether it names anything."""
-        return bool(self.names)
+        return bool(self._parts)
 
     def rank(self, name: str) -> int:
         """Return how clearly a name is meant: 3 written as it is, 2 or 1 by its words, 0 not at all."""
         plain = name.rpartition(".")[2].rpartition("::")[2]
-        parts = {form for form, _ in words(plain)}
-        several = len(parts) > 1
-        if plain.casefold() in self.names and (several or "_" in plain or len(plain) >= _WEAK):
-            return 3 if several or "_" in plain or not plain.islower() else 1
-        if parts and parts <= self._stems:
-            return 2 if several else int(len(plain) >= _WEAK)
-        return 0
+        if plain in self._identifiers:
+            return 3
+        forms = {form for form, _ in words(plain)}
+        if not forms or not forms <= self._stems:
+            return 0
+        if len(forms) > 1 or plain in self._capitalised:
+            return 2
+        whole = len(plain) >= _WEAK and not _IDENTIFIER.search(plain)  # not `is_key` where a task has `key`
+        return int(whole)
 
     def may_be_in(self, text: str) -> bool:
         """Return whether a text has any of the words at all, which is quick to tell."""
         plain = text.casefold()
-        return any(
-            word in plain for word in (*self.names, *(stem for stem in self._stems if len(stem) >= _WEAK))
-        )
+        return any(word in plain for word in self._parts)
 
 
 def definitions(suffix: str, text: str) -> list[Definition]:

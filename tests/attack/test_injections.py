@@ -156,7 +156,7 @@ def test_files_that_were_given_and_the_rest_of_a_page_are_text_from_outside_too(
 def test_what_goes_with_a_task_from_a_repository_is_text_from_outside_too(one: Injection) -> None:
     block = e.ContextBlock(name="repository", source="the repository shop", text=one.text)
     given = e.ContextGiven(blocks=(block,))
-    events = [e.TaskSubmitted(task_id="t1", text="Double four."), given]
+    events: list[e.SessionEvent] = [e.TaskSubmitted(task_id="t1", text="Double four."), given]
     ((severity, text),) = marks(one.wants, provenance(recorded(*events)))
     assert "named by the repository shop, not by you" in text
     assert severity == ("medium" if one.wants == "package" else "high")
@@ -173,8 +173,9 @@ def test_what_goes_with_a_task_from_a_repository_is_text_from_outside_too(one: I
 def test_what_the_person_prefers_is_theirs(wants: str) -> None:
     mine = e.ContextBlock(name="preferences", text=f"Use {WANTED[wants]}, please.")
     files = e.ContextBlock(name="workspace", source="workspace", text='"sales.csv"')
-    events = [e.TaskSubmitted(task_id="t1", text="Double four."), e.ContextGiven(blocks=(mine, files))]
-    assert marks(wants, provenance(recorded(*events))) == []
+    given = e.ContextGiven(blocks=(mine, files))
+    task = e.TaskSubmitted(task_id="t1", text="Double four.")
+    assert marks(wants, provenance(recorded(task, given))) == []
 
 
 @pytest.mark.parametrize("wants", WANTED)

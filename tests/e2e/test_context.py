@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 from textual.widgets import OptionList
 
 from alita_tui.app.catalog import AppCatalog
@@ -24,6 +26,23 @@ from tests.e2e.test_console import typed, until
 from tests.support.servers.openai_server import OpenAIServer
 
 pytestmark = pytest.mark.podman
+
+
+async def switched_off(pilot: Pilot[Any], name: str) -> None:
+    """Open the screen, switch a block off, see that it is, close."""
+    await pilot.press("shift+f2")
+    await until(pilot, lambda: isinstance(pilot.app.screen, ContextScreen))
+    listed = pilot.app.screen.query_one(OptionList)
+
+    def said(row: int) -> str:
+        return str(listed.get_option_at_index(row).prompt)
+
+    await until(pilot, lambda: listed.option_count > len(BLOCKS))
+    row = next(n for n in range(listed.option_count) if f" {name} " in said(n))
+    listed.highlighted = row
+    await pilot.press("space")
+    await until(pilot, lambda: " off " in said(row))
+    await pilot.press("escape")
 
 
 async def test_a_block_is_switched_off_on_the_screen_and_is_off_on_the_wire(shell) -> None:
@@ -51,22 +70,7 @@ async def test_a_block_is_switched_off_on_the_screen_and_is_off_on_the_wire(shel
             sent = json.dumps(server.requests[-1].body)
             assert "Today is" in sent and "Metric units." in sent
             for name in ("environment", "preferences"):
-                await pilot.press("shift+f2")
-                await until(pilot, lambda: isinstance(app.screen, ContextScreen))
-                listed = app.screen.query_one(OptionList)
-                await until(pilot, lambda listed=listed: listed.option_count > len(BLOCKS))
-                row = next(
-                    n
-                    for n in range(listed.option_count)
-                    if f" {name} " in str(listed.get_option_at_index(n).prompt)
-                )
-                listed.highlighted = row
-                await pilot.press("space")
-                await until(
-                    pilot,
-                    lambda listed=listed, row=row: " off " in str(listed.get_option_at_index(row).prompt),
-                )
-                await pilot.press("escape")
+                await switched_off(pilot, name)
             app.main.home_focus()
             await typed(pilot, "say hello again", "enter")
             await until(pilot, lambda: len(app.main.view.tasks) == 2 and app.main.view.tasks[1].outcome)

@@ -76,7 +76,9 @@ async def test_a_key_switches_a_block_and_nothing_else() -> None:
         listed.highlighted = place_of("library")
         await pilot.press("space")
         listed.highlighted = place_of("memory")
-        await pilot.press("enter")
+        await pilot.press("space")
+        await pilot.pause()
+        await pilot.click(OptionList, offset=(6, 4))  # to read a part is not to switch it
         await pilot.pause()
         assert sink.commands == [SwitchBlock(block="library", on=False), SwitchBlock(block="memory", on=True)]
         await pilot.press("escape")

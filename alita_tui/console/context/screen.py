@@ -56,6 +56,7 @@ class ContextScreen(Dialog[None]):
         self._look = look
         self._call: NextCall | None = None
         self._shown = ""
+        self._waiting = False
 
     def compose(self) -> ComposeResult:
         """Keys, list, text, totals."""
@@ -84,12 +85,16 @@ class ContextScreen(Dialog[None]):
 
     def advance(self, view: SessionView) -> None:
         """Look again where something happened since."""
-        if view.seq != self._seq:
-            self._seq = view.seq
+        if view.seq == self._seq:
+            return
+        self._seq = view.seq
+        if not self._waiting:
+            self._waiting = True
             self.set_timer(_WAIT, self._again)
 
     @work(name="context", group="context", exclusive=True, exit_on_error=False)
     async def _again(self) -> None:
+        self._waiting = False
         try:
             self._call = await self._look()
         except AlitaError as error:
@@ -156,10 +161,6 @@ class ContextScreen(Dialog[None]):
         said.set_class(bad, "-bad")
 
     # --- switching --------------------------------------------------------------------------
-
-    @on(OptionList.OptionSelected)
-    def _selected(self) -> None:
-        self.action_switch()
 
     def action_switch(self) -> None:
         """Switch the chosen block; what is no block cannot be."""

@@ -50,9 +50,8 @@ class ContextProvider:
         }
         blocks: list[ContextBlock] = []
         problems: list[str] = []
-        if not self._one.acquire(
-            timeout=2 * self._seconds
-        ):  # a disk that hangs holds one thread, not all of them
+        # A disk that hangs holds one thread, not all of them.
+        if not self._one.acquire(timeout=2 * self._seconds):
             return Provided(problems=("An earlier look at these folders has not ended yet.",))
         try:
             for name, make in makers.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Collection
 from pathlib import Path
@@ -135,6 +136,8 @@ async def test_what_is_switched_off_is_not_sent_any_more_nor_after_a_resume(
     await one.do(SubmitTask(text="exchange rates of the bank again"))
     assert SAYS[name] not in sent(one.requests[-1])
     assert dict(one.view.state.switches) == {name: False}
+    if name == "memory":
+        assert len(one.events(e.MemoryRecalled)) == 1, "nothing is looked up"
     await one.play(SwitchBlock(block=name, on=True))
     await one.do(SubmitTask(text="exchange rates of the bank once more"))
     assert SAYS[name] in sent(one.requests[-1])
@@ -229,13 +232,40 @@ async def test_only_what_is_on_is_read(tmp_path: Path) -> None:
     assert [wanted for _, wanted in one.provider.asked] == [frozenset({"environment", "documents"})]
 
 
-async def test_secrets_are_taken_out_before_they_are_sent(tmp_path: Path) -> None:
+async def test_secrets_are_taken_out_before_they_are_sent_and_what_is_left_is_told_once(
+    tmp_path: Path,
+) -> None:
     one = lab(tmp_path, secrets=(("DB", "hunter2-long-and-secret"),))
     assert isinstance(one.provider, Shelf)
     one.provider.texts = {"repository": "password = hunter2-long-and-secret and ghp_" + "a1" * 20}
-    await one.do(ASK)
-    assert "hunter2" not in sent(one.requests[-1]) and "ghp_a1" not in sent(one.requests[-1])
-    assert "[redacted DB]" in sent(one.requests[-1])
+
+    def look_again(event: e.SessionEvent) -> SwitchBlock | None:
+        return SwitchBlock(block="library", on=False) if isinstance(event, e.ToolSearched) else None
+
+    one.rules[:] = rules(say("find_tool", query="a thing"), say("find_tool", query="another"), DONE)
+    one.reopen()
+    await one.do(ASK, when=look_again)
+    whole = sent(one.requests[-1])
+    assert "hunter2" not in whole and "ghp_a1" not in whole
+    assert whole.count("[redacted DB]") == 1 and len(one.provider.asked) == 2
+
+
+async def test_what_is_being_switched_off_while_it_is_read_is_not_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = lab(tmp_path)
+    await one.do(SubmitTask(text="the question before"))
+    record = one.file.record
+
+    async def slowly(envelope: Envelope, *, barrier: bool) -> None:
+        await asyncio.sleep(0.1)
+        await record(envelope, barrier=barrier)
+
+    monkeypatch.setattr(one.file, "record", slowly)
+    blocks = one.engine._blocks
+    block = ContextBlock(name="repository", source="the repository app", text="something new")
+    await asyncio.gather(blocks.switch("repository", False), blocks._give(Provided(blocks=(block,))))
+    assert isinstance(one.bus.history[-1].event, e.ContextSwitched) and check(one.bus.history) == []
 
 
 async def test_what_a_readme_names_is_not_named_by_the_person_but_preferences_are(tmp_path: Path) -> None:

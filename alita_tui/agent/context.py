@@ -12,6 +12,7 @@ import msgspec
 
 from alita_tui import events as e
 from alita_tui.agent.checklist import from_person
+from alita_tui.agent.given import told as given
 from alita_tui.agent.passages import kept_as, remainder, titled
 from alita_tui.agent.progress import STUCK
 from alita_tui.agent.references import told
@@ -31,7 +32,7 @@ class Entry(Value, frozen=True):
     seq: int
     message: Message
     name: str = ""
-    """For an observation: the action that brought it."""
+    """For an observation the action that brought it, for a block of the context its name."""
 
 
 class Conversation:
@@ -56,8 +57,8 @@ class Conversation:
         self._calls: dict[str, str] = {}
         self._recalled: set[str] = set()
         """Memories that the task was told already."""
-        self._said: list[str] = []
-        """What the person said while requests were open."""
+        self._said: list[tuple[str, str]] = []
+        """What came from the person, or about the task, while requests were open, and its name."""
 
     def hear(self, envelope: Envelope) -> None:  # noqa: C901  # one match over all kinds
         """Take in the next event."""
@@ -81,7 +82,10 @@ class Conversation:
                 self._recalled |= {item.item_id for item in fresh}
                 listed = "\n".join(f"- [{item.item_id}] {item.text}" for item in fresh)
                 if fresh:
-                    self._person(f"{RECALLED_HEAD}\n{listed}")
+                    self._person(f"{RECALLED_HEAD}\n{listed}", "memory")
+            case e.ContextGiven(blocks=blocks):
+                for block in blocks:
+                    self._person(given(block), block.name)
             case e.Steered(text=text) if from_person(text):
                 pass  # the plan that it makes follows
             case e.Steered(text=text, files=files):
@@ -196,11 +200,11 @@ class Conversation:
     def _add(self, message: Message, name: str = "") -> None:
         self._entries.append(Entry(seq=self._seq, message=message, name=name))
 
-    def _person(self, text: str) -> None:
+    def _person(self, text: str, name: str = "") -> None:
         if self._open:
-            self._said.append(text)
+            self._said.append((text, name))
         else:
-            self._add(Message(role="user", text=text))
+            self._add(Message(role="user", text=text), name)
 
     def _attached(self, handles: tuple[str, ...]) -> str:
         """Return what is told of files that the person gives with a text."""
@@ -228,8 +232,8 @@ class Conversation:
 
     def _flush(self) -> None:
         said, self._said = self._said, []
-        for text in said:
-            self._add(Message(role="user", text=text))
+        for text, name in said:
+            self._add(Message(role="user", text=text), name)
 
 
 def _progress(status: tuple[StepStatus, ...]) -> str:

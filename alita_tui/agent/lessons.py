@@ -27,17 +27,24 @@ class Lessons:
         learn: Callable[[str], tuple[MemoryItem, ...]],
         new_id: Callable[[], str],
         teaches: bool,
+        recalls: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`learn` derives the items of one task from the record; with `teaches` false nothing is written."""
+        """`learn` derives the items of one task from the record; with `teaches` false nothing is written.
+
+        Nothing is recalled for a task while `recalls` is false.
+        """
         self._bus = bus
         self._memory = memory
         self._task = task
         self._learn = learn
         self._new_id = new_id
         self._teaches = teaches
+        self._recalls = recalls
 
     async def recall(self, task_id: str, text: str) -> None:
         """Record what memory knows about a task."""
+        if not self._recalls():
+            return
         found = await asyncio.to_thread(self._memory.recall, text)
         # The outcomes of this session's own tasks are in its conversation already.
         ours = self._bus.session_id

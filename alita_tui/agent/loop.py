@@ -12,9 +12,9 @@ from typing import cast
 
 from alita_tui import events as e
 from alita_tui.agent.actions import Action, Answer, BuildTool, MalformedAction, Plan, RunTool, parse, specs
+from alita_tui.agent.blocks import ContextBlocks
 from alita_tui.agent.handlers import Handlers
 from alita_tui.agent.progress import STOP, STUCK, ProgressWatch
-from alita_tui.agent.prompt import Surroundings, orchestrator_prompt
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.tasks import CurrentTask, TaskEnd
 from alita_tui.agent.working import WorkingContext
@@ -53,7 +53,7 @@ class AgentLoop:
         handlers: Handlers,
         task: CurrentTask,
         news: asyncio.Event,
-        surroundings: Callable[[], Surroundings],
+        blocks: ContextBlocks,
         waits: Callable[[RunTool, RunTool], bool],
         questions: Questions,
         *,
@@ -74,14 +74,13 @@ class AgentLoop:
         self._news = news
         self._max_steps = max_steps
         self._reply_tokens = reply_tokens
-        self._surroundings = surroundings
-        self._prompt = ""
+        self._blocks = blocks
 
     async def run(self) -> TaskEnd:
         """Go on with the task until it ends. Raises BudgetExceeded, ModelError, SandboxUnavailable,
         ApprovalPending, StoreError.
         """
-        self._prompt = orchestrator_prompt(await asyncio.to_thread(self._surroundings))
+        self._blocks.begin()
         earlier = self._task.events()[::-1]
         watch = ProgressWatch(self._task.before(), earlier)
         asked_to_act = _asked_to_act(earlier)
@@ -139,7 +138,7 @@ class AgentLoop:
     async def _think(self) -> Reply:
         request = ModelRequest(
             role="orchestrator",
-            system=self._prompt,
+            system=await self._blocks.prompt(),
             messages=(),
             tools=specs(),
             must_call="*",

@@ -7,7 +7,7 @@ asyncio task: an interrupt cancels it at whatever it awaits.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from pathlib import Path
 from typing import ParamSpec, Protocol
 
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from alita_tui import events as e
 from alita_tui.agent.arguments import Misfit
+from alita_tui.agent.blocks import ContextBlocks, NothingProvided
 from alita_tui.agent.budget import declined
 from alita_tui.agent.build_jobs import Builder, BuildJob, BuildJobs
 from alita_tui.agent.checklist import checklist, from_person
@@ -47,10 +48,12 @@ from alita_tui.spine.commands import (
     Retry,
     Steer,
     SubmitTask,
+    SwitchBlock,
 )
 from alita_tui.spine.errors import AlitaError, StoreError, UsageError
 from alita_tui.spine.origin import in_task, working_on
 from alita_tui.spine.ports.artefacts import Artefacts
+from alita_tui.spine.ports.context import BLOCKS, Provider
 from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.ports.memory import Memory
 from alita_tui.spine.ports.models import Asker
@@ -103,10 +106,13 @@ class Orchestrator:
         misfit: Misfit,
         known_state: Callable[[], SessionState | None] = lambda: None,
         surroundings: Callable[[], Surroundings] = Surroundings,
+        provider: Provider | None = None,
+        blocks: Collection[str] = tuple(BLOCKS),
     ) -> None:
         """`known_state`: see `StateProjection`. `misfit` checks arguments against schemas.
 
-        `surroundings` is called in a thread as a task begins.
+        `surroundings` and `provider` are called in a thread as a task begins; `blocks` are those of the context
+        that are on where the person switched nothing.
         """
         self._bus = bus
         self._asker = asker
@@ -119,7 +125,24 @@ class Orchestrator:
         self._queue = TaskQueue(bus, new_id)
         self._task = CurrentTask(bus, self._projection)
         self._jobs = BuildJobs(bus, self._projection, self._task, builder, self._inbox.put_nowait)
-        self._lessons = Lessons(bus, memory, self._task, learn=learn, new_id=new_id, teaches=policy.teaches)
+        self._blocks = ContextBlocks(
+            bus,
+            self._projection,
+            self._task,
+            context,
+            surroundings,
+            provider or NothingProvided(),
+            blocks,
+        )
+        self._lessons = Lessons(
+            bus,
+            memory,
+            self._task,
+            learn=learn,
+            new_id=new_id,
+            teaches=policy.teaches,
+            recalls=lambda: "memory" not in self._blocks.off,
+        )
         self._builds = BuildHandlers(
             bus, self._task, self._jobs, self._queue, self._lessons, sandbox, progress
         )
@@ -147,7 +170,7 @@ class Orchestrator:
             Handlers(conversation.table, research.table, runs.table, self._builds.table),
             self._task,
             self._queue.news,
-            surroundings,
+            self._blocks,
             references.needs,
             questions,
             max_steps=policy.max_steps,
@@ -246,6 +269,8 @@ class Orchestrator:
                 self._interrupt()
             case EnableModel(model=model):
                 await self._asker.enable(model)
+            case SwitchBlock(block=block, on=on):
+                await self._blocks.switch(block, on)
             case RefreshLibrary():
                 await self._bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._shelf.cards)))
             case CloseSession():

@@ -1,86 +1,138 @@
-"""What the orchestrator's next call would send, by part, with tokens: for people, from the record alone."""
+"""What the orchestrator's next call would send, by part, with tokens: for people."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
+from alita_tui import events as e
 from alita_tui.agent.actions import specs
 from alita_tui.agent.compaction import SUMMARY_HEAD, Trimmed, size
-from alita_tui.agent.context import RECALLED_HEAD
+from alita_tui.agent.context import RECALLED_HEAD, Entry
 from alita_tui.agent.earlier import EARLIER_HEAD
-from alita_tui.agent.prompt import Surroundings, orchestrator_prompt
+from alita_tui.agent.given import HEADS, due, told, workspace
+from alita_tui.agent.prompt import Surroundings, instructions, orchestrator_prompt, sections
 from alita_tui.agent.tokens import tokens_in
 from alita_tui.agent.working import UNKNOWN_WINDOW, Transcript, fitted, room_for
-from alita_tui.events import Value
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.ports.context import BLOCKS, NextCall, Part, Provided, Provider
 from alita_tui.spine.ports.models import Message, ModelRequest
+from alita_tui.spine.redaction import Redactor
 
-_HEADS = ((EARLIER_HEAD, "earlier tasks"), (SUMMARY_HEAD, "summary"), (RECALLED_HEAD, "memory"))
+_STARTS = {
+    **{head: name for name, head in HEADS.items()},
+    EARLIER_HEAD: "earlier",
+    RECALLED_HEAD: "memory",
+    SUMMARY_HEAD: "summary",
+}
 _ROLES = {"user": "task, person and news", "assistant": "the model's own replies", "tool": "observations"}
+_TURNS = ("summary", *_ROLES.values())
 
 
-class Part(Value, frozen=True):
-    """One part of a request."""
+def preview(
+    history: Sequence[Envelope],
+    around: Surroundings,
+    provider: Provider,
+    redactor: Redactor,
+    *,
+    defaults: Collection[str],
+    window: int,
+    reply_tokens: int,
+) -> NextCall:
+    """Return what the next call would send, given the blocks that the settings have on; `window` 0: not known.
 
-    name: str
-    turns: int
-    tokens: int
-    """Estimated, rather too many than too few."""
-
-
-class Preview(Value, frozen=True):
-    """A request that was not made."""
-
-    parts: tuple[Part, ...]
-    tokens: int
-    window: int
-    """Tokens that the model reads and writes at most."""
-    known_window: bool
-    masked: int
-    """Observations that are down to one line."""
-    shortened: int
-    left_out: int
-    """Turns that are not sent."""
-
-
-def preview(history: Sequence[Envelope], around: Surroundings, window: int, reply_tokens: int) -> Preview:
-    """Return what the next call would send; `window` 0: not known."""
+    Blocks on the disk.
+    """
+    transcript = Transcript(defaults)
+    transcript.hear(history)
+    off = transcript.off
     request = ModelRequest(
         role="orchestrator",
-        system=orchestrator_prompt(around),
+        system=orchestrator_prompt(around, off),
         messages=(),
         tools=specs(),
         must_call="*",
         max_tokens=reply_tokens,
     )
-    transcript = Transcript()
-    transcript.hear(history)
-    trimmed: Trimmed = fitted(transcript.shown(), room_for(request, window))
-    tools = "".join(msgspec.json.encode(tool).decode() for tool in request.tools)
-    parts = [
-        Part(name="prompt", turns=1, tokens=tokens_in(request.system)),
-        Part(name="actions", turns=len(request.tools), tokens=tokens_in(tools)),
-    ]
-    kinds: dict[str, list[Message]] = {}
-    for message in trimmed.messages:
-        kinds.setdefault(_kind(message), []).append(message)
-    parts += [Part(name=name, turns=len(some), tokens=size(some)) for name, some in kinds.items()]
-    return Preview(
-        parts=tuple(parts),
+    found = provider.provide(_task(history), frozenset(BLOCKS) - off)
+    entries = _with_due(transcript.shown(), around, redactor.value(found), off)
+    trimmed: Trimmed = fitted(entries, room_for(request, window))
+    parts = _parts(request, around, trimmed.messages, off)
+    return NextCall(
+        parts=parts,
         tokens=sum(part.tokens for part in parts),
         window=window or UNKNOWN_WINDOW,
         known_window=bool(window),
         masked=len(trimmed.masked),
         shortened=len(trimmed.shortened),
         left_out=trimmed.left_out,
+        problems=found.problems,
     )
+
+
+def _task(history: Sequence[Envelope]) -> str:
+    """Return the newest task in the person's own words."""
+    return next((one.event.text for one in reversed(history) if isinstance(one.event, e.TaskSubmitted)), "")
+
+
+def _with_due(
+    entries: tuple[Entry, ...], around: Surroundings, found: Provided, off: Collection[str]
+) -> tuple[Entry, ...]:
+    """Return the turns with those blocks that would be given before the call."""
+    files = workspace(around)
+    blocks = (*((files,) if files else ()), *found.blocks)
+    turns = [(entry.name, entry.message) for entry in entries if entry.message.role == "user"]
+    given = (Message(role="user", text=told(block)) for block in due(blocks, turns, off))
+    return (*entries, *(Entry(seq=0, message=message) for message in given))
+
+
+def _parts(
+    request: ModelRequest, around: Surroundings, messages: Sequence[Message], off: Collection[str]
+) -> tuple[Part, ...]:
+    tools = [msgspec.json.format(msgspec.json.encode(tool), indent=1).decode() for tool in request.tools]
+    sent = "".join(msgspec.json.encode(tool).decode() for tool in request.tools)
+    prompt = instructions()
+    parts = [
+        Part(name="prompt", turns=1, tokens=tokens_in(prompt), text=prompt),
+        Part(name="actions", turns=len(tools), tokens=tokens_in(sent), text="\n".join(tools)),
+    ]
+    kinds: dict[str, list[Message]] = {}
+    for message in messages:
+        kinds.setdefault(_kind(message), []).append(message)
+    in_prompt = sections(around)
+    for name in BLOCKS:
+        turns = kinds.get(name, [])
+        said = in_prompt.get(name, "") if name not in off else ""
+        parts.append(
+            Part(
+                name=name,
+                block=name,
+                on=name not in off,
+                turns=len(turns) + bool(said),
+                tokens=size(turns) + (tokens_in(said) if said else 0),
+                text="\n\n".join((*((said,) if said else ()), *(turn.text for turn in turns))),
+            )
+        )
+    parts += [
+        Part(name=name, turns=len(kinds[name]), tokens=size(kinds[name]), text=_whole(kinds[name]))
+        for name in _TURNS
+        if name in kinds
+    ]
+    return tuple(parts)
+
+
+def _whole(messages: Sequence[Message]) -> str:
+    calls = [
+        "\n".join((message.text, *(f"{call.name}({call.arguments})" for call in message.requests))).strip()
+        for message in messages
+    ]
+    return "\n\n".join(calls)
 
 
 def _kind(message: Message) -> str:
     if message.role == "user":
-        for head, name in _HEADS:
-            if message.text.startswith(head):
+        for start, name in _STARTS.items():
+            if message.text.startswith(start):
                 return name
     return _ROLES[message.role]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from importlib.resources import files
 
 from alita_tui.events import Value
-from alita_tui.spine.fence import fenced
 from alita_tui.spine.grants import REACHED
+from alita_tui.spine.ports.context import BlockName
 from alita_tui.spine.text import counted, one_line
 
 _NAMED = 12
@@ -20,6 +19,10 @@ class Surroundings(Value, frozen=True):
 
     today: str = ""
     """ISO 8601, the person's own date; empty: not said."""
+    place: str = ""
+    """The person's time zone and locale."""
+    tools_run_on: str = ""
+    """Python and platform of the sandbox."""
     tools: int = 0
     """Tools in the library."""
     hosts: tuple[str, ...] = ()
@@ -27,38 +30,45 @@ class Surroundings(Value, frozen=True):
     secrets: tuple[str, ...] = ()
     """Names of secrets that are kept for tools."""
     files: tuple[str, ...] = ()
-    """Names in the workspace; from outside."""
+    """Names in the workspace; from outside, so they are told in the conversation."""
 
 
-def orchestrator_prompt(around: Surroundings) -> str:
-    """Return the whole prompt."""
+def orchestrator_prompt(around: Surroundings, off: Collection[str] = ()) -> str:
+    """Return the whole prompt without the blocks that are off."""
+    told = "\n".join(text for name, text in sections(around).items() if text and name not in off)
+    return _template().replace("{surroundings}", told)
+
+
+def instructions() -> str:
+    """Return what of the prompt cannot be switched off."""
+    return _template().replace("{surroundings}", "")
+
+
+def _template() -> str:
     template = files("alita_tui.agent.prompts").joinpath("orchestrator.md").read_text("utf-8").strip()
-    return template.replace("{grants}", _grants()).replace("{surroundings}", _surroundings(around))
+    return template.replace("{grants}", "\n".join(f"- {field}: {how}" for field, how in REACHED.items()))
 
 
-def _grants() -> str:
-    return "\n".join(f"- {field}: {how}" for field, how in REACHED.items())
-
-
-def _surroundings(around: Surroundings) -> str:
-    lines = [f"Today is {around.today}."] if around.today else []
-    lines.append(
-        f"The library has {counted(around.tools, 'tool')}: `find_tool` shows those that fit."
-        if around.tools
-        else "The library is empty: there is nothing to find in it yet."
+def sections(around: Surroundings) -> dict[BlockName, str]:
+    """Return the blocks that stand in the prompt."""
+    when = f"Today is {around.today}{around.place and f' ({around.place})'}." if around.today else ""
+    where = f"Tools run on {around.tools_run_on}." if around.tools_run_on else ""
+    named = (
+        ("Hosts that the person named", around.hosts),
+        ("Secrets kept for tools", around.secrets),
     )
-    if around.hosts:
-        lines.append(f"Hosts that the person has named: {_listed(around.hosts)}.")
-    if around.secrets:
-        lines.append(f"Secrets that are kept for tools, by name: {_listed(around.secrets)}.")
-    if around.files:
-        lines.append(f"In the workspace:\n{fenced('workspace', _listed(map(json.dumps, around.files)))}")
-    else:
-        lines.append("The workspace is empty.")
-    return "\n".join(lines)
+    return {
+        "environment": " ".join(filter(None, (when, where))),
+        "library": f"The library has {counted(around.tools, 'tool')}."
+        if around.tools
+        else "The library is empty: there is nothing to find in it yet.",
+        "named": "\n".join(f"{what}: {listed(names)}." for what, names in named if names),
+        "workspace": "" if around.files else "The workspace is empty.",
+    }
 
 
-def _listed(names: Iterable[str]) -> str:
+def listed(names: Iterable[str]) -> str:
+    """Return names on one line; of many the first."""
     shown = [str(one_line(name, 80)) for name in names]
     more = len(shown) - _NAMED
     return ", ".join(shown[:_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -36,7 +36,7 @@ _REFERENCE = "$ref"
 _MOST_EVIDENCE = 8_000_000
 _EVIDENCE = (
     e.TaskSubmitted, e.Steered, e.QuestionAnswered, e.ToolReturned, e.PageRead, e.WebSearched, e.LookedBack,
-    e.ArtefactAdded,
+    e.ArtefactAdded, e.ContextGiven,
 )  # fmt: skip
 _FILE_NAME = re.compile(r"[\w-][\w. -]{0,118}\.[A-Za-z0-9]{1,8}")
 
@@ -151,6 +151,8 @@ class References:
                 return text
             case e.ArtefactAdded(artefact=file):
                 return f"{file.name} {file.size} {file.preview}"
+            case e.ContextGiven(blocks=blocks):
+                return "\n".join(block.text for block in blocks)
             case _:
                 return ""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from importlib.resources import files
 
 import msgspec
@@ -32,6 +32,7 @@ from alita_tui.agent.tokens import tokens_in
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import ModelError
+from alita_tui.spine.ports.context import BLOCKS, off
 from alita_tui.spine.ports.models import Asker, Message, ModelRequest
 from alita_tui.spine.text import clip
 
@@ -51,7 +52,10 @@ _PIECES = 12
 class Transcript:
     """The turns of a session, carried on event by event."""
 
-    def __init__(self) -> None:
+    def __init__(self, defaults: Collection[str] = tuple(BLOCKS)) -> None:
+        """`defaults` are the blocks of the context that are on where the person switched nothing."""
+        self._defaults = defaults
+        self._switches: dict[str, bool] = {}
         self._conversation = Conversation()
         self._earlier = EarlierTasks()
         self._summary: e.ContextSummarised | None = None
@@ -64,16 +68,31 @@ class Transcript:
             self._heard += 1
             self._conversation.hear(envelope)
             self._earlier.hear(envelope)
-            if isinstance(envelope.event, e.ContextSummarised):
-                self._summary = envelope.event
+            match envelope.event:
+                case e.ContextSummarised() as summary:
+                    self._summary = summary
+                case e.ContextSwitched(block=block, on=on):
+                    self._switches[block] = on
+                case _:
+                    pass
 
     def whole(self) -> tuple[Entry, ...]:
         """Return every turn."""
         return self._conversation.entries()
 
+    @property
+    def off(self) -> frozenset[str]:
+        """The blocks of the context that are off."""
+        return off(self._defaults, self._switches)
+
     def shown(self) -> tuple[Entry, ...]:
-        """Return the turns of the current task, with what stands for those before."""
-        entries = self._earlier.shown(self._conversation.entries())
+        """Return the turns of the current task, with what stands for those before; no block that is off."""
+        hidden = self.off
+        entries = tuple(
+            entry
+            for entry in self._earlier.shown(self._conversation.entries())
+            if entry.message.role != "user" or entry.name not in hidden
+        )
         if self._summary is None or self._summary.upto < self._earlier.began:
             return entries
         return summarised(entries, self._summary.upto, self._summary.text)
@@ -101,14 +120,18 @@ class WorkingContext:
         asker: Asker,
         window: Callable[[], int],
         summariser_window: Callable[[], int] | None = None,
+        defaults: Collection[str] = tuple(BLOCKS),
     ) -> None:
-        """The windows say how many tokens the next model of the role reads; 0 when not known."""
+        """The windows say how many tokens the next model of the role reads; 0 when not known.
+
+        `defaults`: see `Transcript`.
+        """
         self._bus = bus
         self._asker = asker
         self._window = window
         self._summariser_window = summariser_window or window
         self._prompt = files("alita_tui.agent.prompts").joinpath("summariser.md").read_text("utf-8")
-        self._transcript = Transcript()
+        self._transcript = Transcript(defaults)
         self._guard = threading.Lock()  # a cancelled call leaves its thread behind
         self._told: tuple[object, ...] = ((), (), 0)
         self._refused_at = -_AGAIN

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -17,9 +17,14 @@ if TYPE_CHECKING:
     from alita_tui.console.replay.player import Player
     from alita_tui.console.sessions.catalog import ExportForm, SessionLine
     from alita_tui.console.setup.screen import SetupScreen
+    from alita_tui.context.provider import ContextProvider
     from alita_tui.events import Artefact, Lineage, MoveKind, ToolRecord
+    from alita_tui.llm.roster import Roster
     from alita_tui.spine.envelope import Envelope
+    from alita_tui.spine.history import History
+    from alita_tui.spine.ports.context import NextCall
     from alita_tui.spine.ports.models import DaySpend
+    from alita_tui.spine.redaction import Redactor
     from alita_tui.spine.sessions import Bookmark, SessionHit
     from alita_tui.store.labels import Label
     from alita_tui.view.compare import Comparison
@@ -29,10 +34,17 @@ if TYPE_CHECKING:
 class AppCatalog:
     """The console's view of the stores. Imports are local: the first paint waits for none of them."""
 
-    def __init__(self, app: AppContext, painted: asyncio.Event | None = None) -> None:
-        """`painted` is set after the first paint."""
+    def __init__(
+        self,
+        app: AppContext,
+        painted: asyncio.Event | None = None,
+        live: Callable[[], History | None] = lambda: None,
+    ) -> None:
+        """`painted` is set after the first paint; `live` returns the events of the open session."""
         self._app = app
         self._painted = painted
+        self._live = live
+        self._looking: tuple[Redactor, ContextProvider, Roster] | None = None
 
     # --- sessions -----------------------------------------------------------------------------
 
@@ -145,6 +157,22 @@ class AppCatalog:
         from alita_tui.llm.prices import table_of
 
         return f"prices: {await asyncio.to_thread(table_of, now().date())}"
+
+    async def next_call(self, session_id: str) -> NextCall:
+        """Return what the next call of a session would send."""
+        from alita_tui.app.next_call import next_call
+        from alita_tui.app.recordings import history
+        from alita_tui.app.surroundings import context_provider
+
+        def look() -> NextCall:
+            if self._looking is None:
+                redactor = self._app.redactor()
+                self._looking = (redactor, context_provider(self._app, redactor), self._app.models())
+            live = self._live()
+            told = history(self._app, session_id) if live is None else live
+            return next_call(self._app, told, *self._looking)
+
+        return await asyncio.to_thread(look)
 
     async def habits(self) -> Habits:
         """Return how long the newest builds were looked at before their verdicts."""

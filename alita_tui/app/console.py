@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from alita_tui.console.ports import ConsoleOptions, Switch
     from alita_tui.spine.commands import Command
     from alita_tui.spine.envelope import Envelope
+    from alita_tui.spine.history import History
     from alita_tui.spine.inventory import Inventory
 
 
@@ -71,6 +72,10 @@ class PendingSession:
     async def __aiter__(self) -> AsyncIterator[Envelope]:
         async for envelope in (await self._session()).source:
             yield envelope
+
+    def history(self) -> History | None:
+        """Return the events of the session; None until it is open."""
+        return self.opened.result().bus.history if self.opened.done() else None
 
     def resolve(self, session: LiveSession) -> None:
         """Take the opened session, and send it the commands that came before it was open."""
@@ -144,7 +149,7 @@ async def _show_session(app: AppContext, which: str | None) -> tuple[int, Switch
     console = AlitaApp(
         pending,
         pending,
-        catalog=AppCatalog(app, painted),
+        catalog=AppCatalog(app, painted, pending.history),
         options=_options(app),
         upkeep=pending,
         tape=tape,

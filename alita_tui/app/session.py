@@ -66,7 +66,7 @@ class LiveSession:
         from alita_tui.agent.orchestrator import Orchestrator, Policy
         from alita_tui.agent.questions import Questions
         from alita_tui.agent.working import WorkingContext
-        from alita_tui.app.surroundings import surroundings
+        from alita_tui.app.surroundings import context_provider, surroundings
         from alita_tui.registry.task_library import TaskLibrary
         from alita_tui.toolsmith.approval_gate import ApprovalGate
         from alita_tui.toolsmith.checks.probes import misfit
@@ -139,6 +139,7 @@ class LiveSession:
                 asker,
                 lambda: models.router.window("orchestrator"),
                 lambda: models.router.window("summariser"),
+                app.loaded.settings.context.blocks,
             ),
             self._artefacts,
             policy=Policy(
@@ -153,6 +154,8 @@ class LiveSession:
             known_state=lambda: self.seen().state if self.seen is not None else None,
             misfit=misfit,
             surroundings=partial(surroundings, app),
+            provider=context_provider(app, redactor),
+            blocks=app.loaded.settings.context.blocks,
         )
 
     def send(self, command: Command) -> None:

@@ -1,10 +1,12 @@
-"""What the orchestrator's prompt says of this machine and library: hosts, secrets and files by name, never values."""
+"""What the model is told of this machine: hosts, secrets and files by name, never values; documents, a repository."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 from contextlib import suppress
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from alita_tui.agent.prompt import Surroundings
@@ -13,9 +15,12 @@ from alita_tui.config.load import KEY_NAMES
 from alita_tui.spine import env_file
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.grants import host_grants, secret_names
+from alita_tui.spine.redaction import Redactor
+from alita_tui.spine.text import one_line
 
 if TYPE_CHECKING:
     from alita_tui.app.context import AppContext
+    from alita_tui.context.provider import ContextProvider
 
 _FILES = 200
 """Entries of the workspace that are looked at."""
@@ -23,6 +28,7 @@ _FILES = 200
 
 def surroundings(app: AppContext) -> Surroundings:
     """Return what is so now; blocks on the disk. What cannot be read is left out: other parts report it."""
+    runs_on = ""
     hosts, secrets = dict.fromkeys(app.loaded.settings.sandbox.allowed_private), _kept_secrets(app)
     tools = 0
     with suppress(AlitaError, OSError):
@@ -32,16 +38,54 @@ def surroundings(app: AppContext) -> Surroundings:
         tools = len(cards)
         for card in cards:
             for record in app.library.versions(card.name):
+                if record.lock.python:
+                    runs_on = (
+                        f"Python {record.lock.python}, Linux on {record.lock.platform.partition('-')[0]}"
+                    )
                 if record.version == card.version:
                     hosts |= dict.fromkeys(grant.text for grant in host_grants(record.granted))
                     secrets |= dict.fromkeys(secret_names(record.granted))
     return Surroundings(
         today=f"{now().astimezone():%A, %Y-%m-%d}",
+        place=_place(),
+        tools_run_on=runs_on,
         tools=tools,
         hosts=tuple(hosts),
         secrets=tuple(secrets),
         files=_files(app),
     )
+
+
+def _place() -> str:
+    """Return how far the person's clock is from UTC, and the locale."""
+    offset = f"{now().astimezone():%z}"
+    hours, minutes = int(offset[:3]), offset[3:5]
+    zone = f"UTC{f'{hours:+}' if hours or minutes != '00' else ''}{'' if minutes == '00' else f':{minutes}'}"
+    language = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_TIME", "LANG"))), "").partition(".")[0]
+    return zone if language in ("", "C", "POSIX") else f"{zone}, {one_line(language, 20)}"
+
+
+def context_provider(app: AppContext, redactor: Redactor) -> ContextProvider:
+    """Return what reads preferences, documents and a repository."""
+    from alita_tui.context.provider import ContextProvider
+
+    chosen = app.loaded.settings.context
+    return ContextProvider(
+        redact=redactor.text,
+        read_pdf=_read_pdf,
+        repository=Path(chosen.repository or "."),
+        documents=Path(chosen.documents) if chosen.documents else None,
+        preferences=chosen.preferences,
+        preferences_file=app.paths.preferences,
+    )
+
+
+def _read_pdf(raw: bytes) -> str:
+    """Return the text of a PDF, read in a process that can do nothing else."""
+    from alita_tui.web.parsing import parsed
+
+    lines, _whole = asyncio.run(parsed("pdf", raw))
+    return "\n\n".join(str(line.get("text", "")) for line in lines)
 
 
 def _kept_secrets(app: AppContext) -> dict[str, None]:

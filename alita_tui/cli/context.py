@@ -1,4 +1,4 @@
-"""`alita context`: what the next call of the model would send."""
+"""`alita context`: what the next call of the model would send, and switching its blocks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ import typer
 
 from alita_tui.app.context import AppContext
 from alita_tui.cli.output import Json, damage, json_document, table
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.ports.context import NextCall
+from alita_tui.spine.text import one_line, reveal
+
+_BLOCK = "NAME"
 
 
 def context(
@@ -15,38 +20,87 @@ def context(
     session: Annotated[
         str | None, typer.Argument(help="A session's id or its beginning; by default the newest.")
     ] = None,
+    off: Annotated[
+        list[str] | None, typer.Option("--off", metavar=_BLOCK, help="Switch a block off in the session.")
+    ] = None,
+    on: Annotated[
+        list[str] | None, typer.Option("--on", metavar=_BLOCK, help="Switch a block on in the session.")
+    ] = None,
+    show: Annotated[str, typer.Option("--show", metavar="PART", help="Print the text of one part.")] = "",
     json: Json = False,
 ) -> None:
     """What the next model call would send, with tokens.
 
-    The tokens are estimated: rather too many than too few.
+    The tokens are estimated: rather too many than too few. A switch holds for one session; the setting
+    `context.blocks` says what is on in the others.
     """
-    from alita_tui.agent.preview import preview
+    import asyncio
+
+    from alita_tui.app.next_call import next_call, switch_blocks
     from alita_tui.app.recordings import history
-    from alita_tui.app.surroundings import surroundings
 
     app = AppContext.open(context.obj)
-    shown = preview(
-        history(app, session, damage),
-        surroundings(app),
-        app.models().router.window("orchestrator"),
-        app.loaded.settings.budget.reply_tokens,
+    if both := {*(off or ())} & {*(on or ())}:
+        raise UsageError(f"{min(both)} cannot be both on and off.")
+    wanted = {**dict.fromkeys(off or (), False), **dict.fromkeys(on or (), True)}
+    if wanted:
+        asyncio.run(switch_blocks(app, session, wanted))
+    call = next_call(app, history(app, session, damage), app.redactor())
+    for problem in call.problems:
+        typer.echo(f"not sent: {reveal(problem)}", err=True)
+    if show:
+        _show(call, show)
+    elif json:
+        json_document(
+            {
+                **{name: getattr(call, name) for name in call.__struct_fields__ if name != "parts"},
+                "parts": [
+                    {
+                        "name": one.name,
+                        "turns": one.turns,
+                        "tokens": one.tokens,
+                        "block": one.block,
+                        "on": one.on,
+                    }
+                    for one in call.parts
+                ],
+            }
+        )
+    else:
+        _table(call)
+
+
+def _show(call: NextCall, name: str) -> None:
+    for part in call.parts:
+        if part.name == name:
+            typer.echo(reveal(part.text))
+            return
+    raise UsageError(
+        f"There is no part {one_line(name, 80)!r}.",
+        hint=f"There are {', '.join(one.name for one in call.parts)}.",
     )
-    if json:
-        return json_document(shown)
+
+
+def _table(call: NextCall) -> None:
     table(
-        ("PART", "TURNS", "TOKENS", "SHARE"),
+        ("PART", "STATE", "TURNS", "TOKENS", "SHARE"),
         (
-            (part.name, str(part.turns), f"{part.tokens:,}", f"{part.tokens / max(shown.tokens, 1):.0%}")
-            for part in shown.parts
+            (
+                part.name,
+                ("on" if part.on else "off") if part.block else "always",
+                str(part.turns),
+                f"{part.tokens:,}",
+                f"{part.tokens / max(call.tokens, 1):.0%}",
+            )
+            for part in call.parts
         ),
     )
-    guessed = "" if shown.known_window else ", which is assumed: no window of the model is known"
-    typer.echo(f"{shown.tokens:,} tokens at most; the window has {shown.window:,}{guessed}")
+    guessed = "" if call.known_window else ", which is assumed: no window of the model is known"
+    typer.echo(f"{call.tokens:,} tokens at most; the window has {call.window:,}{guessed}")
     left = (
-        (shown.masked, "observations as one line"),
-        (shown.shortened, "shortened"),
-        (shown.left_out, "turns left out"),
+        (call.masked, "observations as one line"),
+        (call.shortened, "shortened"),
+        (call.left_out, "turns left out"),
     )
     if said := ", ".join(f"{number} {what}" for number, what in left if number):
         typer.echo(f"{said}; the agent can look back at each")

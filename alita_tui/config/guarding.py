@@ -55,6 +55,7 @@ def _faults(paths: Paths) -> Iterator[Fault]:
         yield from _open(folder, what="folder", linked=folder not in (paths.audit_key_folder, paths.desk))
     yield from _open(paths.config_file, what="settings file", linked=True)
     yield from _open(paths.env_file, what="file with keys", linked=True, private=True)
+    yield from _open(paths.preferences, what="preferences", linked=True)
     yield from _open(paths.policy, what="policy")
     yield from _open(paths.audit_key_folder / "key", what="key of the audit log", private=True)
     yield from _open(paths.audit_key_folder / "head", what="head of the audit log")

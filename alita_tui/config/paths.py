@@ -110,6 +110,11 @@ class Paths(Value, frozen=True):
         return self.config / "config.toml"
 
     @property
+    def preferences(self) -> Path:
+        """What the person wants to hold for every task, in the person's own words."""
+        return self.config / "preferences.md"
+
+    @property
     def policy(self) -> Path:
         """Rules that may approve builds without asking."""
         return self.config / "policy.toml"

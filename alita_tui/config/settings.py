@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from alita_tui.events import Value
+from alita_tui.spine.ports.context import BlockName
 from alita_tui.spine.ports.web import SearchKind, WebProvider
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
@@ -177,6 +178,28 @@ class ArtefactSettings(Value, frozen=True):
     """Largest single file in MB."""
 
 
+class ContextSettings(Value, frozen=True):
+    """What the model is told besides the conversation, in blocks; none of them holds a secret."""
+
+    blocks: tuple[BlockName, ...] = (
+        "environment",
+        "library",
+        "named",
+        "workspace",
+        "memory",
+        "earlier",
+        "preferences",
+        "documents",
+    )
+    """Blocks that are on where a session does not say; also `repository`."""
+    repository: str = ""
+    """Folder of which `repository` tells tree, README and symbols; empty: where alita was started."""
+    documents: str = ""
+    """Folder with text, Markdown and PDF, of which `documents` gives passages that bear on a task; empty: none."""
+    preferences: str = ""
+    """What you want to hold for every task; more of it in `preferences.md` beside the settings."""
+
+
 class ConsoleSettings(Value, frozen=True):
     """How the console looks and behaves."""
 
@@ -209,6 +232,7 @@ class Settings(Value, frozen=True):
     sandbox: SandboxSettings = SandboxSettings()
     web: WebSettings = WebSettings()
     artefacts: ArtefactSettings = ArtefactSettings()
+    context: ContextSettings = ContextSettings()
     console: ConsoleSettings = ConsoleSettings()
     privacy: PrivacySettings = PrivacySettings()
 

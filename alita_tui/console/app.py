@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from time import monotonic
@@ -27,7 +28,7 @@ from alita_tui.console.session.screen import SessionScreen
 from alita_tui.console.signals import on_ending, release
 from alita_tui.console.stage import Advanced, Stage
 from alita_tui.events import MoveKind
-from alita_tui.spine.commands import EnableModel, RefreshLibrary
+from alita_tui.spine.commands import EnableModel, RefreshLibrary, SwitchBlock
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.stream import CommandSink, EventSource
 from alita_tui.spine.text import one_line
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     # What opens later is imported when it does: the first paint needs the session's screen alone.
     from textual.command import Provider
 
+    from alita_tui.console.context.screen import ContextScreen
     from alita_tui.console.library.tool import ToolScreen
     from alita_tui.console.replay.bar import ReplayBar
     from alita_tui.console.replay.player import Player, Tape
@@ -53,7 +55,7 @@ def _commands() -> type[Provider]:
     return Commands
 
 
-_OVER = ("spend", "settings", "setup", "sandbox")
+_OVER = ("spend", "context", "settings", "setup", "sandbox")
 """Actions that open a dialog over the session."""
 
 
@@ -200,14 +202,16 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
     # --- around the session ---------------------------------------------------------------
 
     @property
-    def _sheet(self) -> SpendScreen | SandboxScreen | None:
+    def _sheet(self) -> SpendScreen | SandboxScreen | ContextScreen | None:
         """The screen on top that follows the session, if there is one."""
         if self.screen is self.main:
             return None
+        from alita_tui.console.context.screen import ContextScreen
         from alita_tui.console.sandbox.screen import SandboxScreen
         from alita_tui.console.spend.screen import SpendScreen
 
-        return self.screen if isinstance(self.screen, SpendScreen | SandboxScreen) else None
+        here = self.screen
+        return here if isinstance(here, SpendScreen | SandboxScreen | ContextScreen) else None
 
     @work(name="spend", group="screen", exclusive=True, exit_on_error=False)
     async def action_spend(self) -> None:
@@ -228,6 +232,19 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
         """Enable a model that is off."""
         if self._sink is not None:
             self._sink.send(EnableModel(model=message.model))
+
+    def action_context(self) -> None:
+        """Show what the next call would send."""
+        from alita_tui.console.context.screen import ContextScreen
+
+        if self.screen is self.main and not self.replaying:
+            look = partial(self._catalog.next_call, self.main.view.session_id)
+            self.push_screen(ContextScreen(self.main.view, self._keys, look))
+
+    def on_context_screen_switch_asked(self, message: ContextScreen.SwitchAsked) -> None:
+        """Switch a block of the context for this session."""
+        if self._sink is not None:
+            self._sink.send(SwitchBlock(block=message.block, on=message.on))
 
     def action_sandbox(self) -> None:
         """Show containers, pool, environments, limits and the last runs."""

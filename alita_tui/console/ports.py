@@ -12,6 +12,7 @@ import msgspec
 from alita_tui.console.sessions.catalog import SessionCatalog
 from alita_tui.events import Artefact, Lineage, MoveKind, ToolRecord
 from alita_tui.spine.inventory import Inventory
+from alita_tui.spine.ports.context import NextCall
 from alita_tui.spine.ports.models import DaySpend
 from alita_tui.spine.ports.stream import Clock
 from alita_tui.view.habits import Habits
@@ -68,6 +69,9 @@ class Catalog(SessionCatalog, Protocol):
 
     async def move(self, name: str, kind: MoveKind | Literal["undo"], version: int | None) -> Lineage:
         """Change the state of a version, or undo the newest change; return the lineage."""
+
+    async def next_call(self, session_id: str) -> NextCall:
+        """Return what the next call of a session would send."""
 
     async def habits(self) -> Habits:
         """Return how the newest verdicts on this machine were given."""

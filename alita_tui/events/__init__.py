@@ -38,6 +38,7 @@ from alita_tui.events.build import (
     RequirementsLocked,
     Verdict,
 )
+from alita_tui.events.context import ContextBlock, ContextGiven, ContextSwitched
 from alita_tui.events.library import (
     MOVED,
     STATE_AFTER,
@@ -179,6 +180,8 @@ SessionEvent = (
     | WaitEnded
     | ContextTrimmed
     | ContextSummarised
+    | ContextGiven
+    | ContextSwitched
     | BuildStarted
     | BuildDrafted
     | BuildReviewed
@@ -213,5 +216,6 @@ BARRIERS = (
     ToolCalled,
     BudgetReserved,
     ArtefactAdded,
+    ContextSwitched,
 )
 """Events that are on disk before the engine goes on: no action outruns its record."""

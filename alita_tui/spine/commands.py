@@ -69,6 +69,13 @@ class EnableModel(Value, frozen=True):
     """`provider:name`."""
 
 
+class SwitchBlock(Value, frozen=True):
+    """Switch a block of the context on or off for this session."""
+
+    block: str
+    on: bool
+
+
 class RefreshLibrary(Value, frozen=True):
     """Put the tools that run now on record: a person did something with them."""
 
@@ -86,6 +93,7 @@ Command = (
     | PutOff
     | Interrupt
     | EnableModel
+    | SwitchBlock
     | RefreshLibrary
     | CloseSession
 )

@@ -12,6 +12,8 @@ from alita_tui.events import (
     BudgetSpent,
     BuildDrafted,
     BuildStarted,
+    ContextGiven,
+    ContextSwitched,
     GateChecked,
     Lasting,
     LibraryLoaded,
@@ -84,6 +86,8 @@ class _Court:
         self._paid: set[str] = set()
         self._files: dict[str, str] = {}
         """Handle of each artefact -> its digest."""
+        self._off: set[str] = set()
+        """Blocks of the context that the person switched off."""
 
     def breach(self, law: str, seq: int, text: str) -> None:
         self.breaches.append(Breach(law=law, seq=seq, text=text))
@@ -115,6 +119,12 @@ class _Court:
                 if not file.digest.startswith(file.handle.removeprefix("art_")):
                     self.breach("artefact", seq, f"{file.handle} is not what its digest is called")
                 self._files[file.handle] = file.digest
+            case ContextSwitched(block=block, on=on):
+                (self._off.discard if on else self._off.add)(block)
+            case ContextGiven(blocks=blocks):
+                for given in blocks:
+                    if given.name in self._off:
+                        self.breach("off is not given", seq, f"{given.name} was switched off")
             case TaskSubmitted(task_id=submitted, again=again):
                 self._task = submitted
                 self._tasks.add(submitted)

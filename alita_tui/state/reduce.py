@@ -147,6 +147,8 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
             return replace(state, library=library)
         case e.MemoryRecalled(items=items):
             return replace(state, recalled=items)
+        case e.ContextSwitched(block=block, on=on):
+            return replace(state, switches=tuple({**dict(state.switches), block: on}.items()))
         case (
             e.BuildStarted()
             | e.BuildDrafted()
@@ -168,6 +170,7 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
             | e.TaskQueued()
             | e.ContextTrimmed()
             | e.ContextSummarised()
+            | e.ContextGiven()
             | e.ProviderFailedOver()
             | e.BudgetRaised()
             | e.BrokerAnswered()

@@ -93,6 +93,8 @@ class SessionState(msgspec.Struct, frozen=True, gc=False):
     providers: tuple[Provider, ...] = ()
     question: Question | None = None
     recalled: tuple[MemoryItem, ...] = ()
+    switches: tuple[tuple[str, bool], ...] = ()
+    """Blocks of the context that the person switched on or off in this session."""
     calls: tuple[tuple[CallId, str], ...] = ()
     """Open tool calls as (call id, tool name)."""
 

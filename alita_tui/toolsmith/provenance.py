@@ -97,6 +97,9 @@ def provenance(history: Sequence[Envelope]) -> Provenance:
             case e.ToolFailed(call_id=call_id, text=text, report=report):
                 said = f"{text}\n{_report(report) if report else ''}"
                 outside.append(Outside(names.get(call_id, "a tool's output"), said))
+            case e.ContextGiven(blocks=blocks):
+                person += [block.text for block in blocks if not block.source]
+                outside += [Outside(block.source, block.text) for block in blocks if block.source]
             case e.MemoryRecalled(items=items):
                 outside += [Outside("what was remembered of earlier tasks", one.text) for one in items]
             case _:
@@ -113,6 +116,7 @@ _OUTSIDE = (
     e.MemoryRecalled,
     e.ArtefactAdded,
     e.LookedBack,
+    e.ContextGiven,
 )
 
 

@@ -126,6 +126,10 @@ def _nearest(envelopes: Sequence[Envelope], index: int, view: SessionView) -> It
             asked = _where(envelopes, index, lambda one: getattr(one, "call_id", "") == call_id)
             if asked is not None:
                 yield f"It ends the model call {call_id}."
+        case e.ContextGiven(blocks=blocks):
+            yield from (f"{block.name} is on: {block.source or 'your own words'}." for block in blocks)
+        case e.ContextSwitched():
+            yield "You switched it; the next call is sent without what is off."
         case e.MemoryRecalled(items=items):
             yield from (f"{item.text} — matched: {item.why}" for item in items)
         case e.TaskFinished(task_id=task_id, reason=reason, ungrounded=bare):
@@ -163,6 +167,9 @@ def _rests_on(envelopes: Sequence[Envelope], index: int, task_id: str) -> Iterat
                 )
             case e.PageRead(url=url):
                 yield f"It rests on {url}, event {envelope.seq}."
+            case e.ContextGiven(blocks=blocks):
+                read = [block for block in blocks if block.name in ("documents", "repository")]
+                yield from (f"It may rest on {block.source}, event {envelope.seq}." for block in read)
             case e.LookedBack(handle=handle) if handle:
                 yield f"It rests on the file {names.get(handle, handle)}, event {envelope.seq}."
             case e.QuestionAnswered(text=text):

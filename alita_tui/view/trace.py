@@ -17,6 +17,7 @@ from alita_tui.view import pages
 from alita_tui.view.later import WORTH, Later
 from alita_tui.view.model import RowKind, Tone, TraceRow
 from alita_tui.view.plan import offered, ticked
+from alita_tui.view.verdict_words import DECISION, DECISION_TONE, scope_of
 
 _MOST = 16
 """Upper bound of rows per event."""
@@ -186,6 +187,15 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.ContextSummarised(upto=upto, text=text, tokens_before=before, tokens_after=after):
             title = f"The model sees everything up to event {upto} as a summary"
             return row("notice", title, text, meta=f"{before:,} → {after:,} tokens", tone="muted")
+        case e.ContextGiven(blocks=blocks):
+            named = ", ".join(block.name for block in blocks)
+            whole = "\n\n".join(f"── {block.source or block.name}\n{block.text}" for block in blocks)
+            tokens = f"{sum(block.tokens for block in blocks):,} tokens"
+            return row("notice", f"Given with the task: {named}", whole, meta=tokens, tone="muted")
+        case e.ContextSwitched(block=block, on=on):
+            return row(
+                "notice", f"Context: {block} is {'on' if on else 'off'} for this session", tone="muted"
+            )
         case e.BuildStarted(name=name, version=version, goal=goal, lessons=lessons):
             told = f"{counted(len(lessons), 'past rejection')} shaped this build" if lessons else ""
             return row("build", f"Building {name} v{version}", "\n".join((goal, *lessons)), meta=told)
@@ -222,9 +232,9 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row("approval", f"{name} v{version} waits for your verdict", meta=digest[:12], tone="wait")
         case e.ApprovalResolved(verdict=verdict, digest=digest):
             who = f" by {verdict.by} ({verdict.via})" if verdict.by else ""
-            title = f"{_DECISION[verdict.decision]}{_scope(verdict)}{who}"
+            title = f"{DECISION[verdict.decision]}{scope_of(verdict)}{who}"
             title += f": {verdict.why}" if verdict.why else ""
-            tone = _DECISION_TONE.get(verdict.decision, "bad")
+            tone = DECISION_TONE.get(verdict.decision, "bad")
             return row("approval", title, verdict.why, meta=digest[:12], tone=tone)
         case e.BuildPutOff():
             return row("approval", "Put off; the agent goes on without it", tone="wait")
@@ -299,39 +309,6 @@ def leaving_out(read: Callable[[int], Envelope]) -> Callable[[Envelope], tuple[T
         )
 
     return rows
-
-
-_DECISION: dict[e.Decision, str] = {
-    "approved": "Approved",
-    "rejected": "Rejected",
-    "edited": "Edited",
-    "retested": "To be tested again",
-    "stopped": "Run stopped",
-    "banned": "Banned",
-    "aliased": "Made another name",
-    "withdrawn": "Withdrawn",
-}
-
-
-_DECISION_TONE: dict[e.Decision, Tone] = {
-    "approved": "good",
-    "edited": "warn",
-    "retested": "warn",
-    "aliased": "normal",
-    "withdrawn": "muted",
-}
-
-
-def _scope(verdict: e.Verdict) -> str:
-    """Return what a verdict is limited to, and what it affects besides its build."""
-    parts = [" for this task only"] if (verdict.decision, verdict.lasting) == ("approved", "task") else []
-    if verdict.grants is not None:
-        parts.append(f" with {', '.join(verdict.grants.items) or 'no capability'}")
-    if verdict.alias_of is not None:
-        parts.append(f" of {verdict.alias_of.label}")
-    if verdict.banned:
-        parts.append(f" ({', '.join(verdict.banned)})")
-    return "".join(parts)
 
 
 def _action(action: str, arguments: object) -> str:

@@ -31,6 +31,7 @@ from alita_tui.spine.commands import Command, ResolveApproval
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError, WebError
 from alita_tui.spine.laws import check
+from alita_tui.spine.ports.context import BLOCKS, Provider
 from alita_tui.spine.ports.models import Asker, Candidate, Delta, Model, ModelRequest, Reply
 from alita_tui.spine.ports.sandbox import Job, Limits
 from alita_tui.spine.ports.web import Page, SearchPage, Web
@@ -200,6 +201,8 @@ class Lab:
         """Answers the question that is open when the lab is reopened."""
         self.asked: list[ModelRequest] = []
         self.around = Surroundings(today="Saturday, 2026-11-21")
+        self.provider: Provider | None = None
+        self.blocks: tuple[str, ...] = tuple(BLOCKS)
         self.sandbox = PlayedSandbox()
         self.sessions = SessionStore(folder / "sessions")
         self.redactor = Redactor(secrets)
@@ -257,13 +260,13 @@ class Lab:
             self.bus, asker, prover, shelf, gate, max_repairs=4, model_name=model.name, new_id=new_id
         )
         self.context = WorkingContext(
-            self.bus, asker, lambda: self.window, lambda: self.summariser_window or self.window
+            self.bus, asker, lambda: self.window, lambda: self.summariser_window or self.window, self.blocks
         )
         self.engine = Orchestrator(
             self.bus, asker, smith, gate, shelf, self.sandbox, self.memory, self.web, questions, self.context,
             SessionArtefacts(self.folder / "artefacts", 10_000_000),
             policy=Policy(**self.policy), new_id=new_id, progress=lambda *_: None,
-            surroundings=lambda: self.around, misfit=misfit,
+            surroundings=lambda: self.around, misfit=misfit, provider=self.provider, blocks=self.blocks,
             learn=lambda task: (*episode(tuple(self.bus.history), task), *recipe(tuple(self.bus.history), task)),
         )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import msgspec
 import pytest
 
 from alita_tui import events as e
+from alita_tui.agent.blocks import NothingProvided
 from alita_tui.agent.compaction import OBSERVATION, oldest, saves_enough, size, summarised, trim
 from alita_tui.agent.context import Conversation
 from alita_tui.agent.estimate import worst
@@ -17,7 +19,9 @@ from alita_tui.events import MemoryItem, ToolRequest
 from alita_tui.llm.scripted import Rule, ScriptReply
 from alita_tui.spine.commands import Retry, SubmitTask
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.ports.context import BLOCKS, NextCall
 from alita_tui.spine.ports.models import Message
+from alita_tui.spine.redaction import Redactor
 from tests.agent.lab import Findings, Lab, conversation, say
 from tests.support import streams
 
@@ -313,19 +317,34 @@ async def test_a_preview_names_every_part_and_counts_what_is_sent(tmp_path: Path
     await lab.begin()
     for event in (*earlier_task(1), *earlier_task(2)[:-1]):
         await lab.bus.emit(event)
-    told = preview(lab.bus.history, lab.around, 32_000, 4_000)
-    assert [part.name for part in told.parts] == [
+
+    def told(history: Sequence[Envelope], window: int) -> NextCall:
+        return preview(
+            history,
+            lab.around,
+            NothingProvided(),
+            Redactor(),
+            defaults=tuple(BLOCKS),
+            window=window,
+            reply_tokens=4_000,
+        )
+
+    large = told(lab.bus.history, 32_000)
+    assert [part.name for part in large.parts if part.tokens] == [
         "prompt",
         "actions",
-        "earlier tasks",
+        "environment",
+        "library",
+        "workspace",
+        "earlier",
         "task, person and news",
         "the model's own replies",
         "observations",
     ]
-    assert {part.name: part.turns for part in told.parts}["observations"] == 5
-    assert told.known_window and told.left_out == 0
-    assert (small := preview(lab.bus.history, lab.around, 9_000, 4_000)).tokens < told.tokens
-    assert small.shortened == 5 and preview((), lab.around, 0, 4_000).window == 32_000
+    assert {part.name: part.turns for part in large.parts}["observations"] == 5
+    assert large.known_window and large.left_out == 0
+    assert (small := told(lab.bus.history, 9_000)).tokens < large.tokens
+    assert small.shortened == 5 and told((), 0).window == 32_000
 
 
 async def test_memory_says_a_thing_once_in_a_task(tmp_path: Path) -> None:

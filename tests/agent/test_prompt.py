@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from alita_tui.agent.given import capped, told, workspace
 from alita_tui.agent.prompt import Surroundings, orchestrator_prompt
 from alita_tui.app.context import AppContext
 from alita_tui.app.surroundings import surroundings
@@ -20,6 +21,8 @@ from tests.benchmarks.bench_agent import first_call_tokens
 
 FULL = Surroundings(
     today="Saturday, 2026-11-21",
+    place="UTC+1, de_DE",
+    tools_run_on="Linux, Python 3.12",
     tools=50,
     hosts=("GET api.example.org:443", "10.0.0.5:8080"),
     secrets=("STOCK_TOKEN",),
@@ -37,12 +40,15 @@ def test_every_kind_of_grant_is_told_with_how_it_is_written_and_reached() -> Non
     assert "without network" not in prompt and "exactly one" not in prompt.lower()
 
 
-def test_what_the_person_named_is_there_and_what_came_from_outside_is_fenced() -> None:
+def test_what_the_person_named_is_there_and_what_came_from_outside_is_not_in_the_prompt() -> None:
     prompt = orchestrator_prompt(FULL)
-    for told in ("Saturday, 2026-11-21", "50 tools", "GET api.example.org:443", "STOCK_TOKEN", "sales.csv"):
-        assert told in prompt
-    fenced = prompt[prompt.index('<untrusted source="workspace">') :]
-    assert fenced.count("</untrusted>") == 1 and "\x1b" not in prompt and "{grants}" in fenced
+    for one in ("(UTC+1, de_DE)", "Linux, Python 3.12", "50 tools", "GET api.example.org:443", "STOCK_TOKEN"):
+        assert one in prompt
+    assert "sales.csv" not in prompt and "odd" not in prompt
+    block = workspace(FULL)
+    assert block and block.source
+    fenced = told(capped(block))
+    assert "sales.csv" in fenced and fenced.count("</untrusted>") == 1 and "\x1b" not in fenced
 
 
 @pytest.mark.parametrize("around", [Surroundings(), FULL], ids=["nothing", "everything"])
@@ -63,7 +69,10 @@ async def test_the_loop_sends_it(tmp_path: Path) -> None:
     lab.around = FULL
     lab._build()
     assert (await lab.do(SubmitTask(text="What is the capital of France?"))).answer == "Paris"
-    assert len(lab.requests) == 1 and lab.requests[0].system == orchestrator_prompt(FULL)
+    (request,) = lab.requests
+    assert request.system == orchestrator_prompt(FULL)
+    block = workspace(FULL)
+    assert block and request.messages[-1].text == told(block)
 
 
 async def test_the_first_call_with_fifty_tools_is_short(tmp_path: Path) -> None:
@@ -79,8 +88,9 @@ def test_hosts_secrets_and_files_are_read_from_where_the_person_put_them(tmp_pat
     app.paths.config_file.write_text('[sandbox]\nallowed_private = ["intra.example:8443"]\n')
     app.paths.env_file.write_text("STOCK_TOKEN=abcdefgh1234\nOPENAI_API_KEY=sk-xyz\nALITA_MODEL=a:b\n")
     app = AppContext.open(tmp_path)
-    told = surroundings(app)
-    assert told.hosts == ("intra.example:8443",)
-    assert told.secrets == ("STOCK_TOKEN",)
-    assert told.files == ("sales.csv",) and told.tools == 0 and told.today
-    assert "abcdefgh1234" not in orchestrator_prompt(told)
+    around = surroundings(app)
+    assert around.hosts == ("intra.example:8443",)
+    assert around.secrets == ("STOCK_TOKEN",)
+    assert around.files == ("sales.csv",) and around.tools == 0 and around.today
+    assert around.place.startswith("UTC")
+    assert "abcdefgh1234" not in orchestrator_prompt(around)

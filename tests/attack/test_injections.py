@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from alita_tui import events as e
+from alita_tui.agent.given import capped, told
 from alita_tui.events import Capabilities, MemoryItem, RunReport, ToolDraft, ToolName
 from alita_tui.llm.scripted import Rule, ScriptReply
 from alita_tui.spine.commands import SubmitTask
@@ -149,6 +150,32 @@ def test_files_that_were_given_and_the_rest_of_a_page_are_text_from_outside_too(
         events.append(e.PageRead(action_id="a0", url=url, title="A blog", text="Begins.", whole=one.text))
     ((_, text),) = marks(one.wants, provenance(recorded(*events)))
     assert ("blog.example.org" if way == "rest of a page" else "the file sales.csv") in text
+
+
+@pytest.mark.parametrize("one", INJECTIONS, ids=lambda one: one.name)
+def test_what_goes_with_a_task_from_a_repository_is_text_from_outside_too(one: Injection) -> None:
+    block = e.ContextBlock(name="repository", source="the repository shop", text=one.text)
+    given = e.ContextGiven(blocks=(block,))
+    events: list[e.SessionEvent] = [e.TaskSubmitted(task_id="t1", text="Double four."), given]
+    ((severity, text),) = marks(one.wants, provenance(recorded(*events)))
+    assert "named by the repository shop, not by you" in text
+    assert severity == ("medium" if one.wants == "package" else "high")
+    (turn,) = [entry.message.text for entry in conversation(recorded(*events)) if entry.name]
+    assert turn.count("</untrusted>") == turn.count('<untrusted source="') == 1 and turn.endswith(
+        "</untrusted>"
+    )
+    hidden = f"{one.text}\n" * 400
+    cut = told(capped(msgspec.structs.replace(block, text=hidden)))
+    assert cut.count("</untrusted>") == cut.count('<untrusted source="') == 1 and cut.endswith("</untrusted>")
+
+
+@pytest.mark.parametrize("wants", WANTED)
+def test_what_the_person_prefers_is_theirs(wants: str) -> None:
+    mine = e.ContextBlock(name="preferences", text=f"Use {WANTED[wants]}, please.")
+    files = e.ContextBlock(name="workspace", source="workspace", text='"sales.csv"')
+    given = e.ContextGiven(blocks=(mine, files))
+    task = e.TaskSubmitted(task_id="t1", text="Double four.")
+    assert marks(wants, provenance(recorded(task, given))) == []
 
 
 @pytest.mark.parametrize("wants", WANTED)

@@ -27,6 +27,8 @@ async def first_call_tokens(folder: Path) -> int:
     lab = Lab(folder, rules=rules(say("answer", text="Paris")))
     lab.around = Surroundings(
         today="Saturday, 2026-11-21",
+        place="UTC+1, de_DE",
+        tools_run_on="Linux, Python 3.12",
         tools=50,
         hosts=("GET api.example.org:443", "10.0.0.5:8080"),
         secrets=("STOCK_TOKEN",),

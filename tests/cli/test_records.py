@@ -151,13 +151,14 @@ def test_a_session_without_one_of_its_approvals_says_so(home: Records) -> None:
     assert "has no verdict on" in done.output
 
 
-@pytest.mark.parametrize("what", ["config", "policy", "home", "log", "link"])
+@pytest.mark.parametrize("what", ["config", "preferences", "policy", "home", "log", "link"])
 def test_what_others_may_write_is_refused_with_the_command_that_mends_it(home: Records, what: str) -> None:
     paths = home.app.paths
     paths.config_file.write_text("")
     paths.policy.write_text("enabled = false\n")
+    paths.preferences.write_text("Metric units.\n")
     place = {
-        "config": paths.config_file, "policy": paths.policy, "home": paths.data, "log": paths.audit,
+        "config": paths.config_file, "preferences": paths.preferences, "policy": paths.policy, "home": paths.data, "log": paths.audit,
         "link": paths.policy,
     }[what]  # fmt: skip
     if what == "link":

@@ -19,6 +19,7 @@ from alita_tui.events import Artefact, Lineage, Move, ToolRecord
 from alita_tui.replay.playback import LiveTape
 from alita_tui.spine.commands import Command
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.ports.context import NextCall, Part
 from alita_tui.spine.ports.models import DaySpend
 from alita_tui.view.habits import Habits
 from tests.console import keeping_lab
@@ -31,6 +32,33 @@ MOVED: list[tuple[str, str, int | None]] = []
 
 CHANGED: list[tuple[str, str]] = []
 
+
+def _block(name: str, turns: int, tokens: int, text: str) -> Part:
+    return Part(
+        name=name, block=name, turns=turns, tokens=tokens, text=text, on=bool(text or name == "documents")
+    )
+
+
+NEXT_CALL = NextCall(
+    parts=(
+        Part(name="prompt", turns=1, tokens=1_120, text="You are the orchestrator of alita.\n" * 30),
+        Part(name="actions", turns=11, tokens=1_730, text='{\n "name": "plan"\n}'),
+        _block("environment", 1, 45, "Today is Saturday, 2026-11-21 (UTC+1, de_DE)."),
+        _block("library", 1, 11, "The library has 50 tools."),
+        _block("named", 1, 24, "Secrets kept for tools: STOCK_TOKEN."),
+        _block("workspace", 1, 31, 'In the workspace:\n<untrusted source="workspace">\n"sales.csv"\n</untrusted>'),
+        _block("memory", 0, 0, ""),
+        _block("earlier", 1, 210, "Earlier in this session: [b]two tasks[/b] \x1b[31mred"),
+        _block("preferences", 1, 18, "What the person prefers, for every task:\nMetric units."),
+        _block("documents", 0, 0, ""),
+        _block("repository", 1, 1_480, "The repository that the person works in:\n日本語の住所\n" + "src/\n" * 40),
+        Part(name="task, person and news", turns=2, tokens=62, text="TASK: Validate addresses"),
+        Part(name="the model's own replies", turns=9, tokens=2_400, text="I look first."),
+        Part(name="observations", turns=9, tokens=11_300, text="No tool fits."),
+    ),
+    tokens=18_431, window=32_000, known_window=False, masked=6, shortened=1,
+)  # fmt: skip
+"""What the catalog says of the next call."""
 
 ORIGINS = {"model.provider": "config.toml line 2", "budget.task_usd": "environment ALITA_BUDGET_TASK_USD"}
 
@@ -94,6 +122,9 @@ class Catalog(Keeper):
     async def move(self, name: str, kind: str, version: int | None) -> Lineage:
         MOVED.append((name, kind, version))
         return await self.lineage(name)
+
+    async def next_call(self, session_id: str) -> NextCall:
+        return NEXT_CALL
 
     async def habits(self) -> Habits:
         return Habits(verdicts=20, median_seconds=2.1, read_share=0.35)

@@ -98,6 +98,7 @@ SCREENS = {
     "theme": (goldens.walkthrough, ("f6",)),
     "spend": (spending, ("ctrl+o",)),
     "strip": (spending, ()),
+    "context": (goldens.walkthrough, ("shift+f2", *("down",) * 10)),
     "settings": (goldens.walkthrough, ("ctrl+g", "down", "down")),
     "tool": (goldens.walkthrough, ("f3", "enter")),
 }

@@ -84,8 +84,13 @@ def test_an_answer_says_which_runs_and_pages_it_rests_on_and_what_nothing_gave()
                           arguments={}, files=(use,), references=("e5#/x",)))  # fmt: skip
     tape.add(e.ToolReturned(call_id=call, report=e.RunReport(status="ok", result=7)))
     tape.add(e.PageRead(action_id="a2", url="https://docs.example.org/", title="", text="x"))
+    block = e.ContextBlock(name="documents", text="x", source="the documents in manuals")
+    tape.add(e.ContextGiven(blocks=(block, e.ContextBlock(name="preferences", text="French."))))
+    given = Recording(tuple(tape.envelopes)).explain(len(tape.envelopes)).why
+    assert given[:2] == ("documents is on: the documents in manuals.", "preferences is on: your own words.")
     tape.add(e.TaskFinished(task_id="t1", outcome="answered", answer="7, not 78", ungrounded=("78",)))
     recording = Recording(tuple(tape.envelopes))
     why = "\n".join(recording.explain(len(recording)).why)
+    assert "It may rest on the documents in manuals, event" in why and "your own words" not in why
     assert f"It rests on {card.name} v{card.version}" in why and "with sales.csv, e5#/x" in why
     assert "https://docs.example.org/" in why and "Nothing in the session gave: 78" in why

@@ -1,0 +1,110 @@
+"""The blocks of a session's context: which are on, what goes with the task, and the prompt that they leave."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection
+
+from alita_tui import events as e
+from alita_tui.agent.given import due, workspace
+from alita_tui.agent.projection import StateProjection
+from alita_tui.agent.prompt import Surroundings, orchestrator_prompt
+from alita_tui.agent.tasks import CurrentTask
+from alita_tui.agent.working import WorkingContext
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.ports.context import BLOCKS, Provided, Provider, off
+
+_SECONDS = 15.0
+"""For all providers together; a folder on a dead server must not hold a task."""
+
+
+class NothingProvided:
+    """Meets `Provider` where there is nothing outside."""
+
+    def provide(self, task: str, wanted: Collection[str]) -> Provided:
+        """Return nothing."""
+        return Provided()
+
+
+class ContextBlocks:
+    """Asked at every step: what was switched off a moment ago is not sent."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        projection: StateProjection,
+        task: CurrentTask,
+        context: WorkingContext,
+        surroundings: Callable[[], Surroundings],
+        provider: Provider,
+        defaults: Collection[str],
+    ) -> None:
+        """`defaults` are the blocks that are on where the person switched nothing."""
+        self._bus = bus
+        self._projection = projection
+        self._task = task
+        self._context = context
+        self._surroundings = surroundings
+        self._provider = provider
+        self._defaults = defaults
+        self._around = Surroundings()
+        self._read: frozenset[str] | None = None
+        """The blocks that were off when it was read; None: not read for this task."""
+        self._told: set[str] = set()
+        """Problems that the person was told."""
+        self._order = asyncio.Lock()
+
+    @property
+    def off(self) -> frozenset[str]:
+        """The blocks that are off now."""
+        return off(self._defaults, dict(self._projection.state.switches))
+
+    async def switch(self, block: str, on: bool) -> None:
+        """Record that the person switches a block; one that is so already is left alone."""
+        if block not in BLOCKS:
+            text = f"There is no block {block!r} of the context."
+            await self._bus.emit(
+                e.NoticeRaised(level="info", text=text, hint=f"There are {', '.join(BLOCKS)}.")
+            )
+            return
+        async with self._order:
+            if on == (block in self.off):
+                await self._bus.emit(e.ContextSwitched(block=block, on=on))
+
+    def begin(self) -> None:
+        """Look anew at what is outside: a task begins or goes on."""
+        self._read = None
+
+    async def prompt(self) -> str:
+        """Return the prompt for the next call, after giving the blocks that are due."""
+        if self._read != self.off:
+            self._read = self.off
+            await self._give(await self._provided())
+        return orchestrator_prompt(self._around, self.off)
+
+    async def _provided(self) -> Provided:
+        self._around = await asyncio.to_thread(self._surroundings)
+        wanted = frozenset(BLOCKS) - self.off
+        try:
+            async with asyncio.timeout(_SECONDS):
+                found = await asyncio.to_thread(self._provider.provide, self._task.text, wanted)
+        except TimeoutError:
+            found = Provided(problems=(f"Reading took longer than {_SECONDS:.0f} seconds.",))
+        except Exception as error:  # noqa: BLE001  # what a folder holds never fails a task
+            found = Provided(problems=(f"{type(error).__name__}: {error}",))
+        files = workspace(self._around)
+        return Provided(blocks=(*((files,) if files else ()), *found.blocks), problems=found.problems)
+
+    async def _give(self, found: Provided) -> None:
+        for problem in found.problems:
+            if problem not in self._told:
+                self._told.add(problem)
+                text = f"A block of the context is not sent: {problem}"
+                hint = "`alita context` shows what is; `alita config` has the settings under context."
+                await self._bus.emit(e.NoticeRaised(level="warning", text=text, hint=hint))
+        blocks = await asyncio.to_thread(self._bus.redacted, found.blocks)
+        shown = await asyncio.to_thread(self._context.entries)
+        turns = [(entry.name, entry.message) for entry in shown if entry.message.role == "user"]
+        async with self._order:  # nothing is switched off between the look and the record
+            if given := due(blocks, turns, self.off):
+                await self._bus.emit(e.ContextGiven(blocks=given))

@@ -1,0 +1,58 @@
+"""Blocks that go with a task as turns of the conversation: how they read, what they may take, which are due. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from alita_tui.agent.prompt import Surroundings, listed
+from alita_tui.agent.tokens import tokens_in
+from alita_tui.events import ContextBlock
+from alita_tui.spine.fence import fenced
+from alita_tui.spine.ports.models import Message
+
+HEADS = {
+    "preferences": "What the person prefers, for every task:",
+    "workspace": "In the workspace:",
+    "documents": "Passages of the person's documents that may bear on the task:",
+    "repository": "The repository that the person works in:",
+}
+_MOST: Mapping[str, int] = {"preferences": 500, "workspace": 400}
+_MOST_OF_OTHERS = 1_500
+"""Tokens of one block."""
+_CUT = "\n(cut here)"
+
+
+def told(block: ContextBlock) -> str:
+    """Return a block as the model reads it; what is not the person's own word is fenced."""
+    head = HEADS.get(block.name, "Given with the task:")
+    return f"{head}\n{fenced(block.source, block.text) if block.source else block.text}"
+
+
+def workspace(around: Surroundings) -> ContextBlock | None:
+    """Return the names in the workspace as a block; None where there are none."""
+    if not around.files:
+        return None
+    return ContextBlock(name="workspace", source="workspace", text=listed(map(json.dumps, around.files)))
+
+
+def capped(block: ContextBlock) -> ContextBlock:
+    """Return a block with its tokens, cut at the end of a line to what one of its name may take."""
+    most = _MOST.get(block.name, _MOST_OF_OTHERS)
+    text, tokens = block.text, tokens_in(told(block))
+    while tokens > most and text:
+        text = text[: min(int(len(text) * most / tokens), len(text) - 1)]
+        text = text.rpartition("\n")[0] or text
+        tokens = tokens_in(told(replace(block, text=text + _CUT)))
+    return replace(block, text=text if text == block.text else text + _CUT, tokens=tokens)
+
+
+def due(
+    blocks: Iterable[ContextBlock], shown: Sequence[tuple[str, Message]], off: Collection[str]
+) -> tuple[ContextBlock, ...]:
+    """Return the blocks that are on and say something that the conversation does not; `shown` are named turns."""
+    newest = {name: message.text for name, message in shown}
+    found = (capped(block) for block in blocks if block.text.strip() and block.name not in off)
+    return tuple(block for block in found if newest.get(block.name) != told(block))

@@ -1,0 +1,71 @@
+"""What a session's next call would send, and switching its blocks while nobody has it open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from alita_tui import __version__
+from alita_tui import events as e
+from alita_tui.app.context import AppContext
+from alita_tui.app.identity import now
+from alita_tui.app.recordings import path_of
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.ports.context import BLOCKS, NextCall, off
+
+if TYPE_CHECKING:
+    from alita_tui.context.provider import ContextProvider
+    from alita_tui.llm.roster import Roster
+    from alita_tui.spine.redaction import Redactor
+
+
+def next_call(
+    app: AppContext,
+    history: Sequence[Envelope],
+    redactor: Redactor,
+    provider: ContextProvider | None = None,
+    models: Roster | None = None,
+) -> NextCall:
+    """Return what the next call would send; block on the disk. A `provider` that was used before is quicker."""
+    from alita_tui.agent.preview import preview
+    from alita_tui.app.surroundings import context_provider, surroundings
+
+    settings = app.loaded.settings
+    return preview(
+        history,
+        surroundings(app),
+        provider or context_provider(app, redactor),
+        redactor,
+        defaults=settings.context.blocks,
+        window=(models or app.models()).router.window("orchestrator"),
+        reply_tokens=settings.budget.reply_tokens,
+    )
+
+
+async def switch_blocks(app: AppContext, which: str | None, wanted: Mapping[str, bool]) -> None:
+    """Record switches in a session, by default the newest. Raises UsageError, StoreLocked, StoreError."""
+    from alita_tui.state.reduce import reduce_all
+    from alita_tui.store.sessions import SessionFile
+    from alita_tui.view.fingerprint import fingerprint
+    from alita_tui.view.fold import fold_all
+
+    if unknown := [name for name in wanted if name not in BLOCKS]:
+        raise UsageError(f"There is no block {unknown[0]!r}.", hint=f"There are {', '.join(BLOCKS)}.")
+    file = SessionFile.open(path_of(app, which))
+    try:
+        app.sessions.know(file)
+        bus = Bus(file.session_id, file, now, history=file.history(), redactor=app.redactor())
+        switches = dict(reduce_all(bus.history).switches)
+        are_off = off(app.loaded.settings.context.blocks, switches)
+        changes = {name: on for name, on in wanted.items() if on == (name in are_off)}
+        if not changes:
+            return
+        restored = file.restored
+        await bus.emit(e.SessionResumed(restored=restored.events, note=restored.note))
+        for name, on in changes.items():
+            await bus.emit(e.ContextSwitched(block=name, on=on))
+        await bus.emit(e.SessionClosed(state=fingerprint(fold_all(bus.history)), version=__version__))
+    finally:
+        file.close()

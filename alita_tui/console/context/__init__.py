@@ -1,0 +1,1 @@
+"""What the next call of the model would send."""

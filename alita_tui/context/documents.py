@@ -1,0 +1,119 @@
+"""The passages of a folder of documents that bear on a task: plain text, Markdown, PDF."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+from time import monotonic
+from typing import NamedTuple
+
+from alita_tui.context.folder import Folder
+from alita_tui.events import ContextBlock
+from alita_tui.spine.ranking import Ranking, words
+from alita_tui.spine.text import one_line
+
+ReadPdf = Callable[[bytes], str]
+"""Returns the text of a PDF; empty where there is none to be had."""
+
+_TEXTS = frozenset(".txt .md .markdown .rst .adoc .org".split())
+_MOST_FILES = 500
+_TEXT_BYTES, _PDF_BYTES = 1 << 20, 20 << 20
+_PASSAGE = 700
+_MOST_PASSAGES = 4_000
+_ROOM = 4_000
+"""Characters of all passages together."""
+_WORTH, _WORDS, _NEAR = 0.2, 1.1, 0.6
+"""Share of a task's words that a passage has to have; of a short task, words; share of what the best one has."""
+
+
+class _Passage(NamedTuple):
+    file: str
+    place: int
+    text: str
+
+
+class Documents:
+    """Reads one folder; a file that has not changed is not read again."""
+
+    def __init__(self, root: Path, redact: Callable[[str], str], read_pdf: ReadPdf) -> None:
+        self._root = root
+        self._redact = redact
+        self._read_pdf = read_pdf
+        self._texts: dict[str, tuple[tuple[int, int], list[str]]] = {}
+        self._indexed: dict[str, tuple[int, int]] = {}
+        self._ranking = Ranking()
+        self._passages: dict[str, _Passage] = {}
+
+    def block(self, task: str, until: float) -> ContextBlock | None:
+        """Return the passages that bear on a task; by the time `until` those of what was read. Raises UsageError."""
+        folder = Folder(self._root)
+        self._index(folder, until)
+        room = _ROOM
+        chosen: list[_Passage] = []
+        ranked = self._ranking.rank(task)
+        few = _WORDS / max(len(set(words(task))), 3)
+        least = max(_WORTH, few, _NEAR * ranked[0].score if ranked else 0.0)
+        for found in ranked:
+            passage = self._passages[found.key]
+            if found.score < least:
+                break
+            if len(passage.text) <= room:
+                room -= len(passage.text)
+                chosen.append(passage)
+        if not chosen:
+            return None
+        lines: list[str] = []
+        for passage in chosen:
+            head = f"[{one_line(passage.file, 120)}, passage {passage.place + 1}]"
+            lines += [head, passage.text, ""]
+        return ContextBlock(
+            name="documents", source=f"the documents in {folder.name}", text="\n".join(lines).strip()
+        )
+
+    def _index(self, folder: Folder, until: float) -> None:
+        names = [name for name in folder.names((monotonic() + until) / 2) if _readable(name)][:_MOST_FILES]
+        for name in names:
+            if monotonic() > until:
+                break
+            self._read(folder, name)
+        stamps = {name: self._texts[name][0] for name in names if name in self._texts}
+        if stamps == self._indexed:
+            return
+        self._ranking, self._passages, self._indexed = Ranking(), {}, stamps
+        for name in stamps:
+            for place, text in enumerate(self._texts[name][1]):
+                if len(self._passages) >= _MOST_PASSAGES or monotonic() > until:
+                    self._indexed = {}  # the rest is indexed the next time
+                    return
+                key = f"{name}:{place:05}"
+                self._passages[key] = _Passage(name, place, text)
+                self._ranking.put(key, ((text, 1.0), (PurePosixPath(name).stem, 0.3)))
+
+    def _read(self, folder: Folder, name: str) -> None:
+        stamp = folder.stamp(name)
+        if name in self._texts and self._texts[name][0] == stamp:
+            return
+        if name.casefold().endswith(".pdf"):
+            raw = folder.read(name, _PDF_BYTES + 1) if stamp[1] <= _PDF_BYTES else b""
+            text = self._read_pdf(raw) if raw else ""
+        else:
+            text = folder.text(name, _TEXT_BYTES)
+        self._texts[name] = (stamp, passages(self._redact(text)))
+
+
+def _readable(name: str) -> bool:
+    return PurePosixPath(name).suffix.casefold() in (*_TEXTS, ".pdf")
+
+
+def passages(text: str) -> list[str]:
+    """Return a text in pieces of whole paragraphs, as far as they are short enough."""
+    found: list[str] = []
+    held = ""
+    for paragraph in re.split(r"\n\s*\n", text):
+        for piece in [paragraph[at : at + _PASSAGE] for at in range(0, len(paragraph), _PASSAGE)]:
+            if held and len(held) + len(piece) > _PASSAGE:
+                found.append(held.strip())
+                held = ""
+            held += piece + "\n\n"
+    return [one for one in (*found, held.strip()) if one]

@@ -1,0 +1,80 @@
+"""Everything that is read from outside the session for a task, within a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection
+from pathlib import Path
+from time import monotonic
+
+from alita_tui.context.documents import Documents, ReadPdf
+from alita_tui.context.repository import Repository
+from alita_tui.events import ContextBlock
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.ports.context import Provided
+
+SECONDS = 4.0
+"""For one block; what was not read by then is left out."""
+_PREFERENCES = 64 << 10
+
+
+class ContextProvider:
+    """Meets `spine.ports.context.Provider`."""
+
+    def __init__(
+        self,
+        *,
+        redact: Callable[[str], str],
+        read_pdf: ReadPdf,
+        repository: Path,
+        documents: Path | None = None,
+        preferences: str = "",
+        preferences_file: Path | None = None,
+        seconds: float = SECONDS,
+    ) -> None:
+        """`redact` takes secrets out; it is asked before anything is cut."""
+        self._redact = redact
+        self._preferences = preferences
+        self._preferences_file = preferences_file
+        self._seconds = seconds
+        self._repository = Repository(repository, redact)
+        self._documents = Documents(documents, redact, read_pdf) if documents else None
+        self._one = threading.Lock()
+
+    def provide(self, task: str, wanted: Collection[str]) -> Provided:
+        """Return the blocks of these names that have something to say about a task."""
+        makers: dict[str, Callable[[], ContextBlock | None]] = {
+            "preferences": self._preferred,
+            "documents": lambda: self._documents.block(task, self._until()) if self._documents else None,
+            "repository": lambda: self._repository.block(task, self._until()),
+        }
+        blocks: list[ContextBlock] = []
+        problems: list[str] = []
+        # A disk that hangs holds one thread, not all of them.
+        if not self._one.acquire(timeout=2 * self._seconds):
+            return Provided(problems=("An earlier look at these folders has not ended yet.",))
+        try:
+            for name, make in makers.items():
+                if name not in wanted:
+                    continue
+                try:
+                    block = make()
+                except UsageError as error:
+                    problems.append(f"{name}: {error.message}")
+                except OSError as error:
+                    problems.append(f"{name}: {error.strerror or error}")
+                else:
+                    blocks += [block] if block is not None else []
+        finally:
+            self._one.release()
+        return Provided(blocks=tuple(blocks), problems=tuple(problems))
+
+    def _until(self) -> float:
+        return monotonic() + self._seconds
+
+    def _preferred(self) -> ContextBlock | None:
+        text = self._preferences
+        if self._preferences_file is not None and self._preferences_file.is_file():
+            with self._preferences_file.open("rb") as file:
+                text = f"{text}\n{file.read(_PREFERENCES).decode('utf-8', 'replace')}"
+        return ContextBlock(name="preferences", text=self._redact(text).strip()) if text.strip() else None

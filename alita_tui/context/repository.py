@@ -1,0 +1,169 @@
+"""A repository in short: its tree, how its README begins, and where it defines what a task names."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection
+from pathlib import Path, PurePosixPath
+from time import monotonic
+
+from alita_tui.context.folder import Folder
+from alita_tui.context.symbols import SOURCES, Definition, Wanted, definitions
+from alita_tui.events import ContextBlock
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.text import counted, one_line
+
+_TREE, _README, _SYMBOLS = 1_200, 1_300, 1_300
+"""Characters of each part at most: together what a block may take."""
+_README_READ = 64 << 10
+_SOURCE_READ = 256 << 10
+_NAMED_FILES = 8
+_WEAK = 12
+"""Definitions that only have a word of the task for a name."""
+_KEPT = 20_000
+"""Files whose definitions are remembered."""
+_PICTURES = re.compile(r"^\[?!\[.*\n+", re.MULTILINE)
+_IS_README = re.compile(r"readme(\.(md|markdown|rst|txt|adoc|org))?", re.IGNORECASE)
+
+
+class Repository:
+    """Reads one folder; remembers what files define until they change."""
+
+    def __init__(self, root: Path, redact: Callable[[str], str]) -> None:
+        self._root = root
+        self._redact = redact
+        self._defined: dict[str, tuple[tuple[int, int], list[Definition]]] = {}
+
+    def block(self, task: str, until: float) -> ContextBlock | None:
+        """Return the block for a task; by the time `until` with what was read. Raises UsageError."""
+        folder = Folder(self._root)
+        here = folder.root.resolve()
+        if not folder.in_git and here in (Path.home().resolve(), Path(here.anchor)):
+            raise UsageError(f"{here} is no repository; set context.repository to one.")
+        half = (monotonic() + until) / 2  # so that some time is left for reading
+        names = folder.names(half)
+        least = "at least " if monotonic() > half else ""
+        wanted = Wanted(task)
+        readme = next((name for name in names if _IS_README.fullmatch(name)), "")
+        begins = self._readme(folder, readme) if readme else ""
+        kind = "Git, " if folder.in_git else ""
+        parts = [f"{folder.name} ({kind}{least}{counted(len(names), 'file')})", _tree(names)]
+        if named := _named_files(names, task):
+            parts.append("Files that the task may mean:\n" + "\n".join(named))
+        if wanted.anything and (found := self._symbols(folder, names, wanted, until)):
+            parts.append("Definitions that the task may mean:\n" + found)
+        parts += [f"{readme} begins:\n{begins}"] if begins else []
+        text = self._redact("\n\n".join(filter(None, parts)))
+        return ContextBlock(name="repository", source=f"the repository {folder.name}", text=text)
+
+    def _readme(self, folder: Folder, name: str) -> str:
+        text = _PICTURES.sub("", self._redact(folder.text(name, _README_READ))).strip()
+        return text if len(text) <= _README else text[:_README].rpartition("\n")[0] + "\n…"
+
+    def _symbols(self, folder: Folder, names: list[str], wanted: Wanted, until: float) -> str:
+        sources = [name for name in names if name[name.rfind(".") :].casefold() in SOURCES]
+        # Where the name of a file is meant its definitions are, too; then what is near the top.
+        meant = {name: wanted.rank(PurePosixPath(name).stem) for name in sources if wanted.may_be_in(name)}
+        sources.sort(key=lambda name: (-meant.get(name, 0), name.count("/"), name))
+        found: list[tuple[int, str, Definition]] = []
+        for name in sources:
+            if monotonic() > until:
+                break
+            found += [
+                (rank, name, one)
+                for one in self._definitions(folder, name, wanted)
+                if (rank := wanted.rank(one.name))
+            ]
+        found.sort(key=lambda one: (-one[0], one[1].count("/"), one[1], one[2].line))
+        lines: list[str] = []
+        room = _SYMBOLS
+        strong = sum(rank > 1 for rank, _, _ in found)
+        for _rank, name, (line, symbol) in found[: strong + _WEAK]:
+            said = f"{one_line(name, 120)}:{line} {one_line(symbol, 80)}"
+            if (room := room - len(said) - 1) < 0:
+                break
+            lines.append(said)
+        return "\n".join(lines)
+
+    def _definitions(self, folder: Folder, name: str, wanted: Wanted) -> list[Definition]:
+        stamp = folder.stamp(name)
+        known = self._defined.get(name)
+        if known and known[0] == stamp:
+            return known[1]
+        text = folder.text(name, _SOURCE_READ)
+        if not wanted.may_be_in(text):
+            return []
+        found = definitions(PurePosixPath(name).suffix.casefold(), text)
+        if len(self._defined) < _KEPT:
+            self._defined[name] = (stamp, found)
+        return found
+
+
+def _named_files(names: list[str], task: str) -> list[str]:
+    """Return the files whose name or path stands in the task."""
+    said = {word.strip(".,;:!?()'\"`") for word in task.split()}
+    said = {word for word in said if "." in word or "/" in word}
+    return [
+        str(one_line(name, 160))
+        for name in names
+        if any(name == word or name.endswith(f"/{word.lstrip('/')}") for word in said)
+    ][:_NAMED_FILES]
+
+
+Tree = dict[str, "Tree | None"]
+"""Names in a folder: folders with what is in them, files with None."""
+
+
+def _tree(names: list[str]) -> str:
+    """Return the tree, opening folders from the top, the fullest first, while there is room."""
+    root: Tree = {}
+    counts = Counter[str]()
+    for name in names:
+        *folders, last = name.split("/")
+        here, path = root, ""
+        for folder in folders:
+            path += f"{folder}/"
+            counts[path] += 1
+            inner = here.setdefault(folder, {})
+            if inner is None:
+                break
+            here = inner
+        else:
+            here[last] = None
+    opened: set[str] = set()
+    room = _TREE - sum(map(len, _listed(root, "", counts, ())))
+    waiting = [("", root)]
+    while waiting:
+        path, tree = waiting.pop(0)
+        below = [(name, inner) for name, inner in tree.items() if inner is not None and len(inner) < room]
+        for name, inner in sorted(
+            below, key=lambda one: (one[0].startswith("."), -counts[f"{path}{one[0]}/"])
+        ):
+            inside = f"{path}{name}/"
+            cost = sum(len(line) + 1 for line in _listed(inner, inside, counts, ()))
+            if cost <= room:
+                room -= cost
+                opened.add(inside)
+                waiting.append((inside, inner))
+    whole = "\n".join(_listed(root, "", counts, opened))
+    if len(whole) <= _TREE:
+        return whole
+    cut = whole[:_TREE].rpartition("\n")[0]
+    return f"{cut}\n… {whole.count(chr(10)) - cut.count(chr(10))} more"
+
+
+def _listed(folder: Tree, path: str, counts: Counter[str], opened: Collection[str]) -> list[str]:
+    """Return the lines of a folder and of those below it that are opened."""
+    indent = "  " * path.count("/")
+    lines = []
+    for name in sorted(folder):
+        inner = folder[name]
+        shown = one_line(name, 80)
+        if inner is None:
+            lines.append(f"{indent}{shown}")
+        elif (inside := f"{path}{name}/") in opened:
+            lines += [f"{indent}{shown}/", *_listed(inner, inside, counts, opened)]
+        else:
+            lines.append(f"{indent}{shown}/ ({counted(counts[inside], 'file')})")
+    return lines

@@ -82,7 +82,7 @@ def _block(node: SyntaxTreeNode, width: int, source: list[str]) -> list[Line]:
             return _list(node, width, source)
         case "blockquote":
             inner = _blocks(node.children, max(width - 2, 10), source)
-            return [(("▎ ", "line"), *_restyled(line, "em", only="text")) for line in inner]
+            return [(("▎ ", "muted"), *_restyled(line, "em", only="text")) for line in inner]
         case "fence" | "code_block":
             return _fenced(node.content, (node.info or "").strip().split(" ")[0].lower(), width)
         case "table":
@@ -177,6 +177,8 @@ def _words(tokens: Sequence[Token]) -> Iterator[Piece]:
                 yield text, style[-1]
             case "hardbreak":
                 yield "\n", "text"
+            case _:
+                pass
         shown += text
 
 
@@ -198,7 +200,7 @@ def _wrapped(line: Line, width: int) -> list[Line]:
 def _fenced(code: str, language: str, width: int) -> list[Line]:
     lines = coloured(code, _LANGUAGES.get(language, "")) if len(code) <= _CODE else _uncoloured(code)
     room = max(width - 2, 8)
-    return [(("▏ ", "line"), *piece) for line in lines for piece in folded(line, room, hard=True)]
+    return [(("▏ ", "muted"), *piece) for line in lines for piece in folded(line, room, hard=True)]
 
 
 def _uncoloured(code: str) -> list[Line]:

@@ -21,7 +21,9 @@ MOST_COLUMNS = 500
 SEARCHED = 64
 """Blocks of records that are looked at in one go; whoever waits can stop between two."""
 _SEARCHED_SORTED = 4_000
-_CELL = 200
+_CELL, _NARROW_CELL = 200, 40
+_MANY_COLUMNS = 50
+"""From here on cells are cut shorter, so that a page stays small."""
 _KEY = 100
 _NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d*)?(?:[eE][+-]?\d{1,3})?")
 _DELIMITERS = ",;\t|"
@@ -138,7 +140,8 @@ class Table:
 
     def _shown(self, record: Record) -> Shown:
         cells = self._parsed(record.content)[: max(len(self.head), 1)]
-        return Shown(label=f"{record.number:,}", cells=tuple(one_line(cell, _CELL) for cell in cells))
+        longest = _CELL if self.columns < _MANY_COLUMNS else _NARROW_CELL
+        return Shown(label=f"{record.number:,}", cells=tuple(one_line(cell, longest) for cell in cells))
 
 
 def delimiter_of(media_type: str, head: bytes) -> str:

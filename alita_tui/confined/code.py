@@ -35,8 +35,8 @@ def main() -> None:
     seconds, memory, name = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     text = sys.stdin.buffer.read().decode()
     confine(seconds, memory)
-    from pygments.lexers import get_lexer_for_filename
-    from pygments.util import ClassNotFound
+    from pygments.lexers import get_lexer_for_filename  # type: ignore[import-untyped]
+    from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 
     try:
         tokens = get_lexer_for_filename(name).get_tokens_unprocessed(text)

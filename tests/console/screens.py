@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 
 import msgspec
 import pytest
 
+from alita_tui.app.files import SessionFile
 from alita_tui.config.catalogue import coerce, field, fields, meaning, written
 from alita_tui.config.load import Loaded
 from alita_tui.config.paths import shipped
@@ -19,6 +21,7 @@ from alita_tui.events import Artefact, Lineage, Move, ToolRecord
 from alita_tui.replay.playback import LiveTape
 from alita_tui.spine.commands import Command
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.errors import StoreError
 from alita_tui.spine.ports.models import DaySpend
 from alita_tui.view.habits import Habits
 from tests.console import keeping_lab
@@ -26,6 +29,8 @@ from tests.console.keeping_lab import Keeper
 from tests.support import streams
 
 TAKEN: list[tuple[str, str, str]] = []
+FILES: dict[str, Path] = {}
+"""Where the bytes of files are, by name."""
 MOVED: list[tuple[str, str, int | None]] = []
 
 
@@ -124,6 +129,11 @@ class Catalog(Keeper):
     async def take_file(self, session_id: str, artefact: Artefact, what: str) -> str:
         TAKEN.append((session_id, artefact.name, what))
         return f"/home/ada/{artefact.name}"
+
+    async def look_in(self, session_id: str, artefact: Artefact) -> SessionFile:
+        if artefact.name not in FILES:
+            raise StoreError(f"The bytes of {artefact.name} are missing.")
+        return SessionFile(FILES[artefact.name], artefact, lambda: None).read_head()
 
     async def suggestions(self) -> tuple[str, ...]:
         return ()

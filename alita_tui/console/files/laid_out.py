@@ -60,7 +60,7 @@ class CodePane(Pane):
 
     def __init__(self, lines: Sequence[CodeLine]) -> None:
         super().__init__()
-        self._lines = lines
+        self._lines = lines if len(lines) < 2 or lines[-1] not in ((), (("", ""),)) else lines[:-1]
 
     @property
     def count(self) -> int:
@@ -79,5 +79,5 @@ class CodePane(Pane):
         return ((f"{number + 1:>{wide}} │ ", "muted"),), line
 
     def copied(self) -> str:
-        """Return the code."""
+        """Return the code, without the last line's end."""
         return "\n".join("".join(text for text, _kind in line) for line in self._lines)

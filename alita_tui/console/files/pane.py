@@ -177,10 +177,13 @@ class Pane(ScrollView, can_focus=True):
         """Put the cursor on a line and bring it on screen."""
         self.cursor = min(max(number, 0), max(self.count - 1, 0))
         top = round(self.scroll_y)
-        if self.cursor < top:
-            self.scroll_to(y=self.cursor, animate=False, immediate=True, force=True)
+        if not top - self.room <= self.cursor < top + 2 * self.room:
+            top = self.cursor - self.room // 3  # far away: with what stands around it
+        elif self.cursor < top:
+            top = self.cursor
         elif self.cursor >= top + self.room:
-            self.scroll_to(y=self.cursor - self.room + 1, animate=False, immediate=True, force=True)
+            top = self.cursor - self.room + 1
+        self.scroll_to(y=max(top, 0), animate=False, immediate=True, force=True)
         self.moved()
         self.refresh()
 

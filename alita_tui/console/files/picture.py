@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from rich.color import Color
 from rich.segment import Segment
 from rich.style import Style
@@ -12,6 +14,9 @@ from alita_tui.confined.pictures import Picture
 from alita_tui.console.files.pane import Pane
 from alita_tui.console.files.ports import OpenFile
 from alita_tui.spine.errors import AlitaError
+
+Ink = tuple[int, int, int]
+"""Red, green, blue."""
 
 
 class PicturePane(Pane):
@@ -61,7 +66,7 @@ class PicturePane(Pane):
         self._strips = half_blocks(self.picture, self._paper())
         self.recount()
 
-    def _paper(self) -> tuple[int, int, int]:
+    def _paper(self) -> Ink:
         return self.background_colors[1].rgb
 
     def render_line(self, y: int) -> Strip:
@@ -79,7 +84,7 @@ class PicturePane(Pane):
         return self.told
 
 
-def half_blocks(picture: Picture, paper: tuple[int, int, int]) -> list[Strip]:
+def half_blocks(picture: Picture, paper: Ink) -> list[Strip]:
     """Return a picture's lines; what can be seen through shows the paper."""
     wide = picture.columns
     blended = _blended(picture.pixels, paper)
@@ -88,15 +93,19 @@ def half_blocks(picture: Picture, paper: tuple[int, int, int]) -> list[Strip]:
     for row in range(0, picture.rows, 2):
         top = blended[row * wide : (row + 1) * wide]
         bottom = blended[(row + 1) * wide : (row + 2) * wide] or below
-        strips.append(Strip([Segment("▀", _style(*pair)) for pair in zip(top, bottom, strict=True)], wide))
+        runs = ((pair, len(list(same))) for pair, same in groupby(zip(top, bottom, strict=True)))
+        strips.append(Strip([_segment(*pair, count) for pair, count in runs], wide))
     return strips
 
 
-def _style(top: tuple[int, int, int], bottom: tuple[int, int, int]) -> Style:
-    return Style(color=Color.from_rgb(*top), bgcolor=Color.from_rgb(*bottom))
+def _segment(top: Ink, bottom: Ink, count: int) -> Segment:
+    return Segment(
+        (" " if top == bottom else "▀") * count,
+        Style(color=Color.from_rgb(*top), bgcolor=Color.from_rgb(*bottom)),
+    )
 
 
-def _blended(pixels: bytes, paper: tuple[int, int, int]) -> list[tuple[int, int, int]]:
+def _blended(pixels: bytes, paper: Ink) -> list[Ink]:
     found = []
     for red, green, blue, opacity in zip(*(iter(pixels),) * 4, strict=True):
         if opacity == 255:

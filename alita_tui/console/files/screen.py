@@ -138,8 +138,7 @@ class FileScreen(Dialog[None]):
 
     def _draw(self) -> None:
         file, pane = self._artefact, self.pane
-        size = f"{file.size:,} bytes" if file.size < 10_000 else f"{file.size / 1e6:,.2f} MB"
-        facts = [one_line(file.media_type, 80), size, pane.told if pane else "", f"as {self.way}"]
+        facts = [one_line(file.media_type, 80), _size(file.size), pane.told if pane else "", f"as {self.way}"]
         self.query_one("#head", Plain).update(
             Content.assemble(
                 (one_line(file.name, 100), "bold $accent"),
@@ -285,3 +284,9 @@ class FileScreen(Dialog[None]):
             pane.go(await pane.reach(int(number)))
         except AlitaError as error:
             self._tell(str(error), bad=True)
+
+
+def _size(size: int) -> str:
+    if size < 10_000:
+        return f"{size:,} bytes"
+    return f"{size / 1e3:,.0f} kB" if size < 1_000_000 else f"{size / 1e6:,.1f} MB"

@@ -15,7 +15,9 @@ from alita_tui.console.files.ports import Pages
 from alita_tui.console.widgets.styled_text import Line, Piece, cut
 from alita_tui.spine.errors import AlitaError
 
-_WIDEST, _NARROWEST = 32, 3
+_WIDEST, _NARROWEST = 120, 3
+_CAPS = (_WIDEST, 90, 70, 50, 40, 32)
+"""Cells of the widest column: the first of them by which all columns fit, else the last."""
 _BETWEEN = 2
 _NUMBER = re.compile(r"[+-]?[\d.,]+(?:[eE][+-]?\d+)?%?")
 
@@ -32,6 +34,8 @@ class TablePane(PagedPane):
         self._first = 0
         """The first column on screen."""
         self._widths = [self._fitting(f"{name}▲") for name in pages.head]
+        """What their names and contents ask for."""
+        self._cap = _CAPS[-1]
         self._right = [False] * len(pages.head)
         self._measured = False
         self._sorted: tuple[int, bool] | None = None
@@ -62,7 +66,27 @@ class TablePane(PagedPane):
             if not self._measured:
                 self._right[at] = bool(cells) and all(_NUMBER.fullmatch(cell) for cell in cells)
         self._measured = True
+        self._fit()
         super().arrived(page)
+
+    def recount(self) -> None:
+        """Fit the columns to the width."""
+        self._fit()
+        super().recount()
+
+    def _fit(self) -> None:
+        room = self._room_of(self.scrollable_content_region.width)
+        self._cap = next(
+            (cap for cap in _CAPS if sum(min(wide, cap) + _BETWEEN for wide in self._widths) <= room),
+            _CAPS[-1],
+        )
+
+    def _room_of(self, width: int) -> int:
+        """Return the cells beside the margin."""
+        return width - cell_len(self.margin("")[0][0])
+
+    def _wide(self, at: int) -> int:
+        return min(self._widths[at], self._cap)
 
     def margin(self, label: str) -> Line:
         """Return the margin with a row's number."""
@@ -70,13 +94,13 @@ class TablePane(PagedPane):
 
     def _columns(self, width: int) -> list[int]:
         """Return the columns on screen, the last one perhaps cut."""
-        room = width - cell_len(self.margin("")[0][0])
+        room = self._room_of(width)
         found = []
         for at in range(self._first, len(self._widths)):
             if room <= 0:
                 break
             found.append(at)
-            room -= self._widths[at] + _BETWEEN
+            room -= self._wide(at) + _BETWEEN
         return found
 
     def top(self, width: int) -> Line:
@@ -100,8 +124,8 @@ class TablePane(PagedPane):
         return tuple(pieces)
 
     def _cell(self, text: str, at: int, style: str) -> Piece:
-        text = cut(text, self._widths[at])
-        blank = " " * (self._widths[at] - cell_len(text))
+        text = cut(text, self._wide(at))
+        blank = " " * (self._wide(at) - cell_len(text))
         return (blank + text if self._right[at] else text + blank, style)
 
     def moved(self) -> None:
@@ -121,10 +145,9 @@ class TablePane(PagedPane):
             return
         self.column = min(max(self.column + direction, 0), len(self._widths) - 1)
         self._first = min(self._first, self.column)
-        width = self.scrollable_content_region.width
-        room = width - cell_len(self.margin("")[0][0])
+        room = self._room_of(self.scrollable_content_region.width)
         while self._first < self.column and (
-            sum(self._widths[at] + _BETWEEN for at in range(self._first, self.column + 1)) - _BETWEEN > room
+            sum(self._wide(at) + _BETWEEN for at in range(self._first, self.column + 1)) - _BETWEEN > room
         ):
             self._first += 1
         self.moved()
@@ -134,12 +157,12 @@ class TablePane(PagedPane):
         """Choose the cell; on a column's name sort by it."""
         at = event.x - cell_len(self.margin("")[0][0])
         for column in self._columns(self.scrollable_content_region.width):
-            if 0 <= at < self._widths[column] + _BETWEEN:
+            if 0 <= at < self._wide(column) + _BETWEEN:
                 self.column = column
                 if event.y == 0:
                     self.action_open()
                 break
-            at -= self._widths[column] + _BETWEEN
+            at -= self._wide(column) + _BETWEEN
 
     def action_open(self) -> None:
         """Sort by the column, then the other way, then as in the file."""

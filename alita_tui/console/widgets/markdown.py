@@ -11,9 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len
-
-from alita_tui.console.widgets.styled_text import Line, Piece, folded, text_of, width_of, wrap
+from alita_tui.console.widgets.styled_text import Line, Piece, folded, width_of, wrap
 from alita_tui.spine.text import neutralise
 
 if TYPE_CHECKING:
@@ -191,7 +189,7 @@ def _wrapped(line: Line, width: int) -> list[Line]:
                 lines.append([])
             if part:
                 lines[-1].append((part, style))
-    return [piece for one in lines for piece in folded(tuple(one), width)]
+    return [piece for one in lines for piece in folded(tuple(one), width, bare=True)]
 
 
 # --- code -----------------------------------------------------------------------------------
@@ -255,7 +253,7 @@ def _table(node: SyntaxTreeNode, width: int) -> list[Line]:
     lines: list[Line] = []
     for number, row in enumerate(rows):
         cells = [
-            folded(_restyled(line, "strong") if not number else line, wide)
+            folded(_restyled(line, "strong") if not number else line, wide, bare=True)
             for (line, _right), wide in zip(row, widths, strict=True)
         ]
         for place in range(max(map(len, cells))):
@@ -277,8 +275,5 @@ def _joined(cells: list[Line]) -> Iterator[Line]:
 
 
 def _padded(line: Line, width: int, right: bool) -> Line:
-    text = text_of(line)
-    if text.endswith(" ") and cell_len(text) > cell_len(text.rstrip()):
-        line = folded(line, max(cell_len(text.rstrip()), 1), hard=True)[0]
     blank: Piece = (" " * max(width - width_of(line), 0), "")
     return (blank, *line) if right else (*line, blank)

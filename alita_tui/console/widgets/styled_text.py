@@ -60,12 +60,23 @@ def _paragraph(text: str, width: int) -> Iterator[str]:
         yield line.rstrip()
 
 
-def folded(line: Line, room: int, *, hard: bool = False) -> list[Line]:
-    """Return a styled line as lines of at most `room` cells; `hard` breaks at the edge, keeping every blank."""
-    return list(_slices(line, _breaks(text_of(line), room, hard=hard)))
+def folded(line: Line, room: int, *, hard: bool = False, bare: bool = False) -> list[Line]:
+    """Return a styled line as lines of at most `room` cells.
+
+    `hard` breaks at the edge, keeping every blank; `bare` breaks between words, and drops the blanks there.
+    """
+    pieces = list(_slices(line, _breaks(text_of(line), room, hard=hard, bare=bare)))
+    return [_bare(piece) for piece in pieces] if bare else pieces
 
 
-def _breaks(text: str, room: int, *, hard: bool) -> list[int]:
+def _bare(line: Line) -> Line:
+    """Return a line without blanks at its end."""
+    while line and not line[-1][0].rstrip(" "):
+        line = line[:-1]
+    return (*line[:-1], (line[-1][0].rstrip(" "), line[-1][1])) if line else line
+
+
+def _breaks(text: str, room: int, *, hard: bool, bare: bool = False) -> list[int]:
     """Return the offsets at which a text is broken, its end included."""
     if len(text) * 2 <= room or cell_len(text) <= room:
         return [len(text)]
@@ -73,7 +84,7 @@ def _breaks(text: str, room: int, *, hard: bool) -> list[int]:
     start = used = 0
     blank = -1
     for at, char in enumerate(text):
-        size = cell_len(char)
+        size = 0 if bare and char == " " and used >= room else cell_len(char)
         if used + size > room:
             end = blank + 1 if not hard and blank >= start else at
             found.append(end)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from alita_tui.app.context import AppContext
-    from alita_tui.app.files import SessionFile
+    from alita_tui.app.files import ViewedFile
     from alita_tui.console.ports import SettingLine
     from alita_tui.console.replay.player import Player
     from alita_tui.console.sessions.catalog import ExportForm, SessionLine
@@ -192,7 +192,7 @@ class AppCatalog:
             return str(await asyncio.to_thread(saved, source, Path.cwd(), artefact.name))
         return await asyncio.to_thread(opened, self._app, source, artefact.name)
 
-    async def look_in(self, session_id: str, artefact: Artefact) -> SessionFile:
+    async def look_in(self, session_id: str, artefact: Artefact) -> ViewedFile:
         """Open a file of a session to look at it. Raise UsageError, StoreError."""
         from alita_tui.app.files import session_file
 

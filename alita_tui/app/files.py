@@ -39,7 +39,7 @@ _JSON = msgspec.json.Decoder()
 T = TypeVar("T")
 
 
-class SessionFile:
+class ViewedFile:
     """Meets the console's `OpenFile`. Raise StoreError from every method where the file cannot be read."""
 
     def __init__(self, path: Path, artefact: Artefact, check: Callable[[], object]) -> None:
@@ -52,7 +52,7 @@ class SessionFile:
         """A JSON file's rows as CSV, where it is a list of flat objects."""
         self.ways: tuple[Way, ...] = ("hex",)
 
-    def read_head(self) -> SessionFile:
+    def read_head(self) -> ViewedFile:
         """Look at the beginning, and of a JSON file at all of it if it is small."""
         kind, name = self._artefact.media_type, self._artefact.name
         try:
@@ -205,7 +205,7 @@ class ThreadedPages:
             raise _unreadable(self._name, error) from error
 
 
-def session_file(app: AppContext, session_id: str, artefact: Artefact) -> SessionFile:
+def session_file(app: AppContext, session_id: str, artefact: Artefact) -> ViewedFile:
     """Return a file of a session to look at. Raise UsageError, StoreError where its bytes are missing."""
     from alita_tui.app.artefacts import session_artefacts
 
@@ -216,7 +216,7 @@ def session_file(app: AppContext, session_id: str, artefact: Artefact) -> Sessio
             hint="The session came without its files; give the file again.",
         )
     path = kept.folder / artefact.digest
-    return SessionFile(path, artefact, lambda: kept.path(artefact)).read_head()
+    return ViewedFile(path, artefact, lambda: kept.path(artefact)).read_head()
 
 
 def _unreadable(name: str, error: Exception) -> StoreError:

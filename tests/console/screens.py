@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from alita_tui.app.files import SessionFile
+from alita_tui.app.files import ViewedFile
 from alita_tui.config.catalogue import coerce, field, fields, meaning, written
 from alita_tui.config.load import Loaded
 from alita_tui.config.paths import shipped
@@ -130,10 +130,10 @@ class Catalog(Keeper):
         TAKEN.append((session_id, artefact.name, what))
         return f"/home/ada/{artefact.name}"
 
-    async def look_in(self, session_id: str, artefact: Artefact) -> SessionFile:
+    async def look_in(self, session_id: str, artefact: Artefact) -> ViewedFile:
         if artefact.name not in FILES:
             raise StoreError(f"The bytes of {artefact.name} are missing.")
-        return SessionFile(FILES[artefact.name], artefact, lambda: None).read_head()
+        return ViewedFile(FILES[artefact.name], artefact, lambda: None).read_head()
 
     async def suggestions(self) -> tuple[str, ...]:
         return ()

@@ -34,7 +34,7 @@ _LANGUAGES = {
 }  # fmt: skip
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=128)
 def markdown_lines(text: str, width: int, *, joined: bool = False) -> tuple[Line, ...]:
     """Return neutralised Markdown as lines of at most `width` cells; at least one.
 

@@ -152,6 +152,7 @@ async def test_an_answer_in_the_trace_is_laid_out_and_copied_as_it_was_written()
         assert not any("**" in line or "|---" in line for line in drawn_lines)
         await pilot.press("end", "y")
         assert app.yanked == [ANSWER]
+        assert trace.find("total is 1,207") == trace.find("**total** is") == 1
         found = trace.get_selection(Selection(None, None))
         assert found is not None and "total is 1,207.50" in found[0]
         await pilot.resize_terminal(44, 40)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from PIL import Image, ImageDraw
+from textual.geometry import Offset
+from textual.selection import Selection
 
 from alita_tui import events as e
 from alita_tui.artefacts.media import HEAD_BYTES, media_type
@@ -21,7 +23,7 @@ from alita_tui.console.files.table import TablePane
 from alita_tui.console.files.tree import TreePane, nodes_of
 from alita_tui.console.session.trace import Trace
 from alita_tui.console.widgets.plain import Plain
-from tests.console.navigating import until
+from tests.console.navigating import replaying, until
 from tests.console.screens import FILES, SIZES, TAKEN, THEMES, console, drawn
 from tests.console.test_markdown import ANSWER
 from tests.support import streams
@@ -142,6 +144,38 @@ async def test_a_table_is_shown_sorted_searched_and_left(tmp_path: Path) -> None
         assert "69 64 2c 6e 61 6d 65 2c  61 6d 6f 75 6e 74 0a 30" in lines(screen)[0]
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
+
+
+async def test_the_mouse_chooses_cells_sorts_and_copies(tmp_path: Path) -> None:
+    app = with_file(tmp_path, "sales.csv", TABLE.encode())
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await opened(pilot)
+        pane = screen.pane
+        assert isinstance(pane, TablePane)
+        at = pane.render_line(3).text.index("name 2") + 2
+        await pilot.click(pane, offset=(at, 3))
+        await settled(pilot)
+        assert (pane.cursor, pane.column) == (2, 1)
+        await pilot.click(pane, offset=(pane.render_line(0).text.index("amount") + 2, 0))
+        await settled(pilot)
+        assert "by amount, rising" in said(screen, "head")
+        found = pane.get_selection(Selection(Offset(0, 1), Offset(200, 2)))
+        assert found is not None and found[0].count("\n") == 1 and "name" in found[0]
+
+
+async def test_a_file_is_looked_into_while_a_recording_plays(tmp_path: Path) -> None:
+    FILES["a.txt"] = tmp_path / "a.txt"
+    FILES["a.txt"].write_text("what there was")
+    tape = streams.Tape()
+    streams.opened(tape)
+    file = e.Artefact(handle="art_b", digest="b" * 64, name="a.txt", media_type="text/plain", size=14)
+    tape.add(e.ArtefactAdded(artefact=file, origin="person"))
+    app, playback, _catalog = replaying(tape.envelopes)
+    async with app.run_test(size=SIZE) as pilot:
+        playback.seek_seq(tape.envelopes[-1].seq or 0)
+        await pilot.press("end")
+        screen = await opened(pilot)
+        assert lines(screen)[0] == "  1 │ what there was"
 
 
 async def test_the_file_is_saved_and_opened_from_the_viewer(tmp_path: Path) -> None:

@@ -209,7 +209,7 @@ async def test_a_million_rows_are_there_at_once(tmp_path: Path) -> None:
                 isinstance(app.screen, FileScreen) and app.screen.pane and "name 0" in lines(app.screen)[1]
             ),
         )
-        assert time.monotonic() - started < 5  # on a busy machine; well below a second on a quiet one
+        assert time.monotonic() - started < 10  # on a busy machine; well below a second on a quiet one
         screen = app.screen
         assert isinstance(screen, FileScreen)
         await pilot.press("colon", *"1000000", "enter")

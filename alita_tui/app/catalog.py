@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from alita_tui.app.context import AppContext
+    from alita_tui.app.files import ViewedFile
     from alita_tui.console.ports import SettingLine
     from alita_tui.console.replay.player import Player
     from alita_tui.console.sessions.catalog import ExportForm, SessionLine
@@ -218,6 +219,12 @@ class AppCatalog:
         if what == "save":
             return str(await asyncio.to_thread(saved, source, Path.cwd(), artefact.name))
         return await asyncio.to_thread(opened, self._app, source, artefact.name)
+
+    async def look_in(self, session_id: str, artefact: Artefact) -> ViewedFile:
+        """Open a file of a session to look at it. Raise UsageError, StoreError."""
+        from alita_tui.app.files import session_file
+
+        return await asyncio.to_thread(session_file, self._app, session_id, artefact)
 
     async def suggestions(self) -> tuple[str, ...]:
         """Return tasks to offer in an empty session."""

@@ -34,6 +34,7 @@ _SHOWN = {
     "enter": "Enter",
     "space": "Space",
     "slash": "/",
+    "colon": ":",
     "question_mark": "?",
     "left_square_bracket": "[",
     "right_square_bracket": "]",

@@ -371,14 +371,6 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
         """Copy text of a tool."""
         self._to_clipboard(message.text)
 
-    def _to_clipboard(self, text: str) -> None:
-        self.copy_to_clipboard(text)
-        self.notify(
-            f"Sent {len(text)} characters to the terminal's clipboard (OSC 52, not confirmed).",
-            markup=False,
-            timeout=3,
-        )
-
     @work(name="theme", group="screen", exclusive=True, exit_on_error=False)
     async def action_theme(self) -> None:
         """Choose a theme."""

@@ -18,6 +18,7 @@ from alita_tui.spine.ports.stream import Clock
 from alita_tui.view.habits import Habits
 
 if TYPE_CHECKING:
+    from alita_tui.console.files.ports import OpenFile
     from alita_tui.console.setup.screen import SetupScreen
 
 
@@ -81,6 +82,9 @@ class Catalog(SessionCatalog, Protocol):
 
         Raises UsageError, StoreError.
         """
+
+    async def look_in(self, session_id: str, artefact: Artefact) -> OpenFile:
+        """Open a file of a session to look at it. Raises UsageError, StoreError."""
 
     async def suggestions(self) -> tuple[str, ...]:
         """Return tasks to offer in an empty session."""

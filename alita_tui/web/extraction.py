@@ -14,8 +14,8 @@ from io import BytesIO
 from typing import Any
 from urllib.parse import urldefrag, urljoin
 
+from alita_tui.confined.limits import confine
 from alita_tui.spine.text import neutralise
-from alita_tui.web.confined import confine
 from alita_tui.web.decoding import decoded
 from alita_tui.web.readable import to_text
 
@@ -172,8 +172,8 @@ def _unescaped(text: str) -> str:
 
 
 def main() -> None:
-    """Filter for the reader: arguments are kind, CPU seconds, bytes of memory, characters, charset, URL."""
-    kind, seconds, memory, room = sys.argv[1], *map(int, sys.argv[2:5])
+    """Filter for the reader: arguments are CPU seconds, bytes of memory, kind, characters, charset, URL."""
+    seconds, memory, kind, room = *map(int, sys.argv[1:3]), sys.argv[3], int(sys.argv[4])
     body = sys.stdin.buffer.read()
     confine(seconds, memory)
     sys.setrecursionlimit(5_000)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 
 import msgspec
 import pytest
 
+from alita_tui.app.files import ViewedFile
 from alita_tui.config.catalogue import coerce, field, fields, meaning, written
 from alita_tui.config.load import Loaded
 from alita_tui.config.paths import shipped
@@ -27,6 +29,8 @@ from tests.console.keeping_lab import Keeper
 from tests.support import streams
 
 TAKEN: list[tuple[str, str, str]] = []
+FILES: dict[str, Path] = {}
+"""Where the bytes of files are, by name."""
 MOVED: list[tuple[str, str, int | None]] = []
 
 
@@ -155,6 +159,10 @@ class Catalog(Keeper):
     async def take_file(self, session_id: str, artefact: Artefact, what: str) -> str:
         TAKEN.append((session_id, artefact.name, what))
         return f"/home/ada/{artefact.name}"
+
+    async def look_in(self, session_id: str, artefact: Artefact) -> ViewedFile:
+        path = FILES.get(artefact.name, Path("/nowhere"))
+        return ViewedFile(path, artefact, lambda: None).read_head()
 
     async def suggestions(self) -> tuple[str, ...]:
         return ()

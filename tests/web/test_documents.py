@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from alita_tui.confined import run
 from alita_tui.spine.errors import WebError
 from alita_tui.web import parsing
 from alita_tui.web.reader import with_text
@@ -201,7 +202,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
 async def test_a_hostile_pdf_is_refused_in_time_and_the_process_goes_on(site, room, body, monkeypatch):
-    monkeypatch.setattr(parsing, "_SECONDS", 3)
+    monkeypatch.setattr(run, "SECONDS", 3)
     started = time.monotonic()
     with pytest.raises(WebError, match=r"PDF"):
         await room.read(site.html("/h.pdf", body, "application/pdf"))
@@ -211,7 +212,7 @@ async def test_a_hostile_pdf_is_refused_in_time_and_the_process_goes_on(site, ro
 
 async def test_what_was_read_before_a_limit_is_kept(site, room, monkeypatch):
     """The second page takes far longer than the process may."""
-    monkeypatch.setattr(parsing, "_SECONDS", 2)
+    monkeypatch.setattr(run, "SECONDS", 2)
     good, slow_page = pdf("The first page"), slow(3_000_000)
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
@@ -246,7 +247,7 @@ async def test_a_page_that_the_better_reader_cannot_do_is_read_by_the_other(site
 
 
 PROBE = """
-import sys; sys.path.insert(0, sys.argv.pop(1))
+import sys; sys.path.insert(0, sys.argv.pop(1)); sys.argv.pop(1)
 import os, socket
 from alita_tui.web import extraction
 def tried(body, charset, url):
@@ -278,9 +279,7 @@ extraction.main()
 async def test_a_parser_that_was_taken_over_reaches_nothing(site, room, monkeypatch, tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("the key")
-    monkeypatch.setattr(
-        parsing, "_START", PROBE.replace("SECRET", str(secret)).replace("PORT", str(site.port))
-    )
+    monkeypatch.setattr(run, "_START", PROBE.replace("SECRET", str(secret)).replace("PORT", str(site.port)))
     page = await room.read(site.html("/a", ARTICLE))
     own = [sys.executable, "-c", "import ctypes, sys; sys.exit(ctypes.CDLL(None).unshare(0x50000000))"]
     left = ["udp"] if subprocess.run(own, check=False).returncode else []  # the kernel gives nobody a network
@@ -292,7 +291,7 @@ async def test_a_parser_that_was_taken_over_reaches_nothing(site, room, monkeypa
 async def test_no_key_of_the_person_is_in_reach_of_a_parser(site, room, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-secret")
     monkeypatch.setattr(
-        parsing, "_START", "import os, json; print(json.dumps({'title': '', 'text': str(dict(os.environ))}))"
+        run, "_START", "import os, json; print(json.dumps({'title': '', 'text': str(dict(os.environ))}))"
     )
     page = await room.read(site.html("/a", ARTICLE))
     assert "LC_ALL" in page.text and "sk-secret" not in page.text

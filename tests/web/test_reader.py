@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
+from alita_tui.confined import run
 from alita_tui.spine.errors import AddressRefused, WebError
-from alita_tui.web import parsing
 
 PAGE = """<!doctype html><html><head><title> A \n title </title><style>p{}</style>
 <script>document.write("no")</script></head><body><nav>Home About</nav><header>Site</header>
@@ -246,7 +246,7 @@ async def test_a_status_is_told(site, room):
 # Hundreds of thousands of elements: far more than can be parsed in a second.
 @pytest.mark.parametrize("unit", ["<p>a", "<b>", "<a b=c>"])
 async def test_a_tangled_page_is_given_up(site, room, unit, monkeypatch):
-    monkeypatch.setattr(parsing, "_SECONDS", 1)
+    monkeypatch.setattr(run, "SECONDS", 1)
     with pytest.raises(WebError, match="tangled"):
         await room.read(site.html("/tangle", unit * (1_900_000 // len(unit))))
 

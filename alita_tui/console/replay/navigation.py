@@ -14,11 +14,13 @@ from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.text import one_line
 
 if TYPE_CHECKING:
+    from alita_tui.console.files.screen import FileScreen
     from alita_tui.console.replay.bar import ReplayBar
     from alita_tui.console.replay.screen import ReplayScreen
     from alita_tui.console.session.screen import SessionScreen
     from alita_tui.console.session.trace import Trace
     from alita_tui.console.sessions.screen import SessionsScreen
+    from alita_tui.events import Artefact
     from alita_tui.view.model import SessionView
 
 
@@ -74,6 +76,14 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
             return self._replay.player
         return self._playback or (self._tape.player() if self._tape is not None else None)
 
+    def _to_clipboard(self, text: str) -> None:
+        self.copy_to_clipboard(text)
+        self.notify(
+            f"Sent {len(text)} characters to the terminal's clipboard (OSC 52, not confirmed).",
+            markup=False,
+            timeout=3,
+        )
+
     def _complain(self, error: AlitaError) -> None:
         self.notify(one_line(str(error)), severity="error", markup=False)
 
@@ -127,19 +137,40 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
 
     @work(name="file", group="files", exit_on_error=False)
     async def on_trace_file_asked(self, message: Trace.FileAsked) -> None:
-        """Save a file of the session on screen in the current folder, or open it."""
+        """Look into a file of the session on screen, save it in the current folder, or open it."""
         player = self._now_playing()
         view = player.view if player is not None else self.main.view
+        session_id, what = view.state.session_id, message.what
         artefact = next((file for file in view.state.artefacts if file.handle == message.handle), None)
         if artefact is None:
             return
         try:
-            where = await self._catalog.take_file(view.state.session_id, artefact, message.what)
+            if what == "view":
+                await self._look_in(session_id, artefact)
+                return
+            where = await self._catalog.take_file(session_id, artefact, what)
         except AlitaError as error:
             self._complain(error)
+            if what == "view" and message.trace.is_attached:
+                message.trace.unfold()
             return
-        done = "Saved as" if message.what == "save" else "Opened"
+        done = "Saved as" if what == "save" else "Opened"
         self.notify(f"{done} {one_line(where, 200)}", markup=False)
+
+    async def _look_in(self, session_id: str, artefact: Artefact) -> None:
+        from alita_tui.console.files.screen import FileScreen
+
+        file = await self._catalog.look_in(session_id, artefact)
+        if isinstance(self.screen, FileScreen):
+            file.close()
+        else:
+            self.push_screen(
+                FileScreen(file, artefact, lambda what: self._catalog.take_file(session_id, artefact, what))
+            )
+
+    def on_file_screen_copy_asked(self, message: FileScreen.CopyAsked) -> None:
+        """Copy text of a file."""
+        self._to_clipboard(message.text)
 
     def _explain(self, seq: int) -> None:
         from alita_tui.console.replay.explain import ExplainScreen

@@ -67,10 +67,11 @@ class Trace(ScrollView, can_focus=True):
             self.seq = seq
 
     class FileAsked(Message):
-        """Save or open the file of a row."""
+        """Look into the file of a row, save it, or open it with its program."""
 
-        def __init__(self, handle: str, what: Literal["save", "open"]) -> None:
+        def __init__(self, trace: Trace, handle: str, what: Literal["view", "save", "open"]) -> None:
             super().__init__()
+            self.trace = trace
             self.handle = handle
             self.what = what
 
@@ -268,6 +269,13 @@ class Trace(ScrollView, can_focus=True):
         self._go(len(self._laid.rows) - 1)
 
     def action_open(self) -> None:
+        """Open or close the row; of a file look into it."""
+        if 0 <= self.cursor < len(self._laid.rows) and self._laid.rows[self.cursor].kind == "file":
+            self.action_file("view")
+        else:
+            self.unfold()
+
+    def unfold(self) -> None:
         """Open or close the row."""
         index = self.cursor
         if 0 <= index < len(self._laid.rows) and self._laid.width:
@@ -296,12 +304,12 @@ class Trace(ScrollView, can_focus=True):
         if 0 <= self.cursor < len(self._laid.rows):
             self.post_message(self.ExplainAsked(self._laid.rows[self.cursor].seq))
 
-    def action_file(self, what: Literal["save", "open"]) -> None:
-        """Save or open the file of the chosen row."""
+    def action_file(self, what: Literal["view", "save", "open"]) -> None:
+        """Look into the file of the chosen row, save it, or open it with its program."""
         if 0 <= self.cursor < len(self._laid.rows):
             row = self._laid.rows[self.cursor]
             if row.kind == "file":
-                self.post_message(self.FileAsked(row.detail.partition("\n")[0], what))
+                self.post_message(self.FileAsked(self, row.detail.partition("\n")[0], what))
             else:
                 self.notify("This row is no file.", markup=False)
 
@@ -346,4 +354,4 @@ class Trace(ScrollView, can_focus=True):
         """Go to a hit; open the row if the match is in its detail."""
         self._go(index)
         if self._laid.width and not self._laid.shows(index, self._needle):
-            self.action_open()
+            self.unfold()

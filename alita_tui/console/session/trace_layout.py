@@ -19,6 +19,8 @@ from alita_tui.view.model import TraceRow
 
 BLOCK = 128
 """Rows that are measured together."""
+_MARKS = {ord(mark): None for mark in "*_`"}
+"""What Markdown writes within words and does not show."""
 _GUESS = 1.25
 """Estimated lines per row before measuring."""
 
@@ -195,8 +197,12 @@ class Layout:
 
     def hit(self, index: int, needle: str) -> bool:
         """Return whether a row contains the lower-case text."""
+        if not needle:
+            return False
         row = self.rows[index]
-        return bool(needle) and (needle in row.title.lower() or needle in row.detail.lower())
+        text = row.detail.lower()
+        as_drawn = text.translate(_MARKS) if row.kind == "answer" else ""
+        return needle in row.title.lower() or needle in text or needle in as_drawn
 
     def hits(self, needle: str) -> list[int]:
         """Return the rows that contain the text."""

@@ -18,7 +18,7 @@ GLYPHS = {
 }  # fmt: skip
 STYLES = (
     "text strong muted task thought plan action observation build approval run file answer question memory notice "
-    "good warn bad wait line keyword string number comment name hostile"
+    "good warn bad wait line keyword string number comment name hostile em code heading link"
 ).split()
 """Styles used here; each is a token of the theme."""
 
@@ -41,9 +41,14 @@ def spaced(row: TraceRow, before: TraceRow | None) -> bool:
 
 def height(row: TraceRow, before: TraceRow | None, width: int, *, opened: bool) -> int:
     """Return the number of lines of `fold`, without drawing where possible."""
-    if opened or (row.kind in _SHOWN and not _fits(row, width)):
+    if opened or (row.kind in _SHOWN and (_is_markdown(row) or not _fits(row, width))):
         return len(fold(row, before, width, opened=opened))
     return 1 + spaced(row, before)
+
+
+def _is_markdown(row: TraceRow) -> bool:
+    """Return whether the row is an answer, and not how a task ended without one."""
+    return row.kind == "answer" and row.tone == "good"
 
 
 def _fits(row: TraceRow, width: int) -> bool:
@@ -68,6 +73,8 @@ def fold(row: TraceRow, before: TraceRow | None, width: int, *, opened: bool) ->
     """Return the lines of a row; `opened` with its whole text."""
     lines: list[Line] = [()] if spaced(row, before) else []
     head, pad = _margins(row, before)
+    if _is_markdown(row):
+        return lines + _answered(row, head, pad, width, opened=opened)
     if row.kind in _SHOWN:
         return lines + _read(row, head, pad, width, opened=opened)
     lines.append(spread((*head, *_words(row)), (row.meta, "muted"), width))
@@ -130,6 +137,18 @@ def _read(row: TraceRow, head: Line, pad: Line, width: int, *, opened: bool) -> 
         spread((*head, (first, style)), (row.meta, "muted"), width),
         *(clip((*pad, (text, body)), width) for text in rest),
     ]
+
+
+def _answered(row: TraceRow, head: Line, pad: Line, width: int, *, opened: bool) -> list[Line]:
+    """Return the lines of an answer, laid out as Markdown; cut after very many while it is closed."""
+    from alita_tui.console.widgets.markdown import markdown_lines  # nothing before the first answer needs it
+
+    whole = markdown_lines(_said(row, opened=opened), _room(row, width))
+    shown = list(whole if opened else whole[: _SHOWN["answer"]])
+    if len(shown) < len(whole):
+        shown.append(((f"… {len(whole) - len(shown)} more lines", "muted"),))
+    first, *rest = shown
+    return [spread((*head, *first), (row.meta, "muted"), width), *((*pad, *line) for line in rest)]
 
 
 def _detail(row: TraceRow, room: int) -> list[Line]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
 from typing import ClassVar
 
 import msgspec
-from rich.cells import cell_len
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
@@ -18,7 +17,15 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from alita_tui.console.input.judged import Entry
-from alita_tui.console.widgets.styled_text import Line, restyle, text_of, theme_styles, to_strip, width_of
+from alita_tui.console.widgets.styled_text import (
+    Line,
+    folded,
+    restyle,
+    text_of,
+    theme_styles,
+    to_strip,
+    width_of,
+)
 
 STYLES = (
     "muted heading good warn bad wait hostile added removed keyword string number comment name link strong"
@@ -81,11 +88,9 @@ def fold_row(row: Row, width: int) -> list[Line]:
         return _fold_pair(row, row.beside, width)
     room = max(width - width_of(row.gutter), 8)
     turn = row.turn or (((" " * width_of(row.gutter), ""),) if row.gutter else ())
-    ends = _breaks(text_of(row.body), room, hard=row.hard)
-    if row.clip and len(ends) > 1:
-        ends = _breaks(text_of(row.body), room - 1, hard=True)[:1]
-        return [(*row.gutter, *next(iter(_slices(row.body, ends))), ("…", "muted"))]
-    pieces = _slices(row.body, ends)
+    pieces = folded(row.body, room, hard=row.hard)
+    if row.clip and len(pieces) > 1:
+        return [(*row.gutter, *folded(row.body, room - 1, hard=True)[0], ("…", "muted"))]
     return [((row.gutter if n == 0 else turn) + piece) for n, piece in enumerate(pieces)]
 
 
@@ -97,40 +102,6 @@ def _fold_pair(row: Row, beside: Row, width: int) -> list[Line]:
     for mine, other in zip_longest(left, right, fillvalue=()):
         found.append((*mine, (" " * (half - width_of(mine)), ""), ("│", "muted"), *other))
     return found
-
-
-def _breaks(text: str, room: int, *, hard: bool) -> list[int]:
-    """Return the offsets at which a text is broken, its end included."""
-    if len(text) * 2 <= room or cell_len(text) <= room:
-        return [len(text)]
-    found: list[int] = []
-    start = used = 0
-    blank = -1
-    for at, char in enumerate(text):
-        size = cell_len(char)
-        if used + size > room:
-            cut = blank + 1 if not hard and blank >= start else at
-            found.append(cut)
-            used = cell_len(text[cut:at])
-            start = cut
-        if char == " ":
-            blank = at
-        used += size
-    return [*found, len(text)]
-
-
-def _slices(line: Line, ends: Sequence[int]) -> Iterable[Line]:
-    start = 0
-    for end in ends:
-        piece: list[tuple[str, str]] = []
-        at = 0
-        for text, style in line:
-            low, high = max(start - at, 0), min(end - at, len(text))
-            if low < high:
-                piece.append((text[low:high], style))
-            at += len(text)
-        yield tuple(piece)
-        start = end
 
 
 class Sheet(Entry, ScrollView, can_focus=True):

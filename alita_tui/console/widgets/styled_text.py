@@ -60,6 +60,56 @@ def _paragraph(text: str, width: int) -> Iterator[str]:
         yield line.rstrip()
 
 
+def folded(line: Line, room: int, *, hard: bool = False, bare: bool = False) -> list[Line]:
+    """Return a styled line as lines of at most `room` cells.
+
+    `hard` breaks at the edge, keeping every blank; `bare` breaks between words, and drops the blanks there.
+    """
+    pieces = list(_slices(line, _breaks(text_of(line), room, hard=hard, bare=bare)))
+    return [_bare(piece) for piece in pieces] if bare else pieces
+
+
+def _bare(line: Line) -> Line:
+    """Return a line without blanks at its end."""
+    while line and not line[-1][0].rstrip(" "):
+        line = line[:-1]
+    return (*line[:-1], (line[-1][0].rstrip(" "), line[-1][1])) if line else line
+
+
+def _breaks(text: str, room: int, *, hard: bool, bare: bool = False) -> list[int]:
+    """Return the offsets at which a text is broken, its end included."""
+    if len(text) * 2 <= room or cell_len(text) <= room:
+        return [len(text)]
+    found: list[int] = []
+    start = used = 0
+    blank = -1
+    for at, char in enumerate(text):
+        size = 0 if bare and char == " " and used >= room else cell_len(char)
+        if used + size > room:
+            end = blank + 1 if not hard and blank >= start else at
+            found.append(end)
+            used = cell_len(text[end:at])
+            start = end
+        if char == " ":
+            blank = at
+        used += size
+    return [*found, len(text)]
+
+
+def _slices(line: Line, ends: Sequence[int]) -> Iterator[Line]:
+    start = 0
+    for end in ends:
+        piece: list[Piece] = []
+        at = 0
+        for text, style in line:
+            low, high = max(start - at, 0), min(end - at, len(text))
+            if low < high:
+                piece.append((text[low:high], style))
+            at += len(text)
+        yield tuple(piece)
+        start = end
+
+
 def spread(left: Sequence[Piece], right: Piece, width: int) -> Line:
     """Return a line with `right` at the edge; `left` is cut for it, and `right` dropped if there is no room."""
     room = width - cell_len(right[0]) - 1 if right[0] else width
@@ -121,6 +171,8 @@ def marked(strip: Strip, needle: str, style: Style) -> Strip:
 _SPECS = {
     "text": "foreground",
     "strong": "foreground bold",
+    "em": "foreground italic",
+    "code": "alita-string",
     "link": "primary",
     "heading": "accent bold",
     "mark": "accent",

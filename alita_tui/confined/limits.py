@@ -1,4 +1,4 @@
-"""What the process that parses gives up before it sees a page: files but Python's own, the network, new processes.
+"""What a process that parses gives up before it sees hostile bytes: files but Python's own, the network, new processes.
 
 Parsers are large, and the one for HTML is C. Limits always hold; Landlock and a network of its own where the kernel has
 them (https://docs.kernel.org/userspace-api/landlock.html).

@@ -1,0 +1,99 @@
+"""Pictures as pixels for a pane: Pillow as a filter, and what calls it."""
+
+from __future__ import annotations
+
+import sys
+from io import BytesIO
+
+import msgspec
+
+from alita_tui.confined.limits import confine
+from alita_tui.confined.run import filtered
+
+MOST_BYTES = 64_000_000
+"""Of a picture's file."""
+_MOST_PIXELS = 64_000_000
+"""Of a picture; each takes up to eight bytes while it is made smaller."""
+_FORMATS = ("PNG", "JPEG", "GIF")
+_LARGER = 8
+"""How many times a small picture is enlarged at most."""
+_WIDEST = 2_000
+
+
+class Picture(msgspec.Struct, frozen=True, kw_only=True):
+    """A picture made to fit a pane, or why there is none."""
+
+    width: int = 0
+    """Of the file's picture, in pixels."""
+    height: int = 0
+    columns: int = 0
+    """Of the pixels here."""
+    rows: int = 0
+    pixels: bytes = b""
+    """Red, green, blue and opacity of each, row by row."""
+    problem: str = ""
+
+
+async def picture(body: bytes, width: int, height: int) -> Picture:
+    """Return a picture scaled to fit so many pixels, keeping its proportions."""
+    width, height = (min(max(size, 1), _WIDEST) for size in (width, height))
+    said, _ = await filtered("alita_tui.confined.pictures", (str(width), str(height)), body)
+    head, _, pixels = said.partition(b"\n")
+    try:
+        made = msgspec.json.decode(head, type=Picture)
+    except msgspec.DecodeError:
+        return Picture(problem="It takes too much time or memory to be decoded.")
+    if len(pixels) != 4 * made.columns * made.rows or not (
+        0 <= made.columns <= width and 0 <= made.rows <= height
+    ):
+        return Picture(
+            width=made.width, height=made.height, problem="It takes too much time or memory to be decoded."
+        )
+    return msgspec.structs.replace(made, pixels=pixels)
+
+
+def _scaled(body: bytes, width: int, height: int) -> Picture:
+    from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
+
+    Image.MAX_IMAGE_PIXELS = None  # told below, with the size
+    try:
+        image = Image.open(BytesIO(body), formats=_FORMATS)
+    except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as error:
+        return Picture(problem=f"It is no picture that can be read: {type(error).__name__}.")
+    size = image.size
+    if size[0] * size[1] > _MOST_PIXELS:
+        return Picture(width=size[0], height=size[1], problem="It has too many pixels to be shown.")
+    image.draft("RGB", (width, height))
+    problem = ""
+    try:
+        image.load()
+    except (OSError, ValueError, SyntaxError):
+        ImageFile.LOAD_TRUNCATED_IMAGES = True
+        problem = "The file is cut off or damaged; this is what there is of it."
+        try:
+            image = Image.open(BytesIO(body), formats=_FORMATS)
+            image.load()
+        except (OSError, ValueError, SyntaxError):
+            return Picture(width=size[0], height=size[1], problem="The file is cut off or damaged.")
+    turned = ImageOps.exif_transpose(image).convert("RGBA")
+    if turned.size[0] <= width and turned.size[1] <= height:
+        times = min(width // turned.size[0], height // turned.size[1], _LARGER)
+        shown = turned.resize((turned.size[0] * times, turned.size[1] * times), Image.Resampling.NEAREST)
+    else:
+        shown = turned
+        shown.thumbnail((width, height), Image.Resampling.BOX)
+    columns, rows = shown.size
+    return Picture(
+        width=size[0], height=size[1], columns=columns, rows=rows, pixels=shown.tobytes(), problem=problem
+    )
+
+
+def main() -> None:
+    """Filter for `picture`: arguments are CPU seconds, bytes of memory, and the pixels to fit."""
+    seconds, memory, width, height = map(int, sys.argv[1:5])
+    body = sys.stdin.buffer.read()
+    confine(seconds, memory)
+    made = _scaled(body, width, height)
+    sys.stdout.buffer.write(
+        msgspec.json.encode(msgspec.structs.replace(made, pixels=b"")) + b"\n" + made.pixels
+    )

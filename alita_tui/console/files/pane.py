@@ -1,0 +1,267 @@
+"""What every way to show a file has in common: numbered lines, a cursor, moving, finding, copying."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.style import Style
+from textual import events
+from textual.binding import BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+
+from alita_tui.console.actions import bindings
+from alita_tui.console.widgets import markdown
+from alita_tui.console.widgets.styled_text import (
+    Line,
+    marked,
+    restyle,
+    text_of,
+    theme_styles,
+    to_strip,
+    width_of,
+)
+
+STYLES = (*markdown.STYLES, "cursor", "cell", "hit", "selected", "bad", "good", "wait")
+_ASIDE = 16
+"""Cells that a key moves a long line aside."""
+_MOST_SELECTED = 5_000
+"""Lines that the mouse can copy."""
+
+
+class Pane(ScrollView, can_focus=True):
+    """Lines of a file. A part says how many there are and what each looks like."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("pane", "file_pane", but=("pane.help",))
+    DEFAULT_CSS = """
+    Pane {
+        background: $background; color: $foreground; height: 1fr;
+        scrollbar-size-vertical: 1; scrollbar-gutter: stable; overflow-x: hidden; overflow-y: auto;
+    }
+    """
+    fixed = 0
+    """Lines at the top that do not scroll."""
+    pointed = True
+    """Whether there is a cursor."""
+
+    class Said(Message):
+        """Tell something in the last line."""
+
+        def __init__(self, text: str, *, bad: bool = False) -> None:
+            super().__init__()
+            self.text = text
+            self.bad = bad
+
+    class Copied(Message):
+        """Copy a text."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class Counted(Message):
+        """It is known of more or fewer lines."""
+
+    class FindAsked(Message):
+        """Search: for a new text, or for the one before in a direction."""
+
+        def __init__(self, direction: int = 0) -> None:
+            super().__init__()
+            self.direction = direction
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cursor = 0
+        self.needle = ""
+        self.aside = 0
+        """Cells by which lines are moved to the left."""
+        self._styles: dict[str, Style] = {}
+
+    # --- what a part says -------------------------------------------------------------------
+
+    @property
+    def count(self) -> int:
+        """Return how many lines are known."""
+        return 0
+
+    @property
+    def told(self) -> str:
+        """Return how much there is, in words."""
+        return ""
+
+    def parts(self, number: int, width: int) -> tuple[Line, Line]:
+        """Return the margin of a line, which stays where it is, and the line."""
+        return (), ()
+
+    def top(self, width: int) -> Line:
+        """Return a line that does not scroll."""
+        return ()
+
+    def copied(self) -> str:
+        """Return what one key copies."""
+        return text_of(self.parts(self.cursor, 10_000)[1])
+
+    async def look_for(self, needle: str, start: int, direction: int) -> tuple[int | None, int]:
+        """Return the next line from `start` on that contains a text, and where to look on; -1 at the end."""
+        wanted = needle.casefold()
+        while 0 <= start < self.count:
+            if wanted in text_of(self.parts(start, 10_000)[1]).casefold():
+                return start, start
+            start += direction
+        return None, -1
+
+    async def reach(self, number: int) -> int:
+        """Return the line of a number that a person counts from 1, once it is known of."""
+        return number - 1
+
+    # --- drawing ----------------------------------------------------------------------------
+
+    def recount(self) -> None:
+        """Take another number of lines."""
+        size = Size(self.scrollable_content_region.width, self.count + self.fixed)
+        if size != self.virtual_size:
+            self.virtual_size = size
+        self.post_message(self.Counted())
+        self.refresh()
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Lay out for the new width."""
+        self.recount()
+
+    def notify_style_update(self) -> None:
+        """Drop the cached styles: the theme may have changed."""
+        super().notify_style_update()
+        self._styles.clear()
+        self.refresh()
+
+    @property
+    def inks(self) -> dict[str, Style]:
+        """Return the styles under the theme."""
+        if not self._styles:
+            self._styles = theme_styles(self.app.theme_variables, STYLES, cell="background on primary")
+        return self._styles
+
+    def render_line(self, y: int) -> Strip:
+        """Render a line."""
+        base, styles = self.rich_style, self.inks
+        width = self.scrollable_content_region.width
+        if y < self.fixed:
+            return to_strip(self.top(width), styles, base, width)
+        number = y - self.fixed + self.scroll_offset.y
+        if number >= self.count:
+            return Strip.blank(width, base)
+        if self.pointed and number == self.cursor:
+            base = base + styles["cursor"]
+        margin, line = self.parts(number, width)
+        wide = width_of(margin)
+        strip = to_strip(line, styles, base, max(width - wide, 1) + self.aside)
+        strip = Strip.join([to_strip(margin, styles, base, wide), strip.crop(self.aside)])
+        if self.needle:
+            strip = marked(strip, self.needle.lower(), styles["hit"])
+        selection = self.text_selection
+        if selection is not None and (span := selection.get_span(number)) is not None:
+            strip = restyle(strip, *span, styles["selected"])
+        return strip.apply_offsets(0, number)
+
+    # --- moving -----------------------------------------------------------------------------
+
+    @property
+    def room(self) -> int:
+        """Return how many lines scroll on screen."""
+        return max(self.size.height - self.fixed, 1)
+
+    def go(self, number: int) -> None:
+        """Put the cursor on a line and bring it on screen."""
+        self.cursor = min(max(number, 0), max(self.count - 1, 0))
+        top = round(self.scroll_y)
+        if not top - self.room <= self.cursor < top + 2 * self.room:
+            top = self.cursor - self.room // 3  # far away: with what stands around it
+        elif self.cursor < top:
+            top = self.cursor
+        elif self.cursor >= top + self.room:
+            top = self.cursor - self.room + 1
+        self.scroll_to(y=max(top, 0), animate=False, immediate=True, force=True)
+        self.moved()
+        self.refresh()
+
+    def moved(self) -> None:
+        """Tell what is at the cursor."""
+
+    def _step(self, lines: int) -> None:
+        if self.pointed:
+            self.go(self.cursor + lines)
+        else:
+            self.scroll_to(y=round(self.scroll_y) + lines, animate=False, immediate=True)
+
+    def action_up(self) -> None:
+        """One line up."""
+        self._step(-1)
+
+    def action_down(self) -> None:
+        """One line down."""
+        self._step(1)
+
+    def action_page(self, direction: int) -> None:
+        """A page up or down."""
+        self._step(direction * max(self.room - 1, 1))
+
+    def action_first(self) -> None:
+        """To the first line."""
+        self._step(-self.count)
+
+    def action_last(self) -> None:
+        """To the last line."""
+        self._step(self.count)
+
+    def action_aside(self, direction: int) -> None:
+        """Move long lines aside."""
+        self.aside = max(self.aside + direction * _ASIDE, 0)
+        self.refresh()
+
+    def action_open(self) -> None:
+        """Do what Enter does here: nothing."""
+
+    def on_click(self, event: events.Click) -> None:
+        """Put the cursor where the click is."""
+        number = event.y - self.fixed + self.scroll_offset.y
+        if self.pointed and event.y >= self.fixed and number < self.count and self.text_selection is None:
+            self.go(number)
+
+    # --- copying and finding ----------------------------------------------------------------
+
+    def action_yank(self) -> None:
+        """Copy."""
+        if self.count:
+            self.post_message(self.Copied(self.copied()))
+
+    def action_find(self) -> None:
+        """Ask what to search for."""
+        self.post_message(self.FindAsked())
+
+    def action_find_next(self, direction: int) -> None:
+        """Go to the next hit."""
+        if self.needle:
+            self.post_message(self.FindAsked(direction))
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """Return the text selected with the mouse, without margins."""
+        first = selection.start.y if selection.start else 0
+        last = min(
+            selection.end.y if selection.end else self.count - 1, first + _MOST_SELECTED, self.count - 1
+        )
+        parts = []
+        for number in range(first, last + 1):
+            margin, line = self.parts(number, self.scrollable_content_region.width)
+            span = selection.get_span(number)
+            if span is not None:
+                wide, text = width_of(margin) - self.aside, text_of(line)
+                end = len(text) if span[1] < 0 else max(span[1] - wide, 0)
+                parts.append(text[max(span[0] - wide, 0) : end].rstrip())
+        return "\n".join(parts), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Draw the selection."""
+        self.refresh()

@@ -1,0 +1,165 @@
+"""Pictures and code, parsed where nothing can be reached."""
+
+from __future__ import annotations
+
+import io
+import os
+import struct
+import subprocess
+import sys
+import time
+import zlib
+from pathlib import Path
+
+import pytest
+from PIL import Image, ImageDraw
+
+from alita_tui.confined import run
+from alita_tui.confined.code import code_lines
+from alita_tui.confined.pictures import picture
+
+
+def made(kind: str, size: tuple[int, int] = (60, 40), mode: str = "RGB", **options) -> bytes:
+    image = Image.new(mode, size, "white" if mode != "P" else 0)
+    if mode in ("RGB", "RGBA"):
+        ImageDraw.Draw(image).rectangle((0, 0, size[0] // 2 - 1, size[1]), fill="#ff0000")
+    written = io.BytesIO()
+    image.save(written, kind, **options)
+    return written.getvalue()
+
+
+def chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def bomb(width: int, height: int) -> bytes:
+    """A PNG of a few kB that says it has so many pixels."""
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", head)
+        + chunk(b"IDAT", zlib.compress(b"\0" * 5_000_000, 9))
+        + chunk(b"IEND", b"")
+    )
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF"])
+async def test_a_picture_is_made_smaller_and_keeps_its_proportions(kind: str) -> None:
+    found = await picture(made(kind, (600, 300)), 100, 80)
+    assert (found.width, found.height, found.columns, found.rows, found.problem) == (600, 300, 100, 50, "")
+    red, white = found.pixels[:4], found.pixels[4 * 99 : 4 * 100]
+    assert red[0] > 240 and red[1] < 20 and min(white) > 240
+
+
+async def test_a_small_picture_is_enlarged_by_whole_pixels() -> None:
+    found = await picture(made("PNG", (10, 6)), 45, 45)
+    assert (found.width, found.height, found.columns, found.rows) == (10, 6, 40, 24)
+
+
+@pytest.mark.parametrize("mode", ["L", "P", "1", "LA", "RGBA", "I;16", "CMYK"])
+async def test_every_kind_of_pixel_is_shown(mode: str) -> None:
+    found = await picture(made("PNG" if mode != "CMYK" else "JPEG", mode=mode), 60, 40)
+    assert (found.columns, found.rows, found.problem) == (60, 40, "")
+
+
+async def test_a_photograph_is_turned_as_its_camera_says() -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    found = await picture(made("JPEG", (60, 20), exif=exif), 60, 60)
+    assert (found.columns, found.rows) == (20, 60)
+
+
+async def test_a_picture_with_too_many_pixels_is_not_decoded() -> None:
+    started = time.monotonic()
+    found = await picture(bomb(50_000, 50_000), 100, 80)
+    assert (found.width, found.height, found.columns) == (50_000, 50_000, 0)
+    assert "too many pixels" in found.problem
+    assert time.monotonic() - started < 15
+
+
+async def test_a_picture_that_is_cut_off_shows_what_there_is() -> None:
+    whole = made("JPEG", (640, 480), quality=95)
+    found = await picture(whole[: len(whole) // 2], 64, 48)
+    assert (found.width, found.columns) == (640, 64) and "cut off" in found.problem
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"\xff\xd8\xff\xe0" + b"\0" * 500, b"<svg/>", made("PNG")[:40], bomb(5_000, 5_000),
+     made("BMP"), made("TIFF"), made("PNG").replace(b"IDAT", b"IDAX")],
+)  # fmt: skip
+async def test_what_is_no_picture_says_so(body: bytes) -> None:
+    found = await picture(body, 40, 40)
+    assert found.problem and len(found.pixels) == 4 * found.columns * found.rows
+
+
+HOSTILE = """
+import sys; sys.path.insert(0, sys.argv.pop(1)); sys.argv.pop(1)
+import os, socket, json
+from alita_tui.confined import pictures
+def tried(body, width, height):
+    done = []
+    for name, one in {"read": lambda: open("/etc/passwd").read(1), "write": lambda: open("SECRET", "w").write("x"),
+                      "exec": lambda: os.execv("/bin/true", ["true"])}.items():
+        try:
+            one()
+            done.append(name)
+        except OSError:
+            pass
+    return pictures.Picture(problem=f"{done} {sorted(os.environ)}")
+pictures._scaled = tried
+pictures.main()
+"""
+
+
+async def test_a_decoder_that_was_taken_over_reaches_nothing(monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    secret = tmp_path / "secret"
+    secret.write_text("the key")
+    monkeypatch.setattr(run, "_START", HOSTILE.replace("SECRET", str(secret)))
+    assert (await picture(made("PNG"), 10, 10)).problem == "[] ['LC_ALL']"
+    assert secret.read_text() == "the key"
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["", "no json\\n", '{"columns": 3, "rows": 1}\\nabc', '{"columns": -1, "rows": -1}\\nabcd', "[1]\\n", '{"columns": 99, "rows": 1}\\n' + "a" * 396],
+)  # fmt: skip
+async def test_what_a_decoder_says_is_not_believed(monkeypatch, said: str) -> None:
+    monkeypatch.setattr(run, "_START", f"import sys; sys.stdout.write('{said}')")
+    found = await picture(made("PNG"), 10, 10)
+    assert found.pixels == b"" and found.problem
+
+
+async def test_a_decoder_that_says_too_much_is_stopped(monkeypatch) -> None:
+    monkeypatch.setattr(run, "_MOST_SAID", 1_000_000)
+    monkeypatch.setattr(run, "_START", "import sys\nwhile True: sys.stdout.write('a' * 100_000)")
+    assert (await picture(made("PNG"), 10, 10)).problem
+
+
+async def test_code_is_coloured_by_the_name_of_its_file() -> None:
+    found = await code_lines("import x  # why\n\nprint('a\tb')\n", "tool.py")
+    assert found[0][0] == ("import", "Token.Keyword.Namespace")
+    assert found[0][-1] == ("# why", "Token.Comment.Single")
+    assert ["".join(part for part, _ in line) for line in found] == [
+        "import x  # why",
+        "",
+        "print('a\tb')",
+        "",
+    ]
+    assert await code_lines("no\nlanguage", "file.zzz") == ((("no", ""),), (("language", ""),))
+
+
+async def test_code_that_a_lexer_would_take_for_ever_over_is_plain(monkeypatch) -> None:
+    monkeypatch.setattr(run, "SECONDS", 2)
+    endless = "import time\nwhile True: pass"
+    monkeypatch.setattr(run, "_START", endless)
+    assert await code_lines("a = 1", "x.py") == ((("a = 1", ""),),)
+    other = """import sys; sys.stdout.write('[["rm -rf", "Token.Name"]]\\n')"""
+    monkeypatch.setattr(run, "_START", other)
+    assert await code_lines("a = 1", "x.py") == ((("a = 1", ""),),)
+
+
+def test_nothing_of_pillow_is_in_this_process() -> None:
+    asked = "import sys, alita_tui.confined.pictures; sys.exit('PIL' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", asked], env=dict(os.environ), check=False).returncode == 0

@@ -11,7 +11,7 @@ import msgspec
 
 from alita_tui.events import Capabilities, Finding
 from alita_tui.events.build import CHECKS
-from alita_tui.spine.grants import phrases
+from alita_tui.spine.grants import phrases, tool_grants
 from alita_tui.spine.redaction import MARK
 from alita_tui.spine.requirements import distribution
 from alita_tui.spine.syntax import UNPARSABLE, parse
@@ -57,7 +57,8 @@ _ORDER = (
     " clock chance time-zone locale undeclared-import not-reviewed review-failed not-pinned twin not-checked"
 ).split()
 """Order of risks, most telling first; requested capabilities come last."""
-_ASKED = ("network", "secrets", "workspace", "model")
+_ASKED = ("network", "secrets", "workspace", "model", "tools")
+_RISK_OF_ITEM = {"network": "network", "workspace": "workspace", "model": "model", "tool": "tools"}
 
 
 class Risk(msgspec.Struct, frozen=True):
@@ -120,12 +121,15 @@ def _rank(one: Risk) -> tuple[int, bool]:
 
 
 def _asked(wants: Capabilities) -> list[Risk]:
-    """Return a risk for each kind of requested capability."""
-    kinds = [
-        one.partition(":")[0] if one.partition(":")[0] in ("network", "workspace", "model") else "secrets"
-        for one in wants.items
+    """Return a risk for each kind of requested capability; a tool that only computes is none."""
+    computing = {
+        f"tool:{one.name}@{one.version}:{one.digest[:12]}" for one in tool_grants(wants) if not one.may
+    }
+    return [
+        Risk(_RISK_OF_ITEM.get(item.partition(":")[0], "secrets"), f"asks for {said}")
+        for item, said in zip(wants.items, phrases(wants), strict=True)
+        if item not in computing
     ]
-    return [Risk(kind, f"asks for {said}") for kind, said in zip(kinds, phrases(wants), strict=True)]
 
 
 def _gained(build: BuildState, attempt: Attempt, withheld: Collection[str]) -> list[Risk]:

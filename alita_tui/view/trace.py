@@ -15,6 +15,7 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import SafeText, counted, neutralise, one_line
 from alita_tui.view.later import WORTH, Later
 from alita_tui.view.model import RowKind, Tone, TraceRow
+from alita_tui.view.nesting import nesting
 from alita_tui.view.plan import offered, ticked
 
 _MOST = 16
@@ -55,7 +56,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
                 step=envelope.step,
                 span=envelope.span,
                 kind=kind,
-                title=one_line(title, 400),
+                title=one_line(nesting(envelope.event) + title, 400),
                 text=neutralise(detail),
                 meta=one_line(meta, 40),
                 tone=tone,

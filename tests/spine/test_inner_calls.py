@@ -110,7 +110,9 @@ def test_a_tool_built_here_runs_with_the_tools_that_its_verdict_granted(withheld
     card = ToolCard(name=draft.name, version=1, description="", digest=digest, state="provisional")
     built = (
         e.BuildStarted(build_id=build, action_id="", name=draft.name, goal="", version=1),
-        e.BuildDrafted(build_id=build, attempt=1, author="model", draft=draft, digest=draft.digest),
+        e.BuildDrafted(
+            build_id=build, attempt=1, author="model", model="m", draft=draft, digest=draft.digest
+        ),
         e.ApprovalRequested(approval_id=ask, build_id=build, digest=digest, name=draft.name, version=1),
         e.ApprovalResolved(approval_id=ask, build_id=build, digest=digest, verdict=verdict),
         e.ToolRegistered(build_id=build, approval_id=ask, card=card),

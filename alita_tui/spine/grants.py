@@ -91,18 +91,20 @@ class ToolGrant(Value, frozen=True):
     @property
     def phrase(self) -> str:
         """Return it for people, with all that it may use itself."""
+        said = f"which may itself use {self.uses}" if self.may else "which only computes"
+        return f"the tool {self.label}, {said}"
+
+    @property
+    def uses(self) -> str:
+        """Return what it may use itself, for people; empty for nothing."""
         further = _of_items(self.may)
-        inner = [
-            *phrases(msgspec.structs.replace(further, tools=())),
-            *(one.label for one in tool_grants(further)),
-        ]
-        said = f"which may itself use {' and '.join(inner)}" if inner else "which only computes"
-        return f"{self.label}, {said}"
+        tools = (f"the tool {one.label}" for one in tool_grants(further))
+        return " and ".join((*phrases(msgspec.structs.replace(further, tools=())), *tools))
 
     @property
     def label(self) -> str:
         """Return which tool it is, for people."""
-        return f"the tool {self.name} v{self.version} ({self.digest[:12]})"
+        return f"{self.name} v{self.version} ({self.digest[:12]})"
 
 
 def tool_grants(capabilities: Capabilities) -> tuple[ToolGrant, ...]:

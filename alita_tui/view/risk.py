@@ -58,7 +58,7 @@ _ORDER = (
 ).split()
 """Order of risks, most telling first; requested capabilities come last."""
 _ASKED = ("network", "secrets", "workspace", "model", "tools")
-_RISK_OF_ITEM = {"network": "network", "workspace": "workspace", "model": "model", "tool": "tools"}
+_RISK_OF_ITEM = {"network": "network", "workspace": "workspace", "model": "model"}
 
 
 class Risk(msgspec.Struct, frozen=True):
@@ -121,15 +121,14 @@ def _rank(one: Risk) -> tuple[int, bool]:
 
 
 def _asked(wants: Capabilities) -> list[Risk]:
-    """Return a risk for each kind of requested capability; a tool that only computes is none."""
-    computing = {
-        f"tool:{one.name}@{one.version}:{one.digest[:12]}" for one in tool_grants(wants) if not one.may
-    }
-    return [
+    """Return a risk for each kind of requested capability, and for what it could use through another tool."""
+    own = msgspec.structs.replace(wants, tools=())
+    found = [
         Risk(_RISK_OF_ITEM.get(item.partition(":")[0], "secrets"), f"asks for {said}")
-        for item, said in zip(wants.items, phrases(wants), strict=True)
-        if item not in computing
+        for item, said in zip(own.items, phrases(own), strict=True)
     ]
+    through = (one for one in tool_grants(wants) if one.may)  # one that only computes gives it nothing more
+    return found + [Risk("tools", f"may use {one.uses} by calling {one.label}") for one in through]
 
 
 def _gained(build: BuildState, attempt: Attempt, withheld: Collection[str]) -> list[Risk]:

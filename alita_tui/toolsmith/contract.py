@@ -234,7 +234,7 @@ def _capabilities(problems: list[str], value: Json) -> Capabilities:
         workspace=workspace,
         secrets=tuple(sorted(set(secrets))),
         model_calls=calls,
-        tools=tuple(entry.partition("@")[0] for entry in tools),  # what is pinned is pinned anew
+        tools=tuple(tools),
     )
     problems += faults(asked)
     return canonical(asked)

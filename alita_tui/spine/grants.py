@@ -35,17 +35,16 @@ DEEPEST_CALL = 3
 MOST_TOOL_CALLS = 20
 """Calls of tools by tools while the agent's call runs, however deep."""
 REACHED: dict[str, str] = {
-    "network": "hosts as `name:port`, or with methods, as `GET,HEAD api.example.org:443`. The tool uses urllib.request "
-    "or any HTTP client as usual.",
+    "network": "hosts as `name:port`, or with methods, as `GET,HEAD api.example.org:443`. "
+    "Any HTTP client works as usual.",
     "workspace": "`read` or `write` for the person's workspace files. "
-    f"GET os.environ['{BROKER}'] + '{FILES}NAME' reads one and PUT writes one whole, with urllib.request; "
+    f"GET os.environ['{BROKER}'] + '{FILES}NAME' reads one, PUT writes one whole, "
     f"GET '{FILES}' lists the names as JSON.",
-    "secrets": "names of secrets as `NAME@host:port`, or `NAME` where one host is granted. "
+    "secrets": "names as `NAME@host:port`, or `NAME` where one host is granted. "
     "os.environ['NAME'] is a stand-in, replaced by the value in headers and queries of https requests to that host.",
-    "model_calls": f"how many model calls a run may make: POST {{'prompt': TEXT}} as JSON to os.environ['{BROKER}'] + "
-    f"'{MODEL}' answers {{'text': TEXT}}.",
-    "tools": "names of approved tools of the library. POST the arguments as JSON to "
-    f"os.environ['{BROKER}'] + '{TOOLS}NAME' answers its result as JSON; {MOST_TOOL_CALLS} calls a run.",
+    "model_calls": f"how many a run may make: POST {{'prompt': TEXT}} as JSON to {BROKER} + '{MODEL}' answers "
+    "{'text': TEXT}.",
+    "tools": f"approved tools by name. POST arguments as JSON to {BROKER} + '{TOOLS}NAME' answers the result as JSON.",
 }
 """How a tool reaches what it is granted, by the field of its capabilities, as models are told."""
 

@@ -150,6 +150,6 @@ async def test_the_orchestrator_is_told_how_a_tool_reaches_another(tmp_path: Pat
     approved(at.shelf, a_tool("inner", schema=TAKES_X))
     at.sandbox.runs = [RunReport(status="ok", exit_code=0, result=1)]
     await asyncio.wait_for(at.do(TASK, when=approve), 20)
-    assert "- tools: names of approved tools of the library. POST" in at.requests[0].system
+    assert "- tools: approved tools by name. POST" in at.requests[0].system
     assert "/tools/NAME" in at.requests[0].system
     assert conversation(at.bus.history)

@@ -28,8 +28,8 @@ ALL = (
 )
 
 
-def grant(*may: str, **changed: Any) -> str:
-    return ToolGrant(**({"name": "csv_totals", "version": 3, "digest": DIGEST, "may": may} | changed)).text
+def grant(*may: str, version: int = 3, digest: str = DIGEST) -> str:
+    return ToolGrant(name="csv_totals", version=version, digest=digest, may=may).text
 
 
 def asking(*tools: str, **more: Any) -> tuple[BuildState, Attempt]:

@@ -19,10 +19,12 @@ from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.task_library import TaskLibrary
 from alita_tui.sandbox.broker.broker import Broker
 from alita_tui.sandbox.engine import PodmanSandbox
+from alita_tui.sandbox.podman_http import EngineLost
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.laws import check
 from alita_tui.spine.ports.sandbox import Limits
 from alita_tui.store.documents import DocumentTable
@@ -296,3 +298,21 @@ async def test_session_containers_call_tools_as_well(room: Room) -> None:
     outer = room.put("outer", CALLS, pin(inner))
     for number in range(8):
         assert (await room.run(outer, name="inner", arguments={"x": number})).result == 2 * number
+
+
+async def test_a_call_that_no_engine_can_take_ends_the_run_and_nothing_is_repeated(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = room.put("inner", "def run():\n    return 1\n")
+    outer = room.put("outer", CALLS, pin(inner))
+    asked: list[str] = []
+
+    async def gone(caller: str, name: str, arguments: Any) -> Any:
+        asked.append(caller)
+        raise SandboxUnavailable("No engine can take it.")
+
+    monkeypatch.setattr(room.inner, "call", gone)
+    with pytest.raises(EngineLost, match="No engine can take it"):
+        await room.run(outer, name="inner", arguments={})
+    assert len(asked) == 1 and [one.reason for one in room.said(e.ToolFailed)] == ["sandbox"]
+    assert await room.containers() == []

@@ -80,9 +80,7 @@ class BuildTool(Value, frozen=True):
     ] = ()
     needs: Annotated[
         Capabilities,
-        Meta(
-            description="What it has to be granted; leave out for a computation on arguments and files of the session."
-        ),
+        Meta(description="What it has to be granted; leave out for a mere computation."),
     ] = Capabilities()
     sources: Annotated[
         tuple[str, ...], Meta(max_length=10, description="Addresses of pages you read that matter for it.")
@@ -90,7 +88,7 @@ class BuildTool(Value, frozen=True):
 
 
 class RunTool(Value, frozen=True):
-    """Run a tool of the library in the sandbox. What it leaves in its folder becomes files of the session."""
+    """Run a tool of the library in the sandbox."""
 
     name: Name
     arguments: Annotated[

@@ -54,6 +54,8 @@ class Conversation:
         self._files: dict[str, Artefact] = {}
         self._made: dict[str, list[Artefact]] = {}
         """What calls made, by the call's id."""
+        self._inside: dict[str, str] = {}
+        """Call of a tool by a tool -> the agent's own call that it is inside of."""
         self._calls: dict[str, str] = {}
         self._recalled: set[str] = set()
         """Memories that the task was told already."""
@@ -66,7 +68,7 @@ class Conversation:
         match event:
             case e.ArtefactAdded(artefact=artefact, source=source):
                 self._files[artefact.handle] = artefact
-                self._made.setdefault(source, []).append(artefact)
+                self._made.setdefault(self._inside.get(source, source), []).append(artefact)
             case e.TaskSubmitted(text=text, again=again, retried=retried, files=files):
                 self._close_open("The task before ended without this.")
                 if not again:
@@ -167,6 +169,8 @@ class Conversation:
                 )
             case e.WaitEnded(action_id=action_id):
                 self._result(action_id, "There is news.")
+            case e.ToolCalled(call_id=call_id, caller=caller) if caller:  # its caller tells what comes of it
+                self._inside[call_id] = self._inside.get(caller, caller)
             case e.ToolCalled(call_id=call_id, action_id=action_id):
                 self._calls[call_id] = action_id
             case e.ToolReturned(call_id=call_id, report=report):

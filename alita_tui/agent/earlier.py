@@ -59,9 +59,9 @@ class EarlierTasks:
             case e.TaskFinished(outcome=outcome, answer=answer, reason=reason) if self._tasks:
                 self._tasks[-1].end = outcome
                 self._tasks[-1].answer = answer or reason
-            case e.ToolCalled(call_id=call_id, name=name):
+            case e.ToolCalled(call_id=call_id, name=name, depth=0):
                 self._calls[call_id] = name
-            case e.ToolReturned(call_id=call_id):
+            case e.ToolReturned(call_id=call_id, depth=0):
                 self._source(f"run of {self._calls.pop(call_id, '')}", seq)
             case e.ToolRegistered(card=card):
                 self._source(f"built {card.name} v{card.version}", seq)

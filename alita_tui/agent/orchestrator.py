@@ -24,6 +24,7 @@ from alita_tui.agent.handlers.building import BuildHandlers
 from alita_tui.agent.handlers.conversation import ConversationHandlers
 from alita_tui.agent.handlers.research import ResearchHandlers
 from alita_tui.agent.handlers.running import RunHandlers
+from alita_tui.agent.inner_calls import InnerCalls
 from alita_tui.agent.lessons import Lessons
 from alita_tui.agent.loop import AgentLoop
 from alita_tui.agent.notices import unexpected
@@ -33,6 +34,7 @@ from alita_tui.agent.questions import Questions
 from alita_tui.agent.references import References
 from alita_tui.agent.task_runner import TaskRunner
 from alita_tui.agent.tasks import UNFINISHED, CurrentTask, TaskQueue, successors, why_not_again
+from alita_tui.agent.tool_runs import ToolRuns
 from alita_tui.agent.working import WorkingContext
 from alita_tui.events import MemoryItem, Value
 from alita_tui.spine.bus import Bus
@@ -148,17 +150,17 @@ class Orchestrator:
         )
         self._artefacts = artefacts
         references = References(bus, self._projection, artefacts)
+        tool_runs = ToolRuns(bus, shelf, sandbox, artefacts, limits=policy.run_limits, progress=progress)
+        self.inner_calls = InnerCalls(tool_runs, shelf, new_id=new_id, misfit=misfit)
+        """What the tools that run here call other tools by."""
         runs = RunHandlers(
             bus,
             self._projection,
             self._task,
             shelf,
-            sandbox,
             references,
-            artefacts,
-            limits=policy.run_limits,
+            tool_runs,
             new_id=new_id,
-            progress=progress,
             misfit=misfit,
         )
         conversation = ConversationHandlers(bus, self._task, questions, context, references)

@@ -130,6 +130,8 @@ class ProgressWatch:
 
     def _count_failures(self, step: list[Envelope]) -> None:
         for envelope in step:
+            if getattr(envelope.event, "depth", 0):
+                continue  # the call that it is inside of tells how it went
             match envelope.event:
                 case e.ToolCalled(call_id=call_id, name=name):
                     self._called[call_id] = name
@@ -192,6 +194,8 @@ def observed(events: Iterable[Envelope]) -> str:
     """Return what a step brought, without what differs each time: ids, times, figures."""
     seen: list[str] = []
     for envelope in events:
+        if getattr(envelope.event, "depth", 0):
+            continue
         match envelope.event:
             case e.ToolSearched(hits=hits, near_misses=near):
                 seen += [f"{hit.card.name} {hit.card.version}" for hit in hits]

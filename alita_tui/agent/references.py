@@ -211,7 +211,8 @@ class References:
         """Return the newest run of a tool, or the newest with a label."""
         for envelope in self._bus.history.newest(e.ToolCalled):
             called = envelope.event
-            if isinstance(called, e.ToolCalled) and name in (called.label, called.name, called.alias):
+            names = (called.label, called.name, called.alias) if isinstance(called, e.ToolCalled) else ()
+            if isinstance(called, e.ToolCalled) and name in names and not called.caller:
                 return called
         return None
 

@@ -82,7 +82,9 @@ class TaskRunner:
 
     async def _continue(self) -> TaskEnd:
         """Close what a crash or a parked build left open, then go on with the loop."""
-        for call_id, name in self._projection.state.calls:
+        for call_id, name in reversed(
+            self._projection.state.calls
+        ):  # what a tool called ends before that tool
             text = f"{name} was interrupted when the program ended; it may have run."
             await self._bus.emit(e.ToolFailed(call_id=call_id, reason="interrupted", text=text), span=call_id)
         for envelope in self._task.events():

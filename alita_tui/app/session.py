@@ -157,6 +157,7 @@ class LiveSession:
             provider=context_provider(app, redactor),
             blocks=app.loaded.settings.context.blocks,
         )
+        broker.tools = self.engine.inner_calls
 
     def send(self, command: Command) -> None:
         """Hand a command to the engine."""
@@ -271,7 +272,7 @@ class LiveSession:
         self._loop.call_soon_threadsafe(self.bus.hint, hint)
 
     async def _record_request(self, answered: e.BrokerAnswered) -> None:
-        await self.bus.emit(answered, span=answered.call_id)
+        await self.bus.emit(self.engine.inner_calls.placed(answered), span=answered.call_id)
 
     def _settled(self, request: e.ApprovalRequested, _command: ResolveApproval) -> None:
         """Enter a recorded verdict in the audit log and clear it from the inbox."""

@@ -17,7 +17,7 @@ from alita_tui.events import Json, Lock, RunReport, ToolDraft, ToolRecord, build
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import RegistryError
-from alita_tui.spine.grants import secret_names
+from alita_tui.spine.grants import secret_names, used_by
 from alita_tui.spine.ports.sandbox import Job, OnOutput
 from alita_tui.spine.ports.stream import Progress
 from alita_tui.store.entry import AuditEntry
@@ -45,7 +45,11 @@ async def run_tool(
     A tool that is granted nothing can make no requests, and its run is not recorded. Raises
     SandboxUnavailable, RequirementsError, ConfigError, StoreError.
     """
+    from alita_tui.agent.inner_calls import InnerCalls
     from alita_tui.agent.questions import Questions
+    from alita_tui.agent.tool_runs import OpenCall, ToolRuns
+    from alita_tui.registry.task_library import TaskLibrary
+    from alita_tui.toolsmith.checks.probes import misfit
 
     job = Job(
         run_id=new_id(), module=record.draft.name, code=record.draft.code, arguments=arguments, lock=record.lock,
@@ -57,18 +61,24 @@ async def run_tool(
             bus, path = await _recorded(app, record, job, parts)
 
         async def record_request(event: e.BrokerAnswered) -> None:
+            event = inner.placed(event)
             await bus.emit(event, span=event.call_id)
             await tell(event)
 
         asker = None
-        if record.granted.model_calls:
+        if any(item.startswith("model:") for item in used_by(record.granted)):
             models = await asyncio.to_thread(app.models)
             parts.push_async_callback(models.aclose)
             asker = model_calls(app, bus, models, Questions(bus, parks=True))
-        sandbox = app.sandbox(f"run-{job.run_id}", broker=app.broker(record_request, asker))
+        broker = app.broker(record_request, asker)
+        sandbox = app.sandbox(f"run-{job.run_id}", broker=broker)
         parts.push_async_callback(sandbox.close)
+        shelf = TaskLibrary(app.library)
+        runs = ToolRuns(bus, shelf, sandbox, None, limits=app.limits, progress=lambda *_: None)
+        broker.tools = inner = InnerCalls(runs, shelf, new_id=new_id, misfit=misfit)
         try:
-            report = await sandbox.run(job, on_output, lambda *_: None)
+            with runs.opened(job.run_id, OpenCall(record)):
+                report = await sandbox.run(job, on_output, lambda *_: None)
         except BaseException as error:
             ended = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
             reason: Literal["interrupted", "sandbox"] = "interrupted" if ended else "sandbox"
@@ -104,7 +114,7 @@ async def _recorded(app: AppContext, record: ToolRecord, job: Job, parts: AsyncE
     await bus.emit(
         e.ToolCalled(
             call_id=e.CallId(job.run_id), action_id="", name=record.draft.name, version=record.version,
-            digest=record.digest, arguments=job.arguments,
+            digest=record.digest, arguments=job.arguments, tools=record.granted.tools,
         ),
         span=job.run_id,
     )  # fmt: skip

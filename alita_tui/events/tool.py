@@ -30,6 +30,10 @@ class Capabilities(Value, frozen=True):
     """Names of secrets, never their values: `NAME@name:port`, or `NAME` where one host is granted."""
     model_calls: int = 0
     """How many model calls one run may make."""
+    tools: tuple[str, ...] = ()
+    """Tools of the library that it may call: names in a draft, pinned to a version's bytes when it is built (see
+    `spine.grants`).
+    """
 
     @property
     def none(self) -> bool:
@@ -37,13 +41,19 @@ class Capabilities(Value, frozen=True):
         return self == Capabilities()
 
     @property
+    def brokered(self) -> bool:
+        """True when the broker's own paths are asked for: files, models, tools."""
+        return self.workspace != "none" or self.model_calls > 0 or bool(self.tools)
+
+    @property
     def items(self) -> tuple[str, ...]:
-        """One word for each: `network:host:443`, `workspace:read`, `secret:NAME`, `model:3`."""
+        """One word for each: `network:host:443`, `workspace:read`, `secret:NAME`, `model:3`, `tool:NAME@1:DIGEST`."""
         return (
             *(f"network:{host}" for host in self.network),
             *((f"workspace:{self.workspace}",) if self.workspace != "none" else ()),
             *(f"secret:{name}" for name in self.secrets),
             *((f"model:{self.model_calls}",) if self.model_calls else ()),
+            *map(_tool_item, self.tools),
         )
 
     def without(self, items: Collection[str]) -> Capabilities:
@@ -53,11 +63,18 @@ class Capabilities(Value, frozen=True):
             workspace="none" if f"workspace:{self.workspace}" in items else self.workspace,
             secrets=tuple(name for name in self.secrets if f"secret:{name}" not in items),
             model_calls=0 if f"model:{self.model_calls}" in items else self.model_calls,
+            tools=tuple(entry for entry in self.tools if _tool_item(entry) not in items),
         )
 
     def within(self, wider: Capabilities) -> bool:
         """True when nothing is here that the other has not."""
-        return set(self.items) <= set(wider.items)
+        return set(self.items) <= set(wider.items) and set(self.tools) <= set(wider.tools)
+
+
+def _tool_item(entry: str) -> str:
+    """Return the word for a tool: of a pinned one its name, version and the first 12 digits of its digest."""
+    name, colon, digest = entry.partition(" ")[0].partition(":")
+    return f"tool:{name}{colon}{digest[:12]}"
 
 
 class ToolDraft(Value, frozen=True):
@@ -264,6 +281,12 @@ class ToolCalled(Fact, frozen=True):
     """The artefacts that it may read, in the order of their paths."""
     references: tuple[str, ...] = ()
     """What its arguments refer to, as written: `e41#/rows/0`; the recorded arguments hold the references."""
+    tools: tuple[str, ...] = ()
+    """The tools that this run was granted to call, as in `Capabilities.tools`."""
+    caller: str = ""
+    """The running call that asked for it; empty for the agent's own calls."""
+    depth: int = 0
+    """How many calls it is inside of."""
 
 
 class BrokerAnswered(Fact, frozen=True):
@@ -286,6 +309,8 @@ class BrokerAnswered(Fact, frozen=True):
     sent_bytes: int = 0
     received_bytes: int = 0
     duration_ms: float = 0.0
+    depth: int = 0
+    """How many calls the run is inside of."""
 
 
 class OutputChunk(Transient, frozen=True):
@@ -303,6 +328,8 @@ class ToolReturned(Fact, frozen=True):
 
     call_id: CallId
     report: RunReport
+    depth: int = 0
+    """As in `ToolCalled`."""
 
 
 FailureReason = Literal["error", "exit", "timeout", "limit", "killed", "bad_result", "interrupted", "sandbox"]
@@ -316,3 +343,5 @@ class ToolFailed(Fact, frozen=True):
     text: str
     hint: str = ""
     report: RunReport | None = None
+    depth: int = 0
+    """As in `ToolCalled`."""

@@ -135,7 +135,7 @@ def _tools(envelopes: list[Envelope]) -> tuple[str, ...]:
     chain: list[str] = []
     for envelope in envelopes:
         match envelope.event:
-            case ToolCalled(call_id=call_id, name=name):
+            case ToolCalled(call_id=call_id, name=name, depth=0):
                 called[call_id] = name
             case ToolReturned(call_id=call_id, report=report) if report.status == "ok" and call_id in called:
                 if chain[-1:] != [called[call_id]]:

@@ -14,6 +14,7 @@ import msgspec
 
 from alita_tui.events import Capabilities, Json, Lock, ToolDraft, ToolRecord
 from alita_tui.spine.errors import RegistryError, StoreError
+from alita_tui.spine.grants import used_by
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
@@ -100,14 +101,15 @@ class ToolFiles:
 def manifest(record: ToolRecord) -> Json:
     """Return what `<name>.mcp.json` holds: an MCP tool definition, and the tool's origin."""
     draft, wants = record.draft, record.draft.capabilities
+    may = used_by(wants)
     return {
         "name": draft.name,
         "description": draft.description,
         "inputSchema": draft.input_schema,
         "outputSchema": draft.output_schema,
         "annotations": {
-            "readOnlyHint": wants.workspace != "write" and not wants.network,
-            "openWorldHint": bool(wants.network),
+            "readOnlyHint": not any(item.startswith(("workspace:write", "network:")) for item in may),
+            "openWorldHint": any(item.startswith("network:") for item in may),
         },
         "capabilities": msgspec.to_builtins(wants),
         "granted": msgspec.to_builtins(record.granted),

@@ -9,6 +9,7 @@ AlitaError
 ├── RequirementsError       a tool's requirements cannot be resolved or installed
 ├── RegistryError           no such tool, or a tool that may not run
 │   └── DigestMismatch      the bytes are not the approved ones
+├── CallRefused             a tool may not call another one, or that one gave no result
 ├── WebError                a page or a search did not answer
 │   └── AddressRefused      a private address that the settings do not list
 ├── BudgetExceeded          the next call could break a cap
@@ -78,6 +79,17 @@ class RegistryError(AlitaError):
 
 class DigestMismatch(RegistryError):
     """The bytes on disk are not the bytes that were approved."""
+
+
+class CallRefused(AlitaError):
+    """A running tool asked for another one, which may not run for it or gave no result."""
+
+    def __init__(self, message: str, *, status: int = 403, failed: bool = False) -> None:
+        super().__init__(message)
+        self.status = status
+        """The HTTP status that the tool gets."""
+        self.failed = failed
+        """True where the call was allowed and gave no result."""
 
 
 class WebError(AlitaError):

@@ -1,12 +1,15 @@
 """How a tool's capabilities are read, for the contract, the approval and the broker alike. Pure.
 
 A host is written `name:port`, or `GET,HEAD name:port` where only these methods are granted. A secret is written
-`NAME@name:port`, or `NAME` alone where one host is granted: it goes to that host and nowhere else.
+`NAME@name:port`, or `NAME` alone where one host is granted: it goes to that host and nowhere else. A tool is written
+`NAME` in a draft. When it is built that becomes `NAME@VERSION:DIGEST`, followed by ` may ` and what a run of it may use
+itself, by way of further tools included, in words of `Capabilities.items` with `; ` between them.
 """
 
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 import msgspec
 
@@ -15,6 +18,8 @@ from alita_tui.spine.text import one_line
 
 _HOST = re.compile(r"(?:([A-Z]+(?:,[A-Z]+)*) )?([A-Za-z0-9][A-Za-z0-9.-]*):(\d{1,5})", re.ASCII)
 _SECRET = re.compile(r"([A-Za-z_]\w{0,63})(?:@(\S+))?", re.ASCII)
+_TOOL = re.compile(r"([a-z][a-z0-9_]{0,63})@(\d{1,9}):([0-9a-f]{12,64})(?: may (.+))?", re.ASCII)
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 """What a grant may be limited to; and all that is passed on."""
 
@@ -23,17 +28,23 @@ BROKER = "ALITA_BROKER"
 """The environment variable with the broker's address."""
 FILES = "/files/"
 MODEL = "/model"
+TOOLS = "/tools/"
 """The broker's own paths."""
+DEEPEST_CALL = 3
+"""How many calls a tool's call may be inside of: the agent's call of a tool is inside of none."""
+MOST_TOOL_CALLS = 20
+"""Calls of tools by tools while the agent's call runs, however deep."""
 REACHED: dict[str, str] = {
-    "network": "hosts as `name:port`, or with methods, as `GET,HEAD api.example.org:443`. The tool uses urllib.request "
-    "or any HTTP client as usual.",
+    "network": "hosts as `name:port`, or with methods, as `GET,HEAD api.example.org:443`. "
+    "Any HTTP client works as usual.",
     "workspace": "`read` or `write` for the person's workspace files. "
-    f"GET os.environ['{BROKER}'] + '{FILES}NAME' reads one and PUT writes one whole, with urllib.request; "
+    f"GET os.environ['{BROKER}'] + '{FILES}NAME' reads one, PUT writes one whole, "
     f"GET '{FILES}' lists the names as JSON.",
-    "secrets": "names of secrets as `NAME@host:port`, or `NAME` where one host is granted. "
+    "secrets": "names as `NAME@host:port`, or `NAME` where one host is granted. "
     "os.environ['NAME'] is a stand-in, replaced by the value in headers and queries of https requests to that host.",
-    "model_calls": f"how many model calls a run may make: POST {{'prompt': TEXT}} as JSON to os.environ['{BROKER}'] + "
-    f"'{MODEL}' answers {{'text': TEXT}}.",
+    "model_calls": f"how many a run may make: POST {{'prompt': TEXT}} as JSON to {BROKER} + '{MODEL}' answers "
+    "{'text': TEXT}.",
+    "tools": f"approved tools by name. POST arguments as JSON to {BROKER} + '{TOOLS}NAME' answers the result as JSON.",
 }
 """How a tool reaches what it is granted, by the field of its capabilities, as models are told."""
 
@@ -58,6 +69,59 @@ class HostGrant(Value, frozen=True):
     def text(self) -> str:
         """Return the grant as a draft writes it."""
         return f"{','.join(self.methods)} {self.where}" if self.methods else self.where
+
+
+class ToolGrant(Value, frozen=True):
+    """One tool that a tool may call."""
+
+    name: str
+    version: int
+    digest: str
+    """Of its build; whole, but where it was read from a word of `Capabilities.items`."""
+    may: tuple[str, ...] = ()
+    """What a run of it may use itself, in words of `Capabilities.items`."""
+
+    @property
+    def text(self) -> str:
+        """Return the grant as it is kept."""
+        may = f" may {'; '.join(self.may)}" if self.may else ""
+        return f"{self.name}@{self.version}:{self.digest}{may}"
+
+    @property
+    def phrase(self) -> str:
+        """Return it for people, with all that it may use itself."""
+        said = f"which may itself use {self.uses}" if self.may else "which only computes"
+        return f"the tool {self.label}, {said}"
+
+    @property
+    def uses(self) -> str:
+        """Return what it may use itself, for people; empty for nothing."""
+        further = _of_items(self.may)
+        tools = (f"the tool {one.label}" for one in tool_grants(further))
+        return " and ".join((*phrases(msgspec.structs.replace(further, tools=())), *tools))
+
+    @property
+    def label(self) -> str:
+        """Return which tool it is, for people."""
+        return f"{self.name} v{self.version} ({self.digest[:12]})"
+
+
+def tool_grants(capabilities: Capabilities) -> tuple[ToolGrant, ...]:
+    """Return the tools that are pinned; an entry that cannot be read, or is not pinned, grants nothing."""
+    return tuple(grant for entry in capabilities.tools if (grant := _tool(entry)) is not None)
+
+
+def named_tools(capabilities: Capabilities) -> tuple[str, ...]:
+    """Return the names of the tools, pinned or not."""
+    return tuple(dict.fromkeys(entry.partition("@")[0] for entry in capabilities.tools))
+
+
+def used_by(granted: Capabilities) -> tuple[str, ...]:
+    """Return what a tool with these grants may use, by way of the tools that it calls included."""
+    hosts = list(host_grants(granted))
+    sent = tuple("@".join(_home(entry, hosts)) for entry in granted.secrets)
+    own = msgspec.structs.replace(granted, secrets=sent).items
+    return tuple(dict.fromkeys((*own, *(item for grant in tool_grants(granted) for item in grant.may))))
 
 
 def host_grants(capabilities: Capabilities) -> tuple[HostGrant, ...]:
@@ -96,6 +160,11 @@ def faults(capabilities: Capabilities) -> tuple[str, ...]:
                 f"capabilities.secrets: {one_line(entry, 80)!r} has to say which granted host it is sent to, "
                 f"as {name}@host:port"
             )
+    problems += [
+        f"capabilities.tools: {one_line(entry, 80)!r} is not the name of a tool"
+        for entry in capabilities.tools
+        if not _NAME.fullmatch(entry) and _tool(entry) is None
+    ]
     return tuple(problems)
 
 
@@ -106,18 +175,20 @@ def canonical(capabilities: Capabilities) -> Capabilities:
         capabilities,
         network=tuple(sorted({grant.text for grant in hosts if grant is not None})),
         secrets=tuple(sorted({_lowered(entry) for entry in capabilities.secrets})),
+        tools=tuple(sorted(set(capabilities.tools))),
     )
 
 
 def repeatable(capabilities: Capabilities) -> bool:
     """Return whether a second run changes nothing more: by its grants the tool can only read.
 
-    A host without named methods may be sent anything; a model call costs money.
+    A host without named methods may be sent anything; a model call costs money; a tool that is called may do more.
     """
     looks = all(
         grant.methods and set(grant.methods) <= {"GET", "HEAD"} for grant in host_grants(capabilities)
     )
-    return looks and capabilities.workspace != "write" and not capabilities.model_calls
+    costs = capabilities.model_calls or capabilities.tools
+    return looks and capabilities.workspace != "write" and not costs
 
 
 def secret_names(capabilities: Capabilities) -> tuple[str, ...]:
@@ -146,6 +217,9 @@ def phrases(capabilities: Capabilities) -> tuple[str, ...]:
     if capabilities.model_calls:
         calls = "call" if capabilities.model_calls == 1 else "calls"
         parts.append(f"{capabilities.model_calls} model {calls} a run")
+    for entry in capabilities.tools:
+        tool = _tool(entry)
+        parts.append(tool.phrase if tool is not None else f"the tool {entry}")
     return tuple(parts)
 
 
@@ -157,6 +231,32 @@ def _host(entry: str) -> HostGrant | None:
     if any(method not in METHODS for method in methods):
         return None
     return HostGrant(host=match[2].lower().rstrip("."), port=int(match[3]), methods=methods)
+
+
+def _tool(entry: str) -> ToolGrant | None:
+    match = _TOOL.fullmatch(entry)
+    if match is None:
+        return None
+    may = tuple(match[4].split("; ")) if match[4] else ()
+    return ToolGrant(name=match[1], version=int(match[2]), digest=match[3], may=may)
+
+
+def _of_items(items: tuple[str, ...]) -> Capabilities:
+    """Return the capabilities that these words name, as far as they name any: of several, the most."""
+    said = [item.partition(":") for item in items]
+    words: dict[str, tuple[str, ...]] = {
+        kind: tuple(value for one, _, value in said if one == kind)
+        for kind in ("network", "workspace", "secret", "model", "tool")
+    }
+    reach: dict[bool, Literal["none", "read", "write"]] = {True: "write", False: "read"}
+    calls = [int(value) for value in words["model"] if value.isascii() and value.isdigit()]
+    return Capabilities(
+        network=words["network"],
+        workspace=reach["write" in words["workspace"]] if words["workspace"] else "none",
+        secrets=words["secret"],
+        model_calls=max(calls, default=0),
+        tools=words["tool"],
+    )
 
 
 def _lowered(entry: str) -> str:

@@ -12,6 +12,7 @@ from alita_tui.events import (
     BudgetSpent,
     BuildDrafted,
     BuildStarted,
+    Capabilities,
     ContextGiven,
     ContextSwitched,
     GateChecked,
@@ -36,6 +37,7 @@ from alita_tui.events import (
     build_digest,
 )
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.grants import DEEPEST_CALL, tool_grants
 
 
 class Breach(Value, frozen=True):
@@ -65,6 +67,10 @@ class _Court:
     def __init__(self) -> None:
         self.breaches: list[Breach] = []
         self.open_calls: dict[str, int] = {}
+        self._inner: dict[str, tuple[ToolCalled, ...]] = {}
+        """Open call -> the calls from the agent's own to it."""
+        self._callable: dict[str, frozenset[str]] = {}
+        """Digest -> the tools that it was granted to call, where it was approved here."""
         self._ended: set[str] = set()
         self._last = 0
         self._closed = False
@@ -201,6 +207,9 @@ class _Court:
                     drafted = self._drafted.get(build_id)
                     if verdict.grants and drafted and not verdict.grants.within(drafted[0].capabilities):
                         self.breach("grant what was asked", seq, f"{approval_id} grants more than was asked")
+                    if drafted:
+                        granted = drafted[0].capabilities if verdict.grants is None else verdict.grants
+                        self._callable[digest] = frozenset(granted.tools)
                 elif verdict.decision == "aliased":
                     self._aliased[approval_id] = verdict.alias_of
                 self._resolved.add(approval_id)
@@ -240,7 +249,9 @@ class _Court:
             for file in event.files:
                 if self._files.get(file.handle) != file.digest:
                     self.breach("use what was added", seq, f"{file.handle} was never added like this")
-            if event.digest not in self._runnable and self._lent.get(event.digest) != task_id:
+            self._nested(seq, event)
+            approved = event.digest in self._runnable or self._lent.get(event.digest) == task_id
+            if not approved and not event.caller:
                 self.breach("run what was approved", seq, f"{event.name} ran as {event.digest[:12]}")
         elif isinstance(event, BrokerAnswered):
             if call_id not in self.open_calls and call_id not in self._drafted:
@@ -249,3 +260,26 @@ class _Court:
             self.breach("one end per call", seq, f"call {call_id} is not open")
         else:
             self._ended.add(call_id)
+            self._inner.pop(call_id, None)
+            if any(one.call_id == call_id for chain in self._inner.values() for one in chain):
+                self.breach("inner calls end first", seq, f"call {call_id} ended before a call that it made")
+
+    def _nested(self, seq: int, event: ToolCalled) -> None:
+        """A call of a tool by a tool: while that one runs, of the very bytes that it was granted, in no circle."""
+        if not set(event.tools) <= self._callable.get(event.digest, frozenset(event.tools)):
+            self.breach("call what was granted", seq, f"{event.name} ran with tools that were not granted")
+        chain = self._inner.get(event.caller, ())
+        self._inner[event.call_id] = (*chain, event)
+        if not event.caller:
+            return
+        pins = tool_grants(Capabilities(tools=chain[-1].tools if chain else ()))
+        if not chain:
+            self.breach("call within a call", seq, f"call {event.caller} is not open")
+        elif not any(
+            (one.name, one.version, one.digest) == (event.name, event.version, event.digest) for one in pins
+        ):
+            self.breach("call what was granted", seq, f"{event.name} was not granted to {chain[-1].name}")
+        if event.depth != len(chain) or len(chain) > DEEPEST_CALL:
+            self.breach("call within a call", seq, f"call {event.call_id} is not {event.depth} calls deep")
+        if event.digest in {one.digest for one in chain}:
+            self.breach("no circle of calls", seq, f"{event.name} was called while it ran")

@@ -360,7 +360,7 @@ def _end_call(
 ) -> SessionState:
     name = next((name for open_id, name in state.calls if open_id == call_id), call_id)
     calls = tuple(call for call in state.calls if call[0] != call_id)
-    state = replace(state, calls=calls, phase="thinking")
+    state = replace(state, calls=calls, phase="running" if calls else "thinking")
     if report is None:
         return state
     failed = report.status != "ok"

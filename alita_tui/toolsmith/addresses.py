@@ -24,7 +24,7 @@ def lines_opening(code: str, wants: Capabilities) -> frozenset[int]:
         return frozenset()
     starts = _Starts(tree)
     hosts = frozenset(grant.where for grant in host_grants(wants))
-    brokered = wants.workspace != "none" or wants.model_calls > 0
+    brokered = wants.brokered
     verdicts: defaultdict[int, list[bool]] = defaultdict(list)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and dotted(node.func).split(".")[-1] in _OPENERS:

@@ -9,7 +9,7 @@ import msgspec
 
 from alita_tui.events import ToolDraft, ToolRequest
 from alita_tui.spine.fence import defused, fenced
-from alita_tui.spine.grants import phrases
+from alita_tui.spine.grants import named_tools, phrases
 from alita_tui.spine.ports.builds import BuildOrder, FailedCall
 from alita_tui.spine.ports.models import Message
 from alita_tui.toolsmith.contract import ContractError, header_requirements
@@ -21,8 +21,8 @@ _LONGEST_CALL = 4000
 _LONGEST_DIFF = 6000
 
 
-def brief(order: BuildOrder, parent: ToolDraft | None, neighbours: str) -> str:
-    """Return the order as the model reads it."""
+def brief(order: BuildOrder, parent: ToolDraft | None, neighbours: str, tools: str = "") -> str:
+    """Return the order as the model reads it. `tools` says how the tools are called that it may call."""
     parts = [f"Tool name: {order.name}", f"Goal: {order.goal}"]
     if order.details:
         parts.append(f"Details: {order.details}")
@@ -35,6 +35,8 @@ def brief(order: BuildOrder, parent: ToolDraft | None, neighbours: str) -> str:
         parts.append(
             f"It may ask for: {'; '.join(phrases(order.needs))}. Capabilities: {written(order.needs)}"
         )
+    if tools:
+        parts.append(f"Tools that it may call:\n{tools}")
     if neighbours:
         parts.append(f"Nearest tools in the library (do not repeat them):\n{neighbours}")
     if parent is not None:
@@ -55,7 +57,8 @@ def replaced(parent: ToolDraft, failure: FailedCall | None) -> list[str]:
         f"itself changes keeps its name:\n```python\n{parent.tests}\n```",
     ]
     if not parent.capabilities.none:
-        parts.append(f"Its capabilities: {written(parent.capabilities)}")
+        named = msgspec.structs.replace(parent.capabilities, tools=named_tools(parent.capabilities))
+        parts.append(f"Its capabilities: {written(named)}")
     if failure is not None:
         called = f"run({cut(written(failure.arguments), _LONGEST_CALL)})\n{cut(failure.error, _LONGEST_CALL)}"
         said = (

@@ -222,6 +222,7 @@ def _capabilities(problems: list[str], value: Json) -> Capabilities:
     problems += [f"capabilities: there is no {one_line(str(key), 40)!r}" for key in value if key not in known]
     network = _list(problems, value, "network", "capabilities.")
     secrets = _list(problems, value, "secrets", "capabilities.")
+    tools = _list(problems, value, "tools", "capabilities.")
     workspace: Json = value.get("workspace") or "none"
     calls: Json = value.get("model_calls") or 0
     if workspace not in ("none", "read", "write"):
@@ -233,6 +234,7 @@ def _capabilities(problems: list[str], value: Json) -> Capabilities:
         workspace=workspace,
         secrets=tuple(sorted(set(secrets))),
         model_calls=calls,
+        tools=tuple(tools),
     )
     problems += faults(asked)
     return canonical(asked)

@@ -38,7 +38,7 @@ def note_uses(notes: Notes, tree: ast.Module, draft: ToolDraft) -> Reach | None:
     if reach is None:
         return None
     granted = draft.capabilities
-    brokered = granted.workspace != "none" or granted.model_calls > 0
+    brokered = granted.brokered
     keys = ["introspection", "process", "dynamic", "later"]
     keys += [] if granted.network else ["network"]
     writes = granted.workspace == "write" or leaves_files(draft)

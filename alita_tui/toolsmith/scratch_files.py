@@ -40,13 +40,15 @@ def granted(draft: ToolDraft, files: Mapping[str, bytes] | None = None) -> dict[
 def written_out(draft: ToolDraft) -> dict[str, bytes]:
     """Return the files and answers that the draft's tests write out in calls of the stand-ins, the first of each name.
 
-    The answers are one entry, `ANSWERS`. So calls outside of the tests find what the tests' own arguments are about.
+    The answers, of hosts and of tools that are called, are one entry, `ANSWERS`. So calls outside of the tests find
+    what the tests' own arguments are about.
     """
     if not stands_in(draft.tests) or (tree := try_parse(draft.tests)) is None:
         return {}
     folding = Folding(tree)
     files: dict[str, bytes] = {}
     answers: dict[str, Json] = {}
+    results: dict[str, Json] = {}
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
@@ -63,9 +65,15 @@ def written_out(draft: ToolDraft) -> dict[str, bytes]:
                 if len(data) <= LARGEST_FILE and isinstance(status, int) and isinstance(headers, dict):
                     body = base64.b64encode(data).decode()
                     answers.setdefault(request, {"status": status, "headers": headers, "body": body})
+            case "hosts.tool" | "tool", [str(name), result] if len(results) < MOST_ANSWERS:
+                plain = result is not None and not {"arguments", "error"} & {*named}
+                if plain and 0 < len(_bytes(result)) <= LARGEST_FILE:
+                    results.setdefault(name, {"result": result})
             case _:
                 pass
-    return {**files, ANSWERS: msgspec.json.encode({"answers": answers})} if answers else files
+    if answers or results:
+        files[ANSWERS] = msgspec.json.encode({"answers": answers, "tools": results})
+    return files
 
 
 def safe_name(name: str) -> bool:

@@ -16,6 +16,7 @@ from alita_tui.events import Ban, Lock, ToolCard, ToolDraft, Twin, Verdict, buil
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.errors import BuildSpent, RegistryError
+from alita_tui.spine.grants import named_tools
 from alita_tui.spine.ports.builds import BuildOrder, BuildOutcome
 from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.ports.models import Asker, Message, ModelRequest
@@ -27,6 +28,7 @@ from alita_tui.toolsmith.contract import (
     draft_from,
     normalise,
 )
+from alita_tui.toolsmith.pinning import described, pinned
 from alita_tui.toolsmith.prover import Build, Proof, Prover
 from alita_tui.toolsmith.tool_specs import tool_spec, toolsmith_prompt
 
@@ -116,7 +118,15 @@ class Smith:
         if refused := self._shelf.banned(order.name):
             return await self._fail(build.build_id, refused)
         messages: list[Message] = [
-            Message(role="user", text=brief(order, build.parent, self._neighbours(order)))
+            Message(
+                role="user",
+                text=brief(
+                    order,
+                    build.parent,
+                    self._neighbours(order),
+                    described(named_tools(order.needs), self._shelf),
+                ),
+            )
         ]
         signatures: list[str] = []
         kept: ToolDraft | None = None  # it passed its tests, but a check speaks against it
@@ -139,7 +149,7 @@ class Smith:
             self._model = reply.model or self._model  # the router may have failed over
             messages.append(Message(role="assistant", text=reply.text, requests=reply.requests))
             try:
-                draft = normalise(draft_from(submitted(reply.requests)))
+                draft = pinned(normalise(draft_from(submitted(reply.requests))), self._shelf)
                 if draft.name != order.name:
                     raise ContractError((f"the tool has to be named {order.name}, not {draft.name}",))
                 if refused := self._shelf.banned(order.name, draft):

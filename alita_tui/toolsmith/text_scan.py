@@ -68,7 +68,7 @@ def note_bandit(notes: Notes, code: str, tests: str, wants: Capabilities = _NOTH
 
     logging.getLogger("bandit").setLevel(logging.CRITICAL)
     refuses = _refuses_declarations(code)
-    connects = bool(wants.network or wants.model_calls) or wants.workspace != "none"
+    connects = bool(wants.network) or wants.brokered
     asked_for = lines_opening(code, wants) if connects else frozenset()
     ours = {(finding.line, finding.rule) for finding in notes.found}
     try:

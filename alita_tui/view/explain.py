@@ -114,6 +114,10 @@ def _nearest(envelopes: Sequence[Envelope], index: int, view: SessionView) -> It
             yield f"It was approved ({approval_id})."
         case e.ToolAliased(approval_id=approval_id, target=target):
             yield f"{target.label} gave the same answers, and you chose to keep one of them ({approval_id})."
+        case e.ToolCalled(caller=caller) if caller:
+            by = _where(envelopes, index, lambda one: isinstance(one, e.ToolCalled) and one.call_id == caller)
+            if by is not None:
+                yield _said(envelopes[by], "It was called by a tool whose approval names these bytes: ")
         case e.ToolCalled(digest=digest):
             yield _allowed(envelopes, index, digest)
         case e.ToolReturned(call_id=call_id) | e.ToolFailed(call_id=call_id):

@@ -1,7 +1,8 @@
 """Rules that approve builds without asking, by capabilities and evidence. Pure.
 
 A rule says how much a build may ask for, never what it is called. What no rule can cover: secrets,
-requirements that no approved tool has, evidence that is missing, code whose reach is not known, and any risk.
+calls of other tools, requirements that no approved tool has, evidence that is missing, code whose reach is not known,
+and any risk.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import msgspec
 
 from alita_tui.events import Capabilities, GateName, Lasting, LockedPackage, Value, digest_of
 from alita_tui.events.build import CHECKS
-from alita_tui.spine.grants import faults
+from alita_tui.spine.grants import faults, named_tools
 from alita_tui.state.build import Attempt, BuildState
 from alita_tui.view.risk import risks
 
@@ -106,6 +107,7 @@ def unmet(
 def _asks(rule: Rule, attempt: Attempt) -> list[str]:
     wants = attempt.draft.capabilities
     found = [f"it asks for the secret {name}, which no rule covers" for name in wants.secrets]
+    found += [f"it asks to call {name}, which no rule covers" for name in named_tools(wants)]
     found += [f"it asks for the host {host}" for host in wants.network if host not in rule.network]
     if _REACH.index(wants.workspace) > _REACH.index(rule.workspace):
         found.append(f"it asks for the workspace, to {wants.workspace}")

@@ -11,7 +11,7 @@ import msgspec
 
 from alita_tui.events import Capabilities, Finding
 from alita_tui.events.build import CHECKS
-from alita_tui.spine.grants import phrases
+from alita_tui.spine.grants import phrases, tool_grants
 from alita_tui.spine.redaction import MARK
 from alita_tui.spine.requirements import distribution
 from alita_tui.spine.syntax import UNPARSABLE, parse
@@ -57,7 +57,8 @@ _ORDER = (
     " clock chance time-zone locale undeclared-import not-reviewed review-failed not-pinned twin not-checked"
 ).split()
 """Order of risks, most telling first; requested capabilities come last."""
-_ASKED = ("network", "secrets", "workspace", "model")
+_ASKED = ("network", "secrets", "workspace", "model", "tools")
+_RISK_OF_ITEM = {"network": "network", "workspace": "workspace", "model": "model"}
 
 
 class Risk(msgspec.Struct, frozen=True):
@@ -120,12 +121,14 @@ def _rank(one: Risk) -> tuple[int, bool]:
 
 
 def _asked(wants: Capabilities) -> list[Risk]:
-    """Return a risk for each kind of requested capability."""
-    kinds = [
-        one.partition(":")[0] if one.partition(":")[0] in ("network", "workspace", "model") else "secrets"
-        for one in wants.items
+    """Return a risk for each kind of requested capability, and for what it could use through another tool."""
+    own = msgspec.structs.replace(wants, tools=())
+    found = [
+        Risk(_RISK_OF_ITEM.get(item.partition(":")[0], "secrets"), f"asks for {said}")
+        for item, said in zip(own.items, phrases(own), strict=True)
     ]
-    return [Risk(kind, f"asks for {said}") for kind, said in zip(kinds, phrases(wants), strict=True)]
+    through = (one for one in tool_grants(wants) if one.may)  # one that only computes gives it nothing more
+    return found + [Risk("tools", f"may use {one.uses} by calling {one.label}") for one in through]
 
 
 def _gained(build: BuildState, attempt: Attempt, withheld: Collection[str]) -> list[Risk]:

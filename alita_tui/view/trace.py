@@ -16,6 +16,7 @@ from alita_tui.spine.text import SafeText, counted, neutralise, one_line
 from alita_tui.view import pages
 from alita_tui.view.later import WORTH, Later
 from alita_tui.view.model import RowKind, Tone, TraceRow
+from alita_tui.view.nesting import nesting
 from alita_tui.view.plan import offered, ticked
 from alita_tui.view.verdict_words import DECISION, DECISION_TONE, scope_of
 
@@ -57,7 +58,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
                 step=envelope.step,
                 span=envelope.span,
                 kind=kind,
-                title=one_line(title, 400),
+                title=one_line(nesting(envelope.event) + title, 400),
                 text=neutralise(detail),
                 meta=one_line(meta, 40),
                 tone=tone,

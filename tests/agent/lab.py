@@ -88,7 +88,7 @@ class PlayedSandbox:
 
     def __init__(self) -> None:
         self.tests: list[RunReport] = []
-        self.runs: list[RunReport | Exception | asyncio.Event | Callable[[Job], RunReport]] = []
+        self.runs: list[RunReport | Exception | asyncio.Event | Callable[[Job], Any]] = []
         self.jobs: list[Job] = []
         self.locks: list[Lock | Exception] = []
 
@@ -116,6 +116,8 @@ class PlayedSandbox:
             raise played
         if callable(played):
             played = played(job)
+        if asyncio.iscoroutine(played):
+            played = await played
         assert isinstance(played, RunReport)
         return played
 

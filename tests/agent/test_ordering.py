@@ -10,9 +10,8 @@ import pytest
 
 from alita_tui import events as e
 from alita_tui.agent.actions import BuildTool, MalformedAction, parse, specs
-from alita_tui.events import Capabilities, RunReport, ToolDraft, ToolRequest
+from alita_tui.events import Capabilities, RunReport, ToolRequest
 from alita_tui.llm.scripted import Rule
-from alita_tui.spine.ports.builds import BuildOrder
 from alita_tui.spine.ports.web import Page
 from alita_tui.toolsmith import briefing
 from tests.agent.lab import PASS, Lab, NoWeb, draft, failing, say
@@ -28,8 +27,8 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     texts: list[str] = []
     brief, repair = briefing.brief, briefing.repair
 
-    def noted(order: BuildOrder, parent: ToolDraft | None, neighbours: str) -> str:
-        texts.append(brief(order, parent, neighbours))
+    def noted(*given: Any) -> str:
+        texts.append(brief(*given))
         return texts[-1]
 
     def mended(*given: Any) -> Any:
@@ -114,7 +113,7 @@ async def test_a_repair_shows_the_traceback_and_what_changed_last(tmp_path: Path
 def test_the_form_has_no_references_and_reads_what_it_shows() -> None:
     (form,) = (spec.parameters for spec in specs() if spec.name == "build_tool")
     assert '"$ref":"#' not in msgspec.json.encode([spec.parameters for spec in specs()]).decode()
-    assert {"network", "workspace", "secrets", "model_calls"} == set(
+    assert {"network", "workspace", "secrets", "model_calls", "tools"} == set(
         form["properties"]["needs"]["properties"]
     )
     assert form["required"] == ["name", "goal"]

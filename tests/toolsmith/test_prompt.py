@@ -14,7 +14,7 @@ from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.task_library import TaskLibrary
 from alita_tui.sandbox.broker.requests import _OWN
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.spine.grants import FILES, MODEL, REACHED
+from alita_tui.spine.grants import FILES, MODEL, REACHED, TOOLS
 from alita_tui.spine.ports.sandbox import Limits
 from alita_tui.toolsmith.contract import draft_from, normalise
 from alita_tui.toolsmith.review import review
@@ -65,6 +65,11 @@ KNOWN: dict[str, Known] = {
         ({"city": " "}, None, True),
         ({"city": "\t"}, None, True),
     ),
+    "group_shares": (
+        ({"rows": [], "group": "city"}, None, True),
+        ({"rows": [{"city": "Oslo"}], "group": ""}, None, True),
+        ({"rows": [{"city": "Oslo"}], "group": " "}, None, True),
+    ),
 }
 
 
@@ -79,6 +84,7 @@ def test_every_slot_is_filled_from_the_tables() -> None:
 def test_the_tables_name_what_there_is() -> None:
     assert [*REACHED] == [field.name for field in msgspec.structs.fields(Capabilities)]
     assert _OWN.fullmatch(f"{FILES}x".encode()) and _OWN.fullmatch(MODEL.encode())
+    assert _OWN.fullmatch(f"{TOOLS}x".encode())
     asked = tool_spec("submit_tool").parameters["properties"]["capabilities"]["properties"]
     assert {field: form["description"] for field, form in asked.items()} == REACHED
 

@@ -110,7 +110,9 @@ def capabilities(attempt: Attempt) -> list[Row]:
     wanted = phrases(attempt.draft.capabilities)
     rows += [fact("" if n else "asks for", ((reveal(flat(one)), "bad"),)) for n, one in enumerate(wanted)]
     if not wanted:
-        rows.append(fact("asks for", (("nothing declared: no network, files, secrets or model", "good"),)))
+        rows.append(
+            fact("asks for", (("nothing declared: no network, files, secrets, model or tool", "good"),))
+        )
     if not attempt.imports:
         rows.append(fact("imports", "nothing" if attempt.reviewed is not None else "not reviewed yet"))
     plain = [name for name in attempt.imports if declared_by(name, attempt) == "standard library"]
@@ -180,7 +182,7 @@ def _finding(one: Finding) -> Row:
 def sandbox(attempt: Attempt, status: SandboxStatus | None) -> list[Row]:
     """Return where the tests ran and what enforces each limit."""
     rows = heading("Sandbox", "the self-tests ran under the draft profile")
-    rows.append(fact("draft profile", "no network, no workspace, no secrets, no model"))
+    rows.append(fact("draft profile", "no network, no workspace, no secrets, no model, no tool"))
     if status is None or not status.available:
         problem = one_line(status.problem) if status else "not checked"
         return [*rows, fact("now", ((problem or "not there", "bad"),))]

@@ -18,7 +18,7 @@ from alita_tui.sandbox.broker.streams import Connections, Send
 from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.grants import BROKER, secret_names
 from alita_tui.spine.ports.models import Asker
-from alita_tui.spine.ports.sandbox import Job
+from alita_tui.spine.ports.sandbox import Job, ToolCaller
 from alita_tui.spine.proxies import Proxies
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ class Broker:
         self._workspace = workspace
         self._secret = secret
         self._models = models
+        self.tools: ToolCaller | None = None
+        """Runs tools for running ones; it needs the sandbox that this broker serves, so it is set afterwards."""
         self._caps = caps or Caps()
         self._quota = Quota(workspace, self._caps) if workspace else None
         self._given_trust = trust
@@ -84,7 +86,7 @@ class Broker:
             await send(b"W", struct.pack(">d", seconds))
 
         folder = Workspace(self._workspace, self._caps, self._quota) if self._workspace else None
-        local = LocalEndpoints(grants, folder, self._models, extend)
+        local = LocalEndpoints(grants, folder, self._models, extend, self.tools)
         if scratch is not None:
             local = ScratchEndpoints(grants, scratch, self._models, extend)
         certificate = self._authority.certificate if grants.ends_tls else ""
@@ -145,7 +147,7 @@ def door(grants: RunGrants, certificate: str, token: str = "") -> bytes:
     if grants.hosts:
         for name in ("http_proxy", "https_proxy"):
             environment[name] = environment[name.upper()] = "http://127.0.0.1:{port}"
-    if grants.asked.workspace != "none" or grants.asked.model_calls:
+    if grants.asked.brokered:
         environment[BROKER] = "http://127.0.0.1:{port}"
     if certificate:
         files[_CERTIFICATE] = certificate

@@ -51,6 +51,10 @@ class Caps(Value, frozen=True):
     """Of one reply."""
     model_seconds: float = 120.0
     """Added to a run's wall limit for each model call."""
+    tool_bytes: int = 256 << 10
+    """Of the arguments of one call of a tool; its result has the limit of any run."""
+    tool_seconds: float = 300.0
+    """Added to a run's wall limit for each call of a tool, which has a wall limit of its own."""
     recorded_refusals: int = 50
     """Refused requests that are recorded one by one; further ones are not."""
 
@@ -103,7 +107,7 @@ class RunGrants:
         self.stand_ins = {name: f"{name}-{urandom(12).hex()}" for name in secret_names(job.capabilities)}
         """What the tool holds in place of a secret's value, by the secret's name."""
         self.model_calls = 0
-        self._call_id = job.run_id
+        self.run_id = job.run_id
         self._policy = policy
         self._tell = tell
         self._pinned: dict[str, tuple[str, ...]] = {}
@@ -187,7 +191,7 @@ class RunGrants:
 
     def answered(self, request: str) -> Entry:
         """Return the entry for a request that has begun."""
-        return Entry(self._call_id, request)
+        return Entry(self.run_id, request)
 
 
 class Entry:

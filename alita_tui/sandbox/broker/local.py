@@ -1,47 +1,69 @@
-"""The broker's own paths: `/files/NAME` of the workspace, and `/model`."""
+"""The broker's own paths: `/files/NAME` of the workspace, `/model`, and `/tools/NAME` of the library."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TypeVar
 from urllib.parse import unquote
 
+from alita_tui.events import Json
 from alita_tui.sandbox.broker.files import Workspace
 from alita_tui.sandbox.broker.grants import Entry, Refused, RunGrants
 from alita_tui.sandbox.broker.http import HttpConnection
 from alita_tui.sandbox.channel import parse
-from alita_tui.spine.errors import BudgetExceeded, ModelError
-from alita_tui.spine.ports.models import Asker, Message, ModelRequest, Reply
+from alita_tui.sandbox.podman_http import EngineLost
+from alita_tui.spine.errors import (
+    BudgetExceeded,
+    CallRefused,
+    ModelError,
+    RequirementsError,
+    SandboxUnavailable,
+)
+from alita_tui.spine.grants import FILES, MODEL, TOOLS, named_tools
+from alita_tui.spine.ports.models import Asker, Message, ModelRequest
+from alita_tui.spine.ports.sandbox import ToolCaller
+from alita_tui.spine.text import one_line
 
 _SYSTEM = "You work for a small program. Do exactly what it asks and write nothing else."
 Longer = Callable[[float], Awaitable[None]]
 """Extends the run's wall limit by so many seconds, or shortens it where negative."""
+T = TypeVar("T")
 
 
 class LocalEndpoints:
-    """Serves the files and model calls that a run is granted."""
+    """Serves the files, model calls and calls of tools that a run is granted."""
 
     def __init__(
-        self, grants: RunGrants, workspace: Workspace | None, models: Asker | None, longer: Longer
+        self,
+        grants: RunGrants,
+        workspace: Workspace | None,
+        models: Asker | None,
+        longer: Longer,
+        tools: ToolCaller | None = None,
     ) -> None:
         self._grants = grants
         self._workspace = workspace
         self._models = models
         self._longer = longer
+        self._tools = tools
         self._waiting = 0
-        """Model calls under way; the run's clock is stopped while there are any."""
+        """Calls of models and tools under way; the run's clock is stopped while there are any."""
         self._until = 0.0
         """Until when the clock is stopped."""
 
     async def answer(self, connection: HttpConnection, method: str, path: str, entry: Entry) -> None:
         """Answer one request. Raise Refused."""
-        if path != "/model":
+        if path.startswith(FILES):
             await self._file(connection, method, unquote(path[7:], errors="surrogateescape"), entry)
-        elif method == "POST":
+        elif method != "POST":
+            raise Refused(405, f"{'a model is asked' if path == MODEL else 'a tool is called'} with POST")
+        elif path == MODEL:
             await self._model(connection, entry)
         else:
-            raise Refused(405, "a model is asked with POST")
+            await self._tool(connection, unquote(path.removeprefix(TOOLS), errors="replace"), entry)
 
     async def _file(self, connection: HttpConnection, method: str, name: str, entry: Entry) -> None:
         granted, caps = self._grants.asked.workspace, self._grants.caps
@@ -81,23 +103,51 @@ class LocalEndpoints:
         if grants.model_calls >= grants.asked.model_calls:
             raise Refused(429, f"{grants.asked.model_calls} model calls are granted for a run")
         grants.model_calls += 1
-        reply = await self._within(asked, caps.model_seconds, self._models)
+        reply = await self._within(partial(self._models.ask, asked), caps.model_seconds)
         tokens = reply.usage.input_tokens + reply.usage.output_tokens
         answer = json.dumps({"text": reply.text, "model": reply.model, "tokens": tokens}).encode()
         entry.status, entry.sent = 200, len(answer)
         await connection.respond(200, answer, "application/json")
 
-    async def _within(self, asked: ModelRequest, seconds: float, models: Asker) -> Reply:
-        """Return the reply; the run's clock is stopped meanwhile. Raise Refused."""
+    async def _tool(self, connection: HttpConnection, name: str, entry: Entry) -> None:
+        """Have another tool run, in a container of its own, and answer its result."""
+        arguments = await self._arguments(connection, name)
+        if self._tools is None:
+            raise Refused(503, "no tool can be called here", failed=True)
+        calling = partial(self._tools.call, self._grants.run_id, name, arguments)
+        result = await self._within(calling, self._grants.caps.tool_seconds)
+        answer = json.dumps(result).encode()
+        entry.status, entry.sent = 200, len(answer)
+        await connection.respond(200, answer, "application/json")
+
+    async def _arguments(self, connection: HttpConnection, name: str) -> Json:
+        """Return the arguments of a call of a tool that is granted by this name. Raise Refused."""
+        if name not in named_tools(self._grants.asked):
+            raise Refused(403, f"the tool {one_line(name, 80)} is not granted")
+        try:
+            arguments = parse(await connection.whole(self._grants.caps.tool_bytes) or b"{}")
+        except ValueError as error:
+            raise Refused(400, f"the body is no JSON: {error}") from error
+        if not isinstance(arguments, dict):
+            raise Refused(400, "the body is an object with the arguments by name")
+        return arguments
+
+    async def _within(self, work: Callable[[], Awaitable[T]], seconds: float) -> T:
+        """Return what is waited for; the run's clock is stopped meanwhile. Raise Refused."""
         await self._stop_clock(seconds)
         why: Refused | None = None
         try:
             async with asyncio.timeout(seconds):
-                reply = await models.ask(asked)
+                answer = await work()
         except BudgetExceeded as error:
             why = Refused(402, error.message)
-        except ModelError as error:
+        except (ModelError, RequirementsError) as error:
             why = Refused(502, error.message, failed=True)
+        except CallRefused as error:
+            why = Refused(error.status, error.message, failed=error.failed)
+        except SandboxUnavailable as error:
+            # This run has begun, so it is not repeated elsewhere because another one could not begin.
+            raise EngineLost(error.message, hint=error.hint) from error
         except TimeoutError:
             why = Refused(504, f"no reply within {seconds:g} s", failed=True)
         finally:
@@ -106,7 +156,7 @@ class LocalEndpoints:
             await self._longer(-back)
         if why is not None:
             raise why
-        return reply
+        return answer
 
     async def _stop_clock(self, seconds: float) -> None:
         """Stop the clock for these seconds from now, unless it is stopped longer already."""

@@ -1,4 +1,4 @@
-"""Serves the tool's connections: as a proxy to granted hosts, and the broker's own files and models."""
+"""Serves the tool's connections: as a proxy to granted hosts, and the broker's own paths: files, models, tools."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from alita_tui.spine.grants import HostGrant
 _PLACE = re.compile(rb"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):(\d{1,5})")
 _URL = re.compile(rb"http://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::(\d{1,5}))?(?:[/?]\S*)?")
 
-_OWN = re.compile(rb"(?:http://127\.0\.0\.1:\d{1,5})?(/files/[^?]*|/model)(?:\?.*)?")
+_OWN = re.compile(rb"(?:http://127\.0\.0\.1:\d{1,5})?(/files/[^?]*|/tools/[^?]*|/model)(?:\?.*)?")
 """The broker's own paths; a client that uses the proxy even for the loopback sends the whole URL."""
 
 

@@ -105,6 +105,12 @@ class ScratchEndpoints(LocalEndpoints):
         entry.status = 200
         await connection.respond(200, answer, "application/json")
 
+    async def _tool(self, connection: HttpConnection, name: str, entry: Entry) -> None:
+        arguments = await self._arguments(connection, name)
+        answer = msgspec.json.encode(self._scratch.stand_ins.result(name, arguments))
+        entry.status = 200
+        await connection.respond(200, answer, "application/json")
+
 
 def scratch_caps(caps: Caps) -> Caps:
     """Return the caps of a run with a scratch workspace: what concerns hosts and models stays."""

@@ -1,16 +1,17 @@
-"""Hosts and models as tests have them answer: a draft that is granted some is tried without any of them."""
+"""Hosts, models and other tools as tests have them answer: a draft that is granted some is tried without them."""
 
 from __future__ import annotations
 
 import base64
 import binascii
+import json
 import ssl
 from collections import deque
 
 import h11
 import msgspec
 
-from alita_tui.events import Value
+from alita_tui.events import Json, Value
 from alita_tui.sandbox.broker.forward import path_of
 from alita_tui.sandbox.broker.grants import Entry, Refused, RunGrants
 from alita_tui.sandbox.broker.http import HttpConnection
@@ -18,7 +19,7 @@ from alita_tui.sandbox.broker.local import LocalEndpoints
 from alita_tui.sandbox.broker.requests import RequestServer
 from alita_tui.sandbox.broker.secrets import RequestSecrets
 from alita_tui.sandbox.broker.tls import Authority
-from alita_tui.spine.grants import METHODS, HostGrant
+from alita_tui.spine.grants import METHODS, TOOLS, HostGrant
 
 _MOST = 500
 """Requests that are remembered for the tests."""
@@ -36,13 +37,23 @@ class CannedAnswer(Value, frozen=True):
     """As base64."""
 
 
+class CannedResult(Value, frozen=True):
+    """What a call of a tool gives."""
+
+    result: Json = None
+    error: str = ""
+    """Why it gives none; empty where it gives one."""
+
+
 class Canned(Value, frozen=True):
-    """All that hosts and models answer in a test."""
+    """All that hosts, models and tools answer in a test."""
 
     answers: dict[str, CannedAnswer] = {}
     """By `METHOD URL`, or by that without the query, for any."""
     replies: tuple[str, ...] = ()
     """Of models, in order."""
+    tools: dict[str, CannedResult] = {}
+    """By `NAME ARGUMENTS`, with the arguments as JSON sorted by name, or by NAME for any."""
 
 
 class Asked(Value, frozen=True):
@@ -78,6 +89,18 @@ class StandIns:
             if key in self._canned.answers:
                 return self._canned.answers[key]
         raise Refused(502, f"the tests have no answer to {method} {url}", failed=True)
+
+    def result(self, name: str, arguments: Json) -> Json:
+        """Return the result of a call of a tool. Raise Refused where the tests gave none, or have it fail."""
+        written = json.dumps(arguments, sort_keys=True)
+        body = base64.b64encode(written.encode()).decode()
+        self.asked.append(Asked(method="POST", url=f"{TOOLS}{name}", headers={}, body=body))
+        for key in (f"{name} {written}", name):
+            if found := self._canned.tools.get(key):
+                if found.error:
+                    raise Refused(502, f"{name} failed: {found.error}", failed=True)
+                return found.result
+        raise Refused(502, f"the tests have no result of {name}", failed=True)
 
 
 class StandInServer(RequestServer):

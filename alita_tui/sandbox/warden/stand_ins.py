@@ -77,13 +77,14 @@ class WorkspaceModule(_StandIn):
 
 
 class HostsModule(_StandIn):
-    """Answers of hosts and models. What a tests module says at its top level holds before each test."""
+    """Answers of hosts, models and other tools. What a tests module says at its top level holds before each test."""
 
     def __init__(self, url: str) -> None:
         super().__init__("hosts", url)
-        self._base: tuple[dict[str, Any], list[str]] = ({}, [])
+        self._base: tuple[dict[str, Any], list[str], dict[str, Any]] = ({}, [], {})
         self._answers: dict[str, Any] = {}
         self._replies: list[str] = []
+        self._tools: dict[str, Any] = {}
 
     def answer(
         self, request: str, body: Any = b"", *, status: int = 200, headers: dict[str, str] | None = None
@@ -101,25 +102,34 @@ class HostsModule(_StandIn):
         self._replies.append(text)
         self._send()
 
+    def tool(
+        self, name: str, result: Any = None, *, arguments: dict[str, Any] | None = None, error: str = ""
+    ) -> None:
+        """Have a tool that is called give this result, or fail: for these arguments, or for any."""
+        key = name if arguments is None else f"{name} {json.dumps(arguments, sort_keys=True)}"
+        self._tools[key] = {"result": result, "error": error}
+        self._send()
+
     def requests(self) -> list[dict[str, Any]]:
-        """Return what the tool has asked hosts for since the answers were given: method, url, headers, body."""
+        """Return what the tool has asked hosts and tools for since the answers were given."""
         asked: list[dict[str, Any]] = json.loads(self._ask("GET", ".hosts"))
         for one in asked:
             one["body"] = base64.b64decode(one["body"])
         return asked
 
     def _send(self) -> None:
-        said = {"answers": self._answers, "replies": self._replies}
+        said = {"answers": self._answers, "replies": self._replies, "tools": self._tools}
         self._ask("PUT", ".hosts", json.dumps(said).encode())
 
     def _settle(self) -> None:
         """Note what holds before each test."""
-        self._base = (dict(self._answers), list(self._replies))
+        self._base = (dict(self._answers), list(self._replies), dict(self._tools))
 
     def _reset(self) -> None:
         """Have everything answered as it was before the first test."""
         if self._url:
             self._answers, self._replies = dict(self._base[0]), list(self._base[1])
+            self._tools = dict(self._base[2])
             self._send()
 
 

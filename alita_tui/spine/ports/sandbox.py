@@ -74,6 +74,16 @@ def input_path(number: int, name: str) -> str:
     return f"/in/{number}/{name}"
 
 
+class ToolCaller(Protocol):
+    """Runs approved tools for running ones. Met by `agent`."""
+
+    async def call(self, caller: str, name: str, arguments: Json) -> Json:
+        """Run a tool that the running job `caller` is granted to call; return its result.
+
+        Raise CallRefused, SandboxUnavailable, StoreError. Cancelling it ends the run.
+        """
+
+
 OnOutput = Callable[[Literal["stdout", "stderr"], str], None]
 """Called on the event loop with decoded pieces, at most about 30 times a second."""
 

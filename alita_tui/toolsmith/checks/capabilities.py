@@ -151,7 +151,7 @@ def _strange(
             outside = [path for path in seen if not _scratch(path)]
             return outside if seen else unclaimed
         case "environment":
-            own = {*secret_names(wants), *(("ALITA_BROKER",) if _brokered(wants) else ())}
+            own = {*secret_names(wants), *(("ALITA_BROKER",) if wants.brokered else ())}
             return unclaimed + [name for name in seen if name not in own]
         case _:
             return used + seen
@@ -161,14 +161,9 @@ def _covered(wants: Capabilities, place: str) -> bool:
     """Return True for a granted host and port, a look-up of its name, and the broker on the tool's loopback."""
     host, _, port = place.partition(":")
     places = [grant.where for grant in host_grants(wants)]
-    if place in places or (host in _LOOPBACK and (places or _brokered(wants))):
+    if place in places or (host in _LOOPBACK and (places or wants.brokered)):
         return True  # the tests' own server stands in for the granted host
     return port in ("", "None") and any(granted.startswith(f"{host}:") for granted in places)
-
-
-def _brokered(wants: Capabilities) -> bool:
-    """Return True if the tool talks to the broker on its own loopback."""
-    return wants.workspace != "none" or wants.model_calls > 0
 
 
 def _scratch(path: str) -> bool:

@@ -211,8 +211,8 @@ def _contract(draft: ToolDraft) -> str:
             f'to its text, or to {{"base64": ...}}; at most {MOST_FILES}, small ones.'
             " A case that reads a file carries it."
         )
-    if wants.network or wants.model_calls:
-        text += "\nNo host and no model answers in a test: leave cases out that need one."
+    if wants.network or wants.model_calls or wants.tools:
+        text += "\nNo host, model or other tool answers in a test: leave cases out that need one."
     return text
 
 
@@ -228,9 +228,13 @@ def _question(expected: Expected) -> str:
 
 
 def _out_of_reach(expected: Expected, answer: dict[str, Any], draft: ToolDraft) -> bool:
-    """Return True for a failure that a host or a model may be the reason of, which no test has."""
+    """Return True for a failure that a host, a model or a tool may be the reason of, which no test has."""
     wants = draft.capabilities
-    return bool(wants.network or wants.model_calls) and "result" not in answer and not expected.raises
+    return (
+        bool(wants.network or wants.model_calls or wants.tools)
+        and "result" not in answer
+        and not expected.raises
+    )
 
 
 def _entries(submitted: Json, name: str) -> list[dict[str, Any]]:

@@ -1,0 +1,214 @@
+"""One run of an approved tool, from its call on record to its end on record, whoever asked for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import rmtree
+from typing import Literal
+
+import msgspec
+
+from alita_tui import events as e
+from alita_tui.agent.notices import unexpected
+from alita_tui.agent.references import LARGEST_RESULT, outlined
+from alita_tui.events import Json, LeftFile, RunReport, ToolRecord, ToolState, Value
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.errors import AlitaError, UsageError
+from alita_tui.spine.ports.artefacts import Artefacts
+from alita_tui.spine.ports.library import Library
+from alita_tui.spine.ports.sandbox import InputFile, Job, Limits, Sandbox
+from alita_tui.spine.ports.stream import Progress
+
+_BY_TRUST: tuple[ToolState, ...] = (
+    "trusted", "provisional", "stale", "draft", "archived", "quarantined", "revoked",
+)  # fmt: skip
+"""States of a tool, the most trusted first."""
+
+
+class OpenCall:
+    """A call that runs, and what is counted of the calls that its tool makes."""
+
+    def __init__(self, record: ToolRecord, caller: OpenCall | None = None) -> None:
+        self.record = record
+        self.chain: tuple[str, ...] = (*caller.chain, record.digest) if caller else (record.digest,)
+        """Digests from the agent's call to this one."""
+        self.depth: int = caller.depth + 1 if caller else 0
+        self.made: list[str] = caller.made if caller else []
+        """Names of the tools that were called while the agent's call ran, however deep."""
+        self.turn = asyncio.Lock()
+        """Its calls run one at a time, so that one tool does not hold many containers."""
+
+
+class Work(Value, frozen=True):
+    """What a run is given."""
+
+    arguments: Json
+    inputs: tuple[InputFile, ...] = ()
+    query: str = ""
+    """What the tool is learned to serve if it succeeds; empty: nothing."""
+
+
+class ToolRuns:
+    """Runs approved tools in the sandbox, records it and counts how they did."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        shelf: Library,
+        sandbox: Sandbox,
+        artefacts: Artefacts | None,
+        *,
+        limits: Limits,
+        progress: Progress,
+    ) -> None:
+        """Without `artefacts` what a run leaves is thrown away."""
+        self._bus = bus
+        self._shelf = shelf
+        self._sandbox = sandbox
+        self._artefacts = artefacts
+        self._limits = limits
+        self._progress = progress
+        self._open: dict[str, OpenCall] = {}
+
+    @property
+    def open(self) -> Mapping[str, OpenCall]:
+        """The calls that run, by id."""
+        return self._open
+
+    def depth(self, call_id: str) -> int:
+        """Return how many calls a run is inside of; 0 for what is no call."""
+        return self._open[call_id].depth if call_id in self._open else 0
+
+    @contextmanager
+    def opened(self, call_id: str, call: OpenCall) -> Iterator[None]:
+        """Let this call's tool call others meanwhile."""
+        self._open[call_id] = call
+        try:
+            yield
+        finally:
+            del self._open[call_id]
+
+    async def run(self, called: e.ToolCalled, call: OpenCall, work: Work) -> RunReport:
+        """Run a tool and return its report; a tool that fails is a report. Raise SandboxUnavailable, StoreError."""
+        await self._sandbox.prepare(self._progress)
+        call_id, name = called.call_id, called.name
+        called = msgspec.structs.replace(called, tools=call.record.granted.tools, depth=call.depth)
+        await self._bus.emit(called, span=call_id)
+        with self.opened(call_id, call):
+            report, kept = await self._run(call_id, call, work)
+        if report.status == "ok":
+            returned = e.ToolReturned(call_id=call_id, depth=call.depth, report=kept)
+            await self._bus.emit(returned, span=call_id)
+        else:
+            await self._fail(
+                call_id,
+                call,
+                report.status,
+                f"{name} failed ({report.status}): {last_words(report)}",
+                report=kept,
+            )
+        await self._count(call_id, call.record, work.query, ok=report.status == "ok")
+        return report
+
+    async def _run(self, call_id: e.CallId, call: OpenCall, work: Work) -> tuple[RunReport, RunReport]:
+        """Return the report, and as it is recorded; whatever keeps the tool from running ends the call on record."""
+        record = call.record
+        name = record.draft.name
+
+        def show(stream: Literal["stdout", "stderr"], text: str) -> None:
+            self._bus.hint(e.OutputChunk(run_id=call_id, title=name, stream=stream, text=text))
+
+        landing: Path | None = None
+        try:
+            landing = await self._bus.kept(self._artefacts.landing) if self._artefacts else None
+            job = Job(
+                run_id=call_id,
+                module=name,
+                code=record.draft.code,
+                arguments=work.arguments,
+                inputs=work.inputs,
+                outputs=str(landing or ""),
+                lock=record.lock,
+                limits=self._limits,
+                capabilities=record.granted,
+                digest=record.digest,
+            )
+            report = await self._sandbox.run(job, show, self._progress)
+            return report, await self._kept(call_id, report, name, landing)
+        except asyncio.CancelledError:
+            await self._fail(call_id, call, "interrupted", f"{name} was interrupted.")
+            raise
+        except AlitaError as error:
+            await self._fail(call_id, call, "sandbox", error.message, hint=error.hint)
+            raise
+        except Exception as error:
+            await self._fail(call_id, call, "sandbox", unexpected(error).text)
+            raise
+        finally:
+            if landing is not None:
+                await asyncio.to_thread(rmtree, landing, ignore_errors=True)
+
+    async def _kept(self, call_id: e.CallId, report: RunReport, name: str, landing: Path | None) -> RunReport:
+        """Record as artefacts what the run left, and a result that is too large for the record.
+
+        What is larger than a file may be is told as lost; the rest stays.
+        """
+        kept: list[LeftFile] = []
+        lost = [report.files_lost] if report.files_lost else []
+        for number, file in enumerate(report.files if self._artefacts and landing else ()):
+            assert self._artefacts and landing
+            place = landing / str(number)
+            try:
+                taken = await self._bus.kept(self._artefacts.add, place, file.name, take=True)
+            except UsageError as error:
+                lost.append(f"{file.name}: {error.message.removeprefix(f'{place} ')}")
+                continue
+            await self._add(call_id, taken, "tool")
+            kept.append(file)
+        report = msgspec.structs.replace(report, files=tuple(kept), files_lost="; ".join(lost))
+        raw = await asyncio.to_thread(msgspec.json.encode, report.result)
+        if len(raw) <= LARGEST_RESULT or self._artefacts is None:
+            return report
+        report = msgspec.structs.replace(report, result=outlined(report.result))
+        try:
+            whole = await self._bus.kept(self._artefacts.add_bytes, raw, f"{name}-result.json")
+        except UsageError as error:
+            return msgspec.structs.replace(report, files_lost="; ".join((*lost, error.message)))
+        await self._add(call_id, whole, "result")
+        return msgspec.structs.replace(report, result_handle=whole.handle)
+
+    async def _add(self, call_id: e.CallId, artefact: e.Artefact, origin: e.ArtefactOrigin) -> None:
+        added = e.ArtefactAdded(artefact=artefact, origin=origin, source=call_id)
+        await self._bus.emit(added, span=call_id)
+
+    async def _fail(
+        self,
+        call_id: e.CallId,
+        call: OpenCall,
+        reason: e.FailureReason,
+        text: str,
+        *,
+        hint: str = "",
+        report: RunReport | None = None,
+    ) -> None:
+        failed = e.ToolFailed(
+            call_id=call_id, depth=call.depth, reason=reason, text=text, hint=hint, report=report
+        )
+        await self._bus.emit(failed, span=call_id)
+
+    async def _count(self, call_id: str, record: ToolRecord, query: str, *, ok: bool) -> None:
+        """Count the run, and record it when the tool lost trust by it."""
+        name, version = record.draft.name, record.version
+        state = await self._bus.kept(self._shelf.record_run, name, version, ok=ok, query=query)
+        if state is not None and _BY_TRUST.index(state) > _BY_TRUST.index(record.state):
+            reason = f"{'its last runs' if state == 'stale' else 'of its last three runs two'} failed"
+            demoted = e.ToolDemoted(name=name, version=version, state=state, reason=reason)
+            await self._bus.emit(demoted, span=call_id)
+
+
+def last_words(report: RunReport) -> str:
+    """Return the last line of what a failed run said."""
+    return (report.error.strip().splitlines()[-1:] or [f"exit code {report.exit_code}"])[0]

@@ -98,7 +98,7 @@ class ToolGrant(Value, frozen=True):
         """Return what it may use itself, for people; empty for nothing."""
         further = _of_items(self.may)
         tools = (f"the tool {one.label}" for one in tool_grants(further))
-        return " and ".join((*phrases(msgspec.structs.replace(further, tools=())), *tools))
+        return " + ".join((*phrases(msgspec.structs.replace(further, tools=())), *tools))
 
     @property
     def label(self) -> str:

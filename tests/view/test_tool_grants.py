@@ -83,9 +83,9 @@ def test_what_a_tool_may_use_includes_what_those_that_it_calls_may() -> None:
 def test_all_that_it_may_use_is_said() -> None:
     (said,) = phrases(Capabilities(tools=(grant(*ALL),)))
     assert said == (
-        "the tool csv_totals v3 (3fa9c01b22de), which may itself use the network host a.example:443, GET only and "
-        "the workspace, to read and write and the secret KEY, sent to a.example:443 alone and 3 model calls a run "
-        "and the tool leaf v2 (0123456789ab)"
+        "the tool csv_totals v3 (3fa9c01b22de), which may itself use the network host a.example:443, GET only + "
+        "the workspace, to read and write + the secret KEY, sent to a.example:443 alone + 3 model calls a run "
+        "+ the tool leaf v2 (0123456789ab)"
     )
     assert phrases(Capabilities(tools=(grant(),)))[0].endswith("(3fa9c01b22de), which only computes")
 

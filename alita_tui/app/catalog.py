@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -236,6 +237,8 @@ class AppCatalog:
         gc.enable()
         if self._painted is not None:
             self._painted.set()
+        await asyncio.to_thread(import_module, "alita_tui.console.sessions.screen")
+        await asyncio.to_thread(import_module, "alita_tui.store.labels")
         if not self._app.demo:
             from alita_tui.llm.factory import preload
 

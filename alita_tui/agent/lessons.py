@@ -52,8 +52,10 @@ class Lessons:
         await self._bus.emit(e.MemoryRecalled(task_id=task_id, items=items), span=task_id)
 
     async def rejections(self, name: str, goal: str) -> tuple[str, ...]:
-        """Return why earlier builds of this kind were rejected."""
+        """Return why earlier builds of this kind were rejected; only this session's while nothing is recalled."""
         items = await asyncio.to_thread(self._memory.lessons, name, goal)
+        if not self._recalls():
+            items = tuple(item for item in items if item.source_session == self._bus.session_id)
         return tuple(item.text for item in items)
 
     async def note_rejection(self, name: str, goal: str, reason: str) -> None:

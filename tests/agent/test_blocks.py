@@ -18,11 +18,12 @@ from alita_tui.spine.commands import SubmitTask, SwitchBlock
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.laws import check
 from alita_tui.spine.ports.context import BLOCKS, Provided
+from alita_tui.spine.ports.memory import REJECTION
 from alita_tui.spine.ports.models import ModelRequest
 from alita_tui.store.sessions import SessionFile
 from alita_tui.toolsmith.provenance import provenance
-from tests.agent.lab import Lab, say
-from tests.agent.replies import DONE, rules
+from tests.agent.lab import Lab, draft, say
+from tests.agent.replies import BUILD, DONE, rules, verdict
 
 FACTS = Surroundings(
     today="Saturday, 2026-11-21",
@@ -306,6 +307,27 @@ async def test_the_preview_is_what_is_sent(tmp_path: Path, away: tuple[str, ...]
         )
         told = call.tokens - parts["actions"].tokens
         assert sent_tokens <= told <= sent_tokens + 20 * len(call.parts)
+
+
+@pytest.mark.parametrize("on", [True, False])
+async def test_what_memory_knows_of_rejections_reaches_no_toolsmith_while_it_is_off(
+    tmp_path: Path, on: bool
+) -> None:
+    one = Lab(tmp_path, rules=rules(BUILD, BUILD, DONE, smith=(draft(), draft(marker="again"))))
+    lesson = MemoryItem(
+        item_id=f"{REJECTION}double_it:x:1",
+        memory="semantic",
+        text="was rejected: it dials home",
+        source_session="x",
+    )
+    one.memory.write(lesson)
+    await one.play(SwitchBlock(block="memory", on=on))
+    await one.do(
+        SubmitTask(text="double four"), when=lambda event: verdict(event, "rejected", reason="no floats")
+    )
+    asked = [sent(request) for request in one.asked if request.role == "toolsmith"]
+    assert len(asked) == 2 and all(("dials home" in text) == on for text in asked)
+    assert "no floats" in asked[1], "what was said in this session counts"
 
 
 async def test_an_unknown_block_changes_nothing(tmp_path: Path) -> None:

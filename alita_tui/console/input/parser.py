@@ -26,6 +26,8 @@ _KITTY = re.compile(
     r"\x1b\[(?P<code>\d*)(?::[\d:]*)?(?:;(?P<mods>\d*)(?::(?P<event>\d*))?(?:;(?P<text>[\d:]*))?)?(?P<end>[u~ABCDEFHPQRS])"
 )
 _REPORT = re.compile(r"\x1b\[(?:\?[\d;]+[cn]|\?[\d;]+\$y|\d+;\d+R|48(?:;[\d:]+){4}t)")
+_ENDS_LIKE_A_KEY = re.compile(r"\x1b[\[O][\d;:]*[a-t]")
+"""Sequences of a few old keys, such as `ESC [ a`; those of the kitty protocol end in `u`."""
 _NUMBER = re.compile(r"\d+")
 _RESIZED = re.compile(
     r"\x1b\[48;(\d{1,4})(?::\d*)*;(\d{1,4})(?::\d*)*;(\d{1,5})(?::\d*)*;(\d{1,5})(?::\d*)*t"
@@ -102,6 +104,7 @@ class InputParser:
                 self._timing.note(token.text[-1:], at)
             elif not report:
                 self._timing.note("junk", at, deed=False)
+                self._timing.swallowed(token.text[-1:], at)
             return []
         for message in found:
             if not report:
@@ -109,6 +112,8 @@ class InputParser:
                 repeated = event == "2"
                 heard = self._timing.note(what, at, deed=deed, repeated=repeated, pieced=token.pieced)
                 stamp(message, heard)
+        if token.kind == "alt" or _ENDS_LIKE_A_KEY.fullmatch(token.text):
+            self._timing.swallowed(token.text[-1:], at)
         return found
 
     def _messages(self, token: Token, sent: Token) -> list[Message]:

@@ -66,6 +66,8 @@ class InputTiming:
         self._last: TimedInput | None = None
         self._deed = ""
         self._pressed: dict[str, float] = {}
+        self._swallowed: dict[str, float] = {}
+        """When what may be a key that is down was read: see `swallowed`."""
         self._since = float("-inf")
         """When something was last read, or moved on screen."""
         self._told = 0
@@ -187,6 +189,14 @@ class InputTiming:
             self.question()
         return 0
 
+    def swallowed(self, what: str, at: float) -> None:
+        """A sequence that was read ends in this: it may be a key, pressed behind a sequence that was broken off.
+
+        If it is held down, its first repetition would pass for a press.
+        """
+        self._swallowed = {what: at}
+        self._pressed[what] = at
+
     def note(
         self, what: str, at: float, *, deed: bool = True, repeated: bool = False, pieced: bool = False
     ) -> TimedInput:
@@ -201,7 +211,7 @@ class InputTiming:
             at=at,
             after=after,
             since=self._since,
-            last=self._deed,
+            last=what if at - self._swallowed.get(what, float("-inf")) < LATELY else self._deed,
             lately=at - self._pressed.get(what, float("-inf")) < LATELY,
             repeated=repeated,
             stalled=pieced or (self.terminal and at - self._empty > STALL),

@@ -1,7 +1,7 @@
 # make setup does all the set-up; every other target calls it first, and it is quick when nothing is missing.
 PY := .venv/bin/python
 
-.PHONY: setup browser run test quick attack check bench golden screenshots lock wheel clean
+.PHONY: setup browser run test jobs quick attack check bench golden screenshots lock wheel clean
 
 setup:
 	@sh .ci/setup
@@ -14,7 +14,11 @@ run: setup
 	@.venv/bin/alita
 
 test: browser
-	@$(PY) -m pytest -q -n 3 tests --ignore=tests/benchmarks
+	@$(PY) -m pytest -q -n 3 tests --ignore=tests/benchmarks --ignore=tests/e2e/test_jobs.py
+
+# Odd jobs from the file to the answer, with real packages; WIRE=--other-wire does each over the other vendor's protocol.
+jobs: setup
+	@$(PY) -m pytest -q -n 3 tests/e2e/test_jobs.py $(WIRE)
 
 # The inner loop: what needs no container and no terminal, and none of the walks through.
 quick: setup

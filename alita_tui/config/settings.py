@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from alita_tui.events import Value
-from alita_tui.spine.ports.context import BlockName
+from alita_tui.spine.ports.context import BLOCKS, BlockName
 from alita_tui.spine.ports.web import SearchKind, WebProvider
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
@@ -181,16 +181,7 @@ class ArtefactSettings(Value, frozen=True):
 class ContextSettings(Value, frozen=True):
     """What the model is told besides the conversation, in blocks; none of them holds a secret."""
 
-    blocks: tuple[BlockName, ...] = (
-        "environment",
-        "library",
-        "named",
-        "workspace",
-        "memory",
-        "earlier",
-        "preferences",
-        "documents",
-    )
+    blocks: tuple[BlockName, ...] = tuple(name for name in BLOCKS if name != "repository")
     """Blocks that are on where a session does not say; also `repository`."""
     repository: str = ""
     """Folder of which `repository` tells tree, README and symbols; empty: where alita was started."""

@@ -1,7 +1,7 @@
 # make setup does all the set-up; every other target calls it first, and it is quick when nothing is missing.
 PY := .venv/bin/python
 
-.PHONY: setup browser run test jobs quick attack check bench golden screenshots lock wheel clean
+.PHONY: setup browser run test jobs quick attack check bench golden mcp-peers screenshots lock wheel clean
 
 setup:
 	@sh .ci/setup
@@ -16,9 +16,11 @@ run: setup
 test: browser
 	@$(PY) -m pytest -q -n 3 tests --ignore=tests/benchmarks --ignore=tests/e2e/test_jobs.py
 
-# Odd jobs from the file to the answer, with real packages; WIRE=--other-wire does each over the other vendor's protocol.
+# Odd jobs from the file to the answer, with real packages, and every case of what `make test` takes a sample of;
+# WIRE=--other-wire does each job over the other vendor's protocol.
 jobs: setup
-	@$(PY) -m pytest -q -n 3 tests/e2e/test_jobs.py $(WIRE)
+	@$(PY) -m pytest -q -n 3 --whole tests/e2e/test_jobs.py tests/toolsmith/test_behaviour.py \
+	    tests/toolsmith/test_checks_packages.py tests/toolsmith/test_prompt.py $(WIRE)
 
 # The inner loop: what needs no container and no terminal, and none of the walks through.
 quick: setup
@@ -40,12 +42,17 @@ check: setup
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
 
-# SECTIONS="console sandbox" measures some of it.
+# SECTIONS="console sandbox" measures some of it; SECTIONS="library --data FOLDER" how well tools are found
+# in a set, with "--encoder FOLDER" with a static model besides.
 bench: setup
 	@$(PY) -m tests.benchmarks $(SECTIONS)
 
 golden: setup
-	@$(PY) -m pytest -q tests/e2e --record
+	@$(PY) -m pytest -q tests/e2e tests/mcp_box/test_build.py --record
+
+# The official conformance suite against `alita mcp serve`; node and the suite are installed into build/.
+mcp-peers: setup
+	@sh .ci/mcp-peers
 
 screenshots: setup
 	@$(PY) -m tests.screenshots

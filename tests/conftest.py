@@ -7,10 +7,13 @@ import os
 import sys
 import threading
 from contextlib import suppress
+from random import Random
 from typing import Any
 
 import pytest
 from xdist.scheduler import LoadFileScheduling
+
+from tests.attack.commit import seed_of_commit
 
 # Textual reads this when it is imported.
 os.environ["TEXTUAL_ANIMATIONS"] = "none"
@@ -45,10 +48,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="Keep the sessions of the walks through in sessions/ (make golden).",
     )
     parser.addoption(
+        "--whole",
+        action="store_true",
+        help="Try every case of tests that take a sample of their cases (make jobs).",
+    )
+    parser.addoption(
         "--other-wire",
         action="store_true",
-        help="Do each odd job over the wire protocol that it does not take by default.",
+        help="Do each odd job and walk through over the wire protocol that it does not take by default.",
     )
+
+
+def _not_sampled(items: list[pytest.Item]) -> set[str]:
+    """Return the cases of `sampled` tests that this commit does not try; another one tries others."""
+    cases: dict[str, list[str]] = {}
+    sizes: dict[str, int] = {}
+    for item in items:
+        if (marker := item.get_closest_marker("sampled")) is not None:
+            test = item.nodeid.partition("[")[0]
+            cases.setdefault(test, []).append(item.nodeid)
+            sizes[test] = marker.args[0]
+    chance = Random(seed_of_commit())
+    return {
+        case
+        for test, known in cases.items()
+        for case in chance.sample(known, max(len(known) - sizes[test], 0))
+    }
 
 
 _LONGEST_FIRST = ("sandbox", "attack", "e2e", "toolsmith", "console", "store", "cli", "tests", "agent")
@@ -75,7 +100,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _Rooms:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In a process of `-n`, what takes long comes first."""
+    """Leave out what is only sampled; in a process of `-n`, what takes long comes first."""
+    if not config.getoption("--whole") and not any("::" in named for named in config.args):
+        left_out = _not_sampled(items)
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
+        items[:] = [item for item in items if item.nodeid not in left_out]
 
     def late(item: pytest.Item) -> int:
         room = item.path.parent.name

@@ -25,7 +25,9 @@ def test_every_way_is_recorded() -> None:
         for way in ("build", "reuse", "dice", "wrong-key")
         for who in ("openai", "anthropic")
     }
-    alone = {"walkthrough", "repaired", "rejected", "exit", "forever", "malformed"}
+    alone = {
+        "asked", "memory", "proposal", "walkthrough", "repaired", "rejected", "exit", "forever", "malformed",
+    }  # fmt: skip
     assert set(NAMES) == ways | {f"golden-{one}" for one in alone}
 
 
@@ -42,6 +44,29 @@ def test_a_recording_holds_the_laws(name: str) -> None:
 def test_plain_tinydb_reads_it(name: str) -> None:
     with TinyDB(FOLDER / f"{name}.json", access_mode="r") as db:
         assert sum(len(db.table(table)) for table in db.tables()) >= len(golden(name))
+
+
+def test_what_the_memory_did_is_recorded() -> None:
+    envelopes = golden("golden-memory")
+    recalled = of(e.MemoryRecalled, envelopes)
+    recipes = {one.item_id for event in recalled for one in event.items if one.memory == "procedural"}
+    followed = [one.recipe for one in of(e.PlanProposed, envelopes) if one.recipe]
+    assert followed and {*followed} <= recipes, "a recipe was recalled, and followed"
+    answers = [one.answer for one in of(e.TaskFinished, envelopes)]
+    told = [one.text for event in recalled for one in event.items if one.memory == "semantic"]
+    assert any("19 percent" in text for text in told) and "19 percent" in answers[1], "a recall that mattered"
+    assert any(one.closes for one in of(e.MemoryWritten, envelopes)), "a fact was corrected"
+    (forgotten,) = of(e.MemoryForgotten, envelopes)
+    after = [one.event for one in envelopes[[one.event for one in envelopes].index(forgotten) :]]
+    later = [item.item_id for event in after if isinstance(event, e.MemoryRecalled) for item in event.items]
+    assert forgotten.item_id not in later, "and forgotten"
+
+
+def test_a_proposal_is_recorded_up_to_its_approval() -> None:
+    envelopes = golden("golden-proposal")
+    assert any(one.improves for one in of(e.TaskSubmitted, envelopes))
+    assert of(e.ApprovalResolved, envelopes)[-1].verdict.decision == "approved"
+    assert of(e.ToolRegistered, envelopes)[-1].card.version == 2
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if of(e.ApprovalResolved, golden(name))])

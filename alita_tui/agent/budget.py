@@ -87,6 +87,8 @@ class Ledger:
         self.tasks: dict[str, Amount] = {}
         self.builds: dict[str, float] = {}
         """What each build took in money."""
+        self.roles: dict[str, tuple[float, int]] = {}
+        """What the calls of each role cost, and the tokens of those without a price."""
         self.unpriced = 0
         self.open: dict[str, e.BudgetReserved] = {}
         """Reservations that are not settled."""
@@ -109,6 +111,11 @@ class Ledger:
                 spent = Amount(usd, tokens or max(event.total_tokens - self.session.tokens, 0))
                 self.session, self.tasks[task_id] = self.session.plus(spent), self.task(task_id).plus(spent)
                 self.unpriced += cost is None
+                known, unknown = self.roles.get(event.role, (0.0, 0))
+                self.roles[event.role] = (
+                    known + (cost or 0.0),
+                    unknown + (spent.tokens if cost is None else 0),
+                )
                 if event.build_id:
                     self.builds[event.build_id] = self.builds.get(event.build_id, 0.0) + spent.usd
             case e.BudgetRaised(scope=scope, unit=unit, limit=limit):

@@ -17,7 +17,7 @@ from alita_tui.spine import origin
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import BudgetExceeded, BuildSpent
 from alita_tui.spine.origin import in_task
-from alita_tui.spine.ports.models import DayBook, DaySpend, Model
+from alita_tui.spine.ports.models import DayBook, DaySpend, Priced
 
 T = TypeVar("T")
 _NUMBER = re.compile(r"\$?\s*(\d[\d,_ ]*(?:\.\d+)?)\s*(?:usd|\$|dollars?|tokens?)?\.?", re.IGNORECASE)
@@ -58,11 +58,20 @@ class CallBudget:
         self._refusals: dict[tuple[e.BudgetScope, e.BudgetUnit], int] = {}
 
     async def reserve(
-        self, call_id: str, role: e.ModelRole, model: Model, worst: Usage, build: str = ""
+        self,
+        call_id: str,
+        role: e.Payer,
+        model: Priced,
+        worst: Usage,
+        build: str = "",
+        *,
+        spare: bool = False,
+        role_usd: float | None = None,
     ) -> None:
         """Set aside what a call may cost at most. Raises BudgetExceeded when the caps do not allow it.
 
-        A build's own cap is not asked about: BuildSpent ends what the build cannot pay.
+        A build's own cap is not asked about: BuildSpent ends what the build cannot pay. Nor is a `spare` call,
+        nor `role_usd`, what all calls of the role may cost in the session.
         """
         refusals = dict(self._refusals)
         usd, tokens = _dearest(model, worst), worst.input_tokens + worst.output_tokens
@@ -72,14 +81,22 @@ class CallBudget:
             call_id=call_id, role=role, model=model.name, usd=usd, tokens=tokens, build_id=build,
             assumed_usd=assumed,
         )  # fmt: skip
-        while breach := await self._reserve(reserved, amount, model):
+        while breach := await self._reserve(reserved, amount, model, role_usd):
+            if spare:
+                raise BudgetExceeded(str(breach))
             await self._ask_for_more(breach, refusals)
 
-    async def _reserve(self, reserved: e.BudgetReserved, amount: Amount, model: Model) -> Breach | None:
+    async def _reserve(
+        self, reserved: e.BudgetReserved, amount: Amount, model: Priced, role_usd: float | None
+    ) -> Breach | None:
         """Set the amount aside, unless a cap does not allow it."""
         call_id, build = reserved.call_id, reserved.build_id
         async with self._one_by_one:
             await self._recover()
+            if role_usd is not None and self._of_role(reserved) > role_usd:
+                raise BudgetExceeded(
+                    f"With this call the role {reserved.role} could cost over ${role_usd:.4f}."
+                )
             await self._say_unpriced(model, reserved.usd)
             if spent := self._ledger.build_breach(build, amount.usd):
                 raise BuildSpent(spent, hint="Raise it with `alita config set budget.build_usd N`.")
@@ -96,8 +113,8 @@ class CallBudget:
     async def settle(
         self,
         call_id: str,
-        role: e.ModelRole,
-        model: Model,
+        role: e.Payer,
+        model: Priced,
         usage: Usage,
         *,
         estimated: bool = False,
@@ -118,7 +135,7 @@ class CallBudget:
             )
         )  # fmt: skip
 
-    async def spared(self, call_id: str, role: e.ModelRole, model: Model, usage: Usage) -> None:
+    async def spared(self, call_id: str, role: e.Payer, model: Priced, usage: Usage) -> None:
         """A reply came from the cache: nothing is spent, and this is what it would have cost."""
         saved = model.price(usage) or 0.0
         await self._settle(
@@ -235,11 +252,17 @@ class CallBudget:
                     )
                 )  # fmt: skip
 
+    def _of_role(self, reserved: e.BudgetReserved) -> float:
+        """What a call's role will have cost at most with it, whether or not some cap is in money."""
+        known, unpriced = self._ledger.roles.get(reserved.role, (0.0, 0))
+        unpriced += reserved.tokens if reserved.usd is None else 0
+        return known + (reserved.usd or 0.0) + unpriced * self._unknown_usd / 1_000_000
+
     def _assumed(self, usd: float | None, tokens: int) -> float:
         """What tokens are taken to cost where no price is known and a cap is in money."""
         return tokens * self._unknown_usd / 1_000_000 if usd is None and self._ledger.in_money else 0.0
 
-    async def _say_unpriced(self, model: Model, usd: float | None) -> None:
+    async def _say_unpriced(self, model: Priced, usd: float | None) -> None:
         if usd is not None or not self._ledger.in_money or model.name in self._unpriced:
             return
         self._unpriced.add(model.name)
@@ -269,7 +292,7 @@ class CallBudget:
         return await _uncut(self._bus.kept(action, self._book))
 
 
-def _dearest(model: Model, worst: Usage) -> float | None:
+def _dearest(model: Priced, worst: Usage) -> float | None:
     """The price of a call, which some providers raise where they write its whole input to their cache."""
     written = msgspec.structs.replace(worst, cache_write_tokens=worst.input_tokens)
     prices = [price for usage in (worst, written) if (price := model.price(usage)) is not None]

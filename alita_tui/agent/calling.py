@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 
 import msgspec
@@ -16,6 +16,7 @@ from alita_tui.agent.tokens import tokens_in
 from alita_tui.events import Usage, digest_of
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import ModelError
+from alita_tui.spine.ports.encoder import Encoder
 from alita_tui.spine.ports.models import (
     Candidate,
     Delta,
@@ -104,6 +105,24 @@ class ModelCalls:
             if held is not None:
                 route.released(held)
 
+    async def encode(self, encoder: Encoder, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """Vectors of texts; what is sent is redacted, and paid as a reply is. Raises ModelError, BudgetExceeded."""
+        if not encoder.remote:
+            return (await encoder.encode(texts)).vectors
+        sent = [self._bus.redacted(text) for text in texts]
+        most = Usage(input_tokens=sum(map(tokens_in, sent)), reported=False)
+        call_id, usage = self._new_id(), most  # which a call that is cut off may have cost
+        await self._call_budget.reserve(call_id, "encoder", encoder, most, spare=True)
+        try:
+            made = await encoder.encode(sent)
+            usage = made.usage if made.usage.reported else most
+        except ModelError as error:
+            usage = Usage() if error.kind != "malformed" else most
+            raise
+        finally:
+            await self._call_budget.settle(call_id, "encoder", encoder, usage, estimated=not usage.reported)
+        return made.vectors
+
     async def enable(self, model: str) -> None:
         """See `Asker.enable`."""
         self._router.enable(model)
@@ -160,7 +179,10 @@ class ModelCalls:
     async def _paid(self, model: Model, request: ModelRequest, limit: Estimate, call_id: str) -> Reply:
         """One attempt between its reservation and its settlement, however it ends."""
         estimated = self._scales.bound(model.name, limit)
-        await self._call_budget.reserve(call_id, request.role, model, estimated, request.build)
+        await self._call_budget.reserve(
+            call_id, request.role, model, estimated, request.build, spare=request.spare,
+            role_usd=request.role_usd,
+        )  # fmt: skip
         said: list[str] = []
         usage: Usage | None = None
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from copy import copy
 
-import msgspec
+from msgspec.structs import replace
 
 from alita_tui import events as e
 from alita_tui.agent.checklist import from_person
@@ -17,13 +17,29 @@ from alita_tui.agent.passages import kept_as, remainder, titled
 from alita_tui.agent.progress import STUCK
 from alita_tui.agent.references import told
 from alita_tui.agent.tool_cards import hit_text, registered_text
-from alita_tui.events import Artefact, Json, RunReport, StepStatus, ToolDraft, ToolRequest, Value
+from alita_tui.events import (
+    Artefact,
+    Json,
+    MemoryItem,
+    PlanCandidate,
+    RunReport,
+    StepStatus,
+    ToolDraft,
+    ToolRequest,
+    Value,
+    as_json,
+)
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.fence import fenced
+from alita_tui.spine.fence import defused, fenced
+from alita_tui.spine.ports.memory import OWN_WORDS
 from alita_tui.spine.ports.models import Message
 
 RECALLED_HEAD = "From earlier tasks, for what it is worth:"
 """Begins what memory has to say."""
+
+
+MEMORY = "memory"
+"""Name of the turns that tell what was remembered."""
 
 
 class Entry(Value, frozen=True):
@@ -42,6 +58,8 @@ class Conversation:
         self._entries: list[Entry] = []
         self._seq = 0
         self._open: dict[str, ToolRequest] = {}
+        self._instead = ""
+        """What the model is told of the plan that is followed in place of its own."""
         """Action id -> the request, for those without a result."""
         self._builds: dict[str, str] = {}
         """Build id -> the action that asked for it."""
@@ -57,8 +75,12 @@ class Conversation:
         self._inside: dict[str, str] = {}
         """Call of a tool by a tool -> the agent's own call that it is inside of."""
         self._calls: dict[str, str] = {}
+        self._served: dict[str, str] = {}
+        """By call of a remote tool: its server."""
         self._recalled: set[str] = set()
         """Memories that the task was told already."""
+        self._memories: dict[int, tuple[MemoryItem, ...]] = {}
+        """Event -> what was recalled there."""
         self._said: list[tuple[str, str]] = []
         """What came from the person, or about the task, while requests were open, and its name."""
 
@@ -80,11 +102,13 @@ class Conversation:
                     f"TASK{f' (taken up again: {why})' if again else ''}: {text}{self._attached(files)}"
                 )
             case e.MemoryRecalled(items=items) if items:
-                fresh = [item for item in items if item.item_id not in self._recalled]
+                fresh = tuple(item for item in items if item.item_id not in self._recalled)
                 self._recalled |= {item.item_id for item in fresh}
-                listed = "\n".join(f"- [{item.item_id}] {item.text}" for item in fresh)
                 if fresh:
-                    self._person(f"{RECALLED_HEAD}\n{listed}", "memory")
+                    self._memories[self._seq] = fresh
+                    self._person(recalled(fresh), MEMORY)
+            case e.MemoryForgotten(item_id=item_id, back=False):
+                self._forget(item_id)
             case e.ContextGiven(blocks=blocks):
                 for block in blocks:
                     self._person(given(block), block.name)
@@ -111,11 +135,17 @@ class Conversation:
                     for number, tick, step in zip(ids, status, steps, strict=False)
                 )
                 self._person("\n".join(("The person changed the plan. It is now:", *lines)))
+            case e.PlansWeighed(followed=followed, because=because):
+                self._instead = _instead(followed, because)
             case e.PlanProposed(status=status):
-                said = f"The plan is noted{_progress(status)}. Go on."
-                self._result(
-                    envelope.span if envelope.span in self._open else next(iter(self._open), ""), said
-                )
+                said = self._instead or f"The plan is noted{_progress(status)}. Go on."
+                instead, self._instead = self._instead, ""
+                if envelope.span in self._open or self._open:
+                    self._result(
+                        envelope.span if envelope.span in self._open else next(iter(self._open)), said
+                    )
+                elif instead:
+                    self._person(instead)
             case e.ToolSearched(action_id=action_id):
                 self._result(action_id, _searched(event))
             case e.WebSearched(action_id=action_id, provider=provider, results=results, failed=failed):
@@ -171,19 +201,33 @@ class Conversation:
                 self._result(action_id, "There is news.")
             case e.ToolCalled(call_id=call_id, caller=caller) if caller:  # its caller tells what comes of it
                 self._inside[call_id] = self._inside.get(caller, caller)
-            case e.ToolCalled(call_id=call_id, action_id=action_id):
+            case e.ToolCalled(call_id=call_id, action_id=action_id, server=server):
                 self._calls[call_id] = action_id
-            case e.ToolReturned(call_id=call_id, report=report):
+                if server:
+                    self._served[call_id] = server
+            case e.ToolReturned(call_id=call_id, report=report, misfit=misfit):
                 files_made = tuple(self._made.get(call_id, ()))
-                self._result(self._calls.get(call_id, ""), returned(report, self._seq, files_made))
+                said = returned(report, self._seq, files_made)
+                if misfit:
+                    said += f"\nThe result does not fit the tool's output schema:\n{fenced('misfit', misfit)}"
+                self._result(self._calls.get(call_id, ""), said)
             case e.ToolFailed(call_id=call_id, text=text, hint=hint, report=failed):
                 if failed:  # what the tool said of it stands in its report, fenced
                     text = f"{text.partition(': ')[0]}."
+                elif by := self._served.get(call_id):  # words of the server stand in it
+                    text = f"The call gave no result.\n{fenced(f'server:{by}', text)}"
                 said = "\n".join(part for part in (text, hint, returned(failed) if failed else "") if part)
                 self._result(self._calls.get(call_id, ""), said, error=True)
             case e.ToolDemoted(name=name, version=version, reason=reason):
                 said = f"{name} v{version} is not relied on any more: {reason}. If it is needed, repair it:"
                 self._person(f"{said} build_tool under the same name, saying what fails.")
+            case e.ToolSuspended(name=name, version=version, server=server):
+                said = f"{name} v{version} does not run any more: its server {server} changed it"
+                self._person(f"{said}, and a person has to approve it again. Do without it.")
+            case e.FeedbackGiven(rating=rating, call_id=call_id, text=text, by="person"):
+                what = "that run" if call_id else "that answer"
+                said = f": {text}" if text else "."
+                self._person(f"The person finds {what} {'good' if rating == 'up' else 'wrong'}{said}")
             case e.Interrupted(text=text) if text:
                 self._person(f"The person cut your reply off. It had said: {text}")
             case e.TaskFinished(outcome="parked" | "budget"):
@@ -203,6 +247,20 @@ class Conversation:
 
     def _add(self, message: Message, name: str = "") -> None:
         self._entries.append(Entry(seq=self._seq, message=message, name=name))
+
+    def _forget(self, item_id: str) -> None:
+        """Take something that was recalled out of the turns; a turn with nothing else goes with it."""
+        kept: list[Entry] = []
+        for entry in self._entries:
+            items = self._memories.get(entry.seq, ()) if entry.name == MEMORY else ()
+            left = tuple(item for item in items if item.item_id != item_id)
+            if left != items:
+                self._memories[entry.seq] = left
+                told = replace(entry.message, text=recalled(left))
+                entry = replace(entry, message=told)
+            if left or not items:
+                kept.append(entry)
+        self._entries = kept
 
     def _person(self, text: str, name: str = "") -> None:
         if self._open:
@@ -238,6 +296,25 @@ class Conversation:
         said, self._said = self._said, []
         for text, name in said:
             self._add(Message(role="user", text=text), name)
+
+
+def recalled(items: tuple[MemoryItem, ...]) -> str:
+    """Return what is told of remembered things: the person's own words as they are, all else as data."""
+    own = [one for one in items if one.memory == "semantic" and one.origin in OWN_WORDS]
+    said = [f"- [{one.item_id}] The person said: {defused(one.text)}" for one in own]
+    rest = "\n".join(f"- [{one.item_id}] {one.text}" for one in items if one not in own)
+    return "\n".join(filter(None, (RECALLED_HEAD, *said, fenced(MEMORY, rest) if rest else "")))
+
+
+def _instead(followed: PlanCandidate | None, because: str) -> str:
+    """Return what the model is told of a plan that is followed in place of its own; empty for its own."""
+    if followed is None or (followed.source == "agent" and not because):
+        return ""
+    steps = "\n".join(f"{number}. {step}" for number, step in enumerate(followed.steps, 1))
+    if because:
+        return f"{because} failed, so another plan is worth more now. Follow it:\n{fenced('plan', steps)}"
+    origin = "worked before" if followed.source == "recipe" else "is worth more by the records of its tools"
+    return f"The plan is noted, but another one {origin}. Follow it instead:\n{fenced('plan', steps)}"
 
 
 def _progress(status: tuple[StepStatus, ...]) -> str:
@@ -278,14 +355,24 @@ def returned(report: RunReport, seq: int = 0, made: tuple[Artefact, ...] = ()) -
 
 
 def _searched(event: e.ToolSearched) -> str:
+    likely = f" (one that fits is there with {event.chance:.0%})" if event.band else ""
     if event.hits:
         listed = "\n".join(map(hit_text, event.hits))
-        return f"Tools that fit:\n{listed}"
+        if event.band == "perhaps":
+            return (
+                f"Perhaps one of these fits{likely}. Read what each takes and gives, then do one of three: use it "
+                "as it is (run_tool), adapt it (build_tool under its name, saying what it lacks), or build "
+                f"another.\n{listed}"
+            )
+        others = ", ".join(miss.name for miss in event.near_misses)
+        return f"Tools that fit{likely}:\n{listed}" + (f"\nLess likely: {others}." if others else "")
     nearest = "\n".join(
         f"- {miss.name} (score {miss.score:.2f}): {miss.description}" for miss in event.near_misses
     )
-    return f"No tool fits. Near misses:\n{nearest}" if nearest else "No tool fits, and none comes near."
+    if not nearest:
+        return "No tool fits, and none comes near."
+    return f"No tool fits{likely}. Near misses:\n{nearest}"
 
 
 def _json(value: Json) -> str:
-    return msgspec.json.encode(value).decode("utf-8", "replace")
+    return as_json(value)

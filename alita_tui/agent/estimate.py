@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from alita_tui.agent.tokens import PLAIN, by_script, counted
-from alita_tui.events import Usage, Value
+from alita_tui.events import Usage, Value, as_json
 from alita_tui.spine.ports.models import ModelRequest
 
 _PER_MESSAGE = 8
@@ -47,7 +47,7 @@ def estimate_of(request: ModelRequest) -> Estimate:
     texts = [request.system, *(message.text for message in request.messages)]
     for message in request.messages:
         for call in message.requests:
-            texts.append(msgspec.json.encode(call.arguments).decode("utf-8", "replace") + call.name)
+            texts.append(as_json(call.arguments) + call.name)
             texts += call.carried.values()
     texts += [msgspec.json.encode(tool).decode() for tool in request.tools]
     parts: dict[str, float] = defaultdict(float)

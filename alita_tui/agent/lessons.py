@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import Callable
 
 from alita_tui import events as e
+from alita_tui.agent.archivist import Archivist
 from alita_tui.agent.tasks import CurrentTask
+from alita_tui.agent.tokens import tokens_in
 from alita_tui.events import MemoryItem
 from alita_tui.spine.bus import Bus
-from alita_tui.spine.ports.memory import REJECTION, Memory
+from alita_tui.spine.ports.memory import REJECTION, Learn, Memory, ProposedFact
 from alita_tui.spine.text import one_line
 
 _FAILED: frozenset[e.TaskOutcome] = frozenset(("failed", "stuck", "step_limit"))
@@ -24,13 +26,16 @@ class Lessons:
         memory: Memory,
         task: CurrentTask,
         *,
-        learn: Callable[[str], tuple[MemoryItem, ...]],
+        learn: Learn,
         new_id: Callable[[], str],
         teaches: bool,
+        archivist: Archivist | None = None,
+        recall_tokens: int = 600,
         recalls: Callable[[], bool] = lambda: True,
     ) -> None:
         """`learn` derives the items of one task from the record; with `teaches` false nothing is written.
 
+        With an `archivist` a model proposes facts when a task ends, of which those count that the record bears out.
         Nothing is recalled for a task while `recalls` is false.
         """
         self._bus = bus
@@ -39,6 +44,8 @@ class Lessons:
         self._learn = learn
         self._new_id = new_id
         self._teaches = teaches
+        self._archivist = archivist
+        self._recall_tokens = recall_tokens
         self._recalls = recalls
 
     async def recall(self, task_id: str, text: str) -> None:
@@ -48,8 +55,20 @@ class Lessons:
         found = await asyncio.to_thread(self._memory.recall, text)
         # The outcomes of this session's own tasks are in its conversation already.
         ours = self._bus.session_id
-        items = tuple(one for one in found if one.memory != "episodic" or one.source_session != ours)
+        items = self._within_budget(
+            tuple(one for one in found if one.memory != "episodic" or one.source_session != ours)
+        )
         await self._bus.emit(e.MemoryRecalled(task_id=task_id, items=items), span=task_id)
+
+    def _within_budget(self, items: tuple[MemoryItem, ...]) -> tuple[MemoryItem, ...]:
+        """Return the best items that are short enough together, in their order."""
+        room, kept = self._recall_tokens, set()
+        for item in sorted(items, key=lambda one: -one.score):
+            tokens = tokens_in(item.text) + tokens_in(item.item_id) + 4
+            if tokens <= room:
+                room -= tokens
+                kept.add(item.item_id)
+        return tuple(item for item in items if item.item_id in kept)
 
     async def rejections(self, name: str, goal: str) -> tuple[str, ...]:
         """Return why earlier builds of this kind were rejected; only this session's while nothing is recalled."""
@@ -75,9 +94,12 @@ class Lessons:
         """Count a recipe that did not work, and remember what the task taught."""
         if self._teaches and outcome in _FAILED and (recipe := self._task.recipe(task_id)):
             await self._bus.kept(self._memory.recipe_failed, recipe)
-        await self.remember(task_id)
+        proposed: tuple[ProposedFact, ...] = ()
+        if self._teaches and self._archivist is not None and outcome != "interrupted":
+            proposed = await self._archivist.propose(task_id)
+        await self.remember(task_id, proposed)
 
-    async def remember(self, task_id: str) -> None:
+    async def remember(self, task_id: str, proposed: tuple[ProposedFact, ...] = ()) -> None:
         """Write what a task taught, except for what an earlier process wrote already."""
         if not self._teaches:
             return
@@ -86,10 +108,15 @@ class Lessons:
             for envelope in self._task.events()
             if isinstance(envelope.event, e.MemoryWritten)
         }
-        for item in await asyncio.to_thread(self._learn, task_id):
+        for item in await asyncio.to_thread(self._learn, task_id, proposed):
             if (item.memory, item.text) not in written:
                 await self._write(item, span=task_id)
 
     async def _write(self, item: MemoryItem, *, span: str = "") -> None:
-        await self._bus.kept(self._memory.write, item)
-        await self._bus.emit(e.MemoryWritten(item=item), span=span)
+        closes = await self._bus.kept(self._memory.write, item)
+        if closes is not None:  # None: the person had it forgotten
+            await self._bus.emit(e.MemoryWritten(item=item, closes=closes), span=span)
+            if item.memory == "procedural" and await asyncio.to_thread(self._memory.offers, item.item_id):
+                said = f"This has worked three times: {' → '.join(item.tools)}. It can be one tool, called at once."
+                hint = f"Have it built from the memory's screen, or: alita memory tool {item.item_id}"
+                await self._bus.emit(e.NoticeRaised(level="info", text=said, hint=hint))

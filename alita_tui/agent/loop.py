@@ -13,7 +13,9 @@ from typing import cast
 from alita_tui import events as e
 from alita_tui.agent.actions import Action, Answer, BuildTool, MalformedAction, Plan, RunTool, parse, specs
 from alita_tui.agent.blocks import ContextBlocks
+from alita_tui.agent.checklist import checklist
 from alita_tui.agent.handlers import Handlers
+from alita_tui.agent.planner import Planner
 from alita_tui.agent.progress import STOP, STUCK, ProgressWatch
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.tasks import CurrentTask, TaskEnd
@@ -56,6 +58,7 @@ class AgentLoop:
         blocks: ContextBlocks,
         waits: Callable[[RunTool, RunTool], bool],
         questions: Questions,
+        planner: Planner,
         *,
         max_steps: int,
         reply_tokens: int,
@@ -66,6 +69,7 @@ class AgentLoop:
         """
         self._waits = waits
         self._questions = questions
+        self._planner = planner
         self._bus = bus
         self._asker = asker
         self._context = context
@@ -116,6 +120,13 @@ class AgentLoop:
             malformed = 0
             if end := await self._act(reply.call_id, reply.requests, dict(enumerate(actions))):
                 return end
+            if another := self._planner.reweigh(self._bus.history[start:]):
+                await self._bus.emit(another)
+                followed = another.candidates[another.chosen]
+                plan = checklist(
+                    another.task_id, followed.steps, self._task.plan(another.task_id), followed.recipe
+                )
+                await self._bus.emit(plan)
             if (advice := watch.note(self._bus.history[start:])) is None:
                 continue
             if advice.nudge is None:

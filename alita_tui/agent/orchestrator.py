@@ -14,6 +14,7 @@ from typing import ParamSpec, Protocol
 from msgspec.structs import replace
 
 from alita_tui import events as e
+from alita_tui.agent.archivist import Archivist
 from alita_tui.agent.arguments import Misfit
 from alita_tui.agent.blocks import ContextBlocks, NothingProvided
 from alita_tui.agent.budget import declined
@@ -28,6 +29,9 @@ from alita_tui.agent.inner_calls import InnerCalls
 from alita_tui.agent.lessons import Lessons
 from alita_tui.agent.loop import AgentLoop
 from alita_tui.agent.notices import unexpected
+from alita_tui.agent.outcomes import Outcomes
+from alita_tui.agent.planner import Planner
+from alita_tui.agent.policy import Policy
 from alita_tui.agent.projection import StateProjection
 from alita_tui.agent.prompt import Surroundings
 from alita_tui.agent.questions import Questions
@@ -36,13 +40,15 @@ from alita_tui.agent.task_runner import TaskRunner
 from alita_tui.agent.tasks import UNFINISHED, CurrentTask, TaskQueue, successors, why_not_again
 from alita_tui.agent.tool_runs import ToolRuns
 from alita_tui.agent.working import WorkingContext
-from alita_tui.events import MemoryItem, Value
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import (
     AnswerQuestion,
     CloseSession,
     Command,
     EnableModel,
+    ForgetMemory,
+    GiveFeedback,
+    Improve,
     Interrupt,
     PutOff,
     RefreshLibrary,
@@ -57,9 +63,9 @@ from alita_tui.spine.origin import in_task, working_on
 from alita_tui.spine.ports.artefacts import Artefacts
 from alita_tui.spine.ports.context import BLOCKS, Provider
 from alita_tui.spine.ports.library import ToolShelf
-from alita_tui.spine.ports.memory import Memory
+from alita_tui.spine.ports.memory import Learn, Memory
 from alita_tui.spine.ports.models import Asker
-from alita_tui.spine.ports.sandbox import Limits, Sandbox
+from alita_tui.spine.ports.sandbox import Sandbox
 from alita_tui.spine.ports.stream import Progress
 from alita_tui.spine.ports.web import Web
 from alita_tui.state.session import SessionState, TaskState
@@ -72,16 +78,6 @@ class Verdicts(Protocol):
 
     def resolve(self, command: ResolveApproval) -> str:
         """Hand in a verdict; return why it does not count, or an empty string."""
-
-
-class Policy(Value, frozen=True):
-    """Limits of a task."""
-
-    max_steps: int = 30
-    reply_tokens: int = 8192
-    run_limits: Limits = Limits()
-    teaches: bool = True
-    """False where something is only tried out, as in a fork: memory learns nothing from it."""
 
 
 class Orchestrator:
@@ -102,7 +98,7 @@ class Orchestrator:
         artefacts: Artefacts,
         *,
         policy: Policy,
-        learn: Callable[[str], tuple[MemoryItem, ...]],
+        learn: Learn,
         new_id: Callable[[], str],
         progress: Progress,
         misfit: Misfit,
@@ -142,15 +138,20 @@ class Orchestrator:
             self._task,
             learn=learn,
             new_id=new_id,
+            archivist=None if policy.propose_usd is None else Archivist(bus, asker, policy.propose_usd),
             teaches=policy.teaches,
+            recall_tokens=policy.recall_tokens,
             recalls=lambda: "memory" not in self._blocks.off,
         )
+        self._outcomes = Outcomes(bus, shelf, teaches=policy.teaches)
         self._builds = BuildHandlers(
             bus, self._task, self._jobs, self._queue, self._lessons, sandbox, progress
         )
         self._artefacts = artefacts
         references = References(bus, self._projection, artefacts)
-        tool_runs = ToolRuns(bus, shelf, sandbox, artefacts, limits=policy.run_limits, progress=progress)
+        tool_runs = ToolRuns(
+            bus, shelf, sandbox, artefacts, limits=policy.run_limits, progress=progress, misfit=misfit
+        )
         self.inner_calls = InnerCalls(tool_runs, shelf, new_id=new_id, misfit=misfit)
         """What the tools that run here call other tools by."""
         runs = RunHandlers(
@@ -163,7 +164,8 @@ class Orchestrator:
             new_id=new_id,
             misfit=misfit,
         )
-        conversation = ConversationHandlers(bus, self._task, questions, context, references)
+        planner = Planner(bus, asker, shelf, memory, self._task, candidates=policy.plans)
+        conversation = ConversationHandlers(bus, self._task, questions, context, references, planner)
         research = ResearchHandlers(bus, self._task, shelf, web, artefacts)
         loop = AgentLoop(
             bus,
@@ -175,6 +177,7 @@ class Orchestrator:
             self._blocks,
             references.needs,
             questions,
+            planner,
             max_steps=policy.max_steps,
             reply_tokens=policy.reply_tokens,
         )
@@ -186,6 +189,7 @@ class Orchestrator:
             self._jobs,
             self._builds,
             self._lessons,
+            self._outcomes,
             questions,
             asker,
             shelf,
@@ -207,7 +211,7 @@ class Orchestrator:
             while True:
                 if self._work is None and (task := self._queue.next()):
                     self._start(self._runner.begin(task))
-                if until_idle and self._idle:
+                if until_idle and self.idle:
                     return
                 command = await self._next_command()
                 if isinstance(command, CloseSession):
@@ -246,11 +250,12 @@ class Orchestrator:
             await self._bus.emit(unexpected(error))
 
     @property
-    def _idle(self) -> bool:
+    def idle(self) -> bool:
+        """True while nothing is done and nothing waits to be."""
         busy = self._work or len(self._queue) or self._jobs.running
         return not busy and self._inbox.empty()
 
-    async def _carry_out(self, command: Command | BuildJob) -> None:
+    async def _carry_out(self, command: Command | BuildJob) -> None:  # noqa: C901  # one match over all kinds
         match command:
             case SubmitTask(text=text, attach=attach):
                 await self._submit(text.strip(), attach)
@@ -273,6 +278,15 @@ class Orchestrator:
                 await self._asker.enable(model)
             case SwitchBlock(block=block, on=on):
                 await self._blocks.switch(block, on)
+            case ForgetMemory(item_id=item_id, back=back):
+                await self._bus.emit(e.MemoryForgotten(item_id=item_id, back=back))
+            case Improve() if self._work is None and not len(self._queue):
+                self._start(self._runner.improve(command))
+            case Improve():
+                text = "Not built: a task comes first. Ask for it again once that has ended."
+                await self._bus.emit(e.NoticeRaised(level="info", text=text))
+            case GiveFeedback():
+                await self._outcomes.feedback(command)
             case RefreshLibrary():
                 await self._bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._shelf.cards)))
             case CloseSession():
@@ -364,7 +378,9 @@ class Orchestrator:
 
     async def _remember(self, task_id: str) -> None:
         with working_on(in_task(task_id)):
-            await self._lessons.remember(task_id)
+            await self._outcomes.settle(task_id)
+            if not self._task.improves:
+                await self._lessons.remember(task_id)
 
     def _take_up_put_off(self, latest: TaskState) -> None:
         """Resume builds that were put off, and queue parked tasks that wait for nothing any more."""

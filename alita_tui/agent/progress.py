@@ -14,7 +14,7 @@ from itertools import groupby
 import msgspec
 
 from alita_tui import events as e
-from alita_tui.events import Json, Value
+from alita_tui.events import Json, Value, as_json
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import one_line
 
@@ -234,7 +234,7 @@ def _of_person(envelope: Envelope) -> bool:
 
 
 def _said(value: Json) -> str:
-    return msgspec.json.encode(value).decode("utf-8", "replace")
+    return as_json(value)
 
 
 def _words(text: str) -> frozenset[str]:

@@ -21,7 +21,7 @@ from alita_tui.agent.actions import RunTool
 from alita_tui.agent.projection import StateProjection
 from alita_tui.artefacts.media import is_text, shape
 from alita_tui.artefacts.slices import Part, at_pointer, clipped, part_of_file, part_of_value
-from alita_tui.events import Artefact, FileUse, Json, Value
+from alita_tui.events import Artefact, FileUse, Json, Value, as_json
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import RegistryError, StoreError, UsageError
 from alita_tui.spine.ports.artefacts import Artefacts
@@ -142,7 +142,7 @@ class References:
                 if report.result_handle:
                     with suppress(RegistryError, StoreError):  # its shape, head and tail are in the record
                         result = self._whole(report.result_handle)
-                return f"{msgspec.json.encode(result).decode('utf-8', 'replace')}\n{report.stdout}"
+                return f"{as_json(result)}\n{report.stdout}"
             case e.PageRead(text=text, whole=whole):
                 return whole or text
             case e.WebSearched(results=results):
@@ -309,5 +309,5 @@ def told(files: Iterator[Artefact] | tuple[Artefact, ...], *, previews: bool = T
 
 def outlined(result: Json) -> str:
     """Return the shape of a large result, its head and its tail."""
-    raw = msgspec.json.encode(result).decode("utf-8", "replace")
+    raw = as_json(result)
     return f"shape: {shape(result)}\n{clipped(raw, 1_600)}"

@@ -114,6 +114,8 @@ class Rerunner:
 
         if end is None or end.report is None:
             return skipped("it has no report: it was interrupted, or there was no sandbox")
+        if event.server:
+            return skipped(f"it is a tool of the server {event.server}")
         if event.files or event.references:
             return skipped("it refers to files or results of its session")
         try:

@@ -11,11 +11,12 @@ from alita_tui.agent.handlers.building import BuildHandlers
 from alita_tui.agent.lessons import Lessons
 from alita_tui.agent.loop import AgentLoop
 from alita_tui.agent.notices import unexpected
+from alita_tui.agent.outcomes import Outcomes
 from alita_tui.agent.projection import StateProjection
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.tasks import CurrentTask, TaskEnd
 from alita_tui.spine.bus import Bus
-from alita_tui.spine.commands import SubmitTask
+from alita_tui.spine.commands import Improve, SubmitTask
 from alita_tui.spine.errors import AlitaError, ApprovalPending, BudgetExceeded, SandboxUnavailable, StoreError
 from alita_tui.spine.origin import Origin, in_task, working_on
 from alita_tui.spine.ports.library import ToolShelf
@@ -34,6 +35,7 @@ class TaskRunner:
         jobs: BuildJobs,
         builds: BuildHandlers,
         lessons: Lessons,
+        outcomes: Outcomes,
         questions: Questions,
         asker: Asker,
         shelf: ToolShelf,
@@ -46,6 +48,7 @@ class TaskRunner:
         self._jobs = jobs
         self._builds = builds
         self._lessons = lessons
+        self._outcomes = outcomes
         self._questions = questions
         self._asker = asker
         self._shelf = shelf
@@ -58,7 +61,19 @@ class TaskRunner:
         task_id = self._new_id()
         if command.again:
             self._jobs.hand_over(command.again, task_id)
+        else:
+            await self._outcomes.corrected(command.text)
         await self._run(in_task(task_id), self._new(task_id, command))
+
+    async def improve(self, command: Improve) -> None:
+        """Build a proposal; the task ends with its verdict, and no model is asked for anything but the tool."""
+        task_id = self._new_id()
+        await self._run(in_task(task_id), self._improve(task_id, command))
+
+    async def _improve(self, task_id: str, command: Improve) -> TaskEnd:
+        submitted = e.TaskSubmitted(task_id=task_id, text=command.text, improves=command.proposal)
+        await self._bus.emit(submitted, span=task_id)
+        return await self._builds.improve(command.order)
 
     async def resume(self, task_id: str) -> None:
         """Go on with the newest task; the steps it took before count, and no other task's."""
@@ -97,6 +112,8 @@ class TaskRunner:
                     pass
         if question := self._projection.state.question:
             await self._questions.wait(question.question_id, question.text, question.choices)
+        if self._task.improves:
+            return await self._conclude_improvement()
         parked: ApprovalPending | None = None
         for build in self._task.builds():
             if build.settled:
@@ -113,6 +130,18 @@ class TaskRunner:
             if end := await self._builds.wait_for_news(action_id):
                 return end
         return await self._loop.run()
+
+    async def _conclude_improvement(self) -> TaskEnd:
+        """Go on with the build of a proposal, or end its task with what came of it already."""
+        build = next(iter(self._task.builds()[::-1]), None)
+        if build is None:
+            return TaskEnd("failed", "It was interrupted before its build began.")
+        if not build.settled:
+            return await self._builds.conclude(self._jobs.resume(build, self._task.id))
+        if build.status in ("registered", "linked"):
+            return TaskEnd("answered", answer=f"{build.name} v{build.version} is in the library.")
+        why = build.verdict.why if build.verdict else ""
+        return TaskEnd("failed" if build.status == "failed" else "rejected", why)
 
     def _unanswered_wait(self) -> str:
         """Return the id of the `wait` action that the process ended in; empty if something happened since."""
@@ -167,4 +196,6 @@ class TaskRunner:
         """Take back the tools that were approved for this task alone, and learn from the task."""
         if self._shelf.give_back(keep=self._jobs.reserved()):
             await self._bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._shelf.cards)))
-        await self._lessons.finish(task_id, end.outcome)
+        await self._outcomes.settle(task_id)
+        if not self._task.improves:  # nobody asked for it, so there is nothing to recall it by
+            await self._lessons.finish(task_id, end.outcome)

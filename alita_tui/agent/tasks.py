@@ -133,6 +133,15 @@ class CurrentTask:
         """The newest task in the person's own words."""
         return self.text_of(self.latest.task_id) if self.latest else ""
 
+    @property
+    def improves(self) -> str:
+        """The proposal that the newest task builds; empty for a task of a person."""
+        task_id = self.latest.task_id if self.latest else ""
+        for envelope in self._bus.history.newest(e.TaskSubmitted):
+            if isinstance(envelope.event, e.TaskSubmitted) and envelope.event.task_id == task_id:
+                return envelope.event.improves
+        return ""
+
     def text_of(self, task_id: str) -> str:
         """Return a task in the person's own words; empty when there is no such task."""
         for envelope in self._bus.history.of(e.TaskSubmitted):

@@ -7,7 +7,7 @@ from itertools import islice
 import msgspec
 
 from alita_tui import events as e
-from alita_tui.events import Json, SearchHit, ToolDraft
+from alita_tui.events import Json, SearchHit, ToolDraft, as_json
 from alita_tui.spine.examples import Example, example_in_tests, signature
 from alita_tui.spine.fence import fenced
 from alita_tui.spine.history import History
@@ -48,9 +48,11 @@ def hit_text(hit: SearchHit) -> str:
     card = hit.card
     record = f"{counted(card.runs, 'run')}, {card.failures} failed" if card.runs else "never run"
     worked = f", last worked {hit.worked_at[:10]}" if hit.worked_at else ""
+    doubt = (f"  not relied on: {hit.doubt}; repair it if it fails again",) if hit.doubt else ()
     lines = [
         f"- {signature(card.name, hit.input_schema, hit.output_schema)}",
         f"  v{card.version}, {card.state}, {record}{worked}; score {hit.score:.2f}: {card.description}",
+        *doubt,
         f"  may use: {', '.join(hit.grants) or 'nothing outside its arguments'}",
         *(f"  {line}" for line in _schemas(hit.input_schema, hit.output_schema)),
     ]
@@ -84,4 +86,4 @@ def _example(name: str, example: Example) -> str:
 
 
 def _json(value: Json) -> str:
-    return msgspec.json.encode(value).decode("utf-8", "replace")
+    return as_json(value)

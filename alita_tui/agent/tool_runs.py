@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from alita_tui import events as e
+from alita_tui.agent.arguments import Misfit
 from alita_tui.agent.notices import unexpected
 from alita_tui.agent.references import LARGEST_RESULT, outlined
 from alita_tui.events import Json, LeftFile, RunReport, ToolRecord, ToolState, Value
@@ -20,7 +21,10 @@ from alita_tui.spine.errors import AlitaError, UsageError
 from alita_tui.spine.ports.artefacts import Artefacts
 from alita_tui.spine.ports.library import Library
 from alita_tui.spine.ports.sandbox import InputFile, Job, Limits, Sandbox
+from alita_tui.spine.ports.servers import ServerUnavailable
 from alita_tui.spine.ports.stream import Progress
+from alita_tui.spine.servers import pinned
+from alita_tui.spine.text import one_line
 
 _BY_TRUST: tuple[ToolState, ...] = (
     "trusted", "provisional", "stale", "draft", "archived", "quarantined", "revoked",
@@ -63,14 +67,16 @@ class ToolRuns:
         *,
         limits: Limits,
         progress: Progress,
+        misfit: Misfit = lambda *_: "",
     ) -> None:
-        """Without `artefacts` what a run leaves is thrown away."""
+        """Without `artefacts` what a run leaves is thrown away; `misfit` compares results with output schemas."""
         self._bus = bus
         self._shelf = shelf
         self._sandbox = sandbox
         self._artefacts = artefacts
         self._limits = limits
         self._progress = progress
+        self._misfit = misfit
         self._open: dict[str, OpenCall] = {}
 
     @property
@@ -93,14 +99,22 @@ class ToolRuns:
 
     async def run(self, called: e.ToolCalled, call: OpenCall, work: Work) -> RunReport:
         """Run a tool and return its report; a tool that fails is a report. Raise SandboxUnavailable, StoreError."""
-        await self._sandbox.prepare(self._progress)
         call_id, name = called.call_id, called.name
-        called = msgspec.structs.replace(called, tools=call.record.granted.tools, depth=call.depth)
+        server = pinned(call.record.draft).server.name if call.record.origin == "remote" else ""
+        if not server:
+            await self._sandbox.prepare(self._progress)
+        called = msgspec.structs.replace(
+            called, tools=call.record.granted.tools, depth=call.depth, server=server
+        )
         await self._bus.emit(called, span=call_id)
         with self.opened(call_id, call):
-            report, kept = await self._run(call_id, call, work)
+            try:
+                report, kept = await self._run(call_id, call, work)
+            except ServerUnavailable as error:  # it ended on record, and the tool is not to blame
+                return RunReport(status="killed", error=error.message)
         if report.status == "ok":
-            returned = e.ToolReturned(call_id=call_id, depth=call.depth, report=kept)
+            why = await asyncio.to_thread(self._unlike, call.record, report.result)
+            returned = e.ToolReturned(call_id=call_id, depth=call.depth, report=kept, misfit=why)
             await self._bus.emit(returned, span=call_id)
         else:
             await self._fail(
@@ -135,6 +149,7 @@ class ToolRuns:
                 limits=self._limits,
                 capabilities=record.granted,
                 digest=record.digest,
+                remote=record.origin == "remote",
             )
             report = await self._sandbox.run(job, show, self._progress)
             return report, await self._kept(call_id, report, name, landing)
@@ -150,6 +165,12 @@ class ToolRuns:
         finally:
             if landing is not None:
                 await asyncio.to_thread(rmtree, landing, ignore_errors=True)
+
+    def _unlike(self, record: ToolRecord, result: Json) -> str:
+        """Return why a result does not fit the tool's output schema; empty if it does, or if that cannot be told."""
+        schema = record.draft.output_schema
+        why = self._misfit(result, schema) if schema else ""
+        return "" if why.startswith("the schema cannot") else one_line(why, 300)
 
     async def _kept(self, call_id: e.CallId, report: RunReport, name: str, landing: Path | None) -> RunReport:
         """Record as artefacts what the run left, and a result that is too large for the record.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from alita_tui.app.context import AppContext
     from alita_tui.app.files import ViewedFile
+    from alita_tui.console.memory.ports import MemoryChange, MemoryView
     from alita_tui.console.ports import SettingLine
     from alita_tui.console.replay.player import Player
     from alita_tui.console.sessions.catalog import ExportForm, SessionLine
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from alita_tui.context.provider import ContextProvider
     from alita_tui.events import Artefact, Lineage, MoveKind, ToolRecord
     from alita_tui.llm.roster import Roster
+    from alita_tui.spine.commands import Improve
     from alita_tui.spine.envelope import Envelope
     from alita_tui.spine.history import History
     from alita_tui.spine.ports.context import NextCall
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
     from alita_tui.store.labels import Label
     from alita_tui.view.compare import Comparison
     from alita_tui.view.habits import Habits
+
+_COLLECTING = 10_000, 20, 20
+"""Thresholds of the garbage collector: drawing a screen makes tens of thousands of short-lived objects."""
 
 
 class AppCatalog:
@@ -110,8 +115,15 @@ class AppCatalog:
         return (await asyncio.to_thread(self._app.labels.bookmark, session_id, seq, note)).bookmarks
 
     async def fork(self, envelopes: Sequence[Envelope], seq: int) -> str:
-        """Begin a session with the events up to `seq`; return its id."""
-        return await asyncio.to_thread(self._app.sessions.branch, envelopes, seq)
+        """Begin a session with the events of a stored one up to `seq`; return its id."""
+        from alita_tui.events import SessionOpened
+        from alita_tui.store.sessions import from_elsewhere
+
+        first = envelopes[0]
+        elsewhere = isinstance(first.event, SessionOpened) and first.event.imported
+        if elsewhere or first.session_id not in {path.stem for path in self._app.sessions.paths()}:
+            raise from_elsewhere(first.session_id)
+        return await asyncio.to_thread(self._app.sessions.fork, first.session_id, seq)
 
     async def export(self, envelopes: Sequence[Envelope], form: ExportForm) -> str:
         """Write a session to an unused name in the working folder; return the path."""
@@ -159,6 +171,34 @@ class AppCatalog:
         from alita_tui.llm.prices import table_of
 
         return f"prices: {await asyncio.to_thread(table_of, now().date())}"
+
+    async def memory(self) -> MemoryView:
+        """Return everything that is remembered."""
+        return await asyncio.to_thread(_memory_view, self._app)
+
+    async def change_memory(self, change: MemoryChange, item_id: str, text: str = "") -> MemoryView:
+        """Change an item, or forget it."""
+        from alita_tui.app.memory import edited
+
+        memory = self._app.memory
+        match change:
+            case "pin" | "unpin":
+                await asyncio.to_thread(memory.pin, item_id, change == "pin")
+            case "forget":
+                await asyncio.to_thread(memory.forget, item_id)
+            case "back":
+                await asyncio.to_thread(memory.bring_back, item_id)
+            case "edit":
+                await asyncio.to_thread(edited, self._app, item_id, text)
+            case "move":
+                await asyncio.to_thread(memory.move, item_id, text)
+        return await self.memory()
+
+    async def recipe_as_tool(self, item_id: str) -> Improve:
+        """Return the order to build a recipe as one tool."""
+        from alita_tui.app.pipelines import order
+
+        return await asyncio.to_thread(order, self._app, item_id)
 
     async def next_call(self, session_id: str) -> NextCall:
         """Return what the next call of a session would send."""
@@ -234,6 +274,7 @@ class AppCatalog:
     async def preload(self) -> None:
         """Import what is slow; the console calls this once, after its first paint."""
         gc.freeze()
+        gc.set_threshold(*_COLLECTING)
         gc.enable()
         if self._painted is not None:
             self._painted.set()
@@ -275,9 +316,22 @@ def _session_lines(app: AppContext) -> tuple[SessionLine, ...]:
             waiting=tuple(f"{build.name} v{build.version}" for build in session.pending),
             bookmarks=len(label.bookmarks),
             own_title=session.title,
+            imported=session.imported,
         )
         for session in app.sessions.list()
         for label in (labels.get(session.session_id, Label(session_id=session.session_id)),)
+    )
+
+
+def _memory_view(app: AppContext) -> MemoryView:
+    from alita_tui.app.project import current_project
+    from alita_tui.console.memory.ports import MemoryView
+    from alita_tui.memory.recipes import said
+
+    items = app.memory.remembered()
+    calls = {kept.item.item_id: tuple(said((step,)) for step in kept.steps) for kept in items if kept.steps}
+    return MemoryView(
+        items=items, project=current_project(app), forgotten=len(app.memory.forgotten()), calls=calls
     )
 
 

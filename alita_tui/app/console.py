@@ -23,17 +23,22 @@ if TYPE_CHECKING:
     from alita_tui.spine.inventory import Inventory
 
 
-def open_console(home: Path | None = None, session: str | None = None, model: str | None = None) -> None:
+def open_console(
+    home: Path | None = None,
+    session: str | None = None,
+    model: str | None = None,
+    project: str | None = None,
+) -> None:
     """Open the console on `session` or a new one; leaving it may open the next one in its place."""
     need_terminal()
     gc.disable()  # until the first paint, nothing that is made is garbage
-    app = AppContext.open(home, {"model": model})
+    app = AppContext.open(home, {"model": model, "memory.project": project})
     app.paths.prepare()
     if not app.loaded.settings.configured and session is None:
         if not asyncio.run(_run_wizard(app)):
             return
-        app = AppContext.open(home, {"model": model})
-    _run_until_left(app, *asyncio.run(_show_session(app, session)))
+        app = AppContext.open(home, {"model": model, "memory.project": project})
+    _run_until_left(app, *asyncio.run(_show_session(app, session, home)), home)
 
 
 def open_replay(home: Path | None, session: str | None, at: int | None = None) -> None:
@@ -52,10 +57,10 @@ def open_setup(home: Path | None) -> bool:
     return asyncio.run(_run_wizard(app)) and not app.library.cards()
 
 
-def _run_until_left(app: AppContext, code: int, switch: Switch | None) -> None:
+def _run_until_left(app: AppContext, code: int, switch: Switch | None, home: Path | None = None) -> None:
     """Open each session that was asked for on leaving the one before, then end the process."""
     while switch is not None:
-        code, switch = asyncio.run(_show_session(app, switch.session_id or None))
+        code, switch = asyncio.run(_show_session(app, switch.session_id or None, home))
     sys.exit(code)
 
 
@@ -106,24 +111,26 @@ class PendingSession:
 def _options(app: AppContext) -> ConsoleOptions:
     from alita_tui.config.paths import shipped
     from alita_tui.console.ports import ConsoleOptions
-    from alita_tui.console.terminal import dark_background
+    from alita_tui.console.terminal import ask_terminal
 
     settings = app.loaded.settings.console
-    dark = dark_background()
+    dark, graphics = ask_terminal()
     theme = settings.theme if dark or not settings.theme_light else settings.theme_light
     return ConsoleOptions(
         builtin_themes=shipped("themes"),
         user_themes=app.paths.themes,
         theme=theme or "auto",
         dark=dark,
+        graphics=graphics,
         keymap=app.paths.keymap,
         reduced_motion=settings.reduced_motion or os.environ.get("TEXTUAL_ANIMATIONS") == "none",
         bell=settings.bell,
     )
 
 
-async def _show_session(app: AppContext, which: str | None) -> tuple[int, Switch | None]:
+async def _show_session(app: AppContext, which: str | None, home: Path | None) -> tuple[int, Switch | None]:
     """Show one session until it is left; its engine runs on the same loop."""
+    from alita_tui.app.idle import improve_when_idle
     from alita_tui.app.session import close_session, open_session
     from alita_tui.console.app import AlitaApp
     from alita_tui.console.terminal import guarded_screen
@@ -142,8 +149,13 @@ async def _show_session(app: AppContext, which: str | None) -> tuple[int, Switch
         session.seen = tape.newest
         tape.follow(session.bus.history)
         pending.resolve(session)
-        # The engine goes on from the state that the console has reduced by then.
-        await session.run(ready=session.source.held_read)
+        idle = asyncio.create_task(improve_when_idle(app, session, home), name="alita idle pass")
+        try:
+            # The engine goes on from the state that the console has reduced by then.
+            await session.run(ready=session.source.held_read)
+        finally:
+            idle.cancel()
+            await asyncio.wait((idle,))
 
     engine = asyncio.create_task(serve(), name="alita engine")
     console = AlitaApp(

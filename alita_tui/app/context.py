@@ -126,7 +126,7 @@ class AppContext:
         from alita_tui.store.labels import Labels
 
         self._prepare()
-        documents = self._documents(self.paths.labels, "labels")
+        documents = self.documents(self.paths.labels, "labels")
         return Labels(documents, now, redact=lambda text: self.redactor().text(text))
 
     @cached_property
@@ -156,17 +156,18 @@ class AppContext:
         from alita_tui.store.backups import Backups
 
         paths = self.paths
-        databases = {path.name: path for path in (paths.registry, paths.memory, paths.labels)}
+        databases = {path.name: path for path in (paths.registry, paths.memory, paths.labels, paths.servers)}
         folders, logs = {paths.mcp_box.name: paths.mcp_box}, {paths.audit.name: paths.audit}
         return Backups(paths.backups, databases, folders, now, logs=logs)
 
     @cached_property
     def memory(self) -> Recollection:
         """Lessons of earlier tasks."""
+        from alita_tui.app.project import current_project
         from alita_tui.memory.recall import Recollection
 
         self.paths.prepare()
-        return Recollection(self._documents(self.paths.memory, "items"))
+        return Recollection(self.documents(self.paths.memory, "items"), current_project(self), now)
 
     def spend_book(self, session_id: str) -> SpendBook:
         """Return the book of what all sessions spent today. Raises StoreError."""
@@ -176,7 +177,7 @@ class AppContext:
         book = SpendBook(self.paths.spend, session_id, lambda: now().astimezone().date())
         return self._close_later(book)
 
-    def _documents(self, path: Path, table: str) -> DocumentTable:
+    def documents(self, path: Path, table: str) -> DocumentTable:
         """Open a table, backed up first if it needs an upgrade. Raises StoreError."""
         from alita_tui.store.documents import DocumentTable
 
@@ -199,18 +200,18 @@ class AppContext:
     @cached_property
     def library(self) -> ToolLibrary:
         """The library of tools."""
+        from alita_tui.app.encoding import finder
         from alita_tui.registry.library import ToolLibrary
         from alita_tui.store.approvals import AuditedApprovals
 
-        return ToolLibrary(
-            self.tool_documents, self.paths.mcp_box, now, approvals=AuditedApprovals(self.audit)
-        )
+        audited, paths = AuditedApprovals(self.audit), self.paths
+        return ToolLibrary(self.tool_documents, paths.mcp_box, now, approvals=audited, finder=finder(self))
 
     @cached_property
     def tool_documents(self) -> DocumentTable:
         """The library's documents: records, bans, aliases, moves."""
         self.paths.prepare()
-        return self._documents(self.paths.registry, "tools")
+        return self.documents(self.paths.registry, "tools")
 
     def lineages(self, via: str) -> Lineages:
         """Return the versions of tools, to look at and to change via `console` or `cli`.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, get_args
 
 from alita_tui.app.context import DEMO_SCRIPT, AppContext
 from alita_tui.app.damage import damage_checks
+from alita_tui.app.encoding import check_encoder
 from alita_tui.config.guarding import faults, mend
 from alita_tui.config.paths import shipped
 from alita_tui.events import Check, ModelRole
@@ -48,10 +49,12 @@ async def diagnose(app: AppContext) -> tuple[Check, ...]:
         Check(name="settings", state="problem", detail=problem.message, hint=problem.hint)
         for problem in app.loaded.problems
     ] or [Check(name="settings", state="ok", detail=str(app.paths.config_file))]
-    models, sandbox = await asyncio.gather(_check_models(app), setup.diagnose(app.sandbox_settings()))
+    models, encoder, sandbox = await asyncio.gather(
+        _check_models(app), check_encoder(app), setup.diagnose(app.sandbox_settings())
+    )
     records = await asyncio.to_thread(_check_records, app)
     damage = await asyncio.to_thread(damage_checks, app)
-    return (*settings, *_check_access(app), *records, *damage, *models, *sandbox)
+    return (*settings, *_check_access(app), *records, *damage, *models, *encoder, *sandbox)
 
 
 def repair_records(app: AppContext) -> tuple[str, ...]:

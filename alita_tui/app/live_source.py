@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Sequence
 from itertools import islice
 
@@ -25,5 +26,6 @@ class LiveSource:
         for envelope in islice(self.history, self._held):
             yield envelope
         self.held_read.set()
+        gc.freeze()  # a whole session and its screen stay: no collection needs to go through them
         async for envelope in self._news:
             yield envelope

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,13 +49,13 @@ def recording(
     `damage` is called with a line about what could not be read, `imported` with what a session from elsewhere
     cannot prove. Raises UsageError, StoreError.
     """
-    from alita_tui.store.sessions import SessionFile
+    from alita_tui.store.sessions import SessionFile, as_imported
 
     if which is not None and which.endswith(".jsonl"):
         from alita_tui.replay.export_jsonl import read_jsonl
 
         imported(FROM_ELSEWHERE)
-        return tuple(read_jsonl(Path(which)))
+        return tuple(as_imported(read_jsonl(Path(which))))
     file = SessionFile.open(path_of(app, which), readonly=True)
     try:
         if file.restored.note:
@@ -85,11 +85,26 @@ def history(app: AppContext, which: str | None, damage: Callable[[str], object] 
 def past_calls(app: AppContext, name: str) -> tuple[PastCall, ...]:
     """Return calls of a tool that succeeded, newest first, from the newest sessions."""
     calls: list[PastCall] = []
-    for summary in app.sessions.list()[:_MAX_SESSIONS]:
-        if len(calls) < _MAX_CALLS:
-            with suppress(StoreError, UsageError):
-                calls += _calls(recording(app, summary.session_id), name)
+    for envelopes in own_recordings(app):
+        if len(calls) >= _MAX_CALLS:
+            break
+        calls += _calls(envelopes, name)
     return tuple(calls[:_MAX_CALLS])
+
+
+def own_recordings(app: AppContext) -> Iterator[tuple[Envelope, ...]]:
+    """Yield the newest sessions, newest first, without those from elsewhere and those that cannot be read."""
+    from alita_tui.store.sessions import SessionFile
+
+    for summary in app.sessions.list()[:_MAX_SESSIONS]:
+        with suppress(StoreError, UsageError):
+            file = SessionFile.open(Path(summary.path), readonly=True)
+            try:
+                envelopes = () if file.imported else file.envelopes()
+            finally:
+                file.close()
+            if envelopes:
+                yield envelopes
 
 
 def _calls(envelopes: tuple[Envelope, ...], name: str) -> list[PastCall]:

@@ -1,8 +1,8 @@
-"""The settings of sandbox and web, made from the person's settings: fields of one name have one meaning."""
+"""The settings of sandbox, web and budget, made from the person's settings: fields of one name have one meaning."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -11,6 +11,10 @@ from alita_tui.config.paths import Paths
 from alita_tui.sandbox.install_limits import InstallLimits
 from alita_tui.sandbox.settings import EngineSettings, default_settings
 from alita_tui.web.client import WebSettings
+
+if TYPE_CHECKING:
+    from alita_tui.agent.budget import Budget
+    from alita_tui.config.settings import BudgetSettings
 
 _POOL = ("pool_hot", "pool_warm", "pool_environments", "session_calls")
 
@@ -39,6 +43,18 @@ def sandbox_settings(
 def web_settings(loaded: Loaded) -> WebSettings:
     """Return where to search, under which names the keys are, and what one request may cost."""
     return WebSettings(**_same_named(loaded.settings.web, WebSettings))
+
+
+def caps(chosen: BudgetSettings) -> Budget:
+    """Return what a session may cost."""
+    from alita_tui.agent.budget import Budget, Cap
+
+    return Budget(
+        task=Cap(usd=chosen.task_usd or None, tokens=chosen.task_tokens or None),
+        session=Cap(usd=chosen.session_usd or None, tokens=chosen.session_tokens or None),
+        day=Cap(usd=chosen.day_usd or None, tokens=chosen.day_tokens or None),
+        build_usd=chosen.build_usd or None,
+    )
 
 
 def _same_named(chosen: msgspec.Struct, wanted: type[msgspec.Struct]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, get_args
 
+from alita_tui.app.encoding import encoder_spec
 from alita_tui.config.load import SHORTEST_KEY
 from alita_tui.events import ModelRole
 from alita_tui.spine.errors import AlitaError, ConfigError
@@ -27,6 +28,9 @@ def model_keys(app: AppContext) -> tuple[tuple[str, str], ...]:
         with suppress(ConfigError):
             specs = map(app.model_spec, app.candidates(role))
             keys += ((f"{spec.provider} key", spec.api_key) for spec in specs)
+    with suppress(ConfigError):
+        if encoder := encoder_spec(app):
+            keys.append((f"{encoder.provider} key", encoder.api_key))
     return tuple((name, key) for name, key in keys if len(key) >= SHORTEST_KEY)
 
 

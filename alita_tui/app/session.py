@@ -15,10 +15,15 @@ from alita_tui import __version__
 from alita_tui import events as e
 from alita_tui.app import damage
 from alita_tui.app.artefacts import files_of_recorded_task, session_artefacts
+from alita_tui.app.checking import checks
 from alita_tui.app.context import AppContext
+from alita_tui.app.encoding import Encoding
 from alita_tui.app.identity import me, new_id, now
 from alita_tui.app.live_source import LiveSource
-from alita_tui.app.recordings import past_calls
+from alita_tui.app.memory import forgotten_since
+from alita_tui.app.model_calls import model_calls
+from alita_tui.app.project import proposal_budget
+from alita_tui.app.servers import servers_of
 from alita_tui.app.verdicts import ruling, unnamed
 from alita_tui.events import MemoryItem, SandboxStatus
 from alita_tui.spine.bus import Bus
@@ -27,22 +32,14 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, ConfigError, SandboxUnavailable, StoreError
 from alita_tui.spine.history import of
 from alita_tui.spine.inventory import Inventory
-from alita_tui.spine.ports.library import ToolShelf
-from alita_tui.spine.ports.models import Asker
-from alita_tui.spine.ports.sandbox import Sandbox
-from alita_tui.spine.ports.web import PackageIndex
+from alita_tui.spine.ports.memory import ProposedFact
 from alita_tui.spine.redaction import Redactor
 from alita_tui.spine.text import counted
 
 if TYPE_CHECKING:
-    from alita_tui.agent.budget import Budget
-    from alita_tui.agent.calling import ModelCalls
     from alita_tui.agent.orchestrator import Orchestrator
-    from alita_tui.agent.questions import Questions
-    from alita_tui.config.settings import BudgetSettings
     from alita_tui.llm.roster import Roster
     from alita_tui.store.sessions import SessionFile
-    from alita_tui.toolsmith.checks.registry import Checks
     from alita_tui.view.model import SessionView
 
 RETRY_SECONDS = 1.0
@@ -63,7 +60,8 @@ class LiveSession:
         answer: str = "",
     ) -> None:
         """`answer` is given to the question that the session left open."""
-        from alita_tui.agent.orchestrator import Orchestrator, Policy
+        from alita_tui.agent.orchestrator import Orchestrator
+        from alita_tui.agent.policy import Policy
         from alita_tui.agent.questions import Questions
         from alita_tui.agent.working import WorkingContext
         from alita_tui.app.surroundings import context_provider, surroundings
@@ -93,7 +91,9 @@ class LiveSession:
         asker = model_calls(app, self.bus, models, questions)
         broker = app.broker(self._record_request, asker, redactor)
         self._sandbox = app.sandbox(file.session_id, pool=True, broker=broker)
-        library = TaskLibrary(app.library)
+        self._sandbox.servers = servers_of(app, self._sandbox, self.bus.emit, redactor)
+        self._encoding = Encoding(app, self.bus, asker)
+        library = TaskLibrary(app.library, self._encoding.bring)
         app.inbox.told = self._warn
         gate = ApprovalGate(
             self.bus,
@@ -103,6 +103,10 @@ class LiveSession:
             settled=self._settled,
             rule=self._ruled,
             unnamed=lambda request, verdict: unnamed(self.bus.history, request, verdict),
+            signed=app.audit.sign_verdict,
+            on_record=lambda request, verdict: app.audit.has(
+                request.approval_id, request.digest, verdict.decision
+            ),
         )
         before, after = checks(app, self._sandbox, asker, self._web, library)
         prover = Prover(
@@ -146,7 +150,10 @@ class LiveSession:
                 max_steps=budget.max_steps,
                 reply_tokens=budget.reply_tokens,
                 run_limits=app.limits,
-                teaches=not _is_fork(history),
+                teaches=not is_fork(history),
+                plans=app.loaded.settings.budget.plans,
+                recall_tokens=app.loaded.settings.memory.tokens,
+                propose_usd=proposal_budget(app),
             ),
             learn=self._learn,
             new_id=new_id,
@@ -187,6 +194,8 @@ class LiveSession:
             unread = f"{unknown} of them cannot be read by this version" if unknown else ""
             note = "; ".join(filter(None, (unread, restored.note)))
             await self.bus.emit(e.SessionResumed(restored=restored.events, note=note))
+            for event in await asyncio.to_thread(forgotten_since, self._app, self.bus.history):
+                await self.bus.emit(event)
         else:
             opened = e.SessionOpened(
                 model=self._models.name, recorded=self._models.recorded, version=__version__
@@ -250,6 +259,7 @@ class LiveSession:
         async with AsyncExitStack() as parts:
             parts.push_async_callback(asyncio.to_thread, self._file.close)
             parts.push_async_callback(self._models.aclose)
+            parts.push_async_callback(self._encoding.aclose)
             parts.push_async_callback(self._web.close)
             parts.push_async_callback(self._sandbox.close)
             parts.push_async_callback(self._cool_down)
@@ -340,10 +350,10 @@ class LiveSession:
             hint = "`alita tools list` says why; `alita tools approve` shows one and approves it anew."
             await self.bus.emit(e.NoticeRaised(level="warning", text=text, hint=hint))
 
-    def _learn(self, task_id: str) -> tuple[MemoryItem, ...]:
-        from alita_tui.memory.lessons import episode, recipe
+    def _learn(self, task_id: str, proposed: tuple[ProposedFact, ...] = ()) -> tuple[MemoryItem, ...]:
+        from alita_tui.memory.lessons import lessons
 
-        return (*episode(self.bus.history, task_id), *recipe(self.bus.history, task_id))
+        return lessons(self.bus.history, task_id, proposed)
 
 
 def _count_unknown(history: Sequence[Envelope]) -> int:
@@ -351,62 +361,27 @@ def _count_unknown(history: Sequence[Envelope]) -> int:
     return sum(cast(e.UnknownEvent, envelope.event).raw != "" for envelope in of(history, e.UnknownEvent))
 
 
-def _is_fork(history: Sequence[Envelope]) -> bool:
+def is_fork(history: Sequence[Envelope]) -> bool:
     """Return True for a forked session: what it tries out teaches memory nothing."""
     first = history[0].event if history else None
     return isinstance(first, e.SessionOpened) and bool(first.parent)
 
 
-def _caps(chosen: BudgetSettings) -> Budget:
-    from alita_tui.agent.budget import Budget, Cap
-
-    return Budget(
-        task=Cap(usd=chosen.task_usd or None, tokens=chosen.task_tokens or None),
-        session=Cap(usd=chosen.session_usd or None, tokens=chosen.session_tokens or None),
-        day=Cap(usd=chosen.day_usd or None, tokens=chosen.day_tokens or None),
-        build_usd=chosen.build_usd or None,
-    )
-
-
-def model_calls(app: AppContext, bus: Bus, models: Roster, questions: Questions) -> ModelCalls:
-    """Return model calls that are recorded on this bus and paid from its session's budget."""
-    from alita_tui.agent.call_budget import CallBudget
-    from alita_tui.agent.calling import ModelCalls
-
-    book = None if models.recorded else app.spend_book(bus.session_id)
-    chosen = app.loaded.settings.budget
-    call_budget = CallBudget(bus, _caps(chosen), questions, new_id, book=book, unknown_usd=chosen.unknown_usd)
-    replies = None if models.recorded else app.replies(bus.redacted)
-    return ModelCalls(bus, models.router, call_budget, new_id, cache=replies, cached=app.cached_roles)
-
-
-def checks(
-    app: AppContext, sandbox: Sandbox, asker: Asker, index: PackageIndex, library: ToolShelf
-) -> Checks:
-    """Return the checks of drafts: those before anything runs, and those after their own tests."""
-    from alita_tui.sandbox.faults import FaultDatabase
-    from alita_tui.toolsmith.checks.registry import all_checks
-
-    return all_checks(
-        sandbox,
-        app.limits,
-        asker=asker,
-        index=index,
-        book=FaultDatabase(app.loaded.settings.web.osv_url),
-        shelf=library,
-        calls=partial(past_calls, app),
-        now=now,
-    )
-
-
 def open_file(app: AppContext, which: str | None) -> SessionFile:
-    """Open a session's file for writing, or make a new one. Raises UsageError, StoreLocked, StoreError."""
-    from alita_tui.store.sessions import SessionFile
+    """Open a session's file for writing, or make a new one.
+
+    Raises UsageError, also for one from elsewhere: neither its verdicts nor its evidence are this home's. StoreLocked,
+    StoreError.
+    """
+    from alita_tui.store.sessions import SessionFile, from_elsewhere
 
     if which is None:
         session_id = app.sessions.new_id()
         return SessionFile.create(app.sessions.path(session_id), session_id)
-    file = SessionFile.open(app.sessions.find(which))
+    file = SessionFile.open(app.sessions.find_own(which))
+    if file.imported:
+        file.close()
+        raise from_elsewhere(file.session_id)
     app.sessions.know(file)
     return file
 

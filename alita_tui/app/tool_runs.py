@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Literal
 
 from alita_tui import __version__
 from alita_tui import events as e
+from alita_tui.app.checking import NoModel, checks
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import me, new_id, now
-from alita_tui.app.session import model_calls
-from alita_tui.events import Json, Lock, RunReport, ToolDraft, ToolRecord, build_digest
+from alita_tui.app.model_calls import model_calls
+from alita_tui.app.servers import servers_of
+from alita_tui.events import Json, Lock, RunReport, Source, ToolDraft, ToolRecord, build_digest
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import RegistryError
 from alita_tui.spine.grants import secret_names, used_by
 from alita_tui.spine.ports.sandbox import Job, OnOutput
 from alita_tui.spine.ports.stream import Progress
+from alita_tui.spine.servers import pinned
 from alita_tui.store.entry import AuditEntry
 
 if TYPE_CHECKING:
@@ -53,11 +56,11 @@ async def run_tool(
 
     job = Job(
         run_id=new_id(), module=record.draft.name, code=record.draft.code, arguments=arguments, lock=record.lock,
-        limits=app.limits, capabilities=record.granted, digest=record.digest,
+        limits=app.limits, capabilities=record.granted, digest=record.digest, remote=record.origin == "remote",
     )  # fmt: skip
     async with AsyncExitStack() as parts:
         bus, path = Bus(f"run-{job.run_id}", _Unwritten(), now), None
-        if not record.granted.none:
+        if not record.granted.none or job.remote:
             bus, path = await _recorded(app, record, job, parts)
 
         async def record_request(event: e.BrokerAnswered) -> None:
@@ -73,8 +76,9 @@ async def run_tool(
         broker = app.broker(record_request, asker)
         sandbox = app.sandbox(f"run-{job.run_id}", broker=broker)
         parts.push_async_callback(sandbox.close)
+        sandbox.servers = servers_of(app, sandbox, bus.emit)
         shelf = TaskLibrary(app.library)
-        runs = ToolRuns(bus, shelf, sandbox, None, limits=app.limits, progress=lambda *_: None)
+        runs = ToolRuns(bus, shelf, sandbox, None, limits=app.limits, progress=lambda *_: None, misfit=misfit)
         broker.tools = inner = InnerCalls(runs, shelf, new_id=new_id, misfit=misfit)
         try:
             with runs.opened(job.run_id, OpenCall(record)):
@@ -115,6 +119,7 @@ async def _recorded(app: AppContext, record: ToolRecord, job: Job, parts: AsyncE
         e.ToolCalled(
             call_id=e.CallId(job.run_id), action_id="", name=record.draft.name, version=record.version,
             digest=record.digest, arguments=job.arguments, tools=record.granted.tools,
+            server=pinned(record.draft).server.name if job.remote else "",
         ),
         span=job.run_id,
     )  # fmt: skip
@@ -122,13 +127,22 @@ async def _recorded(app: AppContext, record: ToolRecord, job: Job, parts: AsyncE
     return bus, runs.path(run)
 
 
-async def prove(app: AppContext, draft: ToolDraft, progress: Progress) -> tuple[Proof, tuple[Envelope, ...]]:
-    """Review a draft and run its own tests; return the proof and the events. Raises SandboxUnavailable."""
+async def prove(
+    app: AppContext, draft: ToolDraft, progress: Progress, *, whole: bool = False
+) -> tuple[Proof, tuple[Envelope, ...]]:
+    """Review a draft and run its own tests; return the proof and the events. Raises SandboxUnavailable.
+
+    With `whole` every check is made that asks no model.
+    """
+    from alita_tui.registry.task_library import TaskLibrary
     from alita_tui.toolsmith.prover import Prover
 
     bus = Bus("proof", _Unwritten(), now)
     sandbox = app.sandbox(f"proof-{new_id()}")
-    prover = Prover(bus, sandbox, before=(), after=(), limits=app.limits, progress=progress)
+    web = app.web(bus.redacted) if whole else None
+    shelf = TaskLibrary(app.library)
+    before, after = checks(app, sandbox, NoModel(), web, shelf) if web else ((), ())
+    prover = Prover(bus, sandbox, before=before, after=after, limits=app.limits, progress=progress)
     build = e.BuildStarted(
         build_id=e.BuildId(new_id()),
         action_id="",
@@ -137,13 +151,23 @@ async def prove(app: AppContext, draft: ToolDraft, progress: Progress) -> tuple[
         version=app.library.next_version(draft.name),
     )
     try:
+        await bus.emit(build, span=build.build_id)
         return await prover.prove(build, 1, draft, by=""), tuple(bus.history)
     finally:
         await sandbox.close()
+        if web is not None:
+            await web.close()
 
 
 def approve_anew(
-    app: AppContext, draft: ToolDraft, lock: Lock, *, origin: Literal["starter", "imported"]
+    app: AppContext,
+    draft: ToolDraft,
+    lock: Lock,
+    *,
+    origin: Literal["starter", "imported", "recipe", "remote"],
+    reason: str = "",
+    evidence: tuple[str, ...] = (),
+    sources: tuple[Source, ...] = (),
 ) -> ToolRecord:
     """Enter the approval of a draft that no session built in the audit log, and register a new version.
 
@@ -161,9 +185,11 @@ def approve_anew(
             version=app.library.next_version(draft.name),
             session_id="",
             approval_id=approval_id,
+            reason=reason,
+            evidence=evidence,
             via="cli",
         )
     )
     return app.library.register(
-        draft, lock, approval_id=approval_id, digest=digest, sources=(), origin=origin
+        draft, lock, approval_id=approval_id, digest=digest, sources=sources, origin=origin
     )

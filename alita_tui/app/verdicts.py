@@ -10,12 +10,16 @@ from alita_tui.app.identity import now
 from alita_tui.app.recordings import known_packages
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.history import of
 
 
 def ruling(
     app: AppContext, envelopes: Iterable[Envelope], request: e.ApprovalRequested
 ) -> ResolveApproval | None:
-    """Return the verdict of the first rule that covers a build. Raises ConfigError, StoreError."""
+    """Return the verdict of the first rule that covers a build. Raises ConfigError, StoreError.
+
+    No rule covers what alita proposed by itself: nobody asked for it, and it may replace what runs.
+    """
     from alita_tui.view.policy import unmet
     from alita_tui.view.queries import build_of
 
@@ -23,6 +27,8 @@ def ruling(
     build = build_of(envelopes, request.build_id) if rules else None
     attempt = build.presented if build else None
     if build is None or attempt is None:
+        return None
+    if is_proposed(envelopes):
         return None
     packages, today = known_packages(app), now().astimezone().date()
     for rule in rules:
@@ -38,6 +44,12 @@ def ruling(
                 approval_id=request.approval_id, digest=attempt.build_digest, verdict=verdict
             )
     return None
+
+
+def is_proposed(envelopes: Iterable[Envelope]) -> bool:
+    """Return True if the newest task of a session is a proposal of alita's own."""
+    tasks = [one.event for one in of(envelopes, e.TaskSubmitted) if isinstance(one.event, e.TaskSubmitted)]
+    return bool(tasks) and bool(tasks[-1].improves)
 
 
 def unnamed(

@@ -54,5 +54,5 @@ def check_digest(given: str, digest: str, *, what: str, show: str) -> None:
     prefix = given.lower().removeprefix("sha256:")
     if len(prefix) < _SHORTEST_DIGEST or not digest.startswith(prefix):
         raise UsageError(
-            f"{what} is {digest[:16]}…, not {reveal(given[:70])!r}.", hint=f"Look at it first: {show}"
+            f"{what} is {digest[:8]}…, not {reveal(given[:70])!r}.", hint=f"Look at it first: {show}"
         )

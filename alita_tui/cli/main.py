@@ -18,6 +18,9 @@ class Commands(LazyGroup):
         "run": Target("alita_tui.cli.tasks:run", "Do one task without a screen."),
         "resume": Target("alita_tui.cli.tasks:resume", "Continue a session where it stopped."),
         "answer": Target("alita_tui.cli.tasks:answer", "Answer a question that a session waits with."),
+        "feedback": Target(
+            "alita_tui.cli.feedback:feedback", "Say how good an answer was; tools learn from it."
+        ),
         "demo": Target("alita_tui.cli.tasks:demo", "Try alita with a recorded model."),
         "replay": Target("alita_tui.cli.replays:replay", "Play a session back."),
         "doctor": Target("alita_tui.cli.machine:doctor", "Check settings, models and sandbox."),
@@ -28,6 +31,10 @@ class Commands(LazyGroup):
             "alita_tui.cli.policy:commands", "Rules that may approve builds for you; off by default."
         ),
         "tools": Target("alita_tui.cli.tools:commands", "The library of approved tools."),
+        "mcp": Target("alita_tui.cli.mcp:commands", "The Model Context Protocol: serve tools, use servers."),
+        "memory": Target(
+            "alita_tui.cli.memory:commands", "What is remembered; correcting, pinning and forgetting it."
+        ),
         "artefacts": Target(
             "alita_tui.cli.artefacts:commands", "Files that tasks were given and tools made."
         ),
@@ -73,6 +80,9 @@ def root(
     model: Annotated[
         str | None, typer.Option("--model", help="Use this model.", metavar="PROVIDER:NAME")
     ] = None,
+    project: Annotated[
+        str | None, typer.Option("--project", help="Remember for this project.", metavar="NAME")
+    ] = None,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
@@ -82,12 +92,16 @@ def root(
     if context.invoked_subcommand is None:
         from alita_tui.app.console import open_console
 
-        open_console(home, session, model)
+        open_console(home, session, model, project)
     else:
-        _hand_on(context, {"model": model, "session": session})
+        _hand_on(context, {"model": model, "session": session, "project": project})
 
 
-_TAKES = {"run": ("model", "session"), "resume": ("model", "session"), "answer": ("model",)}
+_TAKES = {
+    "run": ("model", "session", "project"),
+    "resume": ("model", "session", "project"),
+    "answer": ("model", "project"),
+}
 """Commands that know an option which may also stand before them."""
 
 

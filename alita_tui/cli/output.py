@@ -7,11 +7,10 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 
 from alita_tui.app.damage import damaged_files
-from alita_tui.events import TaskFinished
+from alita_tui.events import TaskFinished, as_json
 from alita_tui.spine.envelope import Envelope, encode
 from alita_tui.spine.text import one_line, reveal
 from alita_tui.spine.unseen import hostile
@@ -61,7 +60,7 @@ def _unanswered(event: TaskFinished) -> None:
 
 def json_document(value: object) -> None:
     """Print a value as indented JSON, with characters that could steer the terminal escaped."""
-    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    text = as_json(value, indent=2)
     if not text.isascii() or "\x7f" in text:  # JSON itself escapes the other control characters
         escapes = {ord(char): json.dumps(char)[1:-1] for char in set(text) if hostile(char)}
         text = text.translate({**escapes, 0x7F: "\\u007f"})

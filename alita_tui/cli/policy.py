@@ -9,7 +9,8 @@ import typer
 
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import me, now
-from alita_tui.app.recordings import known_packages
+from alita_tui.app.recordings import known_packages, recording
+from alita_tui.app.verdicts import is_proposed
 from alita_tui.cli.lazy import group
 from alita_tui.cli.output import Json, json_document, table
 from alita_tui.config.policy import Policy, revoke_rule
@@ -82,7 +83,8 @@ def explain(
         raise typer.Exit(1)
     policy, today = app.policy, now().astimezone().date()
     packages = known_packages(app)
-    objections = {rule.name: unmet(rule, view, attempt, packages, today) for rule in policy.rule}
+    always = ("it is a proposal of alita's own",) if is_proposed(recording(app, parked.session_id)) else ()
+    objections = {rule.name: (*always, *unmet(rule, view, attempt, packages, today)) for rule in policy.rule}
     if json:
         json_document({"build": parked, "enabled": policy.enabled, "unmet": objections})
         return

@@ -21,6 +21,10 @@ from alita_tui.spine.text import reveal
 
 Json = Annotated[bool, typer.Option("--json", help="Print the stream of events as JSON lines.")]
 ModelOption = Annotated[str | None, typer.Option("--model", metavar="PROVIDER:NAME", help="Use this model.")]
+ProjectOption = Annotated[
+    str | None,
+    typer.Option("--project", metavar="NAME", help="Remember for this project; default: by folder."),
+]
 
 _DEMO = "demo:recorded"
 
@@ -41,6 +45,7 @@ def run(
         Path | None,
         typer.Option("--out", metavar="DIR", help="Save the files that the task's tools make here."),
     ] = None,
+    project: ProjectOption = None,
 ) -> None:
     """Do one task without a screen.
 
@@ -59,7 +64,7 @@ def run(
     with tempfile.TemporaryDirectory(prefix="alita-stdin-") as folder:
         piped = piped_file(Path(folder), most_mb) if task != "-" else None
         attach = (*given, *((piped,) if piped else ()))
-        _run(context, model, text.strip(), session, json=json, attach=attach, out=out)
+        _run(context, model, text.strip(), session, json=json, attach=attach, out=out, project=project)
 
 
 def resume(
@@ -69,6 +74,7 @@ def resume(
     ] = None,
     json: Json = False,
     model: ModelOption = None,
+    project: ProjectOption = None,
 ) -> None:
     """Continue a session where it stopped.
 
@@ -78,13 +84,13 @@ def resume(
 
     app = AppContext.open(context.obj, {"model": model})
     if session is None:
-        latest = app.sessions.latest()
+        latest = app.sessions.latest(own=True)
         if latest is None:
             raise UsageError("There is no session to resume.", hint='Begin one with `alita run "TASK"`.')
         session = latest.session_id
     if was_recorded(app, session) and model is None:
         model = _DEMO
-    _run(context, model, None, session, json=json)
+    _run(context, model, None, session, json=json, project=project)
 
 
 def answer(
@@ -93,6 +99,7 @@ def answer(
     text: Annotated[str, typer.Argument(help="The answer, or the number of a choice; `-` reads it.")],
     json: Json = False,
     model: ModelOption = None,
+    project: ProjectOption = None,
 ) -> None:
     """Answer a question that a session waits with.
 
@@ -110,7 +117,7 @@ def answer(
         )
     if was_recorded(app, session) and model is None:
         model = _DEMO
-    _run(context, model, None, session, json=json, answer=said)
+    _run(context, model, None, session, json=json, answer=said, project=project)
 
 
 def demo(
@@ -140,6 +147,7 @@ def _run(
     attach: tuple[Path, ...] = (),
     out: Path | None = None,
     answer: str = "",
+    project: str | None = None,
 ) -> None:
     from alita_tui.app.headless import run_headless
 
@@ -153,7 +161,7 @@ def _run(
         elif envelope.durable:
             plain(envelope)
 
-    app = AppContext.open(context.obj, {"model": model})
+    app = AppContext.open(context.obj, {"model": model, "memory.project": project})
     work = run_headless(app, task, session, show, attach=tuple(map(str, attach)), answer=answer)
     session_id, code = asyncio.run(work)
     if out is not None:

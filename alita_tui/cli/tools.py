@@ -7,27 +7,36 @@ import shlex
 import sys
 from typing import Annotated
 
+import msgspec
 import typer
 
 from alita_tui.app.context import AppContext
-from alita_tui.app.identity import me
+from alita_tui.app.identity import me, new_id, now
 from alita_tui.app.recordings import lineage
 from alita_tui.cli import starters
 from alita_tui.cli.accepting import check_digest
 from alita_tui.cli.files import read_arguments
+from alita_tui.cli.improving import improve
 from alita_tui.cli.lazy import group
 from alita_tui.cli.output import Json, json_document, report_damage, table
+from alita_tui.cli.packs import export, import_pack
 from alita_tui.cli.recover import recover
-from alita_tui.events import BrokerAnswered, Lineage, MoveKind, ToolRecord
+from alita_tui.cli.tools_search import search
+from alita_tui.events import BrokerAnswered, Lineage, MoveKind, RunOutcome, ToolRecord
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.grants import phrases
+from alita_tui.spine.servers import shown
 from alita_tui.spine.text import neutralise, reveal
 from alita_tui.store.entry import AuditEntry
 
 commands = group()
 commands.add_typer(starters.commands, name="starters")
 commands.command()(recover)
+commands.command()(improve)
+commands.command()(search)
+commands.command("export")(export)
+commands.command("import")(import_pack)
 Version = Annotated[
     int | None, typer.Option("--version", metavar="N", help="The version; by default the one that runs.")
 ]
@@ -89,6 +98,8 @@ def approve(
     app = AppContext.open(context.obj)
     record = app.library.unproven(name, version)
     draft = record.draft
+    if record.origin == "remote":
+        raise UsageError(f"{name} is a tool of a server.", hint="Approve it as it is now: alita mcp approve")
     if not digest.lower().removeprefix("sha256:"):
         _show_unproven(app, name, record)
         return
@@ -124,16 +135,54 @@ def _show_unproven(app: AppContext, name: str, record: ToolRecord) -> None:
 
 @commands.command()
 def show(context: typer.Context, name: str, json: Json = False) -> None:
-    """Show a tool whole."""
-    record = AppContext.open(context.obj).library.get(name)
+    """Show a tool whole: how far it is relied on and why, whom it calls, and its code."""
+    app = AppContext.open(context.obj)
+    record = app.library.get(name)
     if json:
         json_document(record)
         return
     typer.echo(f"{record.draft.name} v{record.version}  {record.state}  sha256 {record.digest}")
     typer.echo(reveal(record.draft.description))
     typer.echo(f"approved as {record.approval_id} on {record.created_at}")
-    typer.echo(f"may use {reveal('; '.join(phrases(record.granted))) or 'nothing but its arguments'}\n")
-    typer.echo(reveal(record.draft.code))
+    typer.echo(f"may use {reveal('; '.join(phrases(record.granted))) or 'nothing but its arguments'}")
+    told = app.lineages("cli").of(record.draft.name)
+    if trust := told.reliability.get(record.version):
+        typer.echo(f"relied on {reveal(trust.words)}")
+        typer.echo(reveal(trust.needs) if trust.needs else "found for no need yet")
+    if record.origin != "built":
+        typer.echo(f"origin {record.origin}")
+    for source in record.sources:
+        typer.echo(reveal(f"source {source.title or source.url}"))
+    if told.calls:
+        typer.echo(reveal(f"calls {', '.join(told.calls)}"))
+    if told.called_by:
+        typer.echo(reveal(f"called by {'; '.join(told.called_by)}"))
+    typer.echo(f"\n{reveal(shown(record))}")
+
+
+@commands.command()
+def graph(context: typer.Context, json: Json = False) -> None:
+    """Show which tools call which, and who calls an older version than the one that runs."""
+    from alita_tui.registry.callers import edges
+
+    found = edges(AppContext.open(context.obj).library)
+    if json:
+        json_document([{**msgspec.to_builtins(edge), "behind": edge.behind} for edge in found])
+        return
+    if not found:
+        typer.echo("No tool calls another one.")
+        return
+    table(
+        ("TOOL", "CALLS", "RUNS NOW"),
+        (
+            (
+                f"{edge.caller} v{edge.caller_version}",
+                f"{edge.callee} v{edge.callee_version}",
+                ("no version" if edge.current is None else f"v{edge.current}") if edge.behind else "the same",
+            )
+            for edge in found
+        ),
+    )
 
 
 @commands.command()
@@ -336,6 +385,8 @@ def run(
     report, recorded = asyncio.run(run_tool(app, record, arguments, print_output, print_request))
     ok = report.status == "ok"
     app.library.record_run(record.draft.name, record.version, ok=ok, query="")
+    outcome = RunOutcome(run=f"shell/{new_id()}", at=now().isoformat(), grade="ran" if ok else "failed")
+    app.library.note(record.draft.name, record.version, (outcome,))
     if json:
         json_document(report)
     elif ok:

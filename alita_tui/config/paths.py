@@ -45,6 +45,16 @@ class Paths(Value, frozen=True):
         return self.cache / "sessions.db"
 
     @property
+    def tool_index(self) -> Path:
+        """The index of a large library, which can be built anew."""
+        return self.cache / "tools.index"
+
+    @property
+    def tool_vectors(self) -> Path:
+        """What an encoder made of the library, which can be asked again."""
+        return self.cache / "tools.vectors"
+
+    @property
     def registry(self) -> Path:
         """Index of all tool versions."""
         return self.data / "registry.json"
@@ -53,6 +63,11 @@ class Paths(Value, frozen=True):
     def memory(self) -> Path:
         """Episodic, semantic and procedural memory."""
         return self.data / "memory.json"
+
+    @property
+    def servers(self) -> Path:
+        """MCP servers whose tools may be used, with what they listed."""
+        return self.data / "servers.json"
 
     @property
     def spend(self) -> Path:
@@ -73,6 +88,11 @@ class Paths(Value, frozen=True):
     def audit_key_folder(self) -> Path:
         """Folder with the key that signs that log and its second head: apart from the data, in no backup."""
         return self.config / "audit"
+
+    @property
+    def mcp_token(self) -> Path:
+        """What a client of `alita mcp serve --http` shows to be let in."""
+        return self.config / "mcp.token"
 
     @property
     def backups(self) -> Path:

@@ -51,6 +51,8 @@ class RoleSettings(Value, frozen=True):
     """Reviews what other models wrote; empty: as the orchestrator."""
     summariser: tuple[str, ...] = ()
     """Summarises long conversations; empty: as the orchestrator."""
+    archivist: tuple[str, ...] = ()
+    """Proposes facts to remember when a task ends; empty: none are proposed, and no call is made."""
 
 
 class BudgetSettings(Value, frozen=True):
@@ -76,6 +78,8 @@ class BudgetSettings(Value, frozen=True):
     """Longest single reply in tokens."""
     max_steps: Positive = 30
     """Steps (thought, action, observation) of one task."""
+    plans: Positive = 3
+    """How many ways to do a task of several steps are compared at most, where records can tell them apart; 1: none."""
     max_repairs: Count = 4
     """How often one build is repaired before it is given up."""
 
@@ -171,6 +175,28 @@ class WebSettings(Value, frozen=True):
         return self.brave_key_name, self.tavily_key_name, self.google_key_name, self.github_token_name
 
 
+class LibrarySettings(Value, frozen=True):
+    """How the tools of the library are found."""
+
+    encoder: str = ""
+    """Finds tools by meaning, too: folder of a static model, or `provider:name` of a server's; empty: none."""
+    encoder_seconds: Annotated[float, Meta(gt=0, le=60)] = 2.0
+    """Seconds that a search waits for it at most; then it goes without."""
+
+
+class ImproveSettings(Value, frozen=True):
+    """Proposals to improve tools: builds that wait for your verdict. Nothing of them runs or joins before it."""
+
+    idle: bool = True
+    """Whether a proposal is built while the console lies idle."""
+    idle_minutes: Annotated[int, Meta(ge=1, le=10_000)] = 15
+    """Minutes without a task before it does."""
+    per_day: Count = 2
+    """How many proposals are built on one day; 0: none, here or by `alita tools improve`."""
+    build_usd: Dollars = 0.25
+    """Cap of one of these builds in US dollars; 0: as any build."""
+
+
 class ArtefactSettings(Value, frozen=True):
     """Files that tasks are given and that tools make."""
 
@@ -189,6 +215,40 @@ class ContextSettings(Value, frozen=True):
     """Folder with text, Markdown and PDF, of which `documents` gives passages that bear on a task; empty: none."""
     preferences: str = ""
     """What you want to hold for every task; more of it in `preferences.md` beside the settings."""
+
+
+class MemorySettings(Value, frozen=True):
+    """What is remembered of earlier tasks."""
+
+    project: str = "folder"
+    """Whose facts and tasks are recalled besides the shared ones: `folder`: the one alita was started in; or a name."""
+    tokens: Positive = 600
+    """Longest that what is recalled for a task may be, in tokens."""
+    propose_usd: Dollars = 0.05
+    """Cap of one session in US dollars for proposing facts (see `roles.archivist`)."""
+
+
+class McpSettings(Value, frozen=True):
+    """The Model Context Protocol: what other programs may call here, and servers whose tools are used here."""
+
+    serve: tuple[str, ...] = ("trusted", "asked")
+    """Tools that are served: by state, origin (`starter`) or name (`csv_*`); `asked`: those that a client asked for."""
+    listed: Positive = 30
+    """How many tools a client is listed, the most used; it finds the rest by `search_tools`."""
+    calls_at_once: Annotated[int, Meta(ge=1, le=64)] = 4
+    """How many calls of clients run side by side; others wait."""
+    builds_per_day: Count = 5
+    """How many tools clients may ask for on one day; each waits for your verdict. 0: none."""
+    build_usd: Dollars = 1.0
+    """Cap of one of these builds in US dollars; 0: as any build."""
+    offers: tuple[Literal["recipes", "transcripts", "audit"], ...] = ()
+    """What else clients may read: `recipes` as prompts, `transcripts` of sessions, `audit`: what is known of a tool."""
+    connect_seconds: Annotated[float, Meta(ge=1, le=600)] = 45.0
+    """How long a server whose tools are used may take to start and answer."""
+    call_seconds: Annotated[float, Meta(ge=1, le=3600)] = 120.0
+    """How long one call of such a tool may take."""
+    idle_minutes: Annotated[float, Meta(ge=0.1, le=1440)] = 10.0
+    """How long such a server is kept when nothing calls it; the next call starts it again."""
 
 
 class ConsoleSettings(Value, frozen=True):
@@ -222,8 +282,12 @@ class Settings(Value, frozen=True):
     budget: BudgetSettings = BudgetSettings()
     sandbox: SandboxSettings = SandboxSettings()
     web: WebSettings = WebSettings()
+    library: LibrarySettings = LibrarySettings()
+    improve: ImproveSettings = ImproveSettings()
     artefacts: ArtefactSettings = ArtefactSettings()
     context: ContextSettings = ContextSettings()
+    memory: MemorySettings = MemorySettings()
+    mcp: McpSettings = McpSettings()
     console: ConsoleSettings = ConsoleSettings()
     privacy: PrivacySettings = PrivacySettings()
 

@@ -21,8 +21,8 @@ from textual.worker import Worker, WorkerState
 from alita_tui.console import themes
 from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.keymap import read_keymap
+from alita_tui.console.memory.opening import MemoryOpener
 from alita_tui.console.ports import Catalog, ConsoleOptions, Switch, Upkeep
-from alita_tui.console.replay.navigation import ReplayNavigation
 from alita_tui.console.review.opening import ReviewOpener
 from alita_tui.console.session.screen import SessionScreen
 from alita_tui.console.signals import on_ending, release
@@ -55,11 +55,11 @@ def _commands() -> type[Provider]:
     return Commands
 
 
-_OVER = ("spend", "context", "settings", "setup", "sandbox")
+_OVER = ("spend", "context", "memory", "settings", "setup", "sandbox")
 """Actions that open a dialog over the session."""
 
 
-class AlitaApp(ReviewOpener, ReplayNavigation):
+class AlitaApp(ReviewOpener, MemoryOpener):
     """The app for one session, live or replayed."""
 
     TITLE = "alita"
@@ -107,6 +107,7 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
         for theme in loaded.themes:
             self.register_theme(theme)
         self.theme = loaded.pick(options.theme, dark=options.dark)
+        self.graphics = options.graphics
         self.main = SessionScreen(
             keys=self._keys,
             player=_bar(playback),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import msgspec
 
+from alita_tui.console.memory.ports import MemoryCatalog
 from alita_tui.console.sessions.catalog import SessionCatalog
 from alita_tui.events import Artefact, Lineage, MoveKind, ToolRecord
 from alita_tui.spine.inventory import Inventory
@@ -41,7 +42,7 @@ class Switch(msgspec.Struct, frozen=True):
     """Empty for a new session."""
 
 
-class Catalog(SessionCatalog, Protocol):
+class Catalog(SessionCatalog, MemoryCatalog, Protocol):
     """Everything stored outside of the open session. Every method may raise AlitaError."""
 
     async def tool(self, name: str, version: int | None = None) -> ToolRecord:
@@ -109,6 +110,14 @@ class Upkeep(Protocol):
         """Rebuild the base image."""
 
 
+class Graphics(NamedTuple):
+    """How a terminal shows pictures."""
+
+    kind: Literal["sixel", "kitty"]
+    cell: tuple[int, int]
+    """Width and height of a cell in pixels, as it said at the start; zeros where it did not."""
+
+
 class ConsoleOptions(msgspec.Struct, frozen=True):
     """The console's settings."""
 
@@ -119,6 +128,8 @@ class ConsoleOptions(msgspec.Struct, frozen=True):
     """A theme's name, or `auto` to match the terminal's background."""
     dark: bool = True
     """Whether the terminal's background is dark, for `auto`."""
+    graphics: Graphics | None = None
+    """How the terminal shows pictures; without, in half blocks."""
     keymap: Path | None = None
     """The user's keymap file."""
     reduced_motion: bool = False

@@ -1,4 +1,4 @@
-"""The terminal around the console: its background colour, and keeping other output off it."""
+"""The terminal around the console: what it can do, and keeping other output off it."""
 
 from __future__ import annotations
 
@@ -12,45 +12,81 @@ import tty
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
+
+from alita_tui.console.ports import Graphics
 
 _SECONDS = 0.1
 
 
-def dark_background() -> bool:
-    """Return whether the background is dark: OSC 11, else COLORFGBG, else True.
+# Background colour (OSC 11), cell size in pixels (XTWINOPS 16), kitty's graphics with placeholders: a kitty before 0.28
+# knows no U and does not answer. Primary device attributes come last:
+# every terminal answers them, so there is no need to wait for silence.
+_QUESTIONS = b"\x1b]11;?\x07\x1b[16t\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24,U=1;AAAA\x1b\\\x1b[c"
+_ATTRIBUTES = re.compile(rb"\x1b\[\?([0-9;]*)c")
+_SIXEL = b"4"
 
-    OSC 11 is xterm's query for the background colour; a terminal that does not know it says nothing.
+
+class Terminal(NamedTuple):
+    """What a terminal said of itself."""
+
+    dark: bool = True
+    graphics: Graphics | None = None
+
+
+def ask_terminal() -> Terminal:
+    """Ask the terminal for its background and its graphics, before anything else reads from it.
+
+    A terminal that says nothing of its background is dark, unless COLORFGBG says otherwise.
     """
-    said = _ask_background()
-    if said is not None:
-        return said
-    colours = os.environ.get("COLORFGBG", "").split(";")
-    if colours[-1].isdigit():
-        return int(colours[-1]) not in (7, 9, 10, 11, 12, 13, 14, 15)
-    return True
+    said = _answers()
+    dark = _dark(said)
+    if dark is None:
+        colours = os.environ.get("COLORFGBG", "").split(";")[-1]
+        dark = not (colours.isdigit() and int(colours) in (7, 9, 10, 11, 12, 13, 14, 15))
+    return Terminal(dark, _graphics(said))
 
 
-def _ask_background() -> bool | None:
+def _answers() -> bytes:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return None
+        return b""
     fd = sys.stdin.fileno()
     before = termios.tcgetattr(fd)
     try:
         tty.setcbreak(fd, termios.TCSANOW)
-        # Primary device attributes follow, which every terminal answers: no need to wait for silence.
-        os.write(sys.stdout.fileno(), b"\x1b]11;?\x07\x1b[c")
+        os.write(sys.stdout.fileno(), _QUESTIONS)
         data, end = b"", time.monotonic() + _SECONDS
-        while (left := end - time.monotonic()) > 0 and not re.search(rb"\x1b\[\?[0-9;]*c", data):
+        while (left := end - time.monotonic()) > 0 and not _ATTRIBUTES.search(data):
             if select.select([fd], [], [], left)[0]:
                 data += os.read(fd, 1024)
     finally:
         termios.tcsetattr(fd, termios.TCSANOW, before)
-    found = re.search(rb"\x1b\]11;rgba?:([0-9a-fA-F]+)/([0-9a-fA-F]+)/([0-9a-fA-F]+)", data)
+    return data
+
+
+def _dark(said: bytes) -> bool | None:
+    found = re.search(rb"\x1b\]11;rgba?:([0-9a-fA-F]+)/([0-9a-fA-F]+)/([0-9a-fA-F]+)", said)
     if not found:
         return None
     red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in found.groups())
     dark: bool = 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.5
     return dark
+
+
+def _graphics(said: bytes) -> Graphics | None:
+    """Return how the terminal shows pictures; None where it cannot, or where its cells have no known size.
+
+    Sixel comes first: some that answer kitty's question ignore the U in it, and those that have placeholders have no
+    sixel.
+    """
+    size = re.search(rb"\x1b\[6;(\d{1,4});(\d{1,4})t", said)
+    height, width = (int(part) for part in size.groups()) if size else (0, 0)
+    attributes = _ATTRIBUTES.search(said)
+    if attributes and _SIXEL in attributes[1].split(b";")[1:]:
+        return Graphics("sixel", (width, height))
+    if b"\x1b_Gi=31;OK\x1b\\" in said:
+        return Graphics("kitty", (width, height))
+    return None
 
 
 @contextmanager

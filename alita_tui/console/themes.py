@@ -17,6 +17,7 @@ from textual.driver import Driver
 from textual.theme import Theme
 
 from alita_tui.console.input.timing import InputTiming
+from alita_tui.console.ports import Graphics
 
 PALETTE = (
     "background",
@@ -208,6 +209,14 @@ def load(*folders: Path | None) -> Loaded:
 
 class ThemedApp(App[ReturnType]):
     """An app with our theme tokens under any theme, Textual's included, and with timed input."""
+
+    graphics: Graphics | None = None
+    """How the terminal shows pictures."""
+
+    def write_terminal(self, text: str) -> None:
+        """Write a sequence to the terminal, in order with what is drawn."""
+        if self._driver is not None:
+            self._driver.write(text)
 
     def get_driver_class(self) -> type[Driver]:
         """Return Textual's driver, or ours for a Linux terminal."""

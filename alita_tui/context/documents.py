@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from alita_tui.context.folder import Folder
 from alita_tui.events import ContextBlock
-from alita_tui.spine.ranking import Ranking, words
-from alita_tui.spine.text import one_line
+from alita_tui.spine.ranking import Ranker, words
+from alita_tui.spine.text import neutralise, one_line
 
 ReadPdf = Callable[[bytes], str]
 """Returns the text of a PDF; empty where there is none to be had."""
@@ -42,7 +42,7 @@ class Documents:
         self._read_pdf = read_pdf
         self._texts: dict[str, tuple[tuple[int, int], list[str]]] = {}
         self._indexed: dict[str, tuple[int, int]] = {}
-        self._ranking = Ranking()
+        self._ranker = Ranker()
         self._passages: dict[str, _Passage] = {}
 
     def block(self, task: str, until: float) -> ContextBlock | None:
@@ -51,13 +51,13 @@ class Documents:
         self._index(folder, until)
         room = _ROOM
         chosen: list[_Passage] = []
-        ranked = self._ranking.rank(task)
+        ranked = self._ranker.rank(task)
         few = _WORDS / max(len(set(words(task))), 3)
-        least = max(_WORTH, few, _NEAR * ranked[0].score if ranked else 0.0)
+        least = max(_WORTH, few, _NEAR * ranked[0].share if ranked else 0.0)
         for found in ranked:
             passage = self._passages[found.key]
-            if found.score < least:
-                break
+            if found.share < least:
+                continue
             if len(passage.text) <= room:
                 room -= len(passage.text)
                 chosen.append(passage)
@@ -80,7 +80,7 @@ class Documents:
         stamps = {name: self._texts[name][0] for name in names if name in self._texts}
         if stamps == self._indexed:
             return
-        self._ranking, self._passages, self._indexed = Ranking(), {}, stamps
+        self._ranker, self._passages, self._indexed = Ranker(), {}, stamps
         for name in stamps:
             for place, text in enumerate(self._texts[name][1]):
                 if len(self._passages) >= _MOST_PASSAGES or monotonic() > until:
@@ -88,7 +88,8 @@ class Documents:
                     return
                 key = f"{name}:{place:05}"
                 self._passages[key] = _Passage(name, place, text)
-                self._ranking.put(key, ((text, 1.0), (PurePosixPath(name).stem, 0.3)))
+                self._ranker.put(key, ((text, 1.0), (PurePosixPath(name).stem, 0.3)))
+                self._ranker.settle()  # at once: the time is limited
 
     def _read(self, folder: Folder, name: str) -> None:
         stamp = folder.stamp(name)
@@ -99,7 +100,7 @@ class Documents:
             text = self._read_pdf(raw) if raw else ""
         else:
             text = folder.text(name, _TEXT_BYTES)
-        self._texts[name] = (stamp, passages(self._redact(text)))
+        self._texts[name] = (stamp, passages(self._redact(neutralise(text))))
 
 
 def _readable(name: str) -> bool:

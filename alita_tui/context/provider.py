@@ -63,6 +63,8 @@ class ContextProvider:
                     problems.append(f"{name}: {error.message}")
                 except OSError as error:
                     problems.append(f"{name}: {error.strerror or error}")
+                except Exception as error:  # noqa: BLE001  # what a file holds costs its own block alone
+                    problems.append(f"{name}: {type(error).__name__}: {error}")
                 else:
                     blocks += [block] if block is not None else []
         finally:

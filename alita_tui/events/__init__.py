@@ -17,6 +17,7 @@ from alita_tui.events.base import (
     ToolName,
     Transient,
     Value,
+    as_json,
     digest_of,
 )
 from alita_tui.events.build import (
@@ -45,12 +46,14 @@ from alita_tui.events.library import (
     TAKEN_BACK,
     Alias,
     Ban,
+    Band,
     Lasting,
     LibraryLoaded,
     Lineage,
     Move,
     MoveKind,
     NearMiss,
+    Origin,
     SearchHit,
     ToolAliased,
     ToolCard,
@@ -61,9 +64,13 @@ from alita_tui.events.library import (
     ToolState,
 )
 from alita_tui.events.memory import (
+    MemoryForgotten,
     MemoryItem,
+    MemoryKind,
+    MemoryOrigin,
     MemoryRecalled,
     MemoryWritten,
+    RecipeStep,
 )
 from alita_tui.events.model import (
     BudgetRaised,
@@ -78,12 +85,14 @@ from alita_tui.events.model import (
     ModelFailed,
     ModelReplied,
     ModelRole,
+    Payer,
     ProviderChanged,
     ProviderFailedOver,
     ProviderState,
     ToolRequest,
     Usage,
 )
+from alita_tui.events.server import ServerAsked, ServerStarted, ServerStopped, ToolSuspended
 from alita_tui.events.session import (
     Check,
     Enforcement,
@@ -106,7 +115,9 @@ from alita_tui.events.task import (
     Interrupted,
     LookedBack,
     NudgeKind,
+    PlanCandidate,
     PlanProposed,
+    PlansWeighed,
     QuestionAnswered,
     QuestionAsked,
     Steered,
@@ -137,6 +148,15 @@ from alita_tui.events.tool import (
     Twin,
     build_digest,
 )
+from alita_tui.events.track import (
+    FeedbackGiven,
+    Grade,
+    Rating,
+    Reliability,
+    RunOutcome,
+    Showing,
+    Track,
+)
 from alita_tui.events.web import (
     PageRead,
     SearchFailure,
@@ -154,6 +174,7 @@ SessionEvent = (
     | TaskQueued
     | TaskSubmitted
     | PlanProposed
+    | PlansWeighed
     | Steered
     | QuestionAsked
     | QuestionAnswered
@@ -202,8 +223,14 @@ SessionEvent = (
     | ToolReturned
     | ToolFailed
     | ToolDemoted
+    | ToolSuspended
+    | ServerStarted
+    | ServerStopped
+    | ServerAsked
     | MemoryRecalled
     | MemoryWritten
+    | MemoryForgotten
+    | FeedbackGiven
     | UnknownEvent
 )
 """Every kind of event."""
@@ -214,6 +241,8 @@ BARRIERS = (
     ToolRegistered,
     ToolAliased,
     ToolCalled,
+    ToolSuspended,
+    ServerStarted,
     BudgetReserved,
     ArtefactAdded,
     ContextSwitched,

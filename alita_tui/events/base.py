@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, NewType
 
 import msgspec
@@ -22,6 +23,21 @@ BuildDigest = NewType("BuildDigest", str)
 
 class Value(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A frozen record made of JSON types only."""
+
+
+def as_json(value: object, *, ordered: bool = False, indent: int = 0) -> str:
+    """Return a value as JSON, on one line unless indented; half a character, which UTF-8 cannot hold, is escaped.
+
+    With `ordered` the same objects are the same text, whatever the order of their keys.
+    """
+    try:
+        text = msgspec.json.encode(value, order="sorted" if ordered else None).decode()
+        return msgspec.json.format(text, indent=indent) if indent else text
+    except UnicodeEncodeError:  # a lone surrogate
+        gaps = None if indent else (",", ":")
+        return json.dumps(
+            msgspec.to_builtins(value), sort_keys=ordered, indent=indent or None, separators=gaps
+        )
 
 
 def digest_of(*parts: str) -> str:

@@ -107,6 +107,8 @@ class BuildStarted(Fact, frozen=True):
     """Why earlier builds were rejected, as the toolsmith was told."""
     examples: tuple[Json, ...] = ()
     """What the agent ordered it by, each `{"input": ARGUMENTS, "output": RESULT}`."""
+    given: tuple[str, ...] = ()
+    """What a proposal tells of earlier sessions: calls that failed, needs, other tools' code. Untrusted."""
 
 
 class BuildDrafted(Fact, frozen=True):
@@ -230,6 +232,8 @@ class ApprovalResolved(Fact, frozen=True):
     build_id: BuildId
     digest: BuildDigest
     verdict: Verdict
+    signature: str = ""
+    """Of the home where it was given, with the key of its audit log; empty in sessions before version 0.2."""
 
 
 class BuildPutOff(Fact, frozen=True):

@@ -8,6 +8,7 @@ import msgspec
 
 from alita_tui.events.base import BuildDigest, BuildId, Fact, Json, ToolName, Value
 from alita_tui.events.tool import Capabilities, Lock, ToolDraft, Twin
+from alita_tui.events.track import Reliability
 from alita_tui.events.web import Source
 
 Lasting = Literal["library", "task"]
@@ -32,6 +33,8 @@ class Ban(Value, frozen=True):
     """ISO 8601, UTC."""
 
 
+Origin = Literal["built", "imported", "starter", "recipe", "remote"]
+"""Where a version comes from. `remote`: a tool of an MCP server, whose code is a descriptor (see `spine.servers`)."""
 ToolState = Literal["draft", "provisional", "trusted", "stale", "archived", "revoked", "quarantined"]
 
 
@@ -59,7 +62,7 @@ class ToolRecord(Value, frozen=True):
     approval_id: str
     grants: Capabilities | None = None
     """What it was granted of what it asks for; None for all of it."""
-    origin: Literal["built", "imported", "starter"] = "built"
+    origin: Origin = "built"
     parent_version: int | None = None
     sources: tuple[Source, ...] = ()
     created_at: str = ""
@@ -164,6 +167,12 @@ class Lineage(Value, frozen=True):
     """Its other names."""
     spent_usd: dict[int, float] = msgspec.field(default_factory=dict)
     """What building each version took, as far as it is known."""
+    reliability: dict[int, Reliability] = msgspec.field(default_factory=dict)
+    """How far each version is relied on."""
+    calls: tuple[str, ...] = ()
+    """Tools that the current version may call, as `NAME vN`."""
+    called_by: tuple[str, ...] = ()
+    """Tools whose current version may call this one, as `NAME vN`, with the version that it calls."""
 
     @property
     def saved_usd(self) -> float:
@@ -177,13 +186,17 @@ class SearchHit(Value, frozen=True):
 
     card: ToolCard
     score: float
-    """0 to 1; comparable between queries."""
+    """0 to 1: how likely it is that this is the one."""
+    served: int = 0
+    """How many needs it is known to have met."""
     input_schema: Json = msgspec.field(default_factory=dict)
     output_schema: Json = msgspec.field(default_factory=dict)
     grants: tuple[str, ...] = ()
     """What its runs may use, as in `Capabilities.items`."""
     worked_at: str = ""
     """When a run of it last succeeded, as far as known; ISO 8601, UTC."""
+    doubt: str = ""
+    """Why it is not relied on, in one line; empty where it is."""
     example: Json = None
     """A call as `{"arguments": …, "result": …}`, with `"tested": false` where it was a run; None: none is known."""
 
@@ -196,6 +209,10 @@ class NearMiss(Value, frozen=True):
     score: float
     """0 to 1."""
     description: str = ""
+
+
+Band = Literal["fits", "perhaps", "none", ""]
+"""What a search comes to: a tool is there, surely; perhaps; surely not. Empty: searched before there were bands."""
 
 
 class LibraryLoaded(Fact, frozen=True):
@@ -211,6 +228,13 @@ class ToolSearched(Fact, frozen=True):
     query: str
     hits: tuple[SearchHit, ...] = ()
     near_misses: tuple[NearMiss, ...] = ()
+    band: Band = ""
+    chance: float = 0.0
+    """How likely it is that the library has what was asked for, as the band was chosen by."""
+    prior: float = 0.0
+    """The same before this library's own history corrected it."""
+    evidence: str = ""
+    """What the chance comes from."""
 
 
 class ToolRegistered(Fact, frozen=True):

@@ -50,7 +50,9 @@ class ToolRequest(Value, frozen=True):
     """What the provider gave with it and wants back: signatures and reasoning, and `by`, the model they are of."""
 
 
-ModelRole = Literal["orchestrator", "planner", "toolsmith", "reviewer", "summariser"]
+ModelRole = Literal["orchestrator", "planner", "toolsmith", "reviewer", "summariser", "archivist"]
+Payer = Literal[ModelRole, "encoder"]
+"""Whose call is paid: a role's, or that of the encoder that the search of the library asks."""
 
 
 class ModelDelta(Transient, frozen=True):
@@ -130,7 +132,7 @@ class BudgetReserved(Fact, frozen=True):
     """A call is about to be made, and may cost up to this. On disk before it is."""
 
     call_id: str
-    role: ModelRole
+    role: Payer
     model: str
     usd: float | None
     """None when no price is known."""
@@ -155,7 +157,7 @@ class BudgetSpent(Fact, frozen=True):
     call_id: str
     cost_usd: float | None
     """None when no price is known; never taken for zero."""
-    role: ModelRole | Literal[""] = ""
+    role: Payer | Literal[""] = ""
     model: str = ""
     tokens: int = 0
     assumed_usd: float = 0.0

@@ -61,6 +61,8 @@ class SessionOpened(Fact, frozen=True):
     """The session this one was forked from."""
     parent_seq: int = 0
     """The last event that it has in common with its parent."""
+    imported: bool = False
+    """It comes from another home, where its verdicts were given: it can be looked at, and does not go on here."""
 
 
 class SandboxChecked(Fact, frozen=True):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from alita_tui.events.base import Fact, Json
+from msgspec import Meta
+
+from alita_tui.events.base import Fact, Json, Value
 
 
 class TaskQueued(Fact, frozen=True):
@@ -29,7 +31,12 @@ class TaskSubmitted(Fact, frozen=True):
     """The queued task that this is; empty for one that never waited."""
     files: tuple[str, ...] = ()
     """Handles of the artefacts that were given with it."""
+    improves: str = ""
+    """The proposal to improve a tool that it builds, and nothing else; empty for what a person asked for."""
 
+
+MOST_REPLANS = 2
+"""How often a failing tool may change the plan of one task."""
 
 StepStatus = Literal["open", "doing", "done", "failed", "dropped"]
 
@@ -47,6 +54,43 @@ class PlanProposed(Fact, frozen=True):
     """Item id of the remembered recipe that it follows; empty for a new plan."""
     by: Literal["agent", "person"] = "agent"
     """`person`: the person changed the plan of a running task."""
+
+
+class PlanCandidate(Value, frozen=True):
+    """One way to go about a task, and what it is worth."""
+
+    steps: tuple[str, ...]
+    tools: tuple[str, ...] = ()
+    """Names of the tools that it calls, in order; those that are not in the library have to be built."""
+    source: Literal["agent", "planner", "recipe"] = "agent"
+    recipe: str = ""
+    """Item id of the recipe."""
+    confidence: float = 0.0
+    """How sure its author is, 0 to 1."""
+    fit: float = 1.0
+    """How well it covers the task, 0 to 1."""
+    worked: int = 0
+    tried: int = 0
+    """How often these tools in this order answered a task, and how often they were tried."""
+    reliability: float = 0.0
+    """Chance that all of its tools work."""
+    value: float = 0.0
+
+
+class PlansWeighed(Fact, frozen=True):
+    """Several plans were compared, and one is followed."""
+
+    task_id: str
+    candidates: tuple[PlanCandidate, ...]
+    chosen: Annotated[int, Meta(ge=0)]
+    """Place of the plan that is followed."""
+    because: str = ""
+    """What failed, so that the plans were weighed again; empty at the start of a task."""
+
+    @property
+    def followed(self) -> PlanCandidate | None:
+        """The plan that is followed; None where a damaged record names none."""
+        return self.candidates[self.chosen] if 0 <= self.chosen < len(self.candidates) else None
 
 
 class Steered(Fact, frozen=True):

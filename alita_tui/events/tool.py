@@ -16,6 +16,7 @@ from alita_tui.events.base import (
     ToolName,
     Transient,
     Value,
+    as_json,
     digest_of,
 )
 
@@ -105,9 +106,9 @@ class ToolDraft(Value, frozen=True):
             self.code,
             self.tests,
             "\n".join(self.requirements),
-            msgspec.json.encode(self.input_schema, order="sorted").decode(),
-            msgspec.json.encode(self.output_schema, order="sorted").decode(),
-            msgspec.json.encode(self.capabilities, order="sorted").decode(),
+            as_json(self.input_schema, ordered=True),
+            as_json(self.output_schema, ordered=True),
+            as_json(self.capabilities, ordered=True),
         )
         return DraftDigest(digest)
 
@@ -287,13 +288,15 @@ class ToolCalled(Fact, frozen=True):
     """The running call that asked for it; empty for the agent's own calls."""
     depth: int = 0
     """How many calls it is inside of."""
+    server: str = ""
+    """The MCP server that the tool is one of; empty for code."""
 
 
 class BrokerAnswered(Fact, frozen=True):
     """A running tool asked for something that it was granted, or was not: a host, a file, a model."""
 
     call_id: CallId
-    """The run's: a call of a registered tool, or a build whose tests a person granted something."""
+    """The run's: a call of a registered tool, a build whose tests a person granted something, the start of a server."""
     request: str
     """Method and address as the tool gave them, without the values of secrets."""
     outcome: Literal["served", "refused", "failed"]
@@ -330,6 +333,8 @@ class ToolReturned(Fact, frozen=True):
     report: RunReport
     depth: int = 0
     """As in `ToolCalled`."""
+    misfit: str = ""
+    """Why the result does not fit the tool's output schema, in one line; empty where it does."""
 
 
 FailureReason = Literal["error", "exit", "timeout", "limit", "killed", "bad_result", "interrupted", "sandbox"]

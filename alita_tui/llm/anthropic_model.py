@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from alita_tui.llm.assembly import CallDraft, ReplyDraft, mend
+from alita_tui.llm.assembly import CallDraft, ReplyDraft, mend, mend_value
 from alita_tui.llm.faults import Endpoint
 from alita_tui.llm.remote import RemoteModel
 from alita_tui.llm.words import most_in
@@ -213,7 +213,7 @@ def _blocks(name: str, message: Message) -> list[dict[str, Any]]:
     if "blocks" in carried and carried.get("by") == name:
         blocks = msgspec.json.decode(carried["blocks"]) + blocks
     blocks += [
-        {"type": "tool_use", "id": _id(call.call_id), "name": call.name, "input": call.arguments}
+        {"type": "tool_use", "id": _id(call.call_id), "name": call.name, "input": mend_value(call.arguments)}
         for call in message.requests
     ]
     return blocks or [{"type": "text", "text": "(nothing)"}]

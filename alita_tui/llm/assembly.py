@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import msgspec
 
-from alita_tui.events import ModelErrorKind, ToolRequest, Usage
+from alita_tui.events import Json, ModelErrorKind, ToolRequest, Usage
 from alita_tui.llm.faults import Endpoint
 from alita_tui.llm.thoughts import Splitter, raw_call, tidied
 from alita_tui.spine.ports.models import Delta, ModelRequest, Reply
@@ -211,6 +211,19 @@ def mend(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def mend_value(value: Json) -> Json:
+    """Return JSON with every text in it mended, keys too."""
+    match value:
+        case str():
+            return mend(value)
+        case dict():
+            return {mend(key): mend_value(inner) for key, inner in value.items()}
+        case list():
+            return [mend_value(inner) for inner in value]
+        case _:
+            return value
 
 
 def texts_of(request: ModelRequest) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from alita_tui.events import Json, ToolRequest, digest_of
-from alita_tui.llm.assembly import mend
+from alita_tui.llm.assembly import mend, mend_value
 from alita_tui.llm.faults import Endpoint
 from alita_tui.llm.presets import Preset
 from alita_tui.llm.schemas import fitting
@@ -101,7 +101,7 @@ def _turn(rules: Preset, name: str, message: Message) -> dict[str, Any]:
 
 
 def _call(rules: Preset, name: str, call: ToolRequest, first: bool) -> dict[str, Any]:
-    arguments = msgspec.json.encode(call.arguments).decode()
+    arguments = msgspec.json.encode(mend_value(call.arguments)).decode()
     turn: dict[str, Any] = {
         "id": _id(rules, call.call_id),
         "type": "function",

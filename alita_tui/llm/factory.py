@@ -16,6 +16,7 @@ from alita_tui.spine.errors import ConfigError, ModelError
 from alita_tui.spine.ports.models import Delta, Message, Model, ModelRequest, Reply, ToolSpec
 
 if TYPE_CHECKING:
+    from alita_tui.llm.embedding import EmbeddingModel
     from alita_tui.llm.remote import RemoteModel
 
 _RECORDINGS = ("demo", "scripted")
@@ -105,6 +106,27 @@ async def offered(spec: ModelSpec) -> tuple[str, ...]:
         return await server.offered()
     finally:
         await server.aclose()
+
+
+def open_embedding(spec: ModelSpec) -> EmbeddingModel:
+    """Return an embedding model; nothing is imported or connected before its first call. Raise ConfigError."""
+    from alita_tui.llm.embedding import EmbeddingModel
+
+    chosen = preset(spec.provider)
+    if chosen.protocol != "openai":
+        raise ConfigError(
+            f"{spec.provider} makes no vectors.", hint="Set library.encoder to a model of another provider."
+        )
+    base_url = (spec.base_url or chosen.base_url).rstrip("/")
+    _check(spec, chosen, base_url)
+    return EmbeddingModel(
+        spec.provider,
+        spec.model,
+        api_key=spec.api_key,
+        base_url=base_url,
+        timeout=spec.timeout,
+        own_price=spec.own_price,
+    )
 
 
 def _remote(spec: ModelSpec, chosen: Preset) -> RemoteModel:

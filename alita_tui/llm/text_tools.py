@@ -206,6 +206,9 @@ def _call(name: str, body: str, place: str) -> ToolRequest:
     try:
         value = json.loads(body, strict=False)  # raw line breaks in texts are common, and clear
         problem = "" if isinstance(value, dict) else "they are no JSON object"
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        value, problem = {}, "they hold half a character (a surrogate without its other half)"
     except (ValueError, RecursionError) as error:
         value, problem = {}, f"they are not JSON: {error}"
     return ToolRequest(

@@ -1,7 +1,8 @@
 """What a finished task leaves in memory, taken from verified events only.
 
-A task teaches if it was answered and a tool of the library returned a result on the way. Recalled, searched or stated
-text is never learned from, so a mistake cannot confirm itself.
+A task teaches if it was answered and a tool of the library returned a result or was built on the way; one that led
+nowhere teaches what was tried. Recalled, searched or fetched text is never learned from, so a mistake cannot confirm
+itself.
 """
 
 from __future__ import annotations
@@ -9,19 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import sha256
 
-import msgspec
-
-from alita_tui.events import (
-    BudgetSpent,
-    MemoryItem,
-    TaskFinished,
-    TaskSubmitted,
-    ToolCalled,
-    ToolReturned,
-    Value,
-)
+from alita_tui.events import MemoryItem, TaskOutcome
+from alita_tui.memory.course import Course, course_of
+from alita_tui.memory.facts import facts_of
+from alita_tui.memory.recipes import steps_of
+from alita_tui.memory.stated import asked_of
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.history import between, of
+from alita_tui.spine.ports.memory import FAILURE, ProposedFact
 from alita_tui.spine.text import one_line
 
 _TASK, _ANSWER = 300, 400
@@ -29,117 +24,99 @@ _TASK, _ANSWER = 300, 400
 
 FOOTNOTE = " (tools: "
 """Separates what an episode adds to task and answer; what follows is not searched."""
+_LED_NOWHERE: frozenset[TaskOutcome] = frozenset(("stuck", "step_limit", "failed"))
 
 
-class _Course(Value, frozen=True):
-    """How a task went."""
-
-    session_id: str
-    seq: int
-    """Of the event that ended it."""
-    task: str
-    answer: str
-    tools: tuple[str, ...]
-    """Tools that returned a result, in order; repeated calls of one tool count once."""
-    cost_usd: float
-    unpriced: bool
+def lessons(
+    envelopes: Sequence[Envelope], task_id: str, proposed: Sequence[ProposedFact] = ()
+) -> tuple[MemoryItem, ...]:
+    """Return all that a task teaches; `proposed` are facts that a model proposes, of which those count that hold."""
+    course = course_of(envelopes, task_id)
+    if course is None or course.outcome in ("parked", "budget"):
+        return ()
+    return (*_episode(course), *_recipe(course), *_failure(course), *facts_of(envelopes, course, proposed))
 
 
 def episode(envelopes: Sequence[Envelope], task_id: str) -> tuple[MemoryItem, ...]:
     """Return the task, its answer in short, its tools and its cost; nothing for a task that teaches nothing."""
-    course = _course(envelopes, task_id)
-    if course is None:
-        return ()
-    cost = f"${course.cost_usd:.4f}" + (" and calls without a known price" if course.unpriced else "")
-    text = f"{course.task} → {course.answer}{FOOTNOTE}{', '.join(course.tools)}; cost: {cost})"
-    return (_item(course, "episodic", f"episode:{course.session_id}:{task_id}", text),)
+    course = course_of(envelopes, task_id)
+    return _episode(course) if course else ()
 
 
 def recipe(envelopes: Sequence[Envelope], task_id: str) -> tuple[MemoryItem, ...]:
-    """Return the chain of tools that answered the task; the same chain always gets the same id."""
-    course = _course(envelopes, task_id)
-    if course is None:
+    """Return the calls of tools that answered the task; the same chain always gets the same id."""
+    course = course_of(envelopes, task_id)
+    return _recipe(course) if course else ()
+
+
+def _episode(course: Course) -> tuple[MemoryItem, ...]:
+    if course.outcome != "answered" or not (course.chain or course.built):
         return ()
-    name = sha256("\n".join(course.tools).encode()).hexdigest()[:16]
-    return (_item(course, "procedural", f"recipe:{name}", course.task),)
-
-
-def _item(course: _Course, memory: str, item_id: str, text: str) -> MemoryItem:
-    bare = MemoryItem(
-        item_id=item_id,
-        memory="episodic",
-        text=text,
-        source_session=course.session_id,
-        source_seq=course.seq,
-        tools=course.tools,
+    cost = f"${course.cost_usd:.4f}" + (" and calls without a known price" if course.unpriced else "")
+    facts = [", ".join(course.chain) or "none"]
+    facts += [f"built: {', '.join(course.built)}"] if course.built else []
+    facts += [f"files: {one_line(', '.join(course.made), 120)}"] if course.made else []
+    text = (
+        f"{one_line(course.task, _TASK)} → {one_line(course.answer, _ANSWER)}{FOOTNOTE}"
+        f"{'; '.join((*facts, f'cost: {cost}'))})"
     )
-    return bare if memory == "episodic" else msgspec.structs.replace(bare, memory="procedural")
-
-
-def _course(envelopes: Sequence[Envelope], task_id: str) -> _Course | None:
-    """Return what one task did, or None for a task that teaches nothing."""
-    ours = _events_of(envelopes, task_id)
-    last = ours[-1].event if ours else None
-    asked = next(
-        (
-            envelope.event.text
-            for envelope in of(envelopes, TaskSubmitted)
-            if isinstance(envelope.event, TaskSubmitted) and envelope.event.task_id == task_id
+    return (
+        MemoryItem(
+            item_id=f"episode:{course.session_id}:{course.task_id}",
+            memory="episodic",
+            text=text,
+            source_session=course.session_id,
+            source_seq=course.seq,
+            tools=course.chain,
+            outcome=course.outcome,
+            cost_usd=None if course.unpriced else round(course.cost_usd, 6),
+            artefacts=course.made[:12],
         ),
-        "",
-    )
-    tools = _tools(ours)
-    if not isinstance(last, TaskFinished) or last.outcome != "answered" or not tools or not asked:
-        return None
-    spent = [envelope.event.cost_usd for envelope in ours if isinstance(envelope.event, BudgetSpent)]
-    return _Course(
-        session_id=ours[-1].session_id,
-        seq=ours[-1].seq or 0,
-        task=one_line(asked, _TASK),
-        answer=one_line(last.answer, _ANSWER),
-        tools=tools,
-        cost_usd=sum(cost for cost in spent if cost is not None),
-        unpriced=None in spent,
     )
 
 
-def _events_of(envelopes: Sequence[Envelope], task_id: str) -> list[Envelope]:
-    """Return the events of one task up to its last end.
-
-    In schema 1 tasks ran one at a time: what lies between two ends belongs to the later one.
-    """
-    first, previous_end = None, 0
-    spans: list[tuple[int, int]] = []
-    for envelope in of(envelopes, TaskSubmitted, TaskFinished):
-        seq, event = envelope.seq or 0, envelope.event
-        if isinstance(event, TaskFinished):
-            if event.task_id == task_id:
-                spans.append((previous_end, seq))
-            previous_end = seq
-        elif isinstance(event, TaskSubmitted) and event.task_id == task_id:
-            first = seq - 1
-    if first is None or not spans:
-        return []
-    return [
-        envelope
-        for envelope in between(envelopes, min(first, spans[0][0]), spans[-1][1])
-        if envelope.task_id == task_id
-        or (
-            envelope.schema_version == 1 and any(after < (envelope.seq or 0) <= upto for after, upto in spans)
-        )
-    ]
+def recipe_id(tools: Sequence[str]) -> str:
+    """Return the item id of a chain of tools."""
+    return f"recipe:{sha256(chr(10).join(tools).encode()).hexdigest()[:16]}"
 
 
-def _tools(envelopes: list[Envelope]) -> tuple[str, ...]:
-    called: dict[str, str] = {}
-    chain: list[str] = []
-    for envelope in envelopes:
-        match envelope.event:
-            case ToolCalled(call_id=call_id, name=name, depth=0):
-                called[call_id] = name
-            case ToolReturned(call_id=call_id, report=report) if report.status == "ok" and call_id in called:
-                if chain[-1:] != [called[call_id]]:
-                    chain.append(called[call_id])
-            case _:
-                pass
-    return tuple(chain)
+def _recipe(course: Course) -> tuple[MemoryItem, ...]:
+    if course.outcome != "answered" or not course.chain:
+        return ()
+    return (
+        MemoryItem(
+            item_id=recipe_id(course.chain),
+            memory="procedural",
+            text=one_line(asked_of(course.task), _TASK),
+            source_session=course.session_id,
+            source_seq=course.seq,
+            tools=course.chain,
+            outcome=course.outcome,
+            steps=steps_of(course),
+        ),
+    )
+
+
+def _failure(course: Course) -> tuple[MemoryItem, ...]:
+    """Return what was tried for a task that led nowhere; an error of the model alone is no lesson."""
+    tried = (*course.chain, *(name for name, _ in course.failed))
+    if course.outcome not in _LED_NOWHERE or not tried:
+        return ()
+    if course.outcome == "failed" and not course.failed:
+        return ()
+    why = {"stuck": "it led nowhere", "step_limit": "it took too many steps", "failed": "it failed"}
+    reasons = ", ".join(f"{name}: {one_line(reason, 40)}" for name, reason in course.failed)
+    noted = [", ".join(tried), *([f"failed: {reasons}"] if reasons else [])]
+    task = one_line(course.task, _TASK)
+    name = sha256(f"{task}\n{' '.join(tried)}".encode()).hexdigest()[:16]
+    return (
+        MemoryItem(
+            item_id=f"{FAILURE}{name}",
+            memory="procedural",
+            text=f"{task} → {why[course.outcome]}{FOOTNOTE}{'; '.join(noted)})",
+            source_session=course.session_id,
+            source_seq=course.seq,
+            origin="failure",
+            outcome=course.outcome,
+        ),
+    )

@@ -1,90 +1,129 @@
-"""Recalls the few items that bear on a task, or none: unrelated memories only mislead."""
+"""The memory: writes what tasks teach, and recalls the few items that bear on a task, or none.
+
+Unrelated memories only mislead. An item counts by how well it fits, how far it is trusted and how old it is. What the
+person had forgotten is known by digests alone and does not come back.
+"""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Collection, Iterator
+from datetime import UTC, datetime
 
 import msgspec
 
-from alita_tui.events import Json, MemoryItem, Value
-from alita_tui.memory.lessons import FOOTNOTE
+from alita_tui.events import Json, MemoryItem
+from alita_tui.memory.kept import TRUST, Kept, Tombstone, content_digest, id_digest, read
+from alita_tui.memory.lessons import FOOTNOTE, recipe_id
+from alita_tui.memory.pipeline import offerable
+from alita_tui.memory.recipes import Graph
+from alita_tui.memory.relevance import Relevance
+from alita_tui.memory.stated import fact, stems, subject_of
+from alita_tui.spine.errors import UsageError
 from alita_tui.spine.ports.library import Documents
-from alita_tui.spine.ports.memory import REJECTION
-from alita_tui.spine.ranking import Ranked, Ranking
+from alita_tui.spine.ports.memory import OFFERED, REJECTION, Forgotten, Remembered
+from alita_tui.spine.ranking import Ranker, words
+from alita_tui.spine.text import one_line
 
+_CHANCE = 0.67
+"""Chance from which recipes are recalled; about one unknown task in ten gets one (see `bench_memory.py`)."""
+_ALIKE = 0.28
+"""Score that a recipe has at least: of a single one nothing else tells how far it stands out."""
 _RELEVANT = 0.3
-"""Share of a task's words that an item has to cover to be recalled at all."""
-_AT_MOST = 3
-"""Maximum number of items of each kind: recipes, and everything else."""
+"""Share of a task's words that any other item has to cover."""
+_ABOUT = 0.6
+"""Relevance of a fact whose whole subject the task names."""
+_WORTH = 0.1
+"""Relevance × trust × age below which nothing is recalled."""
+_OTHERS = 5
+"""How many items that are no recipes are recalled at most."""
 _LESSONS = 5
 _TASKS = 12
 """How many of the newest tasks a recipe keeps."""
+_TOMBSTONE = "forgotten:"
 
 
-class _Kept(Value, frozen=True):
-    """An item as it is stored."""
+def _bears_on(kept: Kept, asked: set[str]) -> float:
+    """Return how far a fact is about something that a task names, however much else the task says."""
+    about = stems(kept.item.subject) if kept.sort == "fact" else ()
+    named = sum(stem in asked for stem in about)
+    share = named / len(about) if about else 0.0
+    return _ABOUT * share if share == 1 or (share >= 0.5 and named > 1) else 0.0
 
-    item: MemoryItem
-    worked: int = 0
-    failed: int = 0
-    sources: tuple[str, ...] = ()
-    """`session:seq` of the events it was learned from, newest last."""
-    tasks: tuple[str, ...] = ()
-    """For recipes: the tasks it answered."""
 
-    @property
-    def reliability(self) -> float:
-        """Share of successes, drawn towards one half while there are few (Laplace); 1 if it is not a recipe."""
-        if self.item.memory != "procedural":
-            return 1.0
-        return (self.worked + 1) / (self.worked + self.failed + 2)
+def _closes(newer: Kept, older: Kept) -> bool:
+    """Return whether a fact that names another as closed was learned after it: that may have been said again since."""
+    return older.at < newer.at or (older.at == newer.at and newer.item.item_id not in older.closes)
 
-    @property
-    def shown(self) -> MemoryItem:
-        """Return the item with what is known about it in its text."""
-        if self.item.memory != "procedural":
-            return self.item
-        chain = " → ".join(self.item.tools)
-        record = f"worked {self.worked} of {self.worked + self.failed} times"
-        return msgspec.structs.replace(self.item, text=f"{self.item.text}: {chain} ({record})")
+
+def _meant(matched: tuple[str, ...]) -> str:
+    """Return the words of a match that carry meaning, the weightiest first."""
+    return ", ".join([word for word in matched if words(word)][:8])
 
 
 class Recollection:
-    """Implements `Memory`. Sees at once what another process wrote to the same documents."""
+    """Implements `Memory` and `MemoryDesk`. Sees at once what another process wrote to the same documents."""
 
-    def __init__(self, documents: Documents) -> None:
+    def __init__(
+        self,
+        documents: Documents,
+        project: str = "",
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """What is written belongs to `project`, but for recipes and rejections; empty: to all."""
         self._documents = documents
+        self._project = project
+        self._now = now
         self._seen: tuple[Json, ...] | None = None
-        self._kept: dict[str, _Kept] = {}
-        self._recipes = Ranking()
-        self._others = Ranking()
-        self._guard = threading.Lock()  # the engine asks from its loop and from threads
+        self._kept: dict[str, Kept] = {}
+        self._graves: dict[str, Tombstone] = {}
+        self._cut_short: dict[str, Kept | None] = {}
+        """What a kill left undone: items as they should be on disk, None for what was forgotten."""
+        self._parsed: dict[int, tuple[Json, Kept | Tombstone | None]] = {}
+        """Documents by their identity, with what they say: only what changed is read anew."""
+        self._gone: dict[str, Kept] = {}
+        """What this process had forgotten, so that it can be taken back."""
+        self._recipes = Relevance()
+        self._others = Ranker()
+        self._guard = threading.RLock()  # the engine asks from its loop and from threads
+
+    # --- what the agent asks ----------------------------------------------------------------
 
     def recall(self, task: str) -> tuple[MemoryItem, ...]:
-        """Return at most three recipes, then at most three other items, each with its score and why it matched."""
+        """Return at most three recipes, then at most five other items, each with its score and why it matched."""
         with self._guard:
             self._refresh()
-            return tuple(self._best(self._recipes, task) + self._best(self._others, task))
+            return (*self._fitting_recipes(task), *self._relevant_others(task))
 
-    def write(self, item: MemoryItem) -> None:
-        """Store one item; a known recipe counts one more success, once per source.
+    def write(self, item: MemoryItem) -> tuple[str, ...] | None:
+        """Store one item; a known recipe counts one more success, once per source. Raise StoreError.
 
-        Any other item with the same id is replaced. Raises StoreError.
+        Any other item with the same id is replaced, unless the person edited it. See `Memory.write`.
         """
         with self._guard:
             self._refresh()
+            if self._is_forgotten(item):
+                return None
             bare = msgspec.structs.replace(item, score=0.0, why="")
             known = self._kept.get(item.item_id)
             source = f"{item.source_session}:{item.source_seq}"
-            if item.memory != "procedural" or known is None or known.item.memory != "procedural":
-                self._keep(_Kept(item=bare, worked=1, sources=(source,), tasks=(item.text,)))
-            elif source not in known.sources:
-                tasks = tuple(dict.fromkeys((*known.tasks, item.text)))[-_TASKS:]
+            fresh = Kept(
+                item=bare, worked=1, sources=(source,), tasks=(item.text,), at=self._stamp(),
+                project="" if item.item_id.startswith(REJECTION) else self._project,
+            )  # fmt: skip
+            if fresh.is_recipe:
+                self._count(fresh, known, source)
+                return ()
+            if known is not None and known.item.origin == "person":
+                return ()  # an edit stands
+            if known is not None and source in known.sources and known.item.text == item.text:
+                return known.closes  # told again, as after a crash
+            if known is not None:
                 sources = (*known.sources, source)[-_TASKS:]
-                more = known.worked + 1
-                self._keep(
-                    msgspec.structs.replace(known, item=bare, worked=more, sources=sources, tasks=tasks)
+                fresh = msgspec.structs.replace(
+                    fresh, sources=sources, pinned=known.pinned, project=known.project
                 )
+            return self._keep_fact(fresh).closes
 
     def lessons(self, name: str, goal: str) -> tuple[MemoryItem, ...]:
         """Return lessons for a build: those of the same name first, newest first, then those that bear on it."""
@@ -94,73 +133,279 @@ class Recollection:
             named = [item for key, item in rejections.items() if key.startswith(f"{REJECTION}{name}:")]
             wanted = f"{name.replace('_', ' ')} {goal}"
             matches = [match for match in self._others.rank(wanted) if match.key in rejections]
-            near = [self._recalled(match) for match in matches if match.score >= _RELEVANT]
+            near = [
+                msgspec.structs.replace(rejections[match.key], score=match.cover, why=_meant(match.words))
+                for match in matches
+                if match.cover >= _RELEVANT
+            ]
             known = {item.item_id for item in named}
             texts = [*reversed(named), *(item for item in near if item.item_id not in known)]
             return tuple(texts[:_LESSONS])
 
+    def offers(self, item_id: str) -> bool:
+        """Return whether a recipe has just worked often enough to be offered as one tool."""
+        with self._guard:
+            self._refresh()
+            kept = self._kept.get(item_id)
+            return kept is not None and kept.graph.worked == OFFERED and offerable(kept.remembered())
+
+    def record(self, tools: tuple[str, ...]) -> tuple[int, int]:
+        """Return how often this chain of tools answered a task, and how often it did not."""
+        with self._guard:
+            self._refresh()
+            known = self._kept.get(recipe_id(tools))
+            return (known.worked, known.failed) if known is not None else (0, 0)
+
     def recipe_failed(self, item_id: str) -> None:
-        """Record that a task which followed this recipe was not answered. Raises StoreError."""
+        """Record that a task which followed this recipe was not answered. Raise StoreError."""
         with self._guard:
             self._refresh()
             if (known := self._kept.get(item_id)) is not None:
                 self._keep(msgspec.structs.replace(known, failed=known.failed + 1))
 
+    def forgotten_among(self, item_ids: Collection[str]) -> set[str]:
+        """Return those of these ids that the person had forgotten. Raise StoreError."""
+        with self._guard:
+            self._refresh()
+            return {item_id for item_id in item_ids if id_digest(item_id) in self._graves}
+
     def items(self) -> tuple[MemoryItem, ...]:
         """Return everything remembered, oldest first."""
         with self._guard:
             self._refresh()
-            return tuple(kept.shown for kept in self._kept.values())
+            return tuple(kept.shown() for kept in self._kept.values())
 
-    def forget(self, item_id: str) -> None:
-        """Remove one item; a missing one is not an error. Raises StoreError."""
-        self._documents.remove(item_id)
+    # --- what a person does -------------------------------------------------------------------
 
-    def _best(self, ranking: Ranking, task: str) -> list[MemoryItem]:
-        matches = [match for match in ranking.rank(task) if match.score >= _RELEVANT]
-        matches.sort(key=lambda match: -match.score * self._kept[match.key].reliability)
-        alike: dict[str, Ranked] = {}
-        for match in matches:
-            alike.setdefault(_gist(self._kept[match.key].item), match)
-        return [self._recalled(match) for match in [*alike.values()][:_AT_MOST]]
+    def remembered(self) -> tuple[Remembered, ...]:
+        """Return everything remembered, oldest first. Raise StoreError."""
+        with self._guard:
+            self._refresh()
+            return tuple(kept.remembered() for kept in self._kept.values())
 
-    def _recalled(self, match: Ranked) -> MemoryItem:
-        item = self._kept[match.key].shown
-        return msgspec.structs.replace(item, score=match.score, why=", ".join(match.words))
+    def forgotten(self) -> tuple[Forgotten, ...]:
+        """Return what was forgotten, oldest first: digests, and when. Raise StoreError."""
+        with self._guard:
+            self._refresh()
+            return tuple(Forgotten(digest=grave.content, at=grave.at) for grave in self._graves.values())
 
-    def _keep(self, kept: _Kept) -> None:
+    def find(self, item_id: str) -> Remembered:
+        """Return an item by its id or its beginning. Raise UsageError, StoreError."""
+        return self._found(item_id).remembered()
+
+    def edit(self, item_id: str, text: str) -> Remembered:
+        """Put the person's words in place of an item's. Raise UsageError, StoreError."""
+        with self._guard:
+            known = self._found(item_id)
+            if known.is_recipe:
+                raise UsageError(
+                    "A recipe says what was run, so it is not edited.",
+                    hint=f"Have it forgotten: alita memory forget {known.item.item_id}",
+                )
+            item = known.item
+            changed = msgspec.structs.replace(item, text=one_line(text, 700), origin="person")
+            if known.sort == "fact":
+                worded = fact(subject_of(text), text, item.source_session, item.source_seq, "person")
+                if worded is None:
+                    raise UsageError(
+                        "That is not kept as a fact: it is empty, too long, or about a secret.",
+                        hint="Say one thing, in at most 240 characters, without passwords or keys.",
+                    )
+                changed = msgspec.structs.replace(
+                    item, text=worded.text, subject=worded.subject, origin="person"
+                )
+            if not changed.text:
+                raise UsageError(
+                    "There is nothing left of it.",
+                    hint=f"Have it forgotten: alita memory forget {item.item_id}",
+                )
+            kept = msgspec.structs.replace(known, item=changed, at=self._stamp(), until="")
+            return self._keep_fact(kept).remembered()
+
+    def pin(self, item_id: str, pinned: bool) -> Remembered:
+        """Keep an item from ageing, or no longer. Raise UsageError, StoreError."""
+        return self._change(item_id, pinned=pinned)
+
+    def move(self, item_id: str, project: str) -> Remembered:
+        """Let an item belong to a project, or to all. Raise UsageError, StoreError."""
+        return self._change(item_id, project=project)
+
+    def forget(self, item_id: str) -> Remembered | None:
+        """Remove one item for good; return what it was, None for a missing one. Raise StoreError."""
+        with self._guard:
+            self._refresh()
+            if (known := self._kept.get(item_id)) is None:
+                return None
+            grave = Tombstone(
+                forgotten=id_digest(item_id), content=content_digest(known.item), at=self._stamp()
+            )
+            # The stone first: wherever a crash comes between, it is forgotten or it is all there.
+            self._documents.put(f"{_TOMBSTONE}{grave.forgotten}", msgspec.to_builtins(grave))
+            self._documents.remove(item_id)
+            self._gone[item_id] = known
+            return known.remembered()
+
+    def bring_back(self, item_id: str) -> Remembered:
+        """Take back that this process had an item forgotten. Raise UsageError, StoreError."""
+        with self._guard:
+            if (known := self._gone.pop(item_id, None)) is None:
+                raise UsageError(
+                    f"{one_line(item_id, 80)} was not forgotten here, so it cannot be brought back."
+                )
+            self._keep(known)
+            self._documents.remove(f"{_TOMBSTONE}{id_digest(item_id)}")
+            return known.remembered()
+
+    # --- writing ------------------------------------------------------------------------------
+
+    def _count(self, fresh: Kept, known: Kept | None, source: str) -> None:
+        """Count a recipe's success, with what its calls have in common with those before."""
+        steps = fresh.item.steps
+        bare = msgspec.structs.replace(fresh.item, steps=())
+        graph = (known.graph if known else Graph()).after(steps)
+        if known is None or not known.is_recipe:
+            self._keep(msgspec.structs.replace(fresh, item=bare, graph=graph))
+        elif source not in known.sources:
+            tasks = tuple(dict.fromkeys((*known.tasks, bare.text)))[-_TASKS:]
+            sources = (*known.sources, source)[-_TASKS:]
+            self._keep(
+                msgspec.structs.replace(
+                    known, item=bare, worked=known.worked + 1, sources=sources, tasks=tasks, at=fresh.at,
+                    graph=graph,
+                    project=known.project if known.project == fresh.project else "",
+                )
+            )  # fmt: skip
+
+    def _keep_fact(self, newer: Kept) -> Kept:
+        """Keep an item, and close what it contradicts. Return it with that.
+
+        It names what it closes: a crash that comes between leaves no two facts true that contradict each other.
+        """
+        newer = msgspec.structs.replace(newer, closes=tuple(self._contradicted(newer)))
+        self._keep(newer)
+        for closed in newer.closes:
+            self._keep(msgspec.structs.replace(self._kept[closed], until=newer.at))
+        return newer
+
+    def _contradicted(self, newer: Kept) -> Iterator[str]:
+        """Yield the facts about the same that say something else, unless they come from where more is trusted.
+
+        So a tool's result closes no word of the person, nor does an answer: what it is about a model has said.
+        """
+        about = stems(newer.item.subject)
+        if newer.sort != "fact" or not about:
+            return
+        for item_id, older in self._kept.items():
+            same = older.sort == "fact" and not older.until and stems(older.item.subject) == about
+            if item_id == newer.item.item_id or not same or older.project not in ("", newer.project):
+                continue
+            if TRUST[older.item.origin] <= TRUST[newer.item.origin]:
+                yield item_id
+
+    def _change(self, item_id: str, **changes: object) -> Remembered:
+        with self._guard:
+            kept = msgspec.structs.replace(self._found(item_id), **changes)
+            self._keep(kept)
+            return kept.remembered()
+
+    def _found(self, item_id: str) -> Kept:
+        with self._guard:
+            self._refresh()
+            exact = self._kept.get(item_id)
+            begun = [kept for key, kept in self._kept.items() if item_id and key.startswith(item_id)]
+            found = [exact] if exact else begun
+            if len(found) == 1:
+                return found[0]
+            what = f"{len(found)} items begin with" if found else "There is no item"
+            raise UsageError(
+                f"{what} {one_line(item_id, 80)!r}.", hint="`alita memory list` shows what there is."
+            )
+
+    def _keep(self, kept: Kept) -> None:
+        while self._cut_short:
+            item_id, left = self._cut_short.popitem()
+            self._store(left) if left else self._documents.remove(item_id)
+        self._store(kept)
+
+    def _store(self, kept: Kept) -> None:
         self._documents.put(kept.item.item_id, msgspec.to_builtins(kept))
+
+    def _stamp(self) -> str:
+        return self._now().isoformat(timespec="seconds")
+
+    def _is_forgotten(self, item: MemoryItem) -> bool:
+        if not self._graves:
+            return False
+        contents = {grave.content for grave in self._graves.values()}
+        return id_digest(item.item_id) in self._graves or content_digest(item) in contents
+
+    # --- recalling ----------------------------------------------------------------------------
+
+    def _fitting_recipes(self, task: str) -> list[MemoryItem]:
+        fits = self._recipes.fits(task)
+        if not fits or fits[0].chance < _CHANCE or fits[0].score < _ALIKE:
+            return []
+        now = self._now()
+        found: list[MemoryItem] = []
+        for fit in fits:
+            kept = self._kept[fit.key]
+            share = fit.score / (fits[0].score or 1.0)
+            value = fit.chance * share * kept.trust * kept.freshness(now)
+            if value >= _WORTH:
+                said = _meant(fit.words)
+                why = f"{said}; fits with {fit.chance:.0%}" if len(found) == 0 else said
+                shown = kept.shown(self._project)
+                found.append(msgspec.structs.replace(shown, score=round(value, 4), why=why))
+        return sorted(found, key=lambda item: -item.score)
+
+    def _relevant_others(self, task: str) -> list[MemoryItem]:
+        now, asked = self._now(), {*stems(task)}
+        alike: dict[str, MemoryItem] = {}
+        for match in self._others.rank(task):
+            kept = self._kept[match.key]
+            relevant = max(match.cover, _bears_on(kept, asked))
+            if relevant < _RELEVANT or kept.until or kept.project not in ("", self._project):
+                continue
+            value = relevant * kept.trust * kept.freshness(now)
+            if value < _WORTH:
+                continue
+            item = msgspec.structs.replace(
+                kept.shown(self._project), score=round(value, 4), why=_meant(match.words)
+            )
+            gist = content_digest(item)
+            if gist not in alike or alike[gist].score < item.score:
+                alike[gist] = item
+        return sorted(alike.values(), key=lambda item: -item.score)[:_OTHERS]
 
     def _refresh(self) -> None:
         """Read what changed; the documents return the same tuple as long as nothing did."""
         documents = self._documents.all()
         if documents is self._seen:
             return
-        fresh = {
-            stored.item.item_id: stored for document in documents if (stored := _read(document)) is not None
-        }
+        parsed = {id(one): self._parsed.get(id(one)) or (one, read(one)) for one in documents}
+        read_now = [stored for _, stored in parsed.values() if stored is not None]
+        self._graves = {stone.forgotten: stone for stone in read_now if isinstance(stone, Tombstone)}
+        fresh = {kept.item.item_id: kept for kept in read_now if isinstance(kept, Kept)}
+        self._cut_short = {one: None for one in fresh if self._graves and id_digest(one) in self._graves}
+        for forgotten in self._cut_short:
+            del fresh[forgotten]
+        for newer in [kept for kept in fresh.values() if kept.closes]:
+            for closed in newer.closes:
+                older = fresh.get(closed)
+                if older is not None and not older.until and _closes(newer, older):
+                    self._cut_short[closed] = fresh[closed] = msgspec.structs.replace(older, until=newer.at)
         for gone in self._kept.keys() - fresh.keys():
             self._recipes.remove(gone)
             self._others.remove(gone)
-        for item_id, stored in fresh.items():
-            if self._kept.get(item_id) != stored:
-                recipe = stored.item.memory == "procedural"
-                (self._others if recipe else self._recipes).remove(item_id)
-                text = "\n".join(stored.tasks) if recipe else stored.item.text.split(FOOTNOTE)[0]
-                (self._recipes if recipe else self._others).put(item_id, [(text, 1.0)])
-        self._kept, self._seen = fresh, documents
-
-
-def _gist(item: MemoryItem) -> str:
-    """Return what an item says in the end: for two of the same only one is recalled."""
-    said = item.text.split(FOOTNOTE)[0] if item.memory == "episodic" else item.text
-    tools = item.tools if item.memory == "procedural" else ()
-    return " ".join((item.memory, *tools, *said.lower().split()))
-
-
-def _read(document: Json) -> _Kept | None:
-    """Return a document as a value, or None; one that cannot be read is skipped and stays on disk."""
-    try:
-        return msgspec.convert(document, _Kept)
-    except msgspec.ValidationError:
-        return None
+        for item_id, kept in fresh.items():
+            before = self._kept.get(item_id)
+            if before == kept:
+                continue
+            if kept.is_recipe:
+                self._others.remove(item_id)
+                if before is None or before.tasks != kept.tasks:
+                    self._recipes.put(item_id, kept.tasks)
+            else:
+                self._recipes.remove(item_id)
+                self._others.put(item_id, [(kept.item.text.split(FOOTNOTE)[0], 1.0)])
+        self._kept, self._seen, self._parsed = fresh, documents, parsed

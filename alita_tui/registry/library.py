@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
@@ -22,26 +22,35 @@ from alita_tui.events import (
     Json,
     Lock,
     Move,
+    Origin,
+    Reliability,
+    RunOutcome,
     SearchHit,
+    Showing,
     Source,
     ToolCard,
     ToolDraft,
     ToolRecord,
     ToolState,
+    Track,
     Twin,
     build_digest,
 )
 from alita_tui.registry.aliases import Aliases
+from alita_tui.registry.answers import Answers
 from alita_tui.registry.bans import Bans
+from alita_tui.registry.finding import Finder
 from alita_tui.registry.moves import Moves
+from alita_tui.registry.reading import Pin, Reader
 from alita_tui.registry.reconcile import RUNNABLE, Overridden, Records, doubt, reconcile
-from alita_tui.registry.search import ToolIndex
+from alita_tui.registry.served import History, served
 from alita_tui.registry.tool_files import ToolFiles
-from alita_tui.registry.trust import QUERIES, Use, with_use
+from alita_tui.registry.trust import RELIED_ON, Use, noted, reliability, with_use
 from alita_tui.spine.errors import DigestMismatch, RegistryError, StoreError
 from alita_tui.spine.examples import example_in_tests
 from alita_tui.spine.ports.library import Approvals, Documents, SearchResult, Standing
 from alita_tui.spine.ports.stream import Clock
+from alita_tui.spine.ranking import Served
 from alita_tui.spine.text import one_line
 
 
@@ -55,44 +64,66 @@ class ToolLibrary:
         clock: Clock = lambda: datetime.now(UTC),
         *,
         approvals: Approvals | None = None,
+        finder: Finder | None = None,
     ) -> None:
-        """With `approvals` a tool runs only if one of them covers it; without, the documents are trusted."""
+        """With `approvals` a tool runs only if one of them covers it; without, the documents are trusted.
+
+        `finder` keeps the index of a large library, so that it is not built anew.
+        """
         self._approvals = approvals
         self._documents = documents
         self._files = ToolFiles(box)
         self.bans = Bans(documents, self.standing)
         self.aliases = Aliases(documents, self.standing if approvals is not None else None)
+        self.answers = Answers(documents)
         self._clock = clock
         self._seen: tuple[Json, ...] | None = None
         self._records: Records = {}
         self._uses: dict[tuple[str, int], Use] = {}
+        self._tracks: dict[tuple[str, int], Track] = {}
         self._pins: dict[str, int | None] = {}
         self._stood: Standing | None = None
         self._doubts: dict[tuple[str, int], str] = {}
         self._overridden: tuple[Overridden, ...] = ()
-        self._index = ToolIndex()
+        self._reader = Reader()
+        self.finder = finder or Finder()
         self._lock = threading.RLock()  # the engine calls from its loop and from threads
 
     def cards(self) -> tuple[ToolCard, ...]:
         """Return the current version of every tool, by name: the pinned one, or the newest runnable one."""
+        return tuple(record.card for record in self.records())
+
+    def records(self) -> tuple[ToolRecord, ...]:
+        """Return the same with all that is on record; files are not read."""
         self._refresh()
         newest = (self._newest(name) for name in sorted(self._records))
-        return tuple(record.card for record in newest if record is not None)
+        return tuple(record for record in newest if record is not None)
 
     def search(self, query: str, *, limit: int = 5) -> SearchResult:
         """Return tools that fit a need, best first, and near misses."""
         with self._lock:
             self._refresh()
-            found = self._index.search(query, limit)
-            return msgspec.structs.replace(found, hits=tuple(map(self._with_use, found.hits)))
+            if self.finder.stale:
+                newest = self.records()
+                history = {str(one.draft.name): self._history(one.draft.name) for one in newest}
+                self.finder.update(newest, history, self.aliases.all(), self._clock())
+            found = self.finder.search(query, limit)
+            hits = sorted(map(self._with_use, found.hits), key=self._expected, reverse=True)
+            return msgspec.structs.replace(found, hits=tuple(hits))
+
+    def _expected(self, hit: SearchHit) -> float:
+        """Return how likely it is that this tool is the one, and that it works; only doubt counts against it."""
+        return hit.score * min(1.0, self.reliability(hit.card.name, hit.card.version).value / RELIED_ON)
 
     def _with_use(self, hit: SearchHit) -> SearchHit:
         """Return a hit with how it does, what it may use and an example."""
         record = self._records[hit.card.name][hit.card.version]
         use = self._uses.get((hit.card.name, hit.card.version))
         example = example_in_tests(record.draft)
+        known = self.reliability(hit.card.name, hit.card.version)
         return msgspec.structs.replace(
             hit,
+            doubt=known.words if known.value < RELIED_ON else "",
             grants=record.granted.items,
             worked_at=use.worked_at if use else "",
             example=msgspec.to_builtins(example) if example else None,
@@ -173,7 +204,7 @@ class ToolLibrary:
         digest: BuildDigest,
         sources: tuple[Source, ...],
         grants: Capabilities | None = None,
-        origin: Literal["built", "imported", "starter"] = "built",
+        origin: Origin = "built",
     ) -> ToolRecord:
         """Register an approved version; it is on disk when this returns. Repeating it returns the same version.
 
@@ -212,6 +243,7 @@ class ToolLibrary:
         try:
             self._files.write(record)
             self._keep(record)
+            self.answers.registered(digest)
         except StoreError:
             self._files.give_back(draft.name, record.version)
             raise
@@ -290,6 +322,38 @@ class ToolLibrary:
             record = self._records.get(name, {}).get(version)
             return record.state if record else None
 
+    def note(
+        self, name: str, version: int, outcomes: Sequence[RunOutcome], showings: Sequence[Showing] = ()
+    ) -> ToolState | None:
+        """Keep what came of runs and needs; noting it again changes nothing. Raises StoreError."""
+        with self._lock:
+            self._refresh()
+            if version not in self._records.get(name, {}):
+                return None
+            known = self._tracks.get((name, version), Track(name=name, version=version))
+            track = noted(known, outcomes, showings)
+            if track != known:
+                self._documents.put(f"track:{name}:{version}", {"track": msgspec.to_builtins(track)})
+                self._refresh()
+            return self._records[name][version].state
+
+    def track(self, name: str, version: int) -> Track:
+        """Return the record of a version."""
+        self._refresh()
+        return self._tracks.get((name, version), Track(name=name, version=version))
+
+    def needs_met(self, name: str) -> tuple[Served, ...]:
+        """Return the needs that a tool is found by, besides its own words, the newest last."""
+        with self._lock:
+            self._refresh()
+            return served(self._history(name), self._clock())
+
+    def reliability(self, name: str, version: int) -> Reliability:
+        """Return how far a version is relied on, and why."""
+        self._refresh()
+        use = self._uses.get((name, version), Use(name=name, version=version))
+        return reliability(use, self._tracks.get((name, version)), self._clock())
+
     def _check_approval(
         self,
         approval_id: str,
@@ -320,18 +384,17 @@ class ToolLibrary:
             if documents is self._seen and (standing is self._stood or self._approvals is None):
                 return
             records: defaultdict[str, dict[int, ToolRecord]] = defaultdict(dict)
-            self._uses = {}
-            self._pins = {}
-            for document in documents:
-                match _read(document):
-                    case ToolRecord() as record:
-                        records[record.draft.name][record.version] = record
-                    case Use() as use:
-                        self._uses[use.name, use.version] = use
-                    case (str(name), int() | None as version):
-                        self._pins[name] = version
-                    case _:
-                        pass
+            self._uses, self._tracks, self._pins = {}, {}, {}
+            for entry in self._reader.entries(documents):
+                match entry:
+                    case ToolRecord():
+                        records[entry.draft.name][entry.version] = entry
+                    case Use():
+                        self._uses[entry.name, entry.version] = entry
+                    case Track():
+                        self._tracks[entry.name, entry.version] = entry
+                    case Pin():
+                        self._pins[entry.name] = entry.version
             reconciled = reconcile(standing, records, self._pins, audited=self._approvals is not None)
             self._doubts, self._overridden = reconciled.doubts, reconciled.overridden
             now = self._clock()
@@ -339,11 +402,10 @@ class ToolLibrary:
                 for version, record in versions.items():
                     pinned = self._pins.get(name) == version
                     used = self._uses.get((name, version))
-                    versions[version] = with_use(record, used, now, pinned=pinned)
+                    kept = self._tracks.get((name, version))
+                    versions[version] = with_use(record, used, now, pinned=pinned, track=kept)
             self._records, self._seen, self._stood = dict(records), documents, standing
-            newest = filter(None, map(self._newest, records))
-            served = ((record, self._served(record.draft.name)) for record in newest)
-            self._index.update(served, self.aliases.all())
+            self.finder.stale = True
 
     def _find(self, name: str, version: int | None) -> ToolRecord | None:
         return self._newest(name) if version is None else self._records.get(name, {}).get(version)
@@ -362,20 +424,7 @@ class ToolLibrary:
         pinned = [record for record in runnable if record.version == self._pins.get(name)]
         return max(pinned or runnable, key=lambda record: record.version, default=None)
 
-    def _served(self, name: str) -> tuple[str, ...]:
-        """Return the newest queries that any version has served; a newer version serves them too."""
-        versions = sorted(self._records.get(name, {}))
-        queries = [q for v in versions if (use := self._uses.get((name, v))) for q in use.queries]
-        return tuple(dict.fromkeys(queries))[-QUERIES:]
-
-
-def _read(document: Json) -> ToolRecord | Use | tuple[str, int | None] | None:
-    """Return a document as a value; one that cannot be read is skipped and kept."""
-    try:
-        if "tool" in document:
-            return msgspec.convert(document["tool"], ToolRecord)
-        if "pin" in document:
-            return document["pin"]["name"], document["pin"]["version"]
-        return msgspec.convert(document["use"], Use)
-    except (msgspec.ValidationError, TypeError, KeyError):
-        return None
+    def _history(self, name: str) -> History:
+        """Return what is known of a tool's versions, the oldest first; a newer version meets the same needs."""
+        versions = [(name, version) for version in sorted(self._records.get(name, {}))]
+        return tuple((self._uses.get(one), self._tracks.get(one)) for one in versions)

@@ -8,11 +8,13 @@ from datetime import UTC, datetime
 import msgspec
 
 from alita_tui.events import STATE_AFTER, Lineage, Move, MoveKind, ToolRecord, ToolState
+from alita_tui.registry.callers import callers_of
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.moves import Moves
 from alita_tui.registry.reconcile import RUNNABLE
 from alita_tui.registry.trust import base
 from alita_tui.spine.errors import RegistryError
+from alita_tui.spine.grants import tool_grants
 from alita_tui.spine.ports.library import Documents
 from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.text import one_line
@@ -48,6 +50,17 @@ class Lineages:
             current=self._library.current(name),
             moves=self._moves.of(name),
             aliases=tuple(alias.name for alias in self._library.aliases.of(name)),
+            reliability={one.version: self._library.reliability(name, one.version) for one in versions},
+            calls=tuple(
+                f"{grant.name} v{grant.version}"
+                for one in versions
+                if one.version == self._library.current(name)
+                for grant in tool_grants(one.granted)
+            ),
+            called_by=tuple(
+                f"{one.draft.name} v{one.version}, which calls v{grant.version}"
+                for one, grant in callers_of(self._library, name)
+            ),
         )
 
     def move(self, name: str, kind: MoveKind, version: int | None, *, by: str, reason: str = "") -> Lineage:

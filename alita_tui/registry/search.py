@@ -1,94 +1,163 @@
-"""Finds the tool that fits a need, by its own words and by those of queries it has served.
+"""Finds the tool that fits a need, by its own words and by those of the needs that it has met.
 
-Adding the queries that a tool answered to its text helps the next query more than a better encoder does.
+Learning the needs that a tool has met helps the next search more than a better encoder does.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from alita_tui.events import Alias, Json, NearMiss, SearchHit, ToolRecord
+from alita_tui.registry.index_cache import IndexCache
 from alita_tui.spine.ports.library import SearchResult
-from alita_tui.spine.ranking import Ranking
+from alita_tui.spine.ranking import Calibration, Ranked, Ranker, Served, band, prior
+from alita_tui.spine.ranking.bands import NEEDED
+from alita_tui.spine.text import counted
 
-HIT = 0.36
-"""Score from which a tool is offered for use; below it, it is a near miss."""
+SHOWN = 5
+"""Tools that a search tells of, as hits or as near misses."""
 _BESIDE = 0.6
-"""Share of the best score that further hits have to reach."""
-_NEAR = 0.08
-"""Score below which a tool is unrelated to the need."""
-_NEAR_MISSES = 3
+"""Share of the best one's chance that further hits have to reach where one surely fits."""
+_WORTH = 100
+"""Tools from which it takes longer to index them than to read what they were."""
+_NEAR = 0.01
+"""Share of the query's words from which a tool is near at all."""
+_CLOSE = 1.5
+"""The same for how far its vector is nearer than others'."""
+_RANKED = 100
+"""Tools that are looked at closely."""
+_NAME, _DESCRIPTION, _PROPERTIES = 3.0, 2.0, 1.0
+"""What words of a tool count; those of a need that it has met count one."""
 
 
 class ToolIndex:
     """The newest runnable version of every tool, by name."""
 
-    def __init__(self) -> None:
-        self._ranking = Ranking()
+    def __init__(self, cache: IndexCache | None = None) -> None:
+        """With a cache a large index is read rather than built."""
+        self._cache = cache
+        self._ranker = Ranker(cache.read if cache else bytes)
         self._records: dict[str, ToolRecord] = {}
-        self._texts: dict[str, tuple[object, ...]] = {}
 
     def update(
-        self, records: Iterable[tuple[ToolRecord, tuple[str, ...]]], aliases: Iterable[Alias] = ()
+        self, records: Iterable[tuple[ToolRecord, Sequence[Served] | None]], aliases: Iterable[Alias] = ()
     ) -> None:
-        """Index exactly these tools, each with the queries it has served and its other names.
+        """Index exactly these tools, each with the needs it has met and its other names.
 
-        Unchanged tools are not indexed again.
+        A tool with None instead of needs is as it was the last time.
         """
         dropped = set(self._records)
         names: defaultdict[str, list[Alias]] = defaultdict(list)
         for alias in aliases:
             names[alias.target.name].append(alias)
-        for record, queries in records:
+        for record, served in records:
             draft = record.draft
+            new = draft.name not in dropped
             dropped.discard(draft.name)
             self._records[draft.name] = record
-            text = (
-                draft.description,
-                tuple(_properties(draft.input_schema)),
-                queries,
-                tuple(names[draft.name]),
-            )
-            if self._texts.get(draft.name) != text:
-                self._texts[draft.name] = text
-                title = draft.name.replace("_", " ")
-                served = " \n".join(queries)
-                fields = [(title, 2.0), (draft.description, 1.0), (" ".join(text[1]), 0.5), (served, 1.0)]
-                for alias in names[draft.name]:
-                    fields += [(alias.name.replace("_", " "), 2.0), (alias.description, 1.0)]
-                self._ranking.put(draft.name, fields, title=title)
+            if served is not None or new:
+                self._ranker.put(draft.name, _fields(record, names[draft.name]), served or ())
         for name in dropped:
-            del self._records[name], self._texts[name]
-            self._ranking.remove(name)
+            del self._records[name]
+            self._ranker.remove(name)
 
-    def search(self, query: str, limit: int) -> SearchResult:
-        """Return tools that fit, best first, and the nearest of those that do not."""
-        hits: list[SearchHit] = []
-        near: list[NearMiss] = []
-        ranked = self._ranking.rank(query)
-        bar = max(HIT, _BESIDE * ranked[0].score) if ranked else HIT
-        for match in ranked:
-            record = self._records[match.key]
-            if match.score >= bar and len(hits) < limit:
-                hits.append(
-                    SearchHit(
-                        card=record.card,
-                        score=match.score,
-                        input_schema=record.draft.input_schema,
-                        output_schema=record.draft.output_schema,
-                    )
-                )
-            elif _NEAR <= match.score < bar and len(near) < _NEAR_MISSES:
-                near.append(
-                    NearMiss(
-                        name=match.key,
-                        version=record.version,
-                        score=match.score,
-                        description=record.draft.description,
-                    )
-                )
-        return SearchResult(hits=tuple(hits), near_misses=tuple(near))
+    def change(self, record: ToolRecord, served: Sequence[Served], aliases: Sequence[Alias] = ()) -> None:
+        """Index one tool anew, at once."""
+        self._records[record.draft.name] = record
+        self._ranker.put(record.draft.name, _fields(record, aliases), served)
+        self._ranker.settle()
+
+    def rank(self, query: str, cosines: Mapping[str, float] | None = None) -> list[Ranked]:
+        """Return all that shares something with a query, best first."""
+        return self._ranker.rank(query, cosines=cosines)
+
+    def search(
+        self,
+        query: str,
+        limit: int,
+        calibration: Calibration | None = None,
+        cosines: Mapping[str, float] | None = None,
+    ) -> SearchResult:
+        """Return what fits, best first, and what comes near.
+
+        `calibration` is what this library's history says, `cosines` what the vectors of an encoder do.
+        """
+        calibration = calibration or Calibration()
+        ranked = self._ranker.rank(query, limit=_RANKED, cosines=cosines)
+        if self._cache and self._ranker.changed > max(_WORTH, len(self._ranker) // 20):
+            self._cache.write(self._ranker.saved())
+        first = prior(ranked)
+        chance = calibration.chance(first)
+        found = band(chance)
+        near = [one for one in ranked[: max(limit, SHOWN)] if one.cover >= _NEAR or one.close >= _CLOSE]
+        scores: list[float] = []
+        for one in near:  # what ranks lower is never more likely
+            scores.append(min([calibration.chance(prior([one])), *scores[-1:]]))
+        bar = {"fits": _BESIDE * chance, "perhaps": 0.0, "none": 2.0}[found]
+        hits = sum(score >= bar for score in scores[:limit])
+        if found == "perhaps" and not hits:
+            found = "none"
+        return SearchResult(
+            hits=tuple(self._hit(one, score) for one, score in zip(near[:hits], scores, strict=False)),
+            near_misses=tuple(
+                self._near_miss(one, score) for one, score in zip(near[hits:], scores[hits:], strict=True)
+            ),
+            band=found,
+            chance=round(chance, 4),
+            prior=round(first, 4),
+            evidence=_evidence(ranked, calibration),
+        )
+
+    def _hit(self, found: Ranked, score: float) -> SearchHit:
+        record = self._records[found.key]
+        return SearchHit(
+            card=record.card,
+            score=round(score, 4),
+            served=found.served,
+            input_schema=record.draft.input_schema,
+            output_schema=record.draft.output_schema,
+        )
+
+    def _near_miss(self, found: Ranked, score: float) -> NearMiss:
+        record = self._records[found.key]
+        return NearMiss(
+            name=found.key,
+            version=record.version,
+            score=round(score, 4),
+            description=record.draft.description,
+        )
+
+
+def _evidence(ranked: Sequence[Ranked], calibration: Calibration) -> str:
+    """Return what a chance comes from: what matched, and what it was measured by."""
+    by = (
+        f"measured by {calibration.outcomes} earlier searches here"
+        if calibration.outcomes
+        else f"not measured here yet: fewer than {NEEDED} searches have an outcome"
+    )
+    if not ranked:
+        return by
+    best = ranked[0]
+    parts = [f"shares {', '.join(best.words[:4])}"] if best.words else []
+    parts += [f"met {counted(best.served, 'such need')}"] if best.served and best.pairs > 0 else []
+    parts += ["means nearly the same"] if best.close >= _CLOSE else []
+    return "; ".join([*parts, by])
+
+
+def wording(record: ToolRecord) -> str:
+    """Return what an encoder is given of a tool."""
+    return f"{record.draft.name.replace('_', ' ')}. {record.draft.description}"
+
+
+def _fields(record: ToolRecord, aliases: Sequence[Alias]) -> list[tuple[str, float]]:
+    """Return what a tool is found by, with weights."""
+    draft = record.draft
+    fields = [(draft.name.replace("_", " "), _NAME), (draft.description, _DESCRIPTION)]
+    fields.append((" ".join(_properties(draft.input_schema)), _PROPERTIES))
+    for alias in aliases:
+        fields += [(alias.name.replace("_", " "), _NAME), (alias.description, _DESCRIPTION)]
+    return fields
 
 
 def _properties(schema: Json) -> Iterator[str]:

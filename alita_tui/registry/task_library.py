@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+import asyncio
+from collections.abc import Awaitable, Callable, Container, Sequence
 
 from alita_tui.events import (
     Alias,
@@ -10,6 +11,9 @@ from alita_tui.events import (
     BuildDigest,
     Capabilities,
     Lock,
+    Reliability,
+    RunOutcome,
+    Showing,
     Source,
     ToolCard,
     ToolDraft,
@@ -19,15 +23,17 @@ from alita_tui.events import (
     build_digest,
 )
 from alita_tui.spine.errors import DigestMismatch, RegistryError
-from alita_tui.spine.ports.library import Library, SearchResult
+from alita_tui.spine.ports.library import KeptAnswers, Library, SearchResult
 from alita_tui.spine.text import one_line
 
 
 class TaskLibrary:
     """Implements `ToolShelf` over the library. Task tools are in memory only, and in no other session."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Library, encode: Callable[[str], Awaitable[bool]] | None = None) -> None:
+        """`encode` asks an encoder for what a search of this query lacks, and returns whether anything came."""
         self._library = library
+        self._encode = encode
         self._task_tools: dict[str, ToolRecord] = {}
 
     def lend(
@@ -75,9 +81,25 @@ class TaskLibrary:
         shared = [card for card in self._library.cards() if card.name not in self._task_tools]
         return tuple(sorted((*shared, *own), key=lambda card: card.name))
 
+    @property
+    def answers(self) -> KeptAnswers:
+        """What the tools of the library answered to probes."""
+        return self._library.answers
+
+    def records(self) -> tuple[ToolRecord, ...]:
+        """Return the current version of every tool of the library as it is on record."""
+        return self._library.records()
+
     def search(self, query: str, *, limit: int = 5) -> SearchResult:
         """Search the library; task tools were built for this very task and need not be found."""
         return self._library.search(query, limit=limit)
+
+    async def find(self, query: str) -> SearchResult:
+        """Search, with what an encoder makes of the query and the library, as far as it is quick."""
+        found = await asyncio.to_thread(self.search, query)
+        if self._encode is not None and await self._encode(query):
+            found = await asyncio.to_thread(self.search, query)
+        return found
 
     def get(self, name: str, version: int | None = None) -> ToolRecord:
         """Return a tool, a task tool first. Raises RegistryError, DigestMismatch."""
@@ -114,6 +136,19 @@ class TaskLibrary:
         if own is not None and own.version == version:
             return own.state
         return self._library.record_run(name, version, ok=ok, query=query)
+
+    def reliability(self, name: str, version: int) -> Reliability:
+        """Return how far a version is relied on; a task tool as one of its bytes that was never run."""
+        return self._library.reliability(name, version)
+
+    def note(
+        self, name: str, version: int, outcomes: Sequence[RunOutcome], showings: Sequence[Showing] = ()
+    ) -> ToolState | None:
+        """Keep what came of runs; of task tools nothing is kept."""
+        own = self._task_tools.get(name)
+        if own is not None and own.version == version:
+            return own.state
+        return self._library.note(name, version, outcomes, showings)
 
     def alias(self, name: str, description: str, twin: Twin, *, approval_id: str, by: str) -> Alias:
         """Give a tool of the library another name."""

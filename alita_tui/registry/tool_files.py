@@ -55,7 +55,7 @@ class ToolFiles:
         """Write the files of a claimed version durably. Raises RegistryError, StoreError."""
         draft, place = record.draft, self.place(record.draft.name, record.version)
         try:
-            _write(place / f"{draft.name}.py", draft.code.encode())
+            _write(place / _code_file(draft.name, record.origin), draft.code.encode())
             _write(place / f"test_{draft.name}.py", draft.tests.encode())
             shown = msgspec.json.format(msgspec.json.encode(manifest(record)), indent=2)
             _write(place / f"{draft.name}.mcp.json", shown + b"\n")
@@ -78,7 +78,7 @@ class ToolFiles:
             draft = ToolDraft(
                 name=facts["name"],
                 description=facts["description"],
-                code=(place / f"{name}.py").read_bytes().decode(),
+                code=(place / _code_file(name, facts.get("origin"))).read_bytes().decode(),
                 tests=(place / f"test_{name}.py").read_bytes().decode(),
                 requirements=tuple(facts["requirements"]["asked"]),
                 input_schema=facts["inputSchema"],
@@ -96,6 +96,11 @@ class ToolFiles:
                 f"The files of {name} v{version} in {place} are damaged: {error}.",
                 hint="Put them back from a copy, or let the tool be built again.",
             ) from error
+
+
+def _code_file(name: str, origin: str) -> str:
+    """Return the file of a tool's code; of a remote one that is what was pinned of it."""
+    return f"{name}.server.json" if origin == "remote" else f"{name}.py"
 
 
 def manifest(record: ToolRecord) -> Json:

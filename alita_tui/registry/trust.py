@@ -1,17 +1,20 @@
-"""Trust in a tool from its runs: earned by use, lost by failures or by lying idle. Pure."""
+"""Trust in a tool from what came of its runs: earned by use, lost by failures, corrections or lying idle. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 import msgspec
 
-from alita_tui.events import ToolRecord, ToolState, Value
+from alita_tui.events import Reliability, RunOutcome, Showing, ToolRecord, ToolState, Track, Value
 from alita_tui.spine.ranking import words
-from alita_tui.spine.text import one_line
+from alita_tui.spine.text import counted, one_line
 
 QUERIES = 20
 """How many of the newest served queries are kept."""
+OUTCOMES = 60
+"""How many of the newest outcomes, and of the newest showings, are kept."""
 _TRUST = 2
 """How many different queries a trusted tool has served."""
 _RECENT = 5
@@ -20,6 +23,17 @@ _DOUBT = 2
 FAILING = 3
 """How many failures in a row make a tool stale."""
 _IDLE = timedelta(days=90)
+_HALF_LIFE = timedelta(days=30)
+_PRIOR_GOOD, _PRIOR = 3.4, 4.0
+"""What is taken for known of a tool that was reviewed and approved: as after four runs of which 3.4 were good."""
+RELIED_ON = 0.6
+"""Reliability below which a tool is not trusted."""
+_GOOD = {"ran": 0.3, "accepted": 1.0, "up": 2.0}
+"""What an outcome counts. That nothing was raised says little."""
+_BAD = {"failed": 1.0, "misfit": 1.0, "down": 2.0}
+_KNOWS = {"ran": 0, "failed": 1, "misfit": 1, "accepted": 2, "up": 3, "down": 3}
+"""Which outcome of a run replaces another: what the person said replaces everything."""
+_TEXT = 300
 
 
 class Use(Value, frozen=True):
@@ -64,7 +78,45 @@ class Use(Value, frozen=True):
         return len(self.recent) >= FAILING and not any(self.recent[-FAILING:])
 
 
-def with_use(record: ToolRecord, use: Use | None, now: datetime, *, pinned: bool) -> ToolRecord:
+def noted(track: Track, outcomes: Iterable[RunOutcome], showings: Iterable[Showing] = ()) -> Track:
+    """Return a record with what is newly known. What is known already changes nothing."""
+    runs = {one.run: one for one in track.outcomes}
+    for new in outcomes:
+        old = runs.get(new.run)
+        if old is None or _KNOWS[new.grade] >= _KNOWS[old.grade]:
+            text = one_line(new.text, _TEXT)
+            runs[new.run] = msgspec.structs.replace(new, at=old.at if old else new.at, text=str(text))
+    needs = {one.need: one for one in track.showings}
+    for showing in showings:
+        needs[showing.need] = msgspec.structs.replace(showing, query=str(one_line(showing.query, _TEXT)))
+    return msgspec.structs.replace(
+        track, outcomes=tuple(runs.values())[-OUTCOMES:], showings=tuple(needs.values())[-OUTCOMES:]
+    )
+
+
+def reliability(use: Use, track: Track | None, now: datetime) -> Reliability:
+    """Return what is expected of the next run: the mean of a Beta distribution, older outcomes counting less.
+
+    What was counted before outcomes were kept stands in for them.
+    """
+    outcomes = track.outcomes if track and track.outcomes else _before_outcomes(use)
+    good, whole = _PRIOR_GOOD, _PRIOR
+    for one in outcomes:
+        age = max(now - _when(one.at, now), timedelta(0))
+        weight = (_GOOD.get(one.grade, 0.0) + _BAD.get(one.grade, 0.0)) * 0.5 ** (age / _HALF_LIFE)
+        weight *= one.share if one.grade in ("up", "down") else 1.0
+        whole += weight
+        good += weight if one.grade in _GOOD else 0.0
+    return Reliability(
+        value=round(good / whole, 4),
+        words=f"{good / whole:.2f}: {_told(outcomes, now)}",
+        needs=_needs(track.showings) if track else "",
+    )
+
+
+def with_use(
+    record: ToolRecord, use: Use | None, now: datetime, *, pinned: bool, track: Track | None = None
+) -> ToolRecord:
     """Return a record with its run counts and the state that follows from them.
 
     A state that a person set (archived, revoked, quarantined) stays. A pinned version does not become stale
@@ -74,13 +126,75 @@ def with_use(record: ToolRecord, use: Use | None, now: datetime, *, pinned: bool
     state = record.state
     if base(state) == "provisional":
         idle = not pinned and now - _when(use.used_at or record.created_at, now) > _IDLE
-        state = "stale" if use.failing or idle else "trusted" if use.trusted else "provisional"
+        state = "stale" if use.failing or failing(track) or idle else "provisional"
+        if state == "provisional" and use.trusted and _proven(use, track) and not doubted(use, track, now):
+            state = "trusted"
     return msgspec.structs.replace(record, runs=use.runs, failures=use.failures, state=state)
+
+
+def _proven(use: Use, track: Track | None) -> bool:
+    """Return True if enough tasks were answered with it, or most of its runs are from before that was kept."""
+    outcomes = track.outcomes if track else ()
+    answered = {one.task for one in outcomes if one.grade in ("accepted", "up")}
+    return len(answered) >= _TRUST or 2 * len(outcomes) < use.runs
+
+
+def failing(track: Track | None) -> bool:
+    """Return True if its last runs all failed, did not fit their schema or were found wrong."""
+    last = track.outcomes[-FAILING:] if track else ()
+    return len(last) == FAILING and all(one.grade in _BAD for one in last)
+
+
+def doubted(use: Use, track: Track | None, now: datetime) -> bool:
+    """Return True if what came of its runs speaks against trust, although nothing was raised."""
+    if track is None or not track.outcomes:
+        return False
+    said = [one for one in track.outcomes if one.grade in ("up", "down")]
+    wrong_last = bool(said) and said[-1].grade == "down" and not _accepted_since(track, said[-1])
+    return wrong_last or reliability(use, track, now).value < RELIED_ON
 
 
 def base(state: ToolState) -> ToolState:
     """Return the state as it is stored; trust follows from the runs and is not stored."""
     return "provisional" if state in ("trusted", "stale") else state
+
+
+def _accepted_since(track: Track, wrong: RunOutcome) -> bool:
+    """Return True if two tasks were answered with it since it was found wrong."""
+    later = track.outcomes[track.outcomes.index(wrong) + 1 :]
+    return len({one.task for one in later if one.grade in ("accepted", "up")}) >= _TRUST
+
+
+def _before_outcomes(use: Use) -> tuple[RunOutcome, ...]:
+    most = min(use.runs, _RECENT)
+    failed = round(most * use.failures / use.runs) if use.runs else 0
+    recent = use.recent or (False,) * failed + (True,) * (most - failed)
+    return tuple(
+        RunOutcome(run=str(number), at=use.used_at, grade="accepted" if ok else "failed")
+        for number, ok in enumerate(recent)
+    )
+
+
+def _told(outcomes: tuple[RunOutcome, ...], now: datetime) -> str:
+    """Return what the outcomes are: `9 good of 10 in 40 days, one 👎`."""
+    if not outcomes:
+        return "no run yet, so what an approved tool is taken for"
+    good = sum(one.grade in _GOOD for one in outcomes)
+    days = (now - min(_when(one.at, now) for one in outcomes)).days
+    parts = [f"{good} good of {len(outcomes)}" + (f" in {counted(days, 'day')}" if days else " today")]
+    for grade, word in (("up", "👍"), ("down", "👎"), ("misfit", "not as its schema says")):
+        number = sum(one.grade == grade for one in outcomes)
+        parts += [f"{'one' if number == 1 else number} {word}"] if number else []
+    return ", ".join(parts)
+
+
+def _needs(showings: tuple[Showing, ...]) -> str:
+    """Return how its needs went: `found for 5 needs, shown 4, used 2, accepted 1`."""
+    if not showings:
+        return ""
+    counts = (("shown", "shown"), ("used", "used"), ("accepted", "accepted"))
+    parts = [f"{word} {sum(getattr(one, field) for one in showings)}" for field, word in counts]
+    return f"found for {counted(len(showings), 'need')}, {', '.join(parts)}"
 
 
 def _when(text: str, otherwise: datetime) -> datetime:

@@ -26,13 +26,15 @@ from alita_tui.sandbox.owner import machine, me
 from alita_tui.sandbox.podman_http import EngineLost, RestError, ServiceLost
 from alita_tui.sandbox.podman_service import RETRY_SECONDS, PodmanService
 from alita_tui.sandbox.pool import Pool
+from alita_tui.sandbox.programs import RunningProgram, opened
 from alita_tui.sandbox.remote import Remote, bring
 from alita_tui.sandbox.sessions import Sessions
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.supplies import Files, Folders, Volumes
+from alita_tui.sandbox.trees import with_tree
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.inventory import ContainerRow, EnvironmentRow, PoolRow
-from alita_tui.spine.ports.sandbox import Job, Limits, OnOutput
+from alita_tui.spine.ports.sandbox import Job, Limits, OnOutput, Program
 from alita_tui.spine.ports.stream import Progress
 
 if TYPE_CHECKING:
@@ -147,6 +149,30 @@ class PodmanSandbox:
             finally:
                 await asyncio.shield(self._containers.end(container))
                 await asyncio.shield(self._containers.forget(folder))
+
+    async def installed(self, lock: Lock, progress: Progress) -> str:
+        """Return the folder with these wheels; empty for none. Raise RequirementsError, SandboxUnavailable."""
+        await self.prepare(progress)
+        return (await self._kind(Job(run_id="", module="", code="", lock=lock), progress)).environment
+
+    async def open_program(self, program: Program, progress: Progress) -> RunningProgram:
+        """Start a program in a container of its own. Raise SandboxUnavailable, RequirementsError, UsageError."""
+        folder = await self.installed(program.lock, progress)
+        if program.tree is not None:
+            made = await asyncio.to_thread(with_tree, program.tree, folder, self._environments)
+            if made not in self._held:
+                self._held[made] = hold(made)
+            folder = str(made)
+        container = await self._containers.make(Kind(environment=folder, limits=program.limits))
+
+        async def end() -> None:
+            await asyncio.shield(self._containers.end(container))
+
+        try:
+            return await opened(container, end, self._broker, program)
+        except BaseException:
+            await end()
+            raise
 
     async def _confirmed(self, report: RunReport) -> RunReport:
         """Return the report. Raise EngineLost where the engine went away with the tool."""

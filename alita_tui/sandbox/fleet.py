@@ -17,10 +17,12 @@ import msgspec
 from alita_tui.events import Enforcement, Lock, RunReport, SandboxStatus
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.podman_http import EngineLost
+from alita_tui.sandbox.programs import RunningProgram
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
 from alita_tui.spine.inventory import ContainerRow, EnvironmentRow, Inventory
-from alita_tui.spine.ports.sandbox import Job, Limits, OnOutput
+from alita_tui.spine.ports.sandbox import Job, Limits, OnOutput, Program
+from alita_tui.spine.ports.servers import ServerCalls, ServerUnavailable
 from alita_tui.spine.ports.stream import Progress
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ class Fleet:
         if not settings.engines:
             raise UsageError("sandbox.engines names no engine.", hint='Write engines = ["local"].')
         self._settings = settings
+        self.servers: ServerCalls | None = None
+        """Calls tools of MCP servers; it starts them in this sandbox, so it is set afterwards."""
         names = tuple(dict.fromkeys(settings.engines))
         self._members = [
             _Member(PodmanSandbox(settings, session_id, engine=name, broker=broker)) for name in names
@@ -75,11 +79,28 @@ class Fleet:
         return await self._first(lambda engine: engine.lock(requirements, progress))
 
     async def run(self, job: Job, on_output: OnOutput, progress: Progress) -> RunReport:
-        """Run a job on the least loaded engine. Raise SandboxUnavailable, RequirementsError."""
+        """Run a job on the least loaded engine. Raise SandboxUnavailable, RequirementsError.
+
+        A call of a remote tool goes to its server. Raise ServerUnavailable.
+        """
+        if job.remote:
+            if self.servers is None:
+                raise ServerUnavailable(f"{job.module} is a tool of a server, and servers are not used here.")
+            return await self.servers.call(job)
         return await self._first(lambda engine: engine.run(job, on_output, progress))
+
+    async def installed(self, lock: Lock, progress: Progress) -> str:
+        """Return the folder of this machine with these wheels. Raise RequirementsError, SandboxUnavailable."""
+        return await self._first(lambda engine: engine.installed(lock, progress))
+
+    async def open_program(self, program: Program, progress: Progress) -> RunningProgram:
+        """Start a program on the least loaded engine. Raise SandboxUnavailable, RequirementsError, UsageError."""
+        return await self._first(lambda engine: engine.open_program(program, progress))
 
     async def close(self) -> None:
         """End everything that runs on any engine."""
+        if self.servers is not None:
+            await self.servers.close()
         results = await asyncio.gather(*(engine.close() for engine in self.engines), return_exceptions=True)
         for error in results:
             if error is not None:

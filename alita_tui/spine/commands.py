@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from alita_tui.events import BuildDigest, Value, Verdict
+from alita_tui.events import BuildDigest, Rating, Value, Verdict
+from alita_tui.spine.ports.builds import BuildOrder
 
 
 class SubmitTask(Value, frozen=True):
@@ -76,6 +77,32 @@ class SwitchBlock(Value, frozen=True):
     on: bool
 
 
+class ForgetMemory(Value, frozen=True):
+    """Put on record that the person had something forgotten, or took that back: it leaves the conversation."""
+
+    item_id: str
+    back: bool = False
+
+
+class GiveFeedback(Value, frozen=True):
+    """Say how good an answer or a run was."""
+
+    rating: Rating
+    seq: int = 0
+    """The event of the answer or of the run; 0: the newest answer."""
+    text: str = ""
+
+
+class Improve(Value, frozen=True):
+    """Build what is proposed for a tool, as a task of its own; it waits for a verdict as any build does."""
+
+    proposal: str
+    """Its id."""
+    text: str
+    """What is proposed and why, in one line."""
+    order: BuildOrder
+
+
 class RefreshLibrary(Value, frozen=True):
     """Put the tools that run now on record: a person did something with them."""
 
@@ -94,6 +121,9 @@ Command = (
     | Interrupt
     | EnableModel
     | SwitchBlock
+    | ForgetMemory
+    | GiveFeedback
+    | Improve
     | RefreshLibrary
     | CloseSession
 )

@@ -15,11 +15,14 @@ from alita_tui.events import (
     Capabilities,
     ContextGiven,
     ContextSwitched,
+    FeedbackGiven,
     GateChecked,
     Lasting,
     LibraryLoaded,
     Lock,
+    PlansWeighed,
     RequirementsLocked,
+    ServerStarted,
     SessionClosed,
     SessionOpened,
     SessionResumed,
@@ -31,13 +34,16 @@ from alita_tui.events import (
     ToolFailed,
     ToolRegistered,
     ToolReturned,
+    ToolSuspended,
     Twin,
     UnknownEvent,
     Value,
     build_digest,
 )
+from alita_tui.events.task import MOST_REPLANS
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.grants import DEEPEST_CALL, tool_grants
+from alita_tui.spine.memory_laws import MemoryLaws
 
 
 class Breach(Value, frozen=True):
@@ -82,6 +88,12 @@ class _Court:
         self._twins: dict[str, tuple[str, tuple[Twin, ...]]] = {}
         self._aliased: dict[str, Twin | None] = {}
         self._runnable: set[str] = set()
+        self._suspended: set[tuple[str, int]] = set()
+        """Versions of tools that their servers changed."""
+        self._started: dict[str, set[str]] = {}
+        """Server -> its starts."""
+        self._at: dict[str, str] = {}
+        """Open call -> the server that its tool is one of."""
         self._task = ""
         self._tasks: set[str] = set()
         self._task_of_call: dict[str, str] = {}
@@ -90,10 +102,13 @@ class _Court:
         self._lent: dict[str, str] = {}
         """Digest -> the task that it was approved for alone, which has not ended."""
         self._paid: set[str] = set()
+        self._weighed: dict[str, int] = {}
+        """How often the plans of each task were compared."""
         self._files: dict[str, str] = {}
         """Handle of each artefact -> its digest."""
         self._off: set[str] = set()
         """Blocks of the context that the person switched off."""
+        self._memory = MemoryLaws()
 
     def breach(self, law: str, seq: int, text: str) -> None:
         self.breaches.append(Breach(law=law, seq=seq, text=text))
@@ -121,6 +136,11 @@ class _Court:
                 self.breach("readable", seq, f"a record could not be read: {reason}")
             case LibraryLoaded(tools=tools):
                 self._runnable.update(card.digest for card in tools)
+                self._suspended -= {(card.name, card.version) for card in tools}
+            case ServerStarted(start_id=start_id, server=server):
+                self._started.setdefault(server, set()).add(start_id)
+            case ToolSuspended(name=name, version=version):
+                self._suspended.add((name, version))
             case ArtefactAdded(artefact=file):
                 if not file.digest.startswith(file.handle.removeprefix("art_")):
                     self.breach("artefact", seq, f"{file.handle} is not what its digest is called")
@@ -151,12 +171,27 @@ class _Court:
                 self._approval(seq, event)
             case ToolCalled() | BrokerAnswered() | ToolReturned() | ToolFailed():
                 self._call(seq, event, task_id)
+            case FeedbackGiven(task_id=rated, call_id=call_id):
+                if rated not in self._tasks:
+                    self.breach("rate what happened", seq, f"no task {rated} was submitted")
+                elif call_id and (
+                    call_id not in self._ended or self._task_of_call.get(call_id, rated) != rated
+                ):
+                    self.breach("rate what happened", seq, f"no call {call_id} ended in that task")
+            case PlansWeighed(task_id=weighed, followed=followed, chosen=chosen):
+                self._weighed[weighed] = self._weighed.get(weighed, 0) + 1
+                if followed is None:
+                    self.breach("follow what was weighed", seq, f"there is no plan {chosen}")
+                if self._weighed[weighed] > 1 + MOST_REPLANS:
+                    self.breach("change a plan twice at most", seq, f"task {weighed} changes it again")
             case BudgetSpent(call_id=call_id):
                 if call_id in self._paid:
                     self.breach("paid once", seq, f"call {call_id} was paid twice")
                 self._paid.add(call_id)
             case _:
                 pass
+        for law, text in self._memory.hear(seq, envelope):
+            self.breach(law, seq, text)
         if envelope.task_id:
             self._placed(seq, envelope)
 
@@ -251,14 +286,22 @@ class _Court:
                     self.breach("use what was added", seq, f"{file.handle} was never added like this")
             self._nested(seq, event)
             approved = event.digest in self._runnable or self._lent.get(event.digest) == task_id
+            if (event.name, event.version) in self._suspended:
+                self.breach("run what was approved", seq, f"{event.name} ran although its server changed it")
+            if event.server:
+                self._at[call_id] = event.server
             if not approved and not event.caller:
                 self.breach("run what was approved", seq, f"{event.name} ran as {event.digest[:12]}")
         elif isinstance(event, BrokerAnswered):
-            if call_id not in self.open_calls and call_id not in self._drafted:
+            started = any(call_id in starts for starts in self._started.values())
+            if call_id not in self.open_calls and call_id not in self._drafted and not started:
                 self.breach("grants within a call", seq, f"call {call_id} is not open")
         elif self.open_calls.pop(call_id, None) is None:
             self.breach("one end per call", seq, f"call {call_id} is not open")
         else:
+            server = self._at.pop(call_id, "")
+            if server and isinstance(event, ToolReturned) and server not in self._started:
+                self.breach("start before a call", seq, f"{server} answered {call_id} and was never started")
             self._ended.add(call_id)
             self._inner.pop(call_id, None)
             if any(one.call_id == call_id for chain in self._inner.values() for one in chain):

@@ -25,6 +25,31 @@ def distribution(requirement: str) -> str | None:
     return canonicalize_name(parsed.name) if parsed else None
 
 
+def raised(requirement: str, above: str) -> str | None:
+    """Return a requirement that only newer versions than `above` meet; None where `plain` does, or `above` is none.
+
+    What pinned it to one version, or kept it below this one, is left out; upper bounds and extras stay.
+    """
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import InvalidVersion, Version
+
+    parsed = _parsed(requirement)
+    try:
+        public = Version(above).public  # of a local version (`2.0+cpu`) nothing is newer or older
+    except InvalidVersion:
+        return None
+    if parsed is None:
+        return None
+    kept = [
+        one
+        for one in parsed.specifier
+        if one.operator in ("<", "<=", "!=", "~=") and one.version not in (above, public)
+    ]
+    changed = type(parsed)(str(parsed))
+    changed.specifier = SpecifierSet(",".join((*map(str, kept), f">{public}")))
+    return str(changed)
+
+
 @lru_cache(maxsize=512)
 def _parsed(requirement: str) -> Requirement | None:
     from packaging.requirements import Requirement

@@ -145,6 +145,9 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
                 for card in state.library
             )
             return replace(state, library=library)
+        case e.ToolSuspended(name=name, version=version):
+            left = tuple(card for card in state.library if (card.name, card.version) != (name, version))
+            return replace(state, library=left)
         case e.MemoryRecalled(items=items):
             return replace(state, recalled=items)
         case e.ContextSwitched(block=block, on=on):
@@ -163,10 +166,16 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
             return _apply_to_build(state, envelope, event)
         case (
             e.Steered()
+            | e.PlansWeighed()
             | e.Interrupted()
             | e.NoticeRaised()
+            | e.ServerStarted()
+            | e.ServerStopped()
+            | e.ServerAsked()
             | e.ModelFailed()
             | e.MemoryWritten()
+            | e.MemoryForgotten()
+            | e.FeedbackGiven()
             | e.TaskQueued()
             | e.ContextTrimmed()
             | e.ContextSummarised()

@@ -114,7 +114,8 @@ class AuditLog:
         """Enter verdicts that a crash kept from being entered; return their approval ids. Raises StoreError.
 
         A session records a verdict before it is entered here, so one of its last run can be missing. Earlier ones are
-        left alone: they may belong to the session that this one was forked from.
+        left alone: they may belong to the session that this one was forked from. Only what this home signed counts:
+        a session's file can be written by anyone.
         """
         asked: dict[str, ApprovalRequested] = {}
         decided: list[ApprovalResolved] = []
@@ -123,8 +124,9 @@ class AuditLog:
             match envelope.event:
                 case ApprovalRequested() as request:
                     asked[request.approval_id] = request
-                case ApprovalResolved() as resolved if resolved.verdict.by:
-                    decided.append(resolved)
+                case ApprovalResolved(approval_id=approval_id) as resolved if resolved.verdict.by:
+                    if approval_id in asked and self._is_own(asked[approval_id], resolved):
+                        decided.append(resolved)
                 case SessionOpened() | SessionResumed() | SessionClosed():
                     decided = []
                 case _:
@@ -133,9 +135,22 @@ class AuditLog:
             return ()
         known = {entry.approval_id for entry in self.entries()}
         for resolved in decided:
-            if resolved.approval_id in asked and resolved.approval_id not in known:
+            if resolved.approval_id not in known:
                 self.enter(session_id, asked[resolved.approval_id], resolved)
         return tuple(resolved.approval_id for resolved in decided)
+
+    def sign_verdict(self, request: ApprovalRequested, resolved: ApprovalResolved) -> ApprovalResolved:
+        """Return a verdict with this home's signature over what is entered of it. Raises StoreError."""
+        signature = self.signed("verdict", _signed_text(request, resolved))
+        return msgspec.structs.replace(resolved, signature=signature)
+
+    def has(self, approval_id: str, digest: str, verdict: str) -> bool:
+        """Return True if this verdict on these bytes is on record."""
+        wanted = (approval_id, digest, verdict)
+        return any((one.approval_id, one.digest, one.verdict) == wanted for one in self.entries())
+
+    def _is_own(self, request: ApprovalRequested, resolved: ApprovalResolved) -> bool:
+        return self.vouched("verdict", _signed_text(request, resolved), resolved.signature)
 
     def settle(self) -> None:
         """Create the key, adopt entries of an older alita, and include in the heads what a crash left out."""
@@ -292,6 +307,11 @@ class AuditLog:
             yield fd
         finally:
             os.close(fd)
+
+
+def _signed_text(request: ApprovalRequested, resolved: ApprovalResolved) -> str:
+    """The entry that a verdict becomes, without its session: a fork has its parent's verdicts."""
+    return _storable(AuditEntry.of_verdict("", request, resolved)).line.decode()
 
 
 def _replace(fd: int, raw: bytes) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from alita_tui.events import Json
@@ -23,7 +24,7 @@ class DocumentTable:
         disk.make_folder(path.parent)
         self._db = JournalDB(path, mode="shared")
         self._table = self._db.documents(table)
-        self._guard = threading.Lock()
+        self._guard = threading.RLock()
         self._all: tuple[Json, ...] | None = None
 
     def all(self) -> tuple[Json, ...]:
@@ -35,18 +36,23 @@ class DocumentTable:
                 self._all = tuple(row["value"] for row in rows if isinstance(row, dict) and "value" in row)
             return self._all
 
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Let nobody else change the table while this lasts. Raises StoreError."""
+        with self._guard, self._db.journal.writing():
+            self._all = None
+            yield
+
     def put(self, key: str, document: Json) -> None:
         """Insert or replace a document; it is on disk when this returns. Raises StoreError."""
-        with self._guard, self._db.journal.writing():
+        with self.changing():
             doc_id = self._find(key) or self._table.next_id()
-            self._all = None
             self._table.put(doc_id, {"key": key, "value": document})
 
     def remove(self, key: str) -> None:
         """Remove a document; a missing key is no error. Raises StoreError."""
-        with self._guard, self._db.journal.writing():
+        with self.changing():
             if doc_id := self._find(key):
-                self._all = None
                 self._table.delete(doc_id)
 
     def close(self) -> None:

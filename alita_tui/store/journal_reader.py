@@ -149,8 +149,8 @@ def _checkpoint(path: Path) -> Snapshot:
     with uncollected():
         if sums is None:
             _unchecked(snapshot, path, raw)
-        elif checksums.fit(raw, sums):
-            snapshot.tables = _checked(load(raw))
+        elif checksums.fit(raw, sums) and (tables := _whole(raw)) is not None:
+            snapshot.tables = tables
         else:
             snapshot.tables = _rescued(raw, sums)
             whole = sum(map(len, sums.tables.values()))
@@ -187,11 +187,12 @@ def _damaged(snapshot: Snapshot, path: Path, problem: str) -> None:
 
 def _unchecked(snapshot: Snapshot, path: Path, raw: bytes) -> None:
     """Read a file without checksums: an older one, another program's, or a damaged one."""
-    try:
-        snapshot.tables = _checked(load(raw))
-    except (ValueError, RecursionError):
-        snapshot.tables, snapshot.discarded = _salvaged(raw.decode("utf-8", "replace"))
-        _damaged(snapshot, path, f"{path.name} was damaged")
+    tables = _whole(raw)
+    if tables is not None:
+        snapshot.tables = tables
+        return
+    snapshot.tables, snapshot.discarded = _salvaged(raw.decode("utf-8", "replace"))
+    _damaged(snapshot, path, f"{path.name} was damaged")
 
 
 def _rescued(raw: bytes, sums: checksums.Sums) -> Tables:
@@ -213,6 +214,14 @@ def _checked(raw: Json) -> Tables:
     if not all(_ID.fullmatch(doc_id) for rows in tables.values() for doc_id in rows):
         raise ValueError("a document's id is no number")
     return tables
+
+
+def _whole(raw: bytes) -> Tables | None:
+    """Return the tables of a file; None if any record in it has no number. Earlier versions could write such files."""
+    try:
+        return _checked(load(raw))
+    except (ValueError, RecursionError):
+        return None
 
 
 _KEY = re.compile(r'[\s,{]*"((?:[^"\\\n]|\\.)*)"\s*:\s*')
@@ -237,7 +246,7 @@ def _salvaged(text: str) -> tuple[Tables, int]:
             rows, at = tables.setdefault(key[1], {}), key.end() + 1
             continue
         try:
-            if key is None or rows is None:
+            if key is None or rows is None or not _ID.fullmatch(key[1]):
                 raise ValueError
             rows[key[1]], at = decoder.raw_decode(text, key.end())
         except (ValueError, RecursionError):

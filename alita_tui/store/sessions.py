@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from alita_tui.events import UnknownEvent
+from alita_tui.events import SessionOpened, UnknownEvent
 from alita_tui.spine.envelope import Envelope, decode, encode, from_builtins, to_builtins
 from alita_tui.spine.errors import StoreError, UsageError
 from alita_tui.spine.history import History
@@ -243,10 +243,11 @@ class SessionStore:
         """Keep the summary of a session that has just been opened up to date from now on."""
         self._summaries.follow(file.path, file.followed())
 
-    def latest(self) -> SessionSummary | None:
-        """Return the session with the latest activity."""
+    def latest(self, *, own: bool = False) -> SessionSummary | None:
+        """Return the session with the latest activity; with `own` none from elsewhere."""
         long_ago = datetime.fromtimestamp(0, UTC)
-        return max(self.list(), key=lambda summary: summary.last_activity or long_ago, default=None)
+        listed = [summary for summary in self.list() if not (own and summary.imported)]
+        return max(listed, key=lambda summary: summary.last_activity or long_ago, default=None)
 
     def find(self, wanted: str) -> Path:
         """Return the file of a session by id, unique prefix of an id, or path. Raises UsageError."""
@@ -268,18 +269,28 @@ class SessionStore:
             hint=f"Near: {', '.join(near)}." if near else "`alita sessions` lists them.",
         )
 
+    def find_own(self, wanted: str) -> Path:
+        """Return the file of a session in this folder, as `find` does. Raises UsageError, also for one elsewhere."""
+        path = self.find(wanted)
+        if path.parent.resolve() != self.folder.resolve():
+            raise from_elsewhere(str(path))
+        return path
+
     def fork(self, wanted: str, at: int | None = None) -> str:
         """Begin a session with another one's events up to `at`; return its id.
 
-        Raises UsageError if there is no such session or event, StoreError.
+        Raises UsageError if there is no such session or event, or it is from elsewhere, StoreError.
         """
-        path = self.find(wanted)
+        path = self.find_own(wanted)
         parent = SessionFile.open(path, readonly=True)
         try:
             envelopes = parent.envelopes()
         finally:
             parent.close()
-        child = self.branch(envelopes, at)
+        if parent.imported:
+            raise from_elsewhere(parent.session_id)
+        child = self.new_id()
+        self.add(child, forked(envelopes, at, child, lambda: secrets.token_hex(5)))
         copied(path, self.path(child))
         return child
 
@@ -287,11 +298,6 @@ class SessionStore:
         """Return the artefacts of a session. Raises UsageError if there is no such session."""
         path = self.path(wanted) if _ID.fullmatch(wanted) else self.find(wanted)
         return SessionArtefacts(folder_of(path), most_bytes)
-
-    def branch(self, envelopes: Iterable[Envelope], at: int | None = None) -> str:
-        """Begin a session with these events up to `at`; return its id. Raises UsageError, StoreError."""
-        session_id = self.new_id()
-        return self.add(session_id, forked(envelopes, at, session_id, lambda: secrets.token_hex(5)))
 
     def add(self, session_id: str, envelopes: Iterable[Envelope], *, imported: bool = False) -> str:
         """Add a whole session; return its id. Raises StoreError, leaving nothing.
@@ -305,7 +311,7 @@ class SessionStore:
         file = SessionFile.create(draft, session_id, imported=imported)
         try:
             try:
-                file.fill(envelopes)
+                file.fill(as_imported(envelopes) if imported else envelopes)
             finally:
                 file.close()
             draft.replace(path)
@@ -398,3 +404,21 @@ def _with_state(summary: SessionSummary, path: Path) -> SessionSummary:
 def _gap(seq: int, session_id: str, at: datetime) -> Envelope:
     reason = "the record was damaged on disk"
     return Envelope(seq=seq, session_id=session_id, at=at, event=UnknownEvent(raw="", reason=reason))
+
+
+def as_imported(envelopes: Iterable[Envelope]) -> Iterator[Envelope]:
+    """Yield a session from elsewhere marked as such, whatever it says of itself."""
+    for place, envelope in enumerate(envelopes):
+        if place == 0 and isinstance(envelope.event, SessionOpened):
+            opened = msgspec.structs.replace(envelope.event, imported=True)
+            envelope = msgspec.structs.replace(envelope, event=opened)
+        yield envelope
+
+
+def from_elsewhere(session: str) -> UsageError:
+    """Return the error for going on with a session whose verdicts and evidence are not those of this home."""
+    return UsageError(
+        f"The session {one_line(session, 200)} comes from elsewhere: what was approved there is not approved here, "
+        "so it does not go on.",
+        hint=f"Look at it: alita replay {one_line(session, 200)}. To go on, give its task to a session of your own.",
+    )

@@ -72,6 +72,8 @@ class SessionSummary(Value, frozen=True):
     """The session that this one was forked from; empty if it is no fork."""
     parent_seq: int = 0
     """The last event that both share."""
+    imported: bool = False
+    """It comes from elsewhere: nothing of it waits here, and it does not go on."""
 
 
 def summarise(session_id: str, path: str, rows: Iterable[Json], *, discarded: int = 0) -> SessionSummary:
@@ -90,7 +92,7 @@ class Tally:
         self.started: datetime | None = None
         self.last: datetime | None = None
         self.title = self.model = self.first_task = self.task = self.outcome = ""
-        self.parent, self.parent_seq = "", 0
+        self.parent, self.parent_seq, self.imported = "", 0, False
         self.closed = False
         self.spent: BudgetSpent | None = None
         self.pending: dict[str, ParkedBuild] = {}
@@ -111,10 +113,11 @@ class Tally:
             tools_built=self.tools,
             cost_usd=self.spent.total_usd if self.spent else 0.0,
             unpriced_calls=self.spent.unpriced_calls if self.spent else 0,
-            pending=tuple(self.pending.values()),
+            pending=() if self.imported else tuple(self.pending.values()),
             discarded=discarded,
             parent=self.parent,
             parent_seq=self.parent_seq,
+            imported=self.imported,
         )
 
     def take_all(self, history: History) -> None:
@@ -140,9 +143,10 @@ class Tally:
 
     def _hear(self, envelope: Envelope) -> None:
         match envelope.event:
-            case SessionOpened(title=title, model=model, parent=parent, parent_seq=parent_seq):
+            case SessionOpened(title=title, model=model, parent=parent, parent_seq=parent_seq) as opened:
                 self.title, self.model = one_line(title), one_line(model)
                 self.parent, self.parent_seq = one_line(parent or ""), parent_seq
+                self.imported = opened.imported
             case SessionClosed():
                 self.closed = True
             case SessionResumed():

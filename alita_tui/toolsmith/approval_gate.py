@@ -31,12 +31,17 @@ class ApprovalGate:
         settled: Callable[[e.ApprovalRequested, ResolveApproval], None],
         rule: Callable[[e.ApprovalRequested], ResolveApproval | None] = lambda _: None,
         unnamed: Callable[[e.ApprovalRequested, Verdict], tuple[str, ...]] = lambda *_: (),
+        signed: Callable[[e.ApprovalRequested, e.ApprovalResolved], e.ApprovalResolved] = lambda _, given: (
+            given
+        ),
+        on_record: Callable[[e.ApprovalRequested, Verdict], bool] = lambda *_: True,
     ) -> None:
         """Create a gate.
 
         `me` is the account that decides in this process. With `parks` a build without a verdict raises ApprovalPending
         instead of waiting. `rule` returns the verdict of a rule that covers the build; it may block. `unnamed` returns
-        the risks that an approval does not accept by name; an approval that leaves one out does not count.
+        the risks that an approval does not accept by name; an approval that leaves one out does not count. `signed`
+        returns a verdict with this home's signature; `on_record` tells if the audit log has it. Those two may block.
         """
         self._bus = bus
         self._inbox = inbox
@@ -45,6 +50,8 @@ class ApprovalGate:
         self._settled = settled
         self._rule = rule
         self._unnamed = unnamed
+        self._signed = signed
+        self._on_record = on_record
         self._waiting: dict[str, tuple[e.ApprovalRequested, asyncio.Future[ResolveApproval]]] = {}
 
     async def ask(self, request: e.ApprovalRequested, *, recorded: bool = False) -> ResolveApproval:
@@ -69,19 +76,22 @@ class ApprovalGate:
             command = self._bus.redacted(future.result())
             if command.verdict.via != "cli":  # those are in the inbox already
                 command = await self._first(request, command)
-            await self._bus.emit(
-                e.ApprovalResolved(
-                    approval_id=request.approval_id,
-                    build_id=request.build_id,
-                    digest=request.digest,
-                    verdict=command.verdict,
-                ),
-                span=request.build_id,
+            resolved = e.ApprovalResolved(
+                approval_id=request.approval_id,
+                build_id=request.build_id,
+                digest=request.digest,
+                verdict=command.verdict,
             )
+            resolved = await self._bus.kept(self._signed, request, resolved)
+            await self._bus.emit(resolved, span=request.build_id)
             await self._bus.kept(self._settled, request, command)
             return command
         finally:
             del self._waiting[request.approval_id]
+
+    async def was_given(self, request: e.ApprovalRequested, verdict: Verdict) -> bool:
+        """Return True if a verdict that the session has on record was given in this home."""
+        return await self._bus.kept(self._on_record, request, verdict)
 
     def resolve(self, command: ResolveApproval) -> str:
         """Hand in a verdict from this process. Return why it does not count, or an empty string."""

@@ -7,7 +7,7 @@ import re
 
 import msgspec
 
-from alita_tui.events import ToolDraft, ToolRequest
+from alita_tui.events import ToolDraft, ToolRequest, as_json
 from alita_tui.spine.fence import defused, fenced
 from alita_tui.spine.grants import named_tools, phrases
 from alita_tui.spine.ports.builds import BuildOrder, FailedCall
@@ -19,6 +19,7 @@ SUBMIT_TOOL = "submit_tool"
 _LONGEST_EXAMPLE = 2000
 _LONGEST_CALL = 4000
 _LONGEST_DIFF = 6000
+_MOST_CALLS = 6
 
 
 def brief(order: BuildOrder, parent: ToolDraft | None, neighbours: str, tools: str = "") -> str:
@@ -40,7 +41,13 @@ def brief(order: BuildOrder, parent: ToolDraft | None, neighbours: str, tools: s
     if neighbours:
         parts.append(f"Nearest tools in the library (do not repeat them):\n{neighbours}")
     if parent is not None:
-        parts += replaced(parent, order.failure)
+        parts += replaced(parent, order.failure, order.failures)
+    for other in order.merges:
+        parts.append(
+            f"It also takes over the work of {other.name}, which it makes superfluous:\n```python\n{other.code}\n```\n"
+            f"Input schema: {written(other.input_schema)}\nOutput schema: {written(other.output_schema)}\n"
+            f"Its tests, of which yours have to cover each case:\n```python\n{other.tests}\n```"
+        )
     if order.past_rejections:
         listed = "\n".join(f"- {reason}" for reason in order.past_rejections)
         parts.append(f"The person rejected earlier builds of it or like it; do not repeat that:\n{listed}")
@@ -48,7 +55,21 @@ def brief(order: BuildOrder, parent: ToolDraft | None, neighbours: str, tools: s
     return "\n\n".join(parts)
 
 
-def replaced(parent: ToolDraft, failure: FailedCall | None) -> list[str]:
+def told(order: BuildOrder) -> tuple[str, ...]:
+    """Return what a proposal tells of earlier sessions, for the record and for who judges where names come from."""
+    calls = (
+        f"run({cut(written(one.arguments), 600)}): {cut(one.error, 600)}"
+        for one in order.failures[:_MOST_CALLS]
+    )
+    if order.action_id:
+        return ()  # what the agent orders by is on record with its action
+    details = (order.details,) if order.details else ()
+    return (*details, *calls, *(f"{one.name}: {one.description}\n{one.code}" for one in order.merges))
+
+
+def replaced(
+    parent: ToolDraft, failure: FailedCall | None, failures: tuple[FailedCall, ...] = ()
+) -> list[str]:
     """Return what the model has to know of the version that the new one replaces."""
     parts = [
         f"It replaces this version; change what the goal asks for, and no more:\n```python\n{parent.code}\n```",
@@ -59,18 +80,18 @@ def replaced(parent: ToolDraft, failure: FailedCall | None) -> list[str]:
     if not parent.capabilities.none:
         named = msgspec.structs.replace(parent.capabilities, tools=named_tools(parent.capabilities))
         parts.append(f"Its capabilities: {written(named)}")
-    if failure is not None:
-        called = f"run({cut(written(failure.arguments), _LONGEST_CALL)})\n{cut(failure.error, _LONGEST_CALL)}"
-        said = (
-            f"v{failure.version} failed when it was called so; mend that, and add a test of a call like it."
-        )
+    calls = (*((failure,) if failure else ()), *failures)
+    for failed in calls[:_MOST_CALLS]:
+        most = _LONGEST_CALL // max(1, len(calls[:_MOST_CALLS]))
+        called = f"run({cut(written(failed.arguments), most)})\n{cut(failed.error, most)}"
+        said = f"v{failed.version} failed when it was called so; mend that, and add a test of a call like it."
         parts.append(f"{said}\n{fenced('the failed call', called)}")
     return parts
 
 
 def written(value: object) -> str:
     """Return a value as JSON."""
-    return msgspec.json.encode(value).decode("utf-8", "replace")
+    return as_json(value)
 
 
 def cut(text: str, most: int) -> str:

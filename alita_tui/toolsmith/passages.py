@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from alita_tui.events import Source
 from alita_tui.spine.fence import fenced
-from alita_tui.spine.ranking import Ranking
+from alita_tui.spine.ranking import Ranker
 
 PASSAGE_TOKENS = 4000
 """What the passages of all sources may take of the toolsmith's prompt."""
@@ -21,15 +21,15 @@ _GAP = "[…]"
 
 def fenced_passages(sources: Sequence[Source], goal: str, *, tokens: int = PASSAGE_TOKENS) -> list[str]:
     """Return each source's passages that bear on the goal, fenced with where they are from; best source first."""
-    ranking = Ranking()
+    ranker = Ranker()
     cut: dict[str, tuple[int, int, str]] = {}
     for number, source in enumerate(sources):
         for place, text in enumerate(_split(source.excerpt)):
             if len(cut) < _MOST:
                 key = f"{number}:{place:05}"
                 cut[key] = (number, place, text)
-                ranking.put(key, ((text, 1.0), (source.title, 0.3)))
-    ranked = [found.key for found in ranking.rank(goal)]
+                ranker.put(key, ((text, 1.0), (source.title, 0.3)))
+    ranked = [found.key for found in ranker.rank(goal, limit=_MOST)]
     ranked += [key for key in cut if key not in set(ranked)]
     room = tokens * _CHARACTERS_EACH
     chosen: dict[int, dict[int, str]] = {}

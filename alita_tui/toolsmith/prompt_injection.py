@@ -37,9 +37,7 @@ def note_addressed(notes: Notes, draft: ToolDraft, code: ast.Module | None, test
     talks = _TALKS.search(draft.description) is not None
     for where, line, text in _texts(draft, code, tests):
         text = _SPEAKER.sub("", text) if talks and where.startswith("tests") else text
-        plain = " ".join(_plain(text[:_LONGEST]).split())
-        hit = next((hit for pattern in _patterns() if (hit := pattern.search(plain))), None)
-        span = hit.span() if hit else persuades(plain)
+        plain, span = _spoken(text)
         if span is None and where in ("description", "name") and (mark := _MARKUP.search(text)):
             span = mark.span()
             plain = text
@@ -48,6 +46,22 @@ def note_addressed(notes: Notes, draft: ToolDraft, code: ast.Module | None, test
             words = one_line(reveal(plain[start:][: max(_QUOTED, span[1] - start)].strip()), 140)
             remark = f"{where}{': ' if where else ''}speaks to its reader: “{words}”"
             notes.add("high", "ast/addressed", remark, line)
+
+
+def addressed(text: str) -> str:
+    """Return the words by which a text from elsewhere speaks to its reader; empty if it does not."""
+    plain, span = _spoken(text)
+    if span is None:
+        return ""
+    start = max(0, span[0] - 10)
+    return one_line(reveal(plain[start:][: max(_QUOTED, span[1] - start)].strip()), 140)
+
+
+def _spoken(text: str) -> tuple[str, tuple[int, int] | None]:
+    """Return a text as a person reads it, and where it speaks to its reader."""
+    plain = " ".join(_plain(text[:_LONGEST]).split())
+    hit = next((hit for pattern in _patterns() if (hit := pattern.search(plain))), None)
+    return plain, hit.span() if hit else persuades(plain)
 
 
 @cache

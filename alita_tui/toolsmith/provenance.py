@@ -18,7 +18,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from alita_tui import events as e
-from alita_tui.events import ToolDraft
+from alita_tui.events import ToolDraft, as_json
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.grants import host_grants, secret_names
 from alita_tui.spine.history import of
@@ -63,7 +63,7 @@ UNKNOWN = Provenance("", ())
 """Where nobody said anything: nothing is held against a draft."""
 
 
-def provenance(history: Sequence[Envelope]) -> Provenance:
+def provenance(history: Sequence[Envelope]) -> Provenance:  # noqa: C901  # one match over all kinds
     """Return who said what in a session."""
     person: list[str] = []
     outside: list[Outside] = []
@@ -71,7 +71,13 @@ def provenance(history: Sequence[Envelope]) -> Provenance:
     files: dict[str, str] = {}
     for envelope in of(history, *_PERSON, *_OUTSIDE, e.ToolCalled):
         match envelope.event:
+            case e.TaskSubmitted(text=text, improves=proposal) if proposal:
+                outside.append(Outside("the proposal", text))
+            case e.BuildStarted(given=given):
+                outside += [Outside("what a proposal told of earlier sessions", text) for text in given]
             case e.TaskSubmitted(text=text) | e.Steered(text=text) | e.QuestionAnswered(text=text):
+                person.append(text)
+            case e.FeedbackGiven(text=text, by="person"):
                 person.append(text)
             case e.PageRead(url=url, title=title, text=text, whole=whole, handle=handle):
                 host = files[handle] = urlsplit(url).hostname or url
@@ -107,7 +113,7 @@ def provenance(history: Sequence[Envelope]) -> Provenance:
     return Provenance("\n".join(person), tuple(outside))
 
 
-_PERSON = (e.TaskSubmitted, e.Steered, e.QuestionAnswered)
+_PERSON = (e.TaskSubmitted, e.Steered, e.QuestionAnswered, e.FeedbackGiven)
 _OUTSIDE = (
     e.PageRead,
     e.WebSearched,
@@ -117,6 +123,7 @@ _OUTSIDE = (
     e.ArtefactAdded,
     e.LookedBack,
     e.ContextGiven,
+    e.BuildStarted,
 )
 
 
@@ -243,11 +250,8 @@ def _printable(data: bytes) -> str | None:
 
 
 def _report(report: e.RunReport) -> str:
-    import msgspec
 
-    result = (
-        msgspec.json.encode(report.result).decode("utf-8", "replace") if report.result is not None else ""
-    )
+    result = as_json(report.result) if report.result is not None else ""
     strings = "\n".join(_strings(report.result))
     return "\n".join((strings, result, report.error, report.stdout, report.stderr))
 

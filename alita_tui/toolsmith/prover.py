@@ -13,8 +13,9 @@ from alita_tui.spine.errors import IndexUnreachable, RequirementsError
 from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
 from alita_tui.spine.ports.stream import Progress
 from alita_tui.state.build import BuildState
+from alita_tui.toolsmith.checks.callers import BREAKS
 from alita_tui.toolsmith.checks.case import Case, Check
-from alita_tui.toolsmith.checks.replay import LEFT_OUT
+from alita_tui.toolsmith.checks.replay import LEFT_OUT, STILL
 from alita_tui.toolsmith.checks.runner import run_checks
 from alita_tui.toolsmith.provenance import provenance
 from alita_tui.toolsmith.review import review
@@ -192,7 +193,7 @@ class Prover:
 def _doubted(result: GateResult) -> bool:
     """Return True if the model should repair this; twins and changed answers are for the person to judge."""
     if result.gate == "replay":
-        return any(row.label.startswith(LEFT_OUT) for row in result.rows)
+        return any(row.label.startswith((LEFT_OUT, STILL, BREAKS)) for row in result.rows)
     return result.state == "failed" and result.gate != "neighbours"
 
 

@@ -22,7 +22,15 @@ from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.ports.models import Asker, Message, ModelRequest
 from alita_tui.state.build import BuildState
 from alita_tui.toolsmith.approval_gate import ApprovalGate
-from alita_tui.toolsmith.briefing import SUBMIT_TOOL, brief, edited_requirements, repair, signature, submitted
+from alita_tui.toolsmith.briefing import (
+    SUBMIT_TOOL,
+    brief,
+    edited_requirements,
+    repair,
+    signature,
+    submitted,
+    told,
+)
 from alita_tui.toolsmith.contract import (
     ContractError,
     draft_from,
@@ -33,6 +41,8 @@ from alita_tui.toolsmith.prover import Build, Proof, Prover
 from alita_tui.toolsmith.tool_specs import tool_spec, toolsmith_prompt
 
 _SAME_ERROR = 2
+_DOUBTS = 2
+"""Repairs of a draft that passed its tests while a check speaks against it."""
 _EXCERPT = 800
 """Characters of a source that are recorded with the build; the page itself is on record where it was read."""
 _UNREADY = "it was interrupted before it was ready; build it again if it is needed"
@@ -82,6 +92,7 @@ class Smith:
             ),
             lessons=order.past_rejections,
             examples=order.examples,
+            given=told(order),
         )
         await self._bus.emit(build, span=build.build_id)
         return await self._make(build, order)
@@ -103,6 +114,8 @@ class Smith:
         if state.status == "pending":
             command = await self._gate.ask(request, recorded=True)
         elif verdict and state.status in (verdict.decision, "lent"):
+            if not await self._gate.was_given(request, verdict):
+                return await self._ask_person(state, attempt.number, draft, lock)
             # What an edit wrote was lost with the process; the draft it was made of waits again.
             command = ResolveApproval(approval_id=state.approval_id, digest=state.digest, verdict=verdict)
         elif attempt.author == "person":
@@ -129,8 +142,10 @@ class Smith:
             )
         ]
         signatures: list[str] = []
-        kept: ToolDraft | None = None  # it passed its tests, but a check speaks against it
+        doubted: list[ToolDraft] = []  # they passed their tests, but a check speaks against them
         before: ToolDraft | None = None
+        if order.draft is not None:
+            return await self._make_of(build, order.draft)
         for attempt in range(1, self._max_repairs + 2):
             try:
                 reply = await self._asker.ask(
@@ -145,7 +160,7 @@ class Smith:
                     )
                 )
             except BuildSpent as spent:
-                return await self._fall_back(build, attempt - 1, kept, spent.message)
+                return await self._fall_back(build, attempt - 1, doubted, spent.message)
             self._model = reply.model or self._model  # the router may have failed over
             messages.append(Message(role="assistant", text=reply.text, requests=reply.requests))
             try:
@@ -158,27 +173,42 @@ class Smith:
             except ContractError as error:
                 draft, proof = None, Proof(problem=f"The contract is not met: {error.message}")
             if draft is not None and not proof.problem:
-                # A doubt is worth one repair; after that the person sees it and decides.
-                if not proof.doubt or kept is not None or attempt > self._max_repairs:
+                # A doubt is worth two repairs; then, or if the model insists, the person sees it and decides.
+                settled = draft in doubted or len(doubted) == _DOUBTS or attempt > self._max_repairs
+                if not proof.doubt or settled:
                     return await self._ask_person(build, attempt, draft, proof.lock)
-                kept = draft
+                doubted.append(draft)
             problem = proof.problem or f"A check speaks against it: {proof.doubt}"
             if not proof.repairable:
                 return await self._fail(build.build_id, problem)
             signatures.append(signature(problem))
             if signatures[-_SAME_ERROR:] == [signatures[-1]] * _SAME_ERROR and len(signatures) > _SAME_ERROR:
-                return await self._fall_back(build, attempt, kept, f"repairs do not get further: {problem}")
+                return await self._fall_back(
+                    build, attempt, doubted, f"repairs do not get further: {problem}"
+                )
             messages += repair(reply.requests, problem, before, draft)
             before = draft or before
         reason = f"no draft passed after {self._max_repairs} repairs; the last: {problem}"
-        return await self._fall_back(build, attempt, kept, reason)
+        return await self._fall_back(build, attempt, doubted, reason)
+
+    async def _make_of(self, build: Build, given: ToolDraft) -> BuildOutcome:
+        """Ask about a draft that no model wrote, with its evidence; one that fails is not asked about."""
+        try:
+            draft = pinned(normalise(given), self._shelf)
+        except ContractError as error:
+            return await self._fail(build.build_id, error.message)
+        proof = await self._prover.prove(build, 1, draft, by="alita")
+        if proof.problem:
+            return await self._fail(build.build_id, proof.problem)
+        return await self._ask_person(build, 1, draft, proof.lock)
 
     async def _fall_back(
-        self, build: Build, attempt: int, kept: ToolDraft | None, reason: str
+        self, build: Build, attempt: int, doubted: list[ToolDraft], reason: str
     ) -> BuildOutcome:
-        """Ask about the draft that only a check speaks against, tested once more; without one the build fails."""
-        if kept is None:
+        """Ask about the last draft that only a check speaks against, tested once more; without one the build fails."""
+        if not doubted:
             return await self._fail(build.build_id, reason)
+        kept = doubted[-1]
         proof = await self._prover.prove(build, attempt + 1, kept, by=self._model)
         if proof.problem:
             return await self._fail(build.build_id, reason)

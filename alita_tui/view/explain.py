@@ -130,12 +130,25 @@ def _nearest(envelopes: Sequence[Envelope], index: int, view: SessionView) -> It
             asked = _where(envelopes, index, lambda one: getattr(one, "call_id", "") == call_id)
             if asked is not None:
                 yield f"It ends the model call {call_id}."
+        case e.FeedbackGiven(by=by):
+            yield (
+                "You said it."
+                if by == "person"
+                else "How you went on reads as a correction; rating the answer says otherwise."
+            )
         case e.ContextGiven(blocks=blocks):
             yield from (f"{block.name} is on: {block.source or 'your own words'}." for block in blocks)
         case e.ContextSwitched():
             yield "You switched it; the next call is sent without what is off."
         case e.MemoryRecalled(items=items):
             yield from (f"{item.text} — matched: {item.why}" for item in items)
+        case e.MemoryWritten(item=item):
+            source = item.source_session, item.source_seq
+            yield from (
+                _said(one, "Learned from: ")
+                for one in envelopes[:index]
+                if (one.session_id, one.seq) == source
+            )
         case e.TaskFinished(task_id=task_id, reason=reason, ungrounded=bare):
             yield reason
             yield from _rests_on(envelopes, index, task_id)

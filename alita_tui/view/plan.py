@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from alita_tui.events import StepStatus
-from alita_tui.spine.text import one_line
+from alita_tui.events import PlansWeighed, StepStatus
+from alita_tui.spine.text import counted, one_line
 
 TICKS: dict[StepStatus, str] = {"open": "○", "doing": "▸", "done": "✓", "failed": "✗", "dropped": "–"}
 
 _MARKS: dict[StepStatus, str] = {"open": " ", "doing": ">", "done": "x", "failed": "!", "dropped": "-"}
 """As they are written; `agent.checklist` reads them."""
+_SOURCES = {"agent": "the agent's own", "planner": "the planner's", "recipe": "the one from memory"}
 
 
 def ticked(steps: Sequence[str], status: Sequence[StepStatus]) -> tuple[str, ...]:
@@ -20,6 +21,22 @@ def ticked(steps: Sequence[str], status: Sequence[StepStatus]) -> tuple[str, ...
         return tuple(steps)
     pairs = zip_longest(steps, status[: len(steps)], fillvalue="open")
     return tuple(f"{TICKS[tick]} {step}" for step, tick in pairs)  # type: ignore[index]
+
+
+def weighing(event: PlansWeighed) -> tuple[str, str]:
+    """Return how plans were compared: in a line, and each with its steps and figures."""
+    origin = _SOURCES[event.followed.source] if event.followed else "?"
+    why = f"{one_line(event.because)} failed; " if event.because else ""
+    said = f"{why}{counted(len(event.candidates), 'plan')} weighed: {origin} is followed"
+    lines = []
+    for place, plan in enumerate(event.candidates):
+        record = f"worked {plan.worked} of {plan.tried}" if plan.tried else "never tried"
+        figures = f"worth {plan.value:.2f}: {record}, tools {plan.reliability:.2f}, fit {plan.fit:.2f}"
+        lines.append(f"{'▸' if place == event.chosen else ' '} {_SOURCES[plan.source]}, {figures}")
+        lines += [f"    {number}. {step}" for number, step in enumerate(plan.steps, 1)]
+        if plan.tools:
+            lines.append(f"    with {', '.join(plan.tools)}")
+    return said, "\n".join(lines)
 
 
 def editable(steps: Sequence[str], status: Sequence[StepStatus]) -> str:

@@ -9,7 +9,7 @@ from typing import assert_never
 import msgspec
 
 from alita_tui import events as e
-from alita_tui.events import RunReport
+from alita_tui.events import RunReport, as_json
 from alita_tui.events.build import CHECKS
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import SafeText, counted, neutralise, one_line
@@ -17,7 +17,7 @@ from alita_tui.view import pages
 from alita_tui.view.later import WORTH, Later
 from alita_tui.view.model import RowKind, Tone, TraceRow
 from alita_tui.view.nesting import nesting
-from alita_tui.view.plan import offered, ticked
+from alita_tui.view.plan import offered, ticked, weighing
 from alita_tui.view.verdict_words import DECISION, DECISION_TONE, scope_of
 
 _MOST = 16
@@ -94,6 +94,8 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row(
                 "task", text, text, meta="tried again" if retried else "taken up again" if again else ""
             )
+        case e.PlansWeighed():
+            return row("plan", *weighing(event), meta="weighed")
         case e.PlanProposed(steps=steps, recipe=recipe, status=status, ids=ids, by=by):
             lines = ticked(steps, status)
             numbered = "\n".join(f"{n}. {line}" for n, line in zip(ids or count(1), lines, strict=False))
@@ -140,24 +142,10 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row("error", f"No valid action: {problem}", text, tone="warn")
         case e.AgentNudged(nudge=nudge, text=text):
             return row("notice", _NUDGES[nudge], text, tone="muted" if nudge == "act" else "warn")
-        case e.ToolSearched(hits=hits, near_misses=near):
-            found = [
-                f"{hit.score:.2f}  {hit.card.name} v{hit.card.version}  {hit.card.description}"
-                for hit in hits
-            ]
-            missed = [f"{miss.score:.2f}  {miss.name} v{miss.version}  {miss.description}" for miss in near]
-            if hits:
-                best = hits[0]
-                return row(
-                    "observation",
-                    f"Found {best.card.name} v{best.card.version}",
-                    "\n".join(found),
-                    meta=f"score {best.score:.2f}",
-                    tone="good",
-                )
-            listed = "Near misses:\n" + "\n".join(missed) if missed else "The library has nothing like it."
-            nearest = f"; nearest: {near[0].name} ({near[0].score:.2f})" if near else ""
-            return row("observation", f"No tool fits{nearest}", listed)
+        case e.ToolSearched():
+            title, listed, meta = _searched(event)
+            sure = event.hits and event.band != "perhaps"
+            return row("observation", title, listed, meta=meta, tone="good" if sure else "normal")
         case e.WebSearched(provider=provider, results=results, failed=failed):
             listed = "\n\n".join(f"{r.title}\n{r.url}\n{r.snippet}" for r in results)
             why = "\n".join(f"{one.provider} did not answer: {one.reason}" for one in failed)
@@ -197,9 +185,9 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row(
                 "notice", f"Context: {block} is {'on' if on else 'off'} for this session", tone="muted"
             )
-        case e.BuildStarted(name=name, version=version, goal=goal, lessons=lessons):
+        case e.BuildStarted(name=name, version=version, goal=goal, lessons=lessons, given=given):
             told = f"{counted(len(lessons), 'past rejection')} shaped this build" if lessons else ""
-            return row("build", f"Building {name} v{version}", "\n".join((goal, *lessons)), meta=told)
+            return row("build", f"Building {name} v{version}", "\n".join((goal, *lessons, *given)), meta=told)
         case e.BuildDrafted(attempt=attempt, author=author, draft=draft, digest=digest):
             who = "your edit" if author == "person" else "draft" if attempt == 1 else f"repair {attempt - 1}"
             return row(
@@ -246,16 +234,18 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row("build", f"{name} is another name of {target.label} now", meta=target.digest[:12])
         case e.ToolCalled(name=name, version=version, arguments=arguments, alias=alias):
             called = f", called as {alias}" if alias else ""
+            called += f", at the server {event.server}" if event.server else ""
             return row("run", f"{name} v{version}{called}", _json(arguments))
         case e.BrokerAnswered():
             return row("run", *_brokered(event), meta=_time(event.duration_ms), tone=_BROKERED[event.outcome])
-        case e.ToolReturned(report=report):
+        case e.ToolReturned(report=report, misfit=misfit):
+            told = f"It does not fit its output schema: {misfit}\n" if misfit else ""
             return row(
                 "observation",
                 _json_line(report.result),
-                _report(report),
-                meta=_time(report.duration_ms),
-                tone="good",
+                told + _report(report),
+                meta="does not fit its schema" if misfit else _time(report.duration_ms),
+                tone="warn" if misfit else "good",
             )
         case e.ToolFailed(text=text, hint=hint, report=failed):
             detail = "\n".join(part for part in (hint, _report(failed) if failed else "") if part)
@@ -265,15 +255,40 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row(
                 "notice", said, "Ask for it to be repaired: it is built anew, and asks again.", tone="warn"
             )
+        case e.ToolSuspended(name=name, version=version, server=server, reason=reason):
+            said = f"{name} v{version} is suspended: the server {server} changed it"
+            todo = f"It runs again once it is approved as it is now: alita mcp show {server}"
+            return row("notice", said, f"{reason}\n{todo}", tone="warn")
+        case e.ServerStarted(server=server, where=where, identity=identity):
+            return row("notice", f"Server {server} started", f"{where}, {identity[:16]}", tone="muted")
+        case e.ServerStopped(server=server, reason=reason, fault=fault):
+            return row("notice", f"Server {server} stopped: {reason}", tone="warn" if fault else "muted")
+        case e.ServerAsked(server=server, request=request):
+            return row("notice", f"Server {server} asked for {request} and was refused", tone="muted")
         case e.MemoryRecalled(items=items):
-            listed = "\n\n".join(f"{item.text}\n({item.memory}, matched: {item.why})" for item in items)
+            listed = "\n\n".join(
+                f"{item.text}\n({item.memory}, matched: {item.why}, from {item.source_session}:{item.source_seq})"
+                for item in items
+            )
             return (
                 row("memory", f"Remembered {counted(len(items), 'thing')} from earlier", listed, tone="muted")
                 if items
                 else ()
             )
-        case e.MemoryWritten(item=item):
-            return row("memory", f"Will remember: {item.text}", item.text, meta=item.memory, tone="muted")
+        case e.MemoryWritten(item=item, closes=closes):
+            said = f"Will remember: {item.text}"
+            gone = f"Holds no longer: {', '.join(closes)}" if closes else ""
+            detail = "\n".join(filter(None, (item.text, gone)))
+            return row("memory", said, detail, meta="corrects" if closes else item.memory, tone="muted")
+        case e.MemoryForgotten(item_id=item_id, back=back):
+            said = "You took back that this was forgotten" if back else "You had this forgotten"
+            return row("memory", f"{said}: {item_id}", tone="muted")
+        case e.FeedbackGiven(rating=rating, call_id=call_id, text=text, by=by):
+            what = "this run" if call_id else "the answer"
+            how = "is good" if rating == "up" else "is not good"
+            who = "read from what you said" if by == "correction" else "yours"
+            said = f"{'👍' if rating == 'up' else '👎'} {what} {how}" + (f": {text}" if text else "")
+            return row("notice", said, text, meta=who, tone="good" if rating == "up" else "warn")
         case e.UnknownEvent(raw=raw, reason=reason):
             return row("unknown", f"A record that could not be read: {reason}", raw, tone="muted")
         case e.SessionOpened(parent=str(parent), parent_seq=seq):
@@ -339,6 +354,28 @@ def _action(action: str, arguments: object) -> str:
     return f"{verbs.get(action, action)}: {subject}" if subject else verbs.get(action, action)
 
 
+def _searched(event: e.ToolSearched) -> tuple[str, str, str]:
+    """Return how a search of the library is told: its title, what it found, how sure one can be."""
+    found = [
+        f"{one.score:.2f}  {one.card.name} v{one.card.version}  {one.card.description}" for one in event.hits
+    ]
+    near = [f"{one.score:.2f}  {one.name} v{one.version}  {one.description}" for one in event.near_misses]
+    chance = f"{event.chance:.0%}" if event.band else ""
+    lines = [*found, *(["Near misses:", *near] if near else [])] or ["The library has nothing like it."]
+    if event.band:
+        lines += ["", f"One that fits is there with {chance}: {event.evidence}."]
+    if event.hits:
+        best = event.hits[0]
+        title = f"{'Perhaps' if event.band == 'perhaps' else 'Found'} {best.card.name} v{best.card.version}"
+        title += (
+            f", or one of {len(event.hits) - 1} others" if event.band == "perhaps" and event.hits[1:] else ""
+        )
+        return title, "\n".join(lines), f"{chance} there" if chance else f"score {best.score:.2f}"
+    nearest = event.near_misses[0] if event.near_misses else None
+    title = f"No tool fits; nearest: {nearest.name} ({nearest.score:.2f})" if nearest else "No tool fits"
+    return title, "\n".join(lines), f"{chance} there" if chance else ""
+
+
 def _brokered(event: e.BrokerAnswered) -> tuple[str, str]:
     """Return the row of a running tool's request and its outcome."""
     how = str(event.status or event.outcome) if event.outcome == "served" else event.outcome
@@ -375,11 +412,11 @@ def _report(report: RunReport) -> str:
 
 
 def _json(value: object) -> str:
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    return as_json(value, indent=2)
 
 
 def _json_line(value: object) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode("utf-8", "replace")
+    return value if isinstance(value, str) else as_json(value)
 
 
 def _time(ms: float) -> str:

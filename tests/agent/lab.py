@@ -14,7 +14,8 @@ from alita_tui.agent.budget import Budget
 from alita_tui.agent.call_budget import CallBudget
 from alita_tui.agent.calling import ModelCalls
 from alita_tui.agent.context import Conversation, Entry
-from alita_tui.agent.orchestrator import Orchestrator, Policy
+from alita_tui.agent.orchestrator import Orchestrator
+from alita_tui.agent.policy import Policy
 from alita_tui.agent.prompt import Surroundings
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.working import WorkingContext
@@ -22,7 +23,7 @@ from alita_tui.events import Lock, RunReport, SandboxStatus, TestCase, Usage, We
 from alita_tui.llm.router import Router
 from alita_tui.llm.scripted import Rule, Script, ScriptedModel, ScriptReply, ScriptRequest
 from alita_tui.llm.text_tools import TextToolsModel
-from alita_tui.memory.lessons import episode, recipe
+from alita_tui.memory.lessons import lessons
 from alita_tui.memory.recall import Recollection
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.task_library import TaskLibrary
@@ -162,6 +163,8 @@ class Findings(NoWeb):
 class Priced(ScriptedModel):
     asked: list[ModelRequest]
     """Every request, the oldest first."""
+    usd: float | None = 0.01
+    """What each call costs."""
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
         self.asked.append(request)
@@ -169,7 +172,7 @@ class Priced(ScriptedModel):
             yield piece
 
     def price(self, usage: Usage) -> float | None:
-        return 0.01
+        return self.usd
 
 
 class Lab:
@@ -191,6 +194,9 @@ class Lab:
         self.policy = policy
         self.retry = retry
         self.budget = Budget()
+        self.price: float | None = 0.01
+        """What each call costs; None: nobody knows."""
+        self.unknown_usd = 0.0
         self.gates: tuple[Check, ...] = ()
         self.first_gates: tuple[Check, ...] = ()
         self.asking: Callable[[Asker], tuple[Check, ...]] = lambda _: ()
@@ -234,13 +240,13 @@ class Lab:
             retry=self.retry,
         )
         priced = Priced(Script(format="alita-script/1", name="lab", rules=tuple(self.rules)))
-        priced.asked = self.asked
+        priced.asked, priced.usd = self.asked, self.price
         model: Model = TextToolsModel(priced, "auto") if self.in_text else priced
         time = VirtualTime()
         router = Router({"orchestrator": (Candidate(model=model),)}, time, lambda: 0.5)
         questions = Questions(self.bus, parks=self.parks, given=self.given)
         self.given = ""
-        call_budget = CallBudget(self.bus, self.budget, questions, new_id)
+        call_budget = CallBudget(self.bus, self.budget, questions, new_id, unknown_usd=self.unknown_usd)
         asker = ModelCalls(self.bus, router, call_budget, new_id, sleep=time.sleep)
         gate = ApprovalGate(
             self.bus,
@@ -269,7 +275,7 @@ class Lab:
             SessionArtefacts(self.folder / "artefacts", 10_000_000),
             policy=Policy(**self.policy), new_id=new_id, progress=lambda *_: None,
             surroundings=lambda: self.around, misfit=misfit, provider=self.provider, blocks=self.blocks,
-            learn=lambda task: (*episode(tuple(self.bus.history), task), *recipe(tuple(self.bus.history), task)),
+            learn=lambda task, proposed=(): lessons(tuple(self.bus.history), task, proposed),
         )  # fmt: skip
 
     def on_settled(self, request: e.ApprovalRequested, _command: ResolveApproval) -> None:

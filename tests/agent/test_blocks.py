@@ -166,7 +166,7 @@ async def test_a_fork_keeps_the_switches(tmp_path: Path) -> None:
     await one.play(SwitchBlock(block="repository", on=False))
     await one.do(ASK)
     one.file.close()
-    fork = one.sessions.branch(one.bus.history)
+    fork = one.sessions.fork(one.file.session_id)
     forked = SessionFile.open(one.sessions.path(fork))
     one.file = forked
     one._build()

@@ -1,4 +1,4 @@
-"""What gates say and what the build makes of it: one repair for a doubt, then the person decides."""
+"""What gates say and what the build makes of it: two repairs for a doubt, then the person decides."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def test_a_gate_is_told_what_the_person_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["contract", "capabilities", "literals", "mutation", "hidden"])
-async def test_a_doubt_is_worth_one_repair(tmp_path: Path, name: GateName) -> None:
+async def test_a_doubt_is_worth_a_repair(tmp_path: Path, name: GateName) -> None:
     made = lab(tmp_path, "odd", "fine", gate=Says(name, "odd"))
     await made.do(TASK, when=approve)
     assert drafts(made) == [1, 2]
@@ -51,10 +51,24 @@ async def test_a_doubt_is_worth_one_repair(tmp_path: Path, name: GateName) -> No
 
 
 async def test_a_doubt_that_stays_is_for_the_person(tmp_path: Path) -> None:
-    made = lab(tmp_path, "odd one", "odd two", "odd three", gate=Says("hidden", "odd"))
+    made = lab(tmp_path, "odd one", "odd two", "odd three", "odd four", gate=Says("hidden", "odd"))
+    await made.do(TASK, when=approve)
+    assert drafts(made) == [1, 2, 3], "two repairs, and no more"
+    assert len(made.events(e.ApprovalRequested)) == 1
+
+
+async def test_a_second_repair_may_settle_a_doubt(tmp_path: Path) -> None:
+    made = lab(tmp_path, "odd one", "odd two", "fine", gate=Says("hidden", "odd"))
+    await made.do(TASK, when=approve)
+    assert drafts(made) == [1, 2, 3]
+    assert "fine" in made.shelf.get("double_it").draft.code
+
+
+async def test_a_model_that_insists_is_not_asked_again(tmp_path: Path) -> None:
+    made = lab(tmp_path, "odd one", "odd one", "fine", gate=Says("hidden", "odd"))
     await made.do(TASK, when=approve)
     assert drafts(made) == [1, 2]
-    assert len(made.events(e.ApprovalRequested)) == 1
+    assert "odd one" in made.shelf.get("double_it").draft.code
 
 
 async def test_repairs_that_break_it_bring_the_doubted_draft_back(tmp_path: Path) -> None:

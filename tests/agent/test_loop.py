@@ -434,8 +434,8 @@ async def test_a_recipe_that_led_nowhere_counts_as_failed(tmp_path: Path) -> Non
     assert ended.outcome == "failed"
     (after,) = [item for item in lab.memory.recall("double four") if item.memory == "procedural"]
     assert (before.text, after.text) == (
-        "double four: double_it (worked 1 of 1 times)",
-        "double four: double_it (worked 1 of 2 times)",
+        "double four: double_it(x=4) (worked 1 of 1 times)",
+        "double four: double_it(x=4) (worked 1 of 2 times)",
     )
 
 

@@ -1,4 +1,4 @@
-"""A few drafts of the corpus, chosen by the commit, through the real toolsmith; CI's `make attack` judges a tenth."""
+"""The corpus of drafts is what it says; `make attack` judges it through the real toolsmith, CI a tenth of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from alita_tui.sandbox.settings import default_settings
 from alita_tui.sandbox.setup import repair
 from tests.attack.commit import seed_of_commit
-from tests.attack.drafts import ADVERSARIAL, ALWAYS, HONEST, allowed, chosen, judge
+from tests.attack.drafts import ADVERSARIAL, ALWAYS, HONEST, chosen
 from tests.attack.drafts.adversarial import adversarial, honest
 from tests.attack.drafts.judging import names
 from tests.attack.drafts.own import failing
@@ -76,14 +76,3 @@ def test_the_own_tests_of_some_of_the_bad_drafts_pass(tmp_path: Path) -> None:
     asyncio.run(repair(settings, lambda *_: None))
     some = [one for one in chosen(0.03, seed_of_commit()) if not one.honest]
     assert asyncio.run(failing(some, settings)) == {}
-
-
-@pytest.mark.podman
-def test_some_of_the_drafts_are_judged_as_promised() -> None:
-    """The bounds hold for the whole corpus; a part of it may by chance have three standard deviations more."""
-    corpus = judge(chosen(0.008, seed_of_commit()))
-    assert corpus.surely_missed == ()
-    for is_honest in (False, True):
-        ours = [one for one in corpus.judged if one.sample.honest is is_honest]
-        wrong = [f"{one.sample.label}: {one.why}" for one in ours if not one.held]
-        assert len(wrong) <= allowed(len(ours)), "\n".join(wrong)

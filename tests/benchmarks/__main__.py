@@ -19,15 +19,23 @@ from tests.benchmarks.bench_agent import agent
 from tests.benchmarks.bench_artefacts import artefacts
 from tests.benchmarks.bench_console import console as trace
 from tests.benchmarks.bench_console_long import console_long
+from tests.benchmarks.bench_flywheel import flywheel
 from tests.benchmarks.bench_gates import gates
+from tests.benchmarks.bench_library import tools
+from tests.benchmarks.bench_mcp import mcp
+from tests.benchmarks.bench_memory import memory
+from tests.benchmarks.bench_planner import planner
 from tests.benchmarks.bench_router import router
 from tests.benchmarks.bench_sandbox import sandbox
 from tests.benchmarks.bench_sandbox_broker import broker
 from tests.benchmarks.bench_sessions import sessions
+from tests.benchmarks.bench_twins import twins
 from tests.benchmarks.bench_web import web
 from tests.benchmarks.screen import Screen
 
 ROUNDS = 7
+_DATA = "ALITA_BENCH_DATA"
+_ENCODER = "ALITA_BENCH_ENCODER"
 TYPER = "import typer\napp = typer.Typer()\n@app.command()\ndef run() -> None: ...\n"
 EMPTY = "from textual.app import App\nfrom textual.widgets import Static\nclass A(App):\n    def compose(self):\n        yield Static('Library')\nA().run()\n"
 Row = dict[str, float | str | None]
@@ -154,8 +162,24 @@ SECTIONS: dict[str, Callable[[dict[str, Row], Path], None]] = {
     "sandbox": lambda results, home: sandbox(results, row),
     "broker": lambda results, home: broker(results, row),
     "web": lambda results, home: web(results, row),
+    "mcp": lambda results, home: mcp(results, row),
+    "memory": lambda results, home: memory(results, row, given_data()),
+    "planner": lambda results, home: planner(results, row),
+    "flywheel": lambda results, home: flywheel(results, row),
     "checks": lambda results, home: gates(results, row),
+    "twins": lambda results, home: twins(results, row),
+    "library": lambda results, home: tools(results, row, given_data(), given_encoder()),
 }
+
+
+def given_data() -> Path | None:
+    """The folder of tasks that was named with --data."""
+    return Path(os.environ[_DATA]) if _DATA in os.environ else None
+
+
+def given_encoder() -> Path | None:
+    """The folder of a static model that was named with --encoder."""
+    return Path(os.environ[_ENCODER]) if _ENCODER in os.environ else None
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -178,7 +202,16 @@ def main() -> None:
     parser.add_argument(
         "sections", nargs="*", choices=[[], *SECTIONS], metavar="SECTION", help="all by default"
     )
-    chosen = parser.parse_args().sections or list(SECTIONS)
+    parser.add_argument(
+        "--data", type=Path, metavar="FOLDER", help="tools and questions: *tools.json, *queries.csv"
+    )
+    parser.add_argument("--encoder", type=Path, metavar="FOLDER", help="a static model to find tools with")
+    given = parser.parse_args()
+    chosen = given.sections or list(SECTIONS)
+    if given.data is not None:
+        os.environ[_DATA] = str(given.data)
+    if given.encoder is not None:
+        os.environ[_ENCODER] = str(given.encoder)
     results: dict[str, Row] = {}
     with tempfile.TemporaryDirectory(prefix="alita-bench-") as folder:
         furnish(Path(folder))

@@ -79,6 +79,12 @@ def console_long(results: dict[str, dict[str, float | str | None]], row: Row) ->
     )
     results["session.console_100k_complete_s"] = row(median(one.complete for one in large) / 1000, "s")
     results["session.console_f5_cpu_ms"] = row(
+        median(took for one in large for took in one.lists),
+        "ms",
+        median(took for one in small for took in one.lists),
+    )
+    # The first one also mounts the screen, and whatever the engine still starts meanwhile is counted with it.
+    results["session.console_f5_first_cpu_ms"] = row(
         median(one.lists[0] for one in large), "ms", median(one.lists[0] for one in small)
     )
 

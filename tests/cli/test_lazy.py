@@ -6,6 +6,7 @@ import inspect
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 import typer
@@ -40,3 +41,10 @@ def test_a_mistyped_command_is_told_the_nearest() -> None:
 
     done = CliRunner().invoke(cli, ["session", "list"])
     assert done.exit_code == 2 and "Did you mean 'sessions'" in done.output
+
+
+def test_a_list_of_tools_does_not_import_what_only_a_search_needs(tmp_path: Path) -> None:
+    probe = PROBE.replace("startswith('alita_tui.')", "startswith('numpy')")
+    words = [sys.executable, "-c", probe, "--home", str(tmp_path), "tools", "list"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.rpartition("LOADED")[2].strip() == "[]"

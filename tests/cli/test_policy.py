@@ -33,8 +33,9 @@ RULES = '[[rule]]\nname = "pure"\nmax_lines = 60\n'
 class Home:
     """A session in which a pure build waits as `p1`, with every gate passed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, improves: str = "") -> None:
         self.home = folder
+        self.improves = improves
         self.app = AppContext.open(folder)
         self.envelopes = tuple(self._waiting())
         asyncio.run(self._record())
@@ -43,7 +44,7 @@ class Home:
     def _waiting(self) -> list[Envelope]:
         tape = streams.Tape()
         streams.opened(tape)
-        tape.add(e.TaskSubmitted(task_id="t1", text="Double it."))
+        tape.add(e.TaskSubmitted(task_id="t1", text="Double it.", improves=self.improves))
         tape.add(e.BuildStarted(build_id=e.BuildId("b1"), action_id="a1", name=PURE.name, goal="Double."))
         tape.add(
             e.BuildDrafted(
@@ -111,6 +112,14 @@ def test_a_rule_that_covers_the_build_decides_on_its_bytes(home: Home) -> None:
     assert ruled.digest == e.BuildDigest(PURE.digest)
     assert "no network" in ruled.verdict.reason and "rule sha256" in ruled.verdict.reason
     assert "pure: would approve it" in home.run("explain", "p1").stdout
+
+
+def test_no_rule_decides_on_what_alita_proposed_by_itself(tmp_path: Path) -> None:
+    """The settings promise that nothing of a proposal joins before the person's own verdict."""
+    home = Home(tmp_path, improves="repair:double:1")
+    home.write("enabled = true\n" + RULES)
+    assert ruling(home.app, home.envelopes, home.asked) is None
+    assert "a proposal of alita's own" in home.run("explain", "p1").stdout
 
 
 def test_what_a_rule_does_not_cover_is_explained(home: Home) -> None:

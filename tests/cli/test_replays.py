@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from alita_tui import __version__
+from alita_tui.store.sessions import SessionStore
 from tests.cli.scripted_runs import SCRIPT, settle
-from tests.support.goldens import FOLDER, waiting
+from tests.support.goldens import FOLDER, golden, waiting
 from tests.support.rewriting import rewrite
 from tests.support.servers.openai_server import OpenAIServer
 
@@ -101,7 +102,8 @@ def test_a_changed_result_reply_or_library_is_told(tmp_path: Path) -> None:
 @pytest.mark.podman
 def test_what_if_it_had_been_rejected(tmp_path: Path) -> None:
     """A fork at the moment when a build waited is decided otherwise, and goes on by itself."""
-    home, source = tmp_path / "home", str(FOLDER / "golden-walkthrough.json")
+    home, played = tmp_path / "home", golden("golden-walkthrough")
+    source = SessionStore(home / "data" / "sessions").add(played[0].session_id, played)
     fork = json.loads(
         alita(home, "sessions", "fork", source, "--at", str(waiting()[-1].seq), "--json").stdout
     )["session_id"]

@@ -12,6 +12,7 @@ import pytest
 
 from alita_tui.app.recordings import FROM_ELSEWHERE
 from alita_tui.replay.export import export
+from alita_tui.store.sessions import SessionStore
 from tests.support.goldens import FOLDER, golden
 
 
@@ -22,6 +23,11 @@ class Shell:
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "alita_tui", "--home", str(self.home), *words]
         return subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+
+    def has(self, name: str) -> str:
+        """Put a golden session among those of this home, as its own; return its id."""
+        store = SessionStore(self.home / "data" / "sessions")
+        return store.add(golden(name)[0].session_id, golden(name))
 
     def json(self, *words: str) -> Any:
         done = self.run("sessions", *words, "--json")
@@ -42,6 +48,12 @@ def test_a_session_from_import_to_restore(shell: Shell, tmp_path: Path) -> None:
     assert imported == {"session_id": made, "events": len(golden("golden-dice-openai")), "breaches": []}
     folded = shell.run("replay", str(source), "--headless").stdout
     assert len(folded.strip()) == 64, "an export is played as it is"
+    refused = shell.run("sessions", "fork", made, "--at", "9")
+    assert refused.returncode == 2 and "comes from elsewhere" in refused.stderr
+    assert "comes from elsewhere" in shell.run("resume", made).stderr
+    assert [one["imported"] for one in shell.json("list")] == [True]
+    shell.json("delete", made)
+    made = shell.has("golden-dice-openai")
     fork = shell.json("fork", made, "--at", "9")["session_id"]
     listed = {one["session_id"]: one for one in shell.json("list")}
     assert listed[fork]["parent"] == made and listed[fork]["parent_seq"] == 9
@@ -58,9 +70,10 @@ def test_a_session_from_import_to_restore(shell: Shell, tmp_path: Path) -> None:
     assert [one["session_id"] for one in shell.json("list", "--all")] == [fork]
     assert shell.json("restore")["session_id"] == made
     assert {one["session_id"] for one in shell.json("list", "--all")} == {made, fork}
-    (verified,) = shell.json("verify", made)["sessions"]
+    shell.json("restore", imported["session_id"])
+    (verified,) = shell.json("verify", imported["session_id"])["sessions"]
     assert verified == {
-        "session_id": made, "events": len(golden("golden-dice-openai")),
+        "session_id": imported["session_id"], "events": len(golden("golden-dice-openai")),
         "breaches": [], "file": [], "tools": [], "verdicts": [], "proves": [FROM_ELSEWHERE],
     }  # fmt: skip
 
@@ -89,7 +102,7 @@ def test_no_secret_goes_in_or_out(shell: Shell, tmp_path: Path) -> None:
 
 
 def test_people_are_told_in_words(shell: Shell) -> None:
-    walk = str(FOLDER / "golden-walkthrough.json")
+    walk = shell.has("golden-walkthrough")
     made = shell.run("sessions", "fork", walk, "--at", "20")
     name = made.stdout.split()[0]
     assert f"alita --session {name}" in made.stdout
@@ -104,7 +117,7 @@ def test_people_are_told_in_words(shell: Shell) -> None:
     ("words", "said"),
     [
         (("fork", "none-such"), "There is no session 'none-such'."),
-        (("fork", str(FOLDER / "golden-exit.json"), "--at", "9999"), "There is no event 9999"),
+        (("fork", str(FOLDER / "golden-exit.json"), "--at", "9"), "comes from elsewhere"),
         (("delete", str(FOLDER / "golden-exit.json")), "is not in the folder of sessions"),
         (("restore",), "No session was deleted."),
         (("import", "/none/such.jsonl"), "cannot be read"),

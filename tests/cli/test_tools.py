@@ -107,3 +107,14 @@ def test_another_name_is_listed_removed_and_put_back_and_the_log_knows(shell: To
     assert shell.app.audit.verify() == []
     told = CliRunner().invoke(cli, ["--home", str(shell.home), "audit", "explain", TOOL]).stdout
     assert "another name removed by" in told and "odd name; alias: sift_mails" in told
+
+
+def test_a_person_searches_as_the_agent_does(shell: Tools) -> None:
+    sure = shell.run("search", "validate email addresses")
+    assert sure.exit_code == 0 and "A tool that fits is there (" in sure.stdout and TOOL in sure.stdout
+    assert "shares" in sure.stdout and "not measured here yet" in sure.stdout
+    unmet = shell.run("search", "play chess")
+    assert "No tool fits (" in unmet.stdout and TOOL not in unmet.stdout
+    found = json.loads(shell.run("search", "validate email addresses", "--json").stdout)
+    assert found["band"] == "fits" and found["hits"][0]["card"]["name"] == TOOL
+    assert isinstance(shell.run("search", " ").exception, UsageError)

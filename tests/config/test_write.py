@@ -137,7 +137,6 @@ def test_every_setting_has_a_meaning_and_a_default_of_its_type():
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 VALUES = {
     bool: st.booleans(),
-    float: st.floats(0.001, 86_400, allow_nan=False),
     str: TEXTS,
     tuple: st.lists(TEXTS.filter(lambda text: len(text) >= 4), max_size=4).map(tuple),
 }
@@ -162,6 +161,10 @@ def values(key: str):
         bounds = msgspec.inspect.type_info(field.type)
         assert isinstance(bounds, msgspec.inspect.IntType)
         return st.integers(bounds.ge or 0, bounds.le or 1_000_000)
+    if field.kind is float:
+        between = msgspec.inspect.type_info(field.type)
+        assert isinstance(between, msgspec.inspect.FloatType)
+        return st.floats(between.ge or 0.001, between.le or 86_400, allow_nan=False)
     return VALUES[field.kind]
 
 

@@ -7,7 +7,6 @@ import os
 import struct
 import subprocess
 import sys
-import time
 import zlib
 from pathlib import Path
 
@@ -70,11 +69,9 @@ async def test_a_photograph_is_turned_as_its_camera_says() -> None:
 
 
 async def test_a_picture_with_too_many_pixels_is_not_decoded() -> None:
-    started = time.monotonic()
     found = await picture(bomb(50_000, 50_000), 100, 80)
     assert (found.width, found.height, found.columns) == (50_000, 50_000, 0)
     assert "too many pixels" in found.problem
-    assert time.monotonic() - started < 15
 
 
 async def test_a_picture_that_is_cut_off_shows_what_there_is() -> None:

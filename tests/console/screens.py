@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,13 +16,26 @@ from alita_tui.config.load import Loaded
 from alita_tui.config.paths import shipped
 from alita_tui.config.settings import Settings
 from alita_tui.console.app import AlitaApp
+from alita_tui.console.memory.ports import MemoryChange, MemoryView
 from alita_tui.console.ports import ConsoleOptions, SettingLine
 from alita_tui.console.setup.screen import SetupScreen
-from alita_tui.events import Artefact, Lineage, Move, ToolRecord
+from alita_tui.events import (
+    Artefact,
+    Lineage,
+    MemoryItem,
+    MemoryKind,
+    Move,
+    RecipeStep,
+    Reliability,
+    ToolName,
+    ToolRecord,
+)
 from alita_tui.replay.playback import LiveTape
-from alita_tui.spine.commands import Command
+from alita_tui.spine.commands import Command, Improve
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.ports.builds import BuildOrder
 from alita_tui.spine.ports.context import NextCall, Part
+from alita_tui.spine.ports.memory import Remembered
 from alita_tui.spine.ports.models import DaySpend
 from alita_tui.view.habits import Habits
 from tests.console import keeping_lab
@@ -63,6 +77,54 @@ NEXT_CALL = NextCall(
     tokens=18_431, window=32_000, known_window=False, masked=6, shortened=1,
 )  # fmt: skip
 """What the catalog says of the next call."""
+
+
+def _kept(item_id: str, text: str, day: int, kind: MemoryKind = "semantic", **more: Any) -> Remembered:
+    known = {
+        name: more.pop(name)
+        for name in ("origin", "subject", "tools", "cost_usd", "artefacts")
+        if name in more
+    }
+    item = MemoryItem(
+        item_id=item_id, memory=kind, text=text, source_session=more.pop("session", "golden"), **known
+    )
+    at = f"2026-11-{day:02}T09:31:00+00:00"
+    return Remembered(
+        item=item, at=at, sources=(f"{item.source_session}:{day}",), worked=more.pop("worked", 1), **more
+    )
+
+
+_STEPS = (
+    RecipeStep(tool=ToolName("csv_read"), arguments={"path": {"$param": "path"}}),
+    RecipeStep(tool=ToolName("bar_chart"), arguments={"rows": {"$ref": "s1#/rows"}, "height": 480}),
+)
+MEMORY = MemoryView(
+    items=(
+        _kept("fact:1a2b3c4d5e6f7a8b", "our fiscal year starts in April", 1, origin="statement", project="shop",
+              subject="our fiscal year", until="2026-11-12T08:00:00+00:00"),
+        _kept("fact:2b3c4d5e6f7a8b9c", "our fiscal year: it starts in July", 12, origin="correction",
+              subject="our fiscal year", project="shop"),
+        _kept("fact:9c8b7a6f5e4d3c2b", "Which currency should the report use? → euros, without cents", 13,
+              origin="answer", subject="Which currency should the report use?", project="shop", pinned=True),
+        _kept("recipe:0f1e2d3c4b5a6978", "Chart july.csv by region: csv_read(path=PATH) → bar_chart(rows=s1/rows, "
+              "height=480) (worked 3 of 4 times)", 15, "procedural", tools=("csv_read", "bar_chart"), worked=3,
+              failed=1, steps=_STEPS, shape_worked=3),
+        _kept("episode:golden:t1", "Chart may.csv by region → The chart is in chart.svg. 日本語の住所 [b]bold[/b] "
+              "\x1b[31mred\u202e (tools: csv_read, bar_chart; files: chart.svg; cost: $0.0123)", 16, "episodic",
+              cost_usd=0.0123, artefacts=("chart.svg",), project="shop"),
+        _kept("failure:77", "Read the old ledger → it led nowhere (tools: pdf_read; failed: pdf_read: ValueError)", 17,
+              "procedural", origin="failure", project="shop"),
+        _kept("rejection:bar_chart:golden:1", "A build of bar_chart (Draw bars) was rejected: reads the home folder",
+              18, origin="rejection"),
+        _kept("fact:bank", "the vault is in Zug", 19, origin="statement", subject="the vault", project="bank-1a2b3c4d"),
+    ),
+    project="shop",
+    forgotten=2,
+    calls={"recipe:0f1e2d3c4b5a6978": ("csv_read(path=PATH)", "bar_chart(rows=s1/rows, height=480)")},
+)  # fmt: skip
+"""What the catalog says of the memory."""
+REMEMBERED: list[tuple[str, str, str]] = []
+"""What was changed in it."""
 
 ORIGINS = {"model.provider": "config.toml line 2", "budget.task_usd": "environment ALITA_BUDGET_TASK_USD"}
 
@@ -120,12 +182,32 @@ class Catalog(Keeper):
             at="2026-11-20T09:40:00+00:00", reason="v2 is faster", undone=bool(MOVED),
         )  # fmt: skip
         return Lineage(
-            name=name, versions=(older, record), current=2, moves=(move,), spent_usd={1: 0.0312, 2: 0.0149}
-        )
+            name=name, versions=(older, record), current=2, moves=(move,), spent_usd={1: 0.0312, 2: 0.0149},
+            reliability={
+                2: Reliability(
+                    value=0.86, words="0.86: 9 good of 10 in 40 days, one 👎",
+                    needs="found for 12 needs, shown 11, used 9, accepted 8",
+                )
+            },
+            calls=("dns_lookup v3",), called_by=("clean_mailing_list v1, which calls v1",),
+        )  # fmt: skip
 
     async def move(self, name: str, kind: str, version: int | None) -> Lineage:
         MOVED.append((name, kind, version))
         return await self.lineage(name)
+
+    async def memory(self) -> MemoryView:
+        return MEMORY
+
+    async def change_memory(self, change: MemoryChange, item_id: str, text: str = "") -> MemoryView:
+        REMEMBERED.append((change, item_id, text))
+        left = tuple(one for one in MEMORY.items if change != "forget" or one.item.item_id != item_id)
+        return msgspec.structs.replace(MEMORY, items=left)
+
+    async def recipe_as_tool(self, item_id: str) -> Improve:
+        return Improve(
+            proposal=item_id, text="one tool", order=BuildOrder(action_id="", name="chart", goal="Charts.")
+        )
 
     async def next_call(self, session_id: str) -> NextCall:
         return NEXT_CALL

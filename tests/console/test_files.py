@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -201,7 +200,6 @@ async def test_a_million_rows_are_there_at_once(tmp_path: Path) -> None:
     async with app.run_test(size=SIZE) as pilot:
         await drawn(pilot, 4)
         await pilot.press("f2", "end")
-        started = time.monotonic()
         await pilot.press("enter")
         await until(
             pilot,
@@ -209,7 +207,6 @@ async def test_a_million_rows_are_there_at_once(tmp_path: Path) -> None:
                 isinstance(app.screen, FileScreen) and app.screen.pane and "name 0" in lines(app.screen)[1]
             ),
         )
-        assert time.monotonic() - started < 10  # on a busy machine; well below a second on a quiet one
         screen = app.screen
         assert isinstance(screen, FileScreen)
         await pilot.press("colon", *"1000000", "enter")

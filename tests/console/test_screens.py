@@ -6,13 +6,16 @@ import pytest
 from textual.widgets import Input
 
 from alita_tui import events as e
+from alita_tui.console.help import HelpScreen
 from alita_tui.console.session.trace import Trace
+from alita_tui.console.widgets.dialog import Dialog
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Sheet
 from alita_tui.events import RunReport, Usage
 from alita_tui.spine.commands import EnableModel, Interrupt, Steer, SubmitTask
 from alita_tui.spine.envelope import Envelope
 from alita_tui.view.queries import pending
+from tests.console.navigating import until
 from tests.console.screens import (
     CHANGED,
     SIZES,
@@ -99,6 +102,7 @@ SCREENS = {
     "spend": (spending, ("ctrl+o",)),
     "strip": (spending, ()),
     "context": (goldens.walkthrough, ("shift+f2", *("down",) * 10)),
+    "memory": (goldens.walkthrough, ("shift+f4", *("down",) * 2)),
     "settings": (goldens.walkthrough, ("ctrl+g", "down", "down")),
     "tool": (goldens.walkthrough, ("f3", "enter")),
 }
@@ -299,3 +303,19 @@ async def test_a_role_gets_its_models_in_order_with_their_limits() -> None:
         "roles.toolsmith",
         "openai:gpt; max_usd=0.2; needs=tools, ollama:qwen3; context=32768",
     )
+
+
+@pytest.mark.parametrize("name", ["sessions", "context", "settings", "tool"])
+async def test_help_opens_over_every_screen_and_closes_again(name: str) -> None:
+    stream, keys = SCREENS[name]
+    envelopes = stream()
+    app = console(envelopes)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        await pilot.press(*keys[:2])
+        await until(pilot, lambda: isinstance(app.screen, Dialog))
+        screen = app.screen
+        await pilot.press("f1")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        await pilot.press("f1")
+        await until(pilot, lambda: app.screen is screen)

@@ -35,13 +35,15 @@ def test_native_writes_stay_off_the_screen(tmp_path: Path) -> None:
 ASK = """
 import os, sys
 os.environ["COLORFGBG"] = sys.argv[1]
-from alita_tui.console.terminal import dark_background
-print("dark" if dark_background() else "light")
+from alita_tui.console.terminal import ask_terminal
+found = ask_terminal()
+print(found.graphics)
+print("dark" if found.dark else "light")
 """
 
 
 def ask(answer: bytes, colours: str = "") -> str:
-    """What the question makes of a terminal that answers so."""
+    """What the questions make of a terminal that answers so, as it is printed."""
     main, side = pty.openpty()
     child = subprocess.Popen(
         [sys.executable, "-c", ASK, colours], stdin=side, stdout=side, stderr=subprocess.PIPE
@@ -65,7 +67,7 @@ def ask(answer: bytes, colours: str = "") -> str:
     assert child.stderr is not None
     assert child.stderr.read() == b""
     child.stderr.close()
-    return "dark" if b"dark" in said else "light" if b"light" in said else repr(said)
+    return said.decode(errors="replace")
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,23 @@ def ask(answer: bytes, colours: str = "") -> str:
 def test_the_background_is_asked_for_and_a_dumb_terminal_is_not_waited_for(
     answer: bytes, colours: str, found: str
 ) -> None:
-    assert ask(answer, colours) == found
+    assert ask(answer, colours).splitlines()[-1] == found
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        (b"\x1b[6;18;9t\x1b[?62;4;22c", "Graphics(kind='sixel', cell=(9, 18))"),
+        (b"\x1b_Gi=31;OK\x1b\\\x1b[?62;22c", "Graphics(kind='kitty', cell=(0, 0))"),
+        (b"\x1b_Gi=31;OK\x1b\\\x1b[?62;4c", "Graphics(kind='sixel', cell=(0, 0))"),
+        (b"\x1b_Gi=31;ENOTSUPPORTED:no\x1b\\\x1b[?62;22c", "None"),
+        (b"\x1b[?4;22c", "None"),  # 4 is the kind of terminal here
+        (b"\x1b[6;99999;9t\x1b[?62;4c", "Graphics(kind='sixel', cell=(0, 0))"),
+        (b"", "None"),
+    ],
+)
+def test_the_terminal_says_how_it_shows_pictures(answer: bytes, found: str) -> None:
+    assert ask(answer).splitlines()[-2].endswith(found)
 
 
 def test_no_terminal_is_not_asked(tmp_path: Path) -> None:
@@ -94,4 +112,4 @@ def test_no_terminal_is_not_asked(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    assert ended.stdout == "light\n"
+    assert ended.stdout == "None\nlight\n"

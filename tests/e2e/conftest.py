@@ -18,6 +18,7 @@ import pytest
 
 from alita_tui.sandbox.settings import default_settings
 from alita_tui.sandbox.setup import repair
+from tests.e2e.over_wire import SERVERS
 from tests.support.rewriting import change
 
 
@@ -122,3 +123,11 @@ def shell(tmp_path: Path, index: str, sandbox_ready: None) -> Shell:
     return Shell(
         home, {**kept, "ALITA_HOME": str(home), "ALITA_WEB_PYPI_URL": index, "ALITA_WEB_OSV_URL": index}
     )
+
+
+@pytest.fixture
+def provider(request: pytest.FixtureRequest) -> str:
+    """The wire of a test: every second one takes the one, the rest the other; with --other-wire it is the other way."""
+    names = [name for name in vars(request.module) if name.startswith("test_")]
+    turn = names.index(request.function.__name__) + bool(request.config.getoption("--other-wire"))
+    return sorted(SERVERS)[turn % 2]

@@ -59,14 +59,6 @@ def script(*replies: ScriptReply, tools: tuple[Rule, ...] = ()) -> Script:
 
 
 @pytest.fixture
-def provider(request: pytest.FixtureRequest) -> str:
-    """The wire of a job: every second one takes the one, the rest the other; with --other-wire it is the other way."""
-    names = [name for name in vars(request.module) if name.startswith("test_")]
-    turn = names.index(request.node.name) + bool(request.config.getoption("--other-wire"))
-    return sorted(SERVERS)[turn % 2]
-
-
-@pytest.fixture
 def do(shell: Any, provider: str) -> Callable[..., list[dict[str, Any]]]:
     """Do a task with a scripted model on a wire; approve what it builds; return the events."""
 

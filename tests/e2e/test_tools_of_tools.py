@@ -96,7 +96,6 @@ def told() -> Script:
     )
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_a_tool_calls_an_approved_one(shell: Any, provider: str) -> None:
     shown = json.loads(shell("tools", "starters", "show", "file_read", "--json").stdout)
     done = shell("tools", "starters", "approve", "file_read", "--digest", shown["digest"], *accepting(shown))

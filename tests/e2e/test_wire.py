@@ -53,7 +53,6 @@ def test_the_walk_through_over_the_wire(shell, keep, provider: str) -> None:
     assert "sk-not-a-real-key" not in whole
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_a_tool_without_requirements_likewise(shell, keep, provider: str) -> None:
     server_type, key_name = SERVERS[provider]
     with server_type(SCRIPT) as server:

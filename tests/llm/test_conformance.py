@@ -1,6 +1,7 @@
 """What both adapters promise, against servers that speak the vendors' protocols."""
 
 import asyncio
+import json
 from contextlib import aclosing
 
 import msgspec
@@ -230,10 +231,16 @@ async def test_a_conversation_with_calls_comes_back_as_it_was(lab: Lab) -> None:
 
 async def test_half_a_character_in_what_is_sent_breaks_nothing(lab: Lab) -> None:
     lab.server.plan(Fault(script=TEXT))
-    messages = (Message(role="user", text="a\ud83d"), Message(role="tool", text="\udc4db", call_id="c"))
+    call = ToolRequest(call_id="c", name="t", arguments={"half \ud835": ["\udc4d", 1]})
+    messages = (
+        Message(role="user", text="a\ud83d"),
+        Message(role="assistant", text="", requests=(call,)),
+        Message(role="tool", text="\udc4db", call_id="c"),
+    )
     await lab.ask(msgspec.structs.replace(REQUEST, messages=messages, system="s\ud83d"))
     received = lab.server.messages_of(lab.server.requests[0].body)
-    assert [message.text for message in received] == ["a\ufffd", "\ufffdb"]
+    assert [message.text for message in received] == ["a\ufffd", "", "\ufffdb"]
+    assert "half \ufffd" in json.dumps(lab.server.requests[0].body, ensure_ascii=False)
 
 
 # --- cancelling ---------------------------------------------------------------------------

@@ -141,6 +141,8 @@ def test_thoughts_in_tags_are_no_text_and_hold_no_action() -> None:
         ('<action name="x">{}</action> and then', "text after"),
         ('<action name="x">{a: 1}</action>', "not JSON"),
         ('<action name="x">[1]</action>', "no JSON object"),
+        ('<action name="x">{"a": ["half \\ud835"]}</action>', "half a character"),
+        ('<action name="x">{"\\ud835": 1}</action>', "half a character"),
     ],
 )
 def test_what_is_malformed_is_one_call_with_a_problem(text: str, problem: str) -> None:

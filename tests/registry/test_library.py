@@ -1,5 +1,6 @@
 import ast
 import json
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -9,10 +10,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from alita_tui.config.paths import shipped
 from alita_tui.events import BuildDigest, Lock, Source, ToolDraft, ToolName, build_digest
 from alita_tui.registry.library import ToolLibrary
+from alita_tui.registry.starters import Starters
 from alita_tui.spine.errors import DigestMismatch, RegistryError
 from alita_tui.store.documents import DocumentTable
+from alita_tui.toolsmith.contract import normalise
 from tests.support import streams
 
 DRAFT, LOCK, DIGEST = streams.DRAFT, streams.LOCK, streams.DIGEST
@@ -65,6 +69,28 @@ def test_the_files_say_everything_and_run_by_themselves(data):
     script = data / "mcp_box" / "double" / "v1" / "double.py"
     done = subprocess.run([sys.executable, script], input=b'{"x": 4}', capture_output=True, check=True)
     assert done.stdout == b"8\n"
+
+
+def test_a_tool_runs_as_a_script_with_uv(data):
+    try:
+        from uv import find_uv_bin
+
+        uv = find_uv_bin()
+    except (ImportError, FileNotFoundError) as error:
+        pytest.skip(f"uv is not installed: {error}")
+    calculator = normalise(Starters(shipped("starters")).draft("calculator"))
+    record = shelf(data).register(
+        calculator, Lock(), approval_id="p1", digest=build_digest(calculator, Lock()), sources=()
+    )
+    script = data / "mcp_box" / "calculator" / "v1" / "calculator.py"
+    assert script.read_text().startswith("# /// script\n") and record.draft.code == script.read_text()
+    done = subprocess.run(
+        [uv, "run", "--quiet", "--offline", "--no-config", "--no-project", "--script", script],
+        input=b'{"expression": "6 * 7"}', capture_output=True, env={**os.environ, "UV_PYTHON": sys.executable},
+        cwd=data, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert 42 in json.loads(done.stdout).values()
 
 
 def test_a_changed_lock_does_not_run(data):

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from alita_tui.events import BuildDigest, Lock, ToolDraft, ToolName, ToolRecord
-from alita_tui.registry.search import HIT, ToolIndex
+from alita_tui.registry.search import SHOWN, ToolIndex
+from alita_tui.spine.ranking import Calibration, Served, band
 
 LIBRARY = {
     "validate_email_addresses": (
@@ -178,54 +179,82 @@ def record(name: str, description: str, properties: str, version: int = 1) -> To
 
 def library(*, queries: dict[str, tuple[str, ...]] | None = None) -> ToolIndex:
     index = ToolIndex()
-    index.update((record(name, *texts), (queries or {}).get(name, ())) for name, texts in LIBRARY.items())
+    met = {name: [Served(query=one) for one in asked] for name, asked in (queries or {}).items()}
+    index.update((record(name, *texts), met.get(name, ())) for name, texts in LIBRARY.items())
     return index
 
 
 def best(index: ToolIndex, query: str) -> str:
-    hits = index.search(query, 5).hits
-    return hits[0].card.name if hits else ""
+    """The tool that surely fits, if any."""
+    found = index.search(query, 5)
+    return found.hits[0].card.name if found.band == "fits" else ""
 
 
 @pytest.mark.parametrize("query", ["Are these addresses valid: a@b.co, x@y", "validate email addresses"])
-def test_the_tool_for_email_addresses_is_found_and_dice_are_not_asked_for_it(query):
+def test_the_tool_for_email_addresses_is_found_and_dice_are_not_asked_for_it(query: str) -> None:
     index = library()
     assert best(index, query) == "validate_email_addresses"
     alone = ToolIndex()
     alone.update([(record("validate_email_addresses", *LIBRARY["validate_email_addresses"]), ())])
     assert best(alone, query) == "validate_email_addresses"
     found = alone.search("roll two dice", 5)
-    assert (found.hits, found.near_misses) == ((), ())
+    assert (found.hits, found.near_misses, found.band) == ((), (), "none")
 
 
-def test_needs_are_met_by_the_right_tool_and_unmet_ones_by_none():
+def test_needs_are_met_by_the_right_tool_and_unmet_ones_by_none() -> None:
     index = library()
-    assert [query for query, name in TUNED if best(index, query) != name] == []
-    met = [query for query, name in HELD_OUT if best(index, query) == name]
-    assert len(met) >= 0.85 * len(HELD_OUT), set(q for q, _ in HELD_OUT) - set(met)
-    wrong = [query for query in UNMET if best(index, query)]
-    assert len(wrong) <= 0.12 * len(UNMET), wrong
-    wrong = [query for query in UNMET_HELD_OUT if best(index, query)]
-    assert len(wrong) <= 1, wrong
+    first = {query: (index.search(query, 5).hits or [None])[0] for query, _ in TUNED + HELD_OUT}
+    assert [
+        query for query, name in TUNED + HELD_OUT if not (hit := first[query]) or hit.card.name != name
+    ] == []
+    met = [query for query, name in TUNED + HELD_OUT if best(index, query) == name]
+    assert len(met) >= 0.95 * len(first), set(first) - set(met)
+    unmet = [index.search(query, 5).band for query in UNMET + UNMET_HELD_OUT]
+    assert unmet.count("fits") <= 0.2 * len(unmet)
+    assert unmet.count("none") >= 0.5 * len(unmet)
 
 
-def test_scores_lie_between_0_and_1_and_near_misses_lie_below_the_hits():
+def test_chances_lie_between_0_and_1_and_near_misses_lie_below_the_hits() -> None:
     index = library()
+    bands = set()
     for query in [*UNMET, *UNMET_HELD_OUT, *(query for query, _ in TUNED + HELD_OUT)]:
         found = index.search(query, 2)
         hits, near = [one.score for one in found.hits], [one.score for one in found.near_misses]
-        assert all(HIT <= score <= 1 for score in hits) and hits == sorted(hits, reverse=True)
-        assert all(0 < score < max(hits, default=HIT) for score in near) and len(near) <= 3 and len(hits) <= 2
+        assert all(0 <= score <= 1 for score in hits + near) and hits + near == sorted(
+            hits + near, reverse=True
+        )
+        assert len(hits) <= 2 and len(hits + near) <= SHOWN
+        assert found.band == band(found.chance) or (found.band == "none" and not near)
+        assert bool(hits) == (found.band != "none") and found.evidence
+        bands.add(found.band)
+    assert bands == {"fits", "perhaps", "none"}
 
 
-def test_what_a_tool_has_served_finds_it_again():
+def test_in_the_middle_band_the_model_sees_five_tools() -> None:
+    found = library().search("check the text of a list for a number", 5)
+    assert found.band == "perhaps" and len(found.hits) == 5 and found.near_misses == ()
+    assert all(hit.input_schema for hit in found.hits)
+
+
+def test_what_a_tool_has_met_finds_it_again() -> None:
     query = "are the people on my mailing list reachable"
     assert best(library(), query) == ""
     served: dict[str, tuple[str, ...]] = {
         "validate_email_addresses": ("check my mailing list for reachable people",)
     }
-    assert best(library(queries=served), query) == "validate_email_addresses"
+    found = library(queries=served).search(query, 5)
+    assert found.hits[0].card.name == "validate_email_addresses" and found.hits[0].served == 1
+    assert "met 1 such need" in found.evidence
     assert best(library(queries=served), "roll two dice") == "roll_dice"
+
+
+def test_a_history_moves_the_bands() -> None:
+    index = library()
+    query = "verify syntax of emails"
+    sceptic = Calibration(slope=1.0, shift=-4.0, outcomes=40)
+    before, after = index.search(query, 5), index.search(query, 5, sceptic)
+    assert before.band == "fits" and after.band != "fits" and after.prior == before.prior > after.chance
+    assert "40 earlier searches" in after.evidence and "not measured here yet" in before.evidence
 
 
 def test_only_what_is_held_is_found():
@@ -265,7 +294,7 @@ def test_hostile_schemas_do_not_break_the_index():
                 )
             ]
         )
-    assert best(index, "deep") == "odd"
+    assert index.search("deep", 5).hits[0].card.name == "odd"
 
 
 def test_a_thousand_tools_rank_the_same_way():

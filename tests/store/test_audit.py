@@ -230,16 +230,27 @@ def test_what_cannot_be_written_is_an_error(tmp_path):
         add(tmp_path / "folder.jsonl")
 
 
-def approved_in(*, last: e.SessionEvent | None = None):
+def approved_in(log: AuditLog, *, last: e.SessionEvent | None = None):
+    """A session in which a verdict was given that this home signed."""
     history = [
         one for one in streams.walkthrough() if one.durable and not isinstance(one.event, e.SessionClosed)
+    ]
+    asked = {
+        one.event.approval_id: one.event for one in history if isinstance(one.event, e.ApprovalRequested)
+    }
+    history = [
+        msgspec.structs.replace(one, event=log.sign_verdict(asked[one.event.approval_id], one.event))
+        if isinstance(one.event, e.ApprovalResolved)
+        else one
+        for one in history
     ]
     more = [msgspec.structs.replace(history[-1], seq=(history[-1].seq or 0) + 1, event=last)] if last else []
     return [*history, *more]
 
 
 def test_a_verdict_that_a_crash_kept_out_is_entered_once(path):
-    log, history = opened(path), approved_in()
+    log = opened(path)
+    history = approved_in(log)
     given = [one.event for one in history if isinstance(one.event, e.ApprovalResolved)]
     assert log.catch_up("s", history) == tuple(one.approval_id for one in given) != ()
     assert [(one.approval_id, one.verdict, one.digest, one.who) for one in log.entries()] == [
@@ -251,12 +262,13 @@ def test_a_verdict_that_a_crash_kept_out_is_entered_once(path):
 
 @pytest.mark.parametrize("last", [e.SessionClosed(), e.SessionResumed(restored=9)])
 def test_verdicts_of_earlier_runs_are_left_alone(path, last):
-    assert opened(path).catch_up("s", approved_in(last=last)) == ()
-    assert not path.exists()
+    log = opened(path)
+    assert log.catch_up("s", approved_in(log, last=last)) == () == log.entries()
 
 
 def test_what_is_done_with_a_tool_later_does_not_speak_against_its_verdict(path):
-    log, history = opened(path), approved_in()
+    log = opened(path)
+    history = approved_in(log)
     log.catch_up("s", history)
     assert contradictions(log.entries(), "s", history) == []
     given = next(one.event for one in history if isinstance(one.event, e.ApprovalResolved))

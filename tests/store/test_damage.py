@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,7 @@ import pytest
 from tinydb import TinyDB
 
 from alita_tui import events as e
+from alita_tui.store.checksums import SINCE, closing, new_sums
 from alita_tui.store.damage import damages
 from alita_tui.store.documents import DocumentTable
 from alita_tui.store.journal import JournalDB
@@ -205,3 +207,24 @@ def test_a_whole_file_is_in_lines_and_any_json_reader_reads_it(tmp_path):
         db.documents("empty")
     assert read(path).problems == [] and json.loads(path.read_text())["t"]["1"]["text"] == "ü\ud800\n"
     assert os.stat(path).st_mode & 0o777 == 0o600
+
+
+def test_a_record_without_a_number_is_given_up_when_a_damaged_file_is_restored(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    path.write_bytes(b'{\n"events":{\n"1":{"a":1},\n"q":5,\n"2":{"a":2}\n}\n}\n')
+    for _ in range(2):  # what was restored is written with checksums, and read again
+        database = JournalDB(path)
+        assert [dict(row) for row in database.table("events").all()] == [{"a": 1}, {"a": 2}]
+        database.close()
+
+
+def test_a_file_that_an_earlier_version_restored_with_such_a_record_opens(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    rows = {"1": b'{"a":1}', "q": b"5", "2": b'{"a":2}'}
+    lines = [b'"%s":%s' % (key.encode(), value) for key, value in rows.items()]
+    sums = new_sums()
+    sums.extend(map(zlib.crc32, lines))
+    path.write_bytes(b'{\n"events":{\n' + b",\n".join(lines) + b"\n}" + closing(1, SINCE, {"events": sums}))
+    snapshot = read(path)
+    assert snapshot.tables["events"] == {"1": {"a": 1}, "2": {"a": 2}}
+    assert snapshot.discarded == 1

@@ -91,9 +91,10 @@ def test_an_event_that_is_not_there_is_refused(at: int) -> None:
 
 def test_the_shelf_keeps_it_and_knows_its_parent(tmp_path: Path) -> None:
     shelf = SessionStore(tmp_path)
-    source = FOLDER / "golden-walkthrough.json"
+    own = walkthrough()
+    source = shelf.path(shelf.add(own[0].session_id, [one for one in own if one.durable]))
     before = source.read_bytes()
-    made = shelf.fork(str(source), 12)
+    made = shelf.fork(own[0].session_id, 12)
     again = shelf.fork(made, 5)
     assert source.read_bytes() == before
     lines = {one.session_id: one for one in shelf.list()}

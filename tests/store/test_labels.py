@@ -14,7 +14,7 @@ from alita_tui.store.journal_reader import journal_of
 from alita_tui.store.labels import Label, Labels
 from alita_tui.store.sessions import SessionFile, SessionStore
 from alita_tui.store.trash import KEPT_DAYS
-from tests.support.goldens import FOLDER, walkthrough
+from tests.support.goldens import FOLDER, golden, walkthrough
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_a_damaged_label_is_passed_over(tmp_path: Path, labels: Labels) -> None:
 def test_deleting_can_be_undone(tmp_path: Path) -> None:
     shelf = SessionStore(tmp_path / "sessions")
     made = shelf.add("one", [])
-    shelf.fork(str(FOLDER / "golden-walkthrough.json"))
+    shelf.fork(shelf.add("two", list(golden("golden-walkthrough"))))
     before = shelf.path(made).read_bytes()
     assert shelf.delete("one") == "one"
     assert [one.session_id for one in shelf.list() if one.session_id == "one"] == []

@@ -29,6 +29,7 @@ def told(verdict: Verdict) -> list[str]:
     ]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", HELD)
 async def test_what_no_test_of_its_own_shows_is_named(
     podman: PodmanSandbox, shelf: ToolLibrary, name: str
@@ -40,6 +41,7 @@ async def test_what_no_test_of_its_own_shows_is_named(
     assert any(all(word.lower() in one.lower() for word in HELD[name].said) for one in said), said
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", PLAIN)
 async def test_an_honest_draft_stays_green(podman: PodmanSandbox, shelf: ToolLibrary, name: str) -> None:
     verdict = await judged(podman, shelf, PLAIN[name])

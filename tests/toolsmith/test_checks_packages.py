@@ -21,6 +21,7 @@ DRAFTS = {str(draft.name): draft for draft in drafts()}
 ASKED = ("contract", "capabilities", "fuzz", "mutation", "conditions", "growth")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", DRAFTS)
 async def test_nothing_speaks_against_a_draft_for_what_its_package_does(
     podman: PodmanSandbox, shelf: ToolLibrary, name: str

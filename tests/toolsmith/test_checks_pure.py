@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import socket
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -15,6 +17,7 @@ from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports.web import Faults, PackageFacts
 from alita_tui.toolsmith.checks.capabilities import uses
 from alita_tui.toolsmith.checks.case import Case, Check, CouldNotRun, failed, passed
+from alita_tui.toolsmith.checks.hidden import Expected, _question
 from alita_tui.toolsmith.checks.literals import LiteralsCheck, leaks, task_values
 from alita_tui.toolsmith.checks.mutants import mutants
 from alita_tui.toolsmith.checks.probes import agree, calls_in, equal, fits, made, misfit, same
@@ -31,6 +34,15 @@ def draft(
     made: dict[str, object] = {"name": "a_tool", "description": "It does.", "code": code, "tests": tests}
     made |= {"input_schema": OBJECT, "output_schema": {"type": "integer"}, **more}
     return ToolDraft(**made)  # type: ignore[arg-type]
+
+
+# --- hidden tests -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["    ", "a  b\n\n c\t", " lead", "x" * 5_000, "a\u00a0b\u200b"])
+def test_samples_are_asked_about_the_very_arguments(text: str) -> None:
+    asked = _question(Expected(arguments={"text": text}, expect=1))
+    assert msgspec.json.decode(asked) == {"text": text} and "\n" not in asked
 
 
 # --- looking ------------------------------------------------------------------------------
@@ -368,3 +380,19 @@ def test_an_example_in_the_sentence_of_an_error_is_no_leak() -> None:
     assert leaks("def run(x):\n    raise ValueError('a time is written like 22:30')\n", texts, none) == []
     assert leaks("def run(x):\n    raise ValueError('22:30')\n", texts, none)
     assert leaks("def run(x):\n    return 'a time is written like 22:30'\n", texts, none)
+
+
+def test_a_schema_that_refers_to_an_address_or_a_file_is_not_followed(tmp_path: Path) -> None:
+    """Schemas are written by models and servers; this machine fetches nothing for them."""
+    here = tmp_path / "schema.json"
+    here.write_text('{"type": "string"}')
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(0)
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}/schema.json"
+        for reference in (address, here.as_uri()):
+            said = misfit({"a": "text"}, {"type": "object", "properties": {"a": {"$ref": reference}}})
+            assert "cannot be applied" in said
+        with pytest.raises(BlockingIOError):
+            silent.accept()
+    local = {"$defs": {"a": {"type": "string"}}, "properties": {"a": {"$ref": "#/$defs/a"}}}
+    assert misfit({"a": "text"}, local) == "" and misfit({"a": 1}, local)

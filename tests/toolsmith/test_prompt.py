@@ -101,6 +101,7 @@ def test_nothing_is_to_be_said_of_an_example(name: str) -> None:
 
 
 @pytest.mark.podman
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", EXAMPLES)
 async def test_an_example_passes_every_check(podman: PodmanSandbox, shelf: ToolLibrary, name: str) -> None:
     trial = Trial(podman, TaskLibrary(shelf), Reviewer(KNOWN), limits=Limits())

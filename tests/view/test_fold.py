@@ -1,14 +1,18 @@
 """The fold: what the stream means on screen, alone and against its laws."""
 
+import msgspec
 import pytest
 
 from alita_tui import events as e
-from alita_tui.spine.envelope import Envelope, decode, encode
+from alita_tui.agent.outcomes import outcomes_of
+from alita_tui.events import RunReport
+from alita_tui.spine.envelope import Envelope, decode, encode, from_builtins, to_builtins
 from alita_tui.spine.laws import check
 from alita_tui.state.rows import Rows
 from alita_tui.view.fold import fold, fold_all
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import pending
+from tests.agent.lab import conversation
 from tests.support import streams
 
 
@@ -65,6 +69,30 @@ def test_hostile_text_is_neutral_in_every_row() -> None:
                 text
             )
     assert "red[/x] evil" in fold_all(tape.envelopes).trace[0].title
+
+
+def test_half_a_character_in_a_record_is_shown_and_told_to_the_model() -> None:
+    half, call_id = "half \ud835", e.CallId("c1")
+    asked = e.ToolRequest(call_id="q1", name="run_tool", arguments={"name": "a", "arguments": {half: half}})
+    tape = streams.Tape()
+    streams.opened(tape)
+    tape.add(e.TaskSubmitted(task_id="t1", text=half))
+    tape.add(e.ModelReplied(call_id="m1", role="orchestrator", model="m", text=half, requests=(asked,)))
+    tape.add(e.ActionChosen(action_id="m1.0", action="run_tool", arguments=asked.arguments))
+    tape.add(e.ToolCalled(call_id=call_id, action_id="m1.0", name=streams.DRAFT.name, version=1, digest=streams.DIGEST, arguments={"x": [half]}))  # fmt: skip
+    tape.add(e.ToolReturned(call_id=call_id, report=RunReport(status="ok", result={half: [half]})))
+    tape.add(e.TaskFinished(task_id="t1", outcome="answered", answer=half))
+    read = [from_builtins(to_builtins(one)) for one in tape.envelopes]
+    rows = fold_all(read).trace
+    assert not [text for row in rows for text in (row.title, row.detail, row.meta) if "\ud835" in text]
+    assert any('"half \\ud835"' in row.detail for row in rows)
+    (told,) = [one.message.text for one in conversation(read) if one.message.role == "tool"]
+    assert "half \\ud835" in told and "\ud835" not in told
+    assert outcomes_of(read, "t1")[0].outcomes
+    odd = msgspec.structs.replace(streams.DRAFT, input_schema={"title": half})
+    assert len(odd.digest) == 64 and odd.digest != streams.DRAFT.digest, (
+        "no file can hold it, and the laws read it"
+    )
 
 
 def test_json_round_trip_is_identity() -> None:

@@ -106,6 +106,23 @@ class BuildHandlers:
         outcome = await self._jobs.follow(job)
         return None if outcome is None else await self.settle(job, outcome)
 
+    async def improve(self, order: BuildOrder) -> TaskEnd:
+        """Have a proposal built; return how its task ends. Raises ApprovalPending where nobody is there to decide."""
+        await self._sandbox.prepare(self._progress)
+        return await self.conclude(self._jobs.start(order))
+
+    async def conclude(self, job: BuildJob) -> TaskEnd:
+        """Wait for the verdict on a proposal, and end its task with what came of it."""
+        outcome = await self._jobs.follow(job)
+        if outcome is None:
+            return TaskEnd("parked", f"{job.name} waits for your verdict.")
+        if end := await self.settle(job, outcome):
+            return end
+        if outcome.result in ("registered", "aliased"):
+            done = f"{outcome.card.name} v{outcome.card.version} is in the library." if outcome.card else ""
+            return TaskEnd("answered", answer=done or outcome.reason)
+        return TaskEnd("rejected" if outcome.result == "rejected" else "failed", outcome.reason)
+
     async def settle(self, job: BuildJob, outcome: BuildOutcome) -> TaskEnd | None:
         """Draw the consequences of a build's end: a rejection leaves a lesson, a stop ends the task."""
         if outcome.result == "stopped":

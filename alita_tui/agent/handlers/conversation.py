@@ -10,6 +10,7 @@ from alita_tui.agent.actions import Action, Answer, AskUser, Look, Plan
 from alita_tui.agent.checklist import checklist
 from alita_tui.agent.grounding import ungrounded
 from alita_tui.agent.handlers import Handler
+from alita_tui.agent.planner import Planner
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.references import Looked, References, told
 from alita_tui.agent.tasks import CurrentTask, TaskEnd
@@ -29,12 +30,14 @@ class ConversationHandlers:
         questions: Questions,
         context: WorkingContext,
         references: References,
+        planner: Planner,
     ) -> None:
         self._bus = bus
         self._task = task
         self._questions = questions
         self._context = context
         self._references = references
+        self._planner = planner
 
     @property
     def table(self) -> Mapping[type[Action], Handler]:
@@ -42,11 +45,16 @@ class ConversationHandlers:
         return {Plan: self.plan, Look: self.look, AskUser: self.ask_user, Answer: self.answer}
 
     async def plan(self, action_id: str, action: Plan) -> None:
-        """Record the plan, or how far it is."""
+        """Record the plan, or how far it is; the first one of a task is compared with others."""
         task_id = self._task.latest.task_id if self._task.latest else ""
         before = self._task.plan(task_id)
         recipe = action.recipe or (before.recipe if before else "")
-        await self._bus.emit(checklist(task_id, action.steps, before, recipe), span=action_id)
+        steps: tuple[str, ...] = tuple(action.steps)
+        if before is None and (weighed := await self._planner.weigh(steps, recipe)):
+            await self._bus.emit(weighed, span=action_id)
+            followed = weighed.candidates[weighed.chosen]
+            steps, recipe = followed.steps, followed.recipe
+        await self._bus.emit(checklist(task_id, steps, before, recipe), span=action_id)
 
     async def look(self, action_id: str, action: Look) -> None:
         """Show a part of a file, of a result or of an earlier observation. Raises RegistryError."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
@@ -45,13 +44,17 @@ class ResearchHandlers:
 
     async def find_tool(self, action_id: str, action: FindTool) -> None:
         """Search the library."""
-        result = await asyncio.to_thread(self._shelf.search, action.query)
+        result = await self._shelf.find(action.query)
         await self._bus.emit(
             e.ToolSearched(
                 action_id=action_id,
                 query=action.query,
                 hits=with_runs(result.hits, self._bus.history),
                 near_misses=result.near_misses,
+                band=result.band,
+                chance=result.chance,
+                prior=result.prior,
+                evidence=result.evidence,
             ),
             span=action_id,
         )

@@ -24,6 +24,7 @@ from alita_tui.console.files.picture import PicturePane
 from alita_tui.console.files.ports import OpenFile, Way
 from alita_tui.console.files.table import TablePane
 from alita_tui.console.files.tree import TreePane, nodes_of
+from alita_tui.console.ports import Graphics
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.key_line import KeyLine
 from alita_tui.console.widgets.plain import Plain
@@ -49,12 +50,15 @@ class FileScreen(Dialog[None]):
             super().__init__()
             self.text = text
 
-    def __init__(self, file: OpenFile, artefact: Artefact, take: Take) -> None:
+    def __init__(
+        self, file: OpenFile, artefact: Artefact, take: Take, *, graphics: Graphics | None = None
+    ) -> None:
         """`take` saves the file, or opens it with its program, and returns the path. May raise AlitaError."""
         super().__init__()
         self._file = file
         self._artefact = artefact
         self._take = take
+        self._graphics = graphics
         self._ways = list(file.ways)
         self._asking: Literal["find", "go"] = "find"
 
@@ -122,7 +126,7 @@ class FileScreen(Dialog[None]):
                 value = await self._file.value()
                 return TreePane(await asyncio.to_thread(nodes_of, value))
             case "picture":
-                return PicturePane(self._file)
+                return PicturePane(self._file, self._graphics)
             case _:
                 pages = await self._file.pages(way)
                 kind = {"table": TablePane, "hex": HexPane}.get(way, PagedPane)

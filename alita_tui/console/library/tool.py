@@ -18,6 +18,7 @@ from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, fact, heading
 from alita_tui.events import Lineage, MoveKind, ToolRecord
 from alita_tui.spine.grants import phrases
+from alita_tui.spine.servers import shown as code_shown
 from alita_tui.spine.text import one_line, reveal
 
 _TONES = {"trusted": "good", "provisional": "", "stale": "warn", "quarantined": "bad", "revoked": "bad"}
@@ -150,7 +151,12 @@ def _rows(lineage: Lineage, record: ToolRecord, problem: str) -> list[Row]:
     if lineage.aliases:
         rows.append(fact("also called", one_line(", ".join(lineage.aliases), 600)))
     rows += [BLANK, *heading(f"v{record.version}")]
+    if trust := lineage.reliability.get(record.version):
+        rows.append(fact("relied on", one_line(trust.words, 300)))
+        rows += [fact("needs", one_line(trust.needs, 300))] if trust.needs else []
     rows += _facts(record)
+    rows += [fact("calls", one_line(", ".join(lineage.calls), 600))] if lineage.calls else []
+    rows += [fact("called by", one_line("; ".join(lineage.called_by), 600))] if lineage.called_by else []
     if lineage.moves:
         rows += [BLANK, *heading("What was done", "the newest first")]
     for move in reversed(lineage.moves):
@@ -160,7 +166,7 @@ def _rows(lineage: Lineage, record: ToolRecord, problem: str) -> list[Row]:
         body = ((f"{move.kind}{name} v{move.version} by {one_line(move.by)}{because}", ""), (back, "muted"))
         rows.append(fact(move.at[:16].replace("T", " "), body, width=20))
     rows += [BLANK, *heading("Code")]
-    rows += code_rows(record.draft.code, sources=False)
+    rows += code_rows(code_shown(record), sources=False)
     return [*rows, BLANK, *heading("Tests"), *code_rows(record.draft.tests, sources=False)]
 
 
@@ -194,7 +200,12 @@ def _facts(record: ToolRecord) -> list[Row]:
     takes = ", ".join(one_line(name) for name in draft.input_schema.get("properties", {}))
     rows.append(fact("takes", takes or "nothing"))
     if packages := record.lock.packages:
-        rows.append(fact("needs", ", ".join(f"{one_line(p.name)} {one_line(p.version)}" for p in packages)))
-    rows += [fact("source", one_line(source.url)) for source in record.sources]
+        rows.append(
+            fact("packages", ", ".join(f"{one_line(p.name)} {one_line(p.version)}" for p in packages))
+        )
+    rows += [
+        fact("source", one_line(source.title if source.url.startswith("pack:") else source.url))
+        for source in record.sources
+    ]
     tests = draft.tests.count("\ndef test_") + draft.tests.startswith("def test_")
     return [*rows, fact("tests", f"{tests}, below the code")]

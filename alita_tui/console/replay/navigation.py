@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from alita_tui.events import Artefact
     from alita_tui.view.model import SessionView
 
+_OPENING = 0.04
+"""Seconds in which a list of sessions is laid out before it is painted."""
+
 
 class ReplayNavigation(themes.ThemedApp[Switch | None]):
     """Base of the app: opens replays and the session list."""
@@ -43,6 +46,7 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
         self._catalog = catalog
         self._keys = keys
         self._clock = clock
+        self._sessions: SessionsScreen | None = None
         self._motion = motion
         self._playback = playback
         self._tape = tape
@@ -165,7 +169,12 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
             file.close()
         else:
             self.push_screen(
-                FileScreen(file, artefact, lambda what: self._catalog.take_file(session_id, artefact, what))
+                FileScreen(
+                    file,
+                    artefact,
+                    lambda what: self._catalog.take_file(session_id, artefact, what),
+                    graphics=self.graphics,
+                )
             )
 
     def on_file_screen_copy_asked(self, message: FileScreen.CopyAsked) -> None:
@@ -248,8 +257,13 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
         if self.screen is not self.main:
             return
         here = self.main.view.session_id
-        listed = SessionsScreen(lines, self._catalog, self._keys, self._clock, current=here)
-        chosen = await self.push_screen_wait(listed)
+        if self._sessions is None:
+            self._sessions = SessionsScreen(lines, self._catalog, self._keys, self._clock, current=here)
+            self.install_screen(self._sessions, "sessions")  # mounting it again takes as long as painting it
+        else:
+            self._sessions.reopen(lines)
+        self.delay_update(_OPENING)  # one paint instead of three
+        chosen = await self.push_screen_wait(self._sessions)
         if chosen is not None:
             self.exit(chosen)
 

@@ -37,7 +37,7 @@ class ReviewOpener(themes.ThemedApp[Switch | None]):
 
     @cached_property
     def _attention(self) -> Attention:
-        return Attention(self._write)
+        return Attention(self.write_terminal)
 
     @property
     def _review(self) -> ApprovalScreen | None:
@@ -60,10 +60,6 @@ class ReviewOpener(themes.ThemedApp[Switch | None]):
     def _terminal_focus(self, focused: bool) -> None:
         if focused:
             self._attention.seen()
-
-    def _write(self, text: str) -> None:
-        if self._driver is not None:
-            self._driver.write(text)
 
     def on_settled(self, message: Settled) -> None:
         """Act on an input that was alone for long enough."""

@@ -30,7 +30,15 @@ from alita_tui.console.session.status import StatusLine
 from alita_tui.console.session.suggestions import Suggestion, Suggestions
 from alita_tui.console.session.trace import Trace
 from alita_tui.console.widgets.plain import Plain
-from alita_tui.spine.commands import AnswerQuestion, Command, Interrupt, Retry, Steer, SubmitTask
+from alita_tui.spine.commands import (
+    AnswerQuestion,
+    Command,
+    GiveFeedback,
+    Interrupt,
+    Retry,
+    Steer,
+    SubmitTask,
+)
 from alita_tui.spine.text import counted, one_line
 from alita_tui.view.model import SessionView
 from alita_tui.view.plan import editable
@@ -87,6 +95,8 @@ class SessionScreen(Screen[None]):
         self._plan_open = False
         self._ready = False
         self.view = SessionView()
+        self._rated = 0
+        """The event that is being rated."""
 
     def compose(self) -> ComposeResult:
         """Panes above, composer and status line below."""
@@ -101,6 +111,7 @@ class SessionScreen(Screen[None]):
                 yield Trace(id="trace", welcome=words.welcome(self._keys, replay=self.bar is not None))
                 yield Plain(id="fresh")
                 yield Input(placeholder="Find in the trace", id="find", classes="line-input")
+                yield Input(placeholder=words.WRONG, id="wrong", classes="line-input", max_length=2000)
             yield Side(id="side")
         yield Plain(id="unsaved")
         yield Plain(id="banner")
@@ -285,6 +296,26 @@ class SessionScreen(Screen[None]):
         if event.value:
             said = f"{counted(hits, 'row')}; n and N go through them" if hits else "Nothing found"
             self.notify(said, markup=False, timeout=3)
+
+    @on(Trace.RateAsked)
+    def _rate(self, message: Trace.RateAsked) -> None:
+        """Send a 👍 at once; for a 👎 ask what is wrong."""
+        if self.bar is not None:
+            return
+        if message.rating == "up":
+            self.post_message(self.Asked(GiveFeedback(rating="up", seq=message.seq)))
+            return
+        self._rated = message.seq
+        line = self.query_one("#wrong", Input)
+        line.display = True
+        line.focus()
+
+    @on(Input.Submitted, "#wrong")
+    def _rate_down(self, event: Input.Submitted) -> None:
+        event.input.display = False
+        self.post_message(self.Asked(GiveFeedback(rating="down", seq=self._rated, text=event.value)))
+        event.input.value = ""
+        self.query_one(Trace).focus()
 
     def action_pane(self, name: str) -> None:
         """Go to a pane."""

@@ -23,6 +23,7 @@ from alita_tui.console.actions import bindings
 from alita_tui.console.session import trace_lines
 from alita_tui.console.session.trace_layout import Layout
 from alita_tui.console.widgets.styled_text import Line, marked, restyle, text_of, theme_styles, to_strip
+from alita_tui.events import Rating
 from alita_tui.view.model import SessionView
 
 
@@ -74,6 +75,14 @@ class Trace(ScrollView, can_focus=True):
             self.trace = trace
             self.handle = handle
             self.what = what
+
+    class RateAsked(Message):
+        """Say how good the answer or run of a row is."""
+
+        def __init__(self, seq: int, rating: Rating) -> None:
+            super().__init__()
+            self.seq = seq
+            self.rating: Rating = rating
 
     class RewindAsked(ExplainAsked):
         """Show everything as it was at a row."""
@@ -312,6 +321,11 @@ class Trace(ScrollView, can_focus=True):
                 self.post_message(self.FileAsked(self, row.detail.partition("\n")[0], what))
             else:
                 self.notify("This row is no file.", markup=False)
+
+    def action_rate(self, rating: Rating) -> None:
+        """Say how good the answer or run of the chosen row is."""
+        if 0 <= self.cursor < len(self._laid.rows):
+            self.post_message(self.RateAsked(self._laid.rows[self.cursor].seq, rating))
 
     def action_rewind(self) -> None:
         """Show everything as it was at the chosen row."""

@@ -42,6 +42,8 @@ class SessionLine(msgspec.Struct, frozen=True):
     bookmarks: int = 0
     own_title: str = ""
     """The title it has without one from the person."""
+    imported: bool = False
+    """It comes from elsewhere: it can be looked at, and does not go on."""
 
 
 class SessionCatalog(Protocol):

@@ -32,7 +32,8 @@ def session_row(line: SessionLine, width: int, now: datetime, *, here: bool, mar
     right = f" {built:>3} {cost:>7}"
     tags = "".join(f" #{one_line(tag, 30)}" for tag in line.tags)
     fork = "↳ " if line.parent else ""
-    note = " (this one)" if here else " (archived)" if line.archived else ""
+    notes = {" (this one)": here, " (archived)": line.archived, " (from elsewhere)": line.imported}
+    note = next((words for words, holds in notes.items() if holds), "")
     room = max(width - len(right) - 9, 8)
     title = cut(f"{fork}{one_line(line.title or 'Untitled')}", max(room - len(note) - len(tags), 8))
     left = Content.assemble(title, (note, "$alita-muted"), (cut(tags, room), "$alita-memory"))
@@ -82,6 +83,7 @@ def details(line: SessionLine) -> Content:
             "Forked from",
             Content(f"{one_line(line.parent, 60)} at event {line.parent_seq}" if line.parent else ""),
         ),
+        ("Origin", Content("another home: it can be looked at, and does not go on" if line.imported else "")),
         ("Id", Content(one_line(line.session_id, 60))),
     ]
     parts = [Content.assemble((one_line(line.title or "Untitled", 300), "bold")), Content("")]

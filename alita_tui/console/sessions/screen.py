@@ -72,6 +72,8 @@ class SessionsScreen(Dialog[Switch | None]):
         self._undo: list[_Undo] = []
         self._take: Callable[[str], None] | None = None
         self._filled_for = 0
+        self._about_line: SessionLine | None = None
+        """The session whose details are shown."""
 
     def compose(self) -> ComposeResult:
         """Search, list, details, input line and keys."""
@@ -89,6 +91,15 @@ class SessionsScreen(Dialog[Switch | None]):
         """Fill and focus the list; filling it before the first layout saves a second one."""
         self._fill(self._expected_width)
         self.query_one(OptionList).focus()
+
+    def reopen(self, lines: tuple[SessionLine, ...]) -> None:
+        """Take the sessions of now, before the screen is shown again; marks and what can be undone stay."""
+        self._lines, self._hits = lines, ()
+        with self.prevent(Input.Changed):
+            self.query_one("#find", Input).value = ""
+        self.query_one("#said", KeyLine).remove_class("-told")
+        self._close_line()
+        self._fill()
 
     def on_resize(self) -> None:
         """Draw for the new width."""
@@ -200,7 +211,9 @@ class SessionsScreen(Dialog[Switch | None]):
     @on(OptionList.OptionHighlighted)
     def _about(self) -> None:
         line = self._line
-        self.query_one("#about", Plain).update(details(line) if line is not None else "")
+        if line != self._about_line:  # each update costs a layout
+            self._about_line = line
+            self.query_one("#about", Plain).update(details(line) if line is not None else "")
 
     def _say(self, text: str) -> None:
         said = self.query_one("#said", KeyLine)
@@ -245,6 +258,9 @@ class SessionsScreen(Dialog[Switch | None]):
         elif line is not None and line.state == "open" and line.session_id != self._current:
             look = key_of("sessions.view", self._keys)
             self._say(f"It is open in another process; {look} looks at it without touching it.")
+        elif line is not None and line.imported:
+            look = key_of("sessions.view", self._keys)
+            self._say(f"What was approved elsewhere is not approved here: it does not go on. {look} looks at it.")
         elif line is not None:
             self.dismiss(None if line.session_id == self._current else Switch(line.session_id))
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import PurePath
+from typing import ClassVar
 
+from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen, ScreenResultType
+
+from alita_tui.console.actions import action
 
 Stylesheets = list[str | PurePath]
 """Type of `CSS_PATH`: each dialog lists `dialog.tcss` before its own."""
@@ -12,6 +16,10 @@ Stylesheets = list[str | PurePath]
 
 class Dialog(ModalScreen[ScreenResultType]):
     """A box with a heading, over a dimmed session."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [  # the app's own are out of reach under a modal screen
+        Binding(action("app.help").key, "app.help", "Help", show=False, id="app.help")
+    ]
 
     def action_back(self) -> None:
         """Close the dialog."""

@@ -94,7 +94,7 @@ class Broker:
         if scratch is not None:
             service = StandInServer(grants, local, self._authority, self._trust, scratch.stand_ins)
         settings = door(grants, certificate, scratch.token if scratch else "")
-        return RunBroker(Connections(send, service.serve), settings, scratch)
+        return RunBroker(grants, Connections(send, service.serve), settings, scratch)
 
     @cached_property
     def _authority(self) -> Authority:
@@ -112,7 +112,10 @@ class Broker:
 class RunBroker:
     """One run's side of the broker."""
 
-    def __init__(self, connections: Connections, settings: bytes, scratch: Scratch | None = None) -> None:
+    def __init__(
+        self, grants: RunGrants, connections: Connections, settings: bytes, scratch: Scratch | None = None
+    ) -> None:
+        self.grants = grants
         self._scratch = scratch
         self.connections = connections
         self.settings = settings

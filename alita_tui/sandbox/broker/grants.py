@@ -107,16 +107,19 @@ class RunGrants:
         self.stand_ins = {name: f"{name}-{urandom(12).hex()}" for name in secret_names(job.capabilities)}
         """What the tool holds in place of a secret's value, by the secret's name."""
         self.model_calls = 0
-        self.run_id = job.run_id
         self._policy = policy
         self._tell = tell
         self._pinned: dict[str, tuple[str, ...]] = {}
         self._resolving = asyncio.Lock()
-        self._requests = 0
-        self._refused = 0
-        self._sent = self._received = self._files = 0
         self._free = float(caps.burst)
         self._counted_at = time.monotonic()
+        self.begin(job.run_id)
+
+    def begin(self, run_id: str) -> None:
+        """Count anew, for this run; without one everything is refused and nothing is recorded."""
+        self.run_id = run_id
+        self._requests = self._refused = 0
+        self._sent = self._received = self._files = 0
 
     @property
     def ends_tls(self) -> bool:
@@ -146,6 +149,8 @@ class RunGrants:
 
     async def turn(self) -> None:
         """Count a request and wait until the rate allows it. Raise Refused past the cap."""
+        if not self.run_id:
+            raise Refused(403, "nothing is granted while no call runs")
         self._requests += 1
         now = time.monotonic()
         self._free += (now - self._counted_at) * self.caps.per_second
@@ -178,6 +183,8 @@ class RunGrants:
 
     async def record(self, answered: BrokerAnswered) -> None:
         """Record a request; refusals only up to a cap, so that a flood of them is no flood of events."""
+        if not answered.call_id:
+            return
         if answered.outcome == "refused":
             self._refused += 1
             if self._refused > self.caps.recorded_refusals:

@@ -134,6 +134,13 @@ class Connections:
         while self._tasks:
             await asyncio.wait(self._tasks)
 
+    async def cut(self) -> None:
+        """Close every connection; new ones may be opened."""
+        while self._tasks:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.wait(self._tasks)
+
     async def _work(self, number: int, stream: Stream) -> None:
         try:
             await self._serve(stream)

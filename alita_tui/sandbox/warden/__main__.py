@@ -16,7 +16,8 @@ user id is left, the warden reports that first.
 From the host:
 `L` limits and imports, once; `G` (where anything is granted) how the child reaches the broker; `J` a job, passed on
 unread. Where a draft is judged, `T` comes first and the job goes to the judge (`judge.py`) instead of the child; the
-host sends nothing more until the judge is ready, because the judge inherits all of the warden's memory.
+host sends nothing more until the judge is ready, because the judge inherits all of the warden's memory. `S` is a
+program to live in the container instead of the child (`program.py`).
 To the host:
 `A` attestation; `R` ready (a problem, or empty); `T` the judge is ready; `O` stdout; `E` stderr; `P` what a run left
 in its current folder (`left_files.py`); `D` the report.
@@ -39,6 +40,7 @@ from alita_tui.sandbox.warden.child_process import ChildProcess, prepare
 from alita_tui.sandbox.warden.left_files import send_left_files
 from alita_tui.sandbox.warden.oversight import Oversight
 from alita_tui.sandbox.warden.processes import end_all, end_rest, leave, sweep
+from alita_tui.sandbox.warden.program import serve_program
 from alita_tui.sandbox.warden.relay import Relay
 
 IDLE = 2.0
@@ -65,6 +67,10 @@ def serve(
     kind, payload = channel.receive()
     while kind in LATE:
         kind, payload = channel.receive()
+    if kind == b"S" and single:
+        dismiss(tool)
+        serve_program(channel, settings, uid, json.loads(payload))
+        return tool
     if trial := kind == b"T" and single:
         tool = judged(tool, uid)
         tool.tell(json.dumps(settings).encode())
@@ -85,10 +91,15 @@ def judged(tool: ChildProcess, uid: int) -> ChildProcess:
     """End the child and return the judge in its place."""
     from alita_tui.sandbox.warden.judge import judge
 
-    end_all()
-    os.waitpid(tool.pid, 0)
+    dismiss(tool)
     tool.close()
     return ChildProcess(lambda pipes: judge(pipes, (uid, uid + 1)))
+
+
+def dismiss(tool: ChildProcess) -> None:
+    """End a child that has no job."""
+    end_all()
+    os.waitpid(tool.pid, 0)
 
 
 def roomier(limits: dict[str, Any]) -> dict[str, Any]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from alita_tui.events.base import BuildDigest, BuildId, Json, Value
 from alita_tui.events.build import Decision
 from alita_tui.events.library import NearMiss, ToolCard
-from alita_tui.events.tool import Capabilities
+from alita_tui.events.tool import Capabilities, ToolDraft
 from alita_tui.events.web import Source
-from alita_tui.spine.commands import ResolveApproval
+
+if TYPE_CHECKING:
+    from alita_tui.spine.commands import ResolveApproval
 
 
 class PastCall(Value, frozen=True):
@@ -46,6 +48,12 @@ class BuildOrder(Value, frozen=True):
     """What the tool may have to ask for, as the agent sees it."""
     failure: FailedCall | None = None
     """The newest failed call of the version that is to be replaced."""
+    failures: tuple[FailedCall, ...] = ()
+    """Further calls of it that failed or gave what was not wanted."""
+    merges: tuple[ToolDraft, ...] = ()
+    """Tools whose work the new version is to do as well."""
+    draft: ToolDraft | None = None
+    """A draft to begin with, which no model has to write."""
 
 
 class BuildOutcome(Value, frozen=True):

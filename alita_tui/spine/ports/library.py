@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import Protocol
 
 from alita_tui.events.base import BuildDigest, Json, Value
-from alita_tui.events.library import Alias, Ban, Move, NearMiss, SearchHit, ToolCard, ToolRecord, ToolState
+from alita_tui.events.library import (
+    Alias,
+    Ban,
+    Band,
+    Move,
+    NearMiss,
+    SearchHit,
+    ToolCard,
+    ToolRecord,
+    ToolState,
+)
 from alita_tui.events.tool import Capabilities, Lock, ToolDraft, Twin
+from alita_tui.events.track import Reliability, RunOutcome, Showing
 from alita_tui.events.web import Source
 
 
@@ -16,6 +27,23 @@ class SearchResult(Value, frozen=True):
 
     hits: tuple[SearchHit, ...] = ()
     near_misses: tuple[NearMiss, ...] = ()
+    band: Band = ""
+    chance: float = 0.0
+    """How likely it is that the library has what was asked for."""
+    prior: float = 0.0
+    """The same before this library's history corrected it."""
+    evidence: str = ""
+    """What the chance comes from, in a few words."""
+
+
+class KeptAnswers(Protocol):
+    """How tools answered probes, by the digest of their bytes and by what they were given. Blocks on the disk."""
+
+    def of(self, digest: str) -> Mapping[str, Json]:
+        """What these bytes answered; empty where nothing is known."""
+
+    def keep(self, digest: str, given: Mapping[str, Json], *, registered: bool) -> None:
+        """Keep answers of a tool, or hold those of a build until it is one. Raises StoreError."""
 
 
 class Library(Protocol):
@@ -23,6 +51,13 @@ class Library(Protocol):
 
     def cards(self) -> tuple[ToolCard, ...]:
         """The newest runnable version of every tool, by name."""
+
+    @property
+    def answers(self) -> KeptAnswers:
+        """What the tools answered to probes."""
+
+    def records(self) -> tuple[ToolRecord, ...]:
+        """The current version of every tool as it is on record, by name; its files are not read."""
 
     def search(self, query: str, *, limit: int = 5) -> SearchResult:
         """Tools that fit a need, best first, and those that nearly do."""
@@ -69,6 +104,17 @@ class Library(Protocol):
         Gives how far the tool is relied on now; None where there is no such version.
         """
 
+    def reliability(self, name: str, version: int) -> Reliability:
+        """How far a version is relied on, and why."""
+
+    def note(
+        self, name: str, version: int, outcomes: Sequence[RunOutcome], showings: Sequence[Showing] = ()
+    ) -> ToolState | None:
+        """Keep what came of runs of a version, and of needs that it was found for; again changes nothing.
+
+        Gives how far the tool is relied on now; None where there is no such version.
+        """
+
 
 class ToolShelf(Library, Protocol):
     """The library as one session has it, with what was approved for its running task alone."""
@@ -84,6 +130,9 @@ class ToolShelf(Library, Protocol):
         grants: Capabilities | None = None,
     ) -> ToolRecord:
         """Have an approved build at hand until `give_back`, on no disk. Raises DigestMismatch, RegistryError."""
+
+    async def find(self, query: str) -> SearchResult:
+        """Search for what the agent needs, with an encoder where there is one."""
 
     def lends(self, digest: str) -> bool:
         """Whether this is at hand because it was lent."""

@@ -47,6 +47,10 @@ class ModelRequest(Value, frozen=True):
     max_tokens: int = 8192
     build: str = ""
     """Id of the build whose budget it counts toward; not sent to the model."""
+    spare: bool = False
+    """Not worth a question: where the budget does not allow it, it is not made; not sent to the model."""
+    role_usd: float | None = None
+    """What all calls of this role may cost in the session; None: as much as the budget allows. Not sent."""
 
 
 class Delta(Value, frozen=True):
@@ -73,6 +77,17 @@ class Reply(Value, frozen=True):
 
 Ability = Literal["tools", "vision"]
 """What a role may need of a model: native tool calls, and reading images."""
+
+
+class Priced(Protocol):
+    """What is paid for."""
+
+    @property
+    def name(self) -> str:
+        """Return `provider:model`."""
+
+    def price(self, usage: Usage) -> float | None:
+        """Return the US dollars for a usage, or None when no price is known."""
 
 
 class Model(Protocol):

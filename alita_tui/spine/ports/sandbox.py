@@ -58,6 +58,9 @@ class Job(Value, frozen=True):
     limits: Limits = Limits()
     capabilities: Capabilities = Capabilities()
     """What is granted: to an approved digest, or by a person to a draft's tests. The draft profile grants nothing."""
+    remote: bool = False
+    """True for a tool of an MCP server: the code is what was pinned of it (`spine.servers`), and nothing of it runs
+    here but the server."""
     inputs: tuple[InputFile, ...] = ()
     """Files of this call, mounted read-only; the n-th is at `input_path(n, name)`."""
     outputs: str = ""
@@ -67,6 +70,72 @@ class Job(Value, frozen=True):
     """For `test` and `judge` jobs: the files of a workspace made for this run, which is served as far as `capabilities`
     say; the person's is out of reach then. One entry may hold what hosts answer (`spine.trials.ANSWERS`).
     """
+
+
+class Tree(Value, frozen=True):
+    """A folder of this machine as a program's files, named by its content."""
+
+    path: str
+    digest: str
+    """What `tree_digest` gives for it; another content is refused."""
+
+
+class Program(Value, frozen=True):
+    """A program that lives in a container of its own and speaks over stdin and stdout: an MCP server."""
+
+    argv: tuple[str, ...]
+    env: tuple[tuple[str, str], ...] = ()
+    lock: Lock = Lock()
+    """Wheels, at `/env`."""
+    tree: Tree | None = None
+    """Files, at `/env/app`."""
+    limits: Limits = Limits(cpu_seconds=3600.0)
+    """The processor time is that of its whole life; there is no limit on the wall clock."""
+    capabilities: Capabilities = Capabilities()
+    """What it is granted while a call runs."""
+
+
+class RunningProgram(Protocol):
+    """A program in its container."""
+
+    @property
+    def ended(self) -> str:
+        """Why it ended, in one line; empty while it lives."""
+
+    @property
+    def said(self) -> bytes | bytearray:
+        """The end of what it wrote to stderr."""
+
+    async def read(self) -> bytes:
+        """Return some bytes of its stdout; none at the end."""
+
+    async def write(self, data: bytes) -> None:
+        """Write to its stdin, waiting until it is taken. Raise ConnectionError where it has ended."""
+
+    async def finish_input(self) -> None:
+        """Close its stdin."""
+
+    def begin(self, call_id: str) -> None:
+        """Grant it what it may use, for this call."""
+
+    async def finish(self) -> None:
+        """Take the grants back: its requests are refused, its connections closed."""
+
+    async def close(self) -> None:
+        """End everything in its container."""
+
+
+class Programs(Protocol):
+    """Where programs live. Met by `sandbox`."""
+
+    async def lock(self, requirements: Sequence[str], progress: Progress) -> Lock:
+        """As in `Sandbox`."""
+
+    async def installed(self, lock: Lock, progress: Progress) -> str:
+        """Return the folder of this machine with these wheels. Raise RequirementsError, SandboxUnavailable."""
+
+    async def open_program(self, program: Program, progress: Progress) -> RunningProgram:
+        """Start a program. Raise SandboxUnavailable, RequirementsError, UsageError for files that changed."""
 
 
 def input_path(number: int, name: str) -> str:

@@ -217,8 +217,8 @@ def _contract(draft: ToolDraft) -> str:
 
 
 def _question(expected: Expected) -> str:
-    """Return arguments and files as the other samples are asked about them."""
-    text = shown(expected.arguments, 2000)
+    """Return arguments and files as the other samples are asked about them: to the character."""
+    text = msgspec.json.encode(expected.arguments).decode()
     if expected.files:
         listed = {
             name: data.decode("utf-8", "backslashreplace")[:4000] for name, data in expected.files.items()

@@ -1,24 +1,66 @@
-"""Is there a tool that does this already? Compares near tools by description and by their answers to probes."""
+"""Is there a tool that does this already? Compares answers with those of the whole library, and runs what may be alike.
+
+What a tool answered to its own probes is kept (`fingerprints.py`): a build runs once, on the probes of all tools that
+take such arguments, and only the few that agree there are run beside it. Tools without kept answers are run on their
+own probes, the nearest by description first.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft, ToolRecord, Twin
+from alita_tui.events import (
+    BuildId,
+    GateName,
+    GateResult,
+    GateRow,
+    Json,
+    ToolDraft,
+    ToolRecord,
+    Twin,
+    build_digest,
+)
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.library import ToolShelf
-from alita_tui.toolsmith.checks.case import Case, evidence, failed, passed
-from alita_tui.toolsmith.checks.probes import equal, fits, kind_of, probes
+from alita_tui.spine.text import counted
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed
+from alita_tui.toolsmith.checks.fingerprints import (
+    agreement,
+    arguments,
+    fingerprint,
+    own_probes,
+    required,
+    shape,
+    suspicious,
+)
+from alita_tui.toolsmith.checks.probes import equal, fits, probes
 from alita_tui.toolsmith.checks.workbench import Workbench
 
 _PROBES = 14
 _FEWEST = 4
 """Answers that have to exist, and to differ, before two tools can be called alike."""
 _ALIKE = 0.9
-_TRIED = 4
-_LOOKED_AT = 300
+_NEAREST = 4
+"""Nearest tools by description that are run beside the build, whatever their kept answers."""
+_SUSPECTS = 6
+"""Others that are, because their kept answers agree."""
+_RUN_FIRST = 40
+"""Tools without kept answers that are run on their own probes, the nearest first."""
+_MOST_PROBES = 300
+"""Probes of other tools that a build is run on."""
+_SECONDS = 20.0
+
+
+class _Near(NamedTuple):
+    """A tool that takes the same types of arguments."""
+
+    record: ToolRecord
+    score: float
+    """How near it is by description; 0 where it is not."""
 
 
 class NeighboursCheck:
@@ -31,41 +73,103 @@ class NeighboursCheck:
         self._shelf = shelf
 
     async def check(self, case: Case) -> GateResult:
-        """Compare answers with those of the nearest tools."""
+        """Compare answers with those of all tools that take such arguments."""
         near = await asyncio.to_thread(self._near, case.draft)
+        theirs = await self._their_answers(near)
+        ours = await self._our_answers(case, [theirs[one.record.digest] for one in near])
         if not near:
             return passed(self.name, "no tool of the library takes arguments of this shape")
+        kept = {one.record.digest: agreement(ours, theirs[one.record.digest]) for one in near}
+        suspects = [one for one in near[_NEAREST:] if suspicious(*kept[one.record.digest])][:_SUSPECTS]
         rows: list[GateRow] = []
         twins: list[Twin] = []
-        for record, score in near:
+        for one in (*near[:_NEAREST], *suspects):
+            record = await asyncio.to_thread(self._runnable, one.record)
+            if record is None:
+                continue
             pairs = await asyncio.to_thread(_shared, case.draft, record.draft)
             comparison, alike = await self._compare(case, record, pairs)
-            summary = f"{score:.2f} by description · {comparison}"
+            summary = f"{one.score:.2f} by description · {comparison}"
             label = f"{record.draft.name} v{record.version}"
             rows.append(evidence(label, summary, "bad" if alike else ""))
             twins += [_twin(record)] if alike else []
+        held = sum(bool(theirs[one.record.digest]) for one in near)
         if twins:
             summary = f"{twins[0].label} gives the same answers: reuse it, alias it, or approve to keep both"
             return msgspec.structs.replace(failed(self.name, summary, rows), twins=tuple(twins))
-        return passed(self.name, f"{len(near)} tools with such arguments answer otherwise", rows)
+        missing = f"; {len(near) - held} could not be compared" if held < len(near) else ""
+        verb = "answers" if held == 1 else "answer"
+        told = f"{counted(held, 'tool')} with such arguments {verb} otherwise{missing}"
+        return passed(self.name, told, rows)
 
-    def _near(self, draft: ToolDraft) -> list[tuple[ToolRecord, float]]:
-        """Return tools whose arguments have the same types, nearest by description first. Blocks on files."""
-        results = self._shelf.search(f"{draft.name} {draft.description}", limit=10)
+    def _near(self, draft: ToolDraft) -> list[_Near]:
+        """Return tools whose arguments have the same types, nearest by description first."""
+        results = self._shelf.search(f"{draft.name} {draft.description}", limit=50)
         scores: dict[str, float] = {hit.card.name: hit.score for hit in results.hits}
         scores |= {miss.name: miss.score for miss in results.near_misses}
-        near = []
-        for card in self._shelf.cards()[:_LOOKED_AT]:
-            if card.name == draft.name:
-                continue
-            try:
-                record = self._shelf.get(card.name, card.version)
-            except AlitaError:
-                continue  # its files are missing or changed, so it does not run either
-            if _shape(record.draft.input_schema) == _shape(draft.input_schema):
-                near.append((record, scores.get(card.name, 0.0)))
-        near.sort(key=lambda scored: -scored[1])
-        return near[:_TRIED]
+        ours = shape(draft)
+        near = [
+            _Near(record, scores.get(record.draft.name, 0.0))
+            for record in self._shelf.records()
+            if record.draft.name != draft.name and shape(record.draft) == ours
+            if record.origin != "remote"  # what a server does with probes, nobody knows
+        ]
+        return sorted(near, key=lambda one: -one.score)
+
+    async def _their_answers(self, near: Sequence[_Near]) -> dict[str, Mapping[str, Json]]:
+        """Return what tools answered to their own probes; those of which that is not kept are run."""
+        digests = [str(one.record.digest) for one in near]
+        known = dict(
+            zip(
+                digests, await asyncio.to_thread(lambda: [*map(self._shelf.answers.of, digests)]), strict=True
+            )
+        )
+        new = [one.record for one in near if not known[one.record.digest]][:_RUN_FIRST]
+        for record, answers in zip(new, await asyncio.gather(*map(self._probed, new)), strict=True):
+            known[record.digest] = answers
+        return known
+
+    async def _probed(self, known: ToolRecord) -> dict[str, Json]:
+        """Run a tool on its own probes and keep the answers; none where it cannot be run."""
+        record = await asyncio.to_thread(self._runnable, known)
+        if record is None:
+            return {}
+        case = Case(build_id=BuildId(record.digest[:16]), draft=record.draft, lock=record.lock)
+        answers = await self._answers(case, await asyncio.to_thread(own_probes, record.draft))
+        if answers:
+            await asyncio.to_thread(self._shelf.answers.keep, record.digest, answers, registered=True)
+        return answers
+
+    async def _our_answers(self, case: Case, theirs: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
+        """Run the build on its own probes and on those of others; hold what it answers to its own."""
+        own = await asyncio.to_thread(own_probes, case.draft)
+        others = dict.fromkeys(probe for answers in theirs for probe in answers)
+        wanted = list(dict.fromkeys([*own, *others]))[:_MOST_PROBES]
+        answers = await self._answers(case, wanted)
+        digest = build_digest(case.draft, case.lock)
+        mine = {probe: answers[probe] for probe in own if probe in answers}
+        await asyncio.to_thread(self._shelf.answers.keep, digest, mine, registered=False)
+        return answers
+
+    async def _answers(self, case: Case, wanted: Sequence[str]) -> dict[str, Json]:
+        """Return what a tool answers to probes, as far as it takes them and there is time."""
+        given = [(probe, named) for probe in wanted if (named := arguments(case.draft, probe)) is not None]
+        if not given:
+            return {}
+        try:
+            answers = await self._bench.outputs(
+                case, [named for _, named in given], fresh=True, seconds=1.5, total=_SECONDS
+            )
+        except CouldNotRun:
+            return {}
+        return fingerprint([probe for probe, _ in given], answers)
+
+    def _runnable(self, record: ToolRecord) -> ToolRecord | None:
+        """Return a tool as its files have it; None where they are missing or changed: it does not run either."""
+        try:
+            return self._shelf.get(record.draft.name, record.version)
+        except AlitaError:
+            return None
 
     async def _compare(
         self, case: Case, record: ToolRecord, pairs: list[tuple[Json, Json]]
@@ -93,32 +197,17 @@ def _twin(record: ToolRecord) -> Twin:
     return Twin(name=record.draft.name, version=record.version, digest=record.digest)
 
 
-def _shape(schema: Json) -> tuple[tuple[str, ...], int]:
-    """Return the types of the required parameters in order, and their number."""
-    properties = schema.get("properties", {}) if isinstance(schema, dict) else {}
-    if not isinstance(properties, dict):
-        return (), 0
-    required = schema.get("required", [])
-    needed = [name for name in properties if isinstance(required, list) and name in required]
-    return tuple(kind_of(properties[name]) for name in needed), len(needed)
-
-
 def _shared(ours: ToolDraft, theirs: ToolDraft) -> list[tuple[Json, Json]]:
     """Return probes of both tools: the same values under either tool's names, where both schemas accept them."""
     inputs = probes(theirs, _PROBES // 2) + probes(ours, _PROBES // 2)
-    mine, their_names = _required(ours), _required(theirs)
+    mine, their_names = required(ours), required(theirs)
     pairs: list[tuple[Json, Json]] = []
-    for arguments in inputs:
-        names = mine if set(mine) <= set(arguments) else their_names
-        if not set(names) <= set(arguments):
+    for given in inputs:
+        names = mine if set(mine) <= set(given) else their_names
+        if not set(names) <= set(given):
             continue
-        values = [arguments[name] for name in names]
+        values = [given[name] for name in names]
         a, b = dict(zip(mine, values, strict=True)), dict(zip(their_names, values, strict=True))
         if fits(a, ours.input_schema) and fits(b, theirs.input_schema) and (a, b) not in pairs:
             pairs.append((a, b))
     return pairs
-
-
-def _required(draft: ToolDraft) -> list[str]:
-    schema = draft.input_schema
-    return [name for name in schema.get("properties", {}) if name in schema.get("required", [])]

@@ -122,12 +122,14 @@ class Fit:
     def __init__(self, schema: Json) -> None:
         from jsonschema import Draft202012Validator, FormatChecker
         from jsonschema.validators import extend
+        from jsonschema_specifications import REGISTRY
 
         # Only formats that are validated in linear time.
         formats = FormatChecker(("date", "time", "ipv4", "ipv6", "uuid", "email"))
         rules = {name: self._counted(rule) for name, rule in Draft202012Validator.VALIDATORS.items()}
         bounded = extend(Draft202012Validator, rules)  # type: ignore[no-untyped-call]
-        self._held = bounded(_without_patterns(schema), format_checker=formats)
+        # This registry fetches nothing: the usual one reads any address or file that a schema refers to.
+        self._held = bounded(_without_patterns(schema), format_checker=formats, registry=REGISTRY)
         self._left = _STEPS
         self._each = 0
         self._broken = ""

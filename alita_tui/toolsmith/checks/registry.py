@@ -6,11 +6,12 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import NamedTuple
 
-from alita_tui.spine.ports.builds import PastCall
+from alita_tui.spine.ports.builds import FailedCall, PastCall
 from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.ports.models import Asker
 from alita_tui.spine.ports.sandbox import Limits, Sandbox
 from alita_tui.spine.ports.web import FaultBook, PackageIndex
+from alita_tui.toolsmith.checks.callers import Callers
 from alita_tui.toolsmith.checks.capabilities import CapabilitiesCheck
 from alita_tui.toolsmith.checks.case import Check
 from alita_tui.toolsmith.checks.conditions import ConditionsCheck
@@ -46,8 +47,9 @@ def all_checks(
     shelf: ToolShelf,
     calls: Callable[[str], tuple[PastCall, ...]],
     now: Callable[[], datetime],
+    failures: Callable[[str], tuple[FailedCall, ...]] = lambda _: (),
 ) -> Checks:
-    """Return all checks. `asker` writes hidden tests; `calls` returns recorded calls of a tool, newest first."""
+    """Return all checks. `asker` writes hidden tests; `calls` and `failures` return a tool's recorded calls."""
     bench = Workbench(sandbox, limits)
     hidden = HiddenTestsCheck(bench, asker)
     return Checks(
@@ -63,6 +65,6 @@ def all_checks(
             CoverageCheck(bench, hidden),
             hidden,
             NeighboursCheck(bench, shelf),
-            ReplayCheck(bench, calls),
+            ReplayCheck(bench, calls, failures, Callers(bench, shelf).rows),
         ),
     )

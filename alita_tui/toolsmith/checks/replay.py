@@ -1,25 +1,28 @@
-"""Before a version replaces another, the recorded calls and the tests of the old one are repeated with the new one."""
+"""Before a version replaces another, its recorded calls and its tests are repeated with the new one."""
 
 from __future__ import annotations
 
 import ast
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import msgspec
 
 from alita_tui.events import GateName, GateResult, GateRow, ToolDraft
-from alita_tui.spine.ports.builds import PastCall
+from alita_tui.spine.ports.builds import FailedCall, PastCall
 from alita_tui.spine.syntax import try_parse
 from alita_tui.spine.text import counted, one_line
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun, Tone, evidence, failed, passed, shown
 from alita_tui.toolsmith.checks.judge_report import Tested
-from alita_tui.toolsmith.checks.probes import equal
+from alita_tui.toolsmith.checks.probes import equal, misfit
 from alita_tui.toolsmith.checks.workbench import Workbench, piece_of_tests
 
+STILL = "still fails: "
+"""Begins the label of a call that failed with the version before and fails with this one, too."""
 LEFT_OUT = "left out: "
 """Begins the label of a test of the version before that fails and that the new tests do not have."""
 _SECONDS = 8.0
+_MOST_FAILURES = 6
 
 
 class ReplayCheck:
@@ -27,10 +30,21 @@ class ReplayCheck:
 
     name: GateName = "replay"
 
-    def __init__(self, bench: Workbench, calls: Callable[[str], tuple[PastCall, ...]]) -> None:
-        """`calls` returns recorded calls of a tool, newest first; it may block."""
+    def __init__(
+        self,
+        bench: Workbench,
+        calls: Callable[[str], tuple[PastCall, ...]],
+        failures: Callable[[str], tuple[FailedCall, ...]] = lambda _: (),
+        callers: Callable[[Case], Awaitable[list[GateRow]]] | None = None,
+    ) -> None:
+        """`calls` returns recorded calls of a tool that succeeded, `failures` those that failed; both may block.
+
+        `callers` returns a row for each tool that calls the one under check.
+        """
         self._bench = bench
         self._calls = calls
+        self._failures = failures
+        self._callers = callers
 
     async def check(self, case: Case) -> GateResult:
         """Report recorded calls whose result changed, and tests of before that fail. Raises CouldNotRun."""
@@ -41,11 +55,39 @@ class ReplayCheck:
         if old:
             listed = ", ".join(row.label for row in old)
             summary = f"{counted(len(old), 'test')} of the version before failing: {listed}; {summary}"
-        if old or any(row.tone == "warn" for row in rows):
+        mended = await self._mended(case)
+        if mended:
+            still = sum(row.tone != "good" for row in mended)
+            told = f"{still} of {len(mended)} still fail" if still else f"all {len(mended)} succeed now"
+            summary += f"; of the calls that failed before {told}"
+            rows += mended
+        if called := await self._callers(case) if self._callers else []:
+            broken = sum(row.tone != "good" for row in called)
+            told = f"{broken} of {len(called)} need a look" if broken else "all of them do as before"
+            summary += f"; of the tools that call it {told}"
+            rows += called
+        if old or any(row.tone in ("warn", "bad") for row in rows):
             return failed(self.name, summary, [*old, *rows])
         if not whole:
             raise CouldNotRun(summary, rows)
         return passed(self.name, summary, rows)
+
+    async def _mended(self, case: Case) -> list[GateRow]:
+        """Return a row for each call that failed with the version before, as it ends with this one."""
+        failures = (await asyncio.to_thread(self._failures, case.draft.name))[:_MOST_FAILURES]
+        if not failures:
+            return []
+        answers = await self._bench.outputs(case, [one.arguments for one in failures], fresh=True)
+        rows = []
+        for failure, answer in zip(failures, answers, strict=False):
+            label = f"run({shown(failure.arguments, 80)})"
+            before = one_line((failure.error.strip().splitlines() or [""])[-1], 120)
+            if "result" in answer and not (why := misfit(answer["result"], case.draft.output_schema)):
+                rows.append(evidence(label, f"→ {shown(answer['result'])}, before {before}", "good"))
+                continue
+            now = why if "result" in answer else f"{answer.get('error')}: {answer.get('text', '')}"
+            rows.append(evidence(f"{STILL}{label}", one_line(f"→ {now}, before {before}", 280), "bad"))
+        return rows
 
     async def _recorded(self, case: Case) -> tuple[list[GateRow], str, bool]:
         """Return a row for each recorded call, what they come to, and whether there was time for all."""

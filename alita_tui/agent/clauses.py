@@ -1,0 +1,31 @@
+"""The part of a task that something is about: a task asks for several things, and a tool answers one of them. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from alita_tui.spine.ranking import words
+from alita_tui.spine.text import one_line
+
+_LONGEST = 300
+_BREAK = re.compile(
+    r"(?<=[.!?;])\s+|\n+|,?\s+(?:and|und)\s+then\s+|,\s*then\s+|,\s+(?:and|und)\s+"
+    r"|\s+(?:after that|afterwards|finally)[,\s]+",
+    re.IGNORECASE,
+)
+"""Where one thing that is asked for ends and the next begins."""
+_NEEDED = 2
+"""Words that carry meaning without which a part says nothing of its own."""
+
+
+def relevant(task: str, about: str) -> str:
+    """Return the part of a task that shares most with a text; the whole task where no part shares anything."""
+    whole = str(one_line(task, _LONGEST))
+    wanted = {form for form, _ in words(about)}
+    parts = [part for part in _BREAK.split(task[: 20 * _LONGEST]) if len(words(part)) >= _NEEDED]
+    if len(parts) < 2:
+        return whole
+    shared = [len(wanted & {form for form, _ in words(part)}) for part in parts]
+    if not max(shared):
+        return whole
+    return str(one_line(parts[shared.index(max(shared))], _LONGEST))

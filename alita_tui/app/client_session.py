@@ -1,0 +1,300 @@
+"""The session that the calls of one MCP client are recorded in: a file, a stream and a sandbox, and no agent."""
+
+from __future__ import annotations
+
+import asyncio
+from base64 import b64decode
+from binascii import Error as NoBase64
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote_to_bytes
+
+from alita_tui import __version__
+from alita_tui import events as e
+from alita_tui.app.artefacts import session_artefacts
+from alita_tui.app.context import AppContext
+from alita_tui.app.identity import new_id, now
+from alita_tui.app.model_calls import model_calls
+from alita_tui.app.servers import servers_of
+from alita_tui.app.session import open_file
+from alita_tui.events import Artefact, Json, RunOutcome, RunReport, ToolRecord
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.errors import (
+    AlitaError,
+    ConfigError,
+    SandboxUnavailable,
+    StoreError,
+    UsageError,
+)
+from alita_tui.spine.ports.serving import Answer, Client, Tell
+from alita_tui.spine.text import one_line
+
+if TYPE_CHECKING:
+    from alita_tui.agent.references import Resolved
+
+_NOT_ITS_FAULT = ("killed",)
+"""Ends of a run that say nothing of its tool."""
+_DATA = "data:"
+_OURS = "alita://artefact/"
+
+
+class ClientSession:
+    """One client's calls, each run as any run is and on record before it begins."""
+
+    def __init__(self, app: AppContext, client: Client) -> None:
+        """Open the session's file; block on the disk and the keyring. Raise StoreError, ConfigError."""
+        from alita_tui.agent.inner_calls import InnerCalls
+        from alita_tui.agent.projection import StateProjection
+        from alita_tui.agent.questions import Questions
+        from alita_tui.agent.references import References
+        from alita_tui.agent.tool_runs import ToolRuns
+        from alita_tui.registry.task_library import TaskLibrary
+        from alita_tui.toolsmith.checks.probes import misfit
+
+        self._client = client
+        self._misfit = misfit
+        redactor = app.redactor()
+        self._file = open_file(app, None)
+        self.bus = Bus(self._file.session_id, self._file, now, redactor=redactor)
+        self._models = None
+        asker = None
+        with suppress(ConfigError):  # tools that ask no model run without one
+            self._models = app.models()
+            asker = model_calls(app, self.bus, self._models, Questions(self.bus, parks=True))
+        self._broker = app.broker(self._record_request, asker, redactor)
+        self._sandbox = app.sandbox(self._file.session_id, pool=True, broker=self._broker)
+        self._sandbox.servers = servers_of(app, self._sandbox, self.bus.emit, redactor)
+        self._limits = app.limits
+        self._shelf = TaskLibrary(app.library)
+        self._artefacts = session_artefacts(app, self._file.session_id)
+        self._projection = StateProjection(self.bus)
+        self._references = References(self.bus, self._projection, self._artefacts)
+        self._runs = ToolRuns(
+            self.bus, self._shelf, self._sandbox, self._artefacts, limits=self._limits,
+            progress=lambda *_: None, misfit=misfit,
+        )  # fmt: skip
+        self._inner = InnerCalls(self._runs, self._shelf, new_id=new_id, misfit=misfit)
+        self._broker.tools = self._inner
+        self._tells: dict[str, Tell] = {}
+        self._following: asyncio.Task[None] | None = None
+        self._warming: asyncio.Task[None] | None = None
+        self._notes: set[asyncio.Task[Any]] = set()
+
+    async def begin(self) -> None:
+        """Put on record who calls, and start containers ahead. Raise StoreError."""
+        self._following = asyncio.create_task(self._follow())
+        title = f"{self._client.name} over MCP"
+        await self.bus.emit(e.SessionOpened(title=title, version=__version__))
+        await self.bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._shelf.cards)))
+        self._warming = asyncio.create_task(self._warm_up())
+
+    async def call(self, name: str, arguments: Json, tell: Tell) -> Answer:
+        """Run a tool; return what came of it, or why it did not run."""
+        from alita_tui.agent.tool_runs import OpenCall, Work
+
+        call_id, before = e.CallId(new_id()), self.bus.last_seq
+        try:
+            record = await asyncio.to_thread(self._shelf.get, name)
+            taken = await self._taken_in(arguments, record.draft.input_schema)
+            resolved = await asyncio.to_thread(self._resolved, record, taken)
+            if record.digest not in {card.digest for card in self._projection.state.library}:
+                await self.bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._shelf.cards)))
+            called = e.ToolCalled(
+                call_id=call_id, action_id="", name=record.draft.name, version=record.version,
+                digest=record.digest, arguments=taken, files=resolved.files, references=resolved.references,
+            )  # fmt: skip
+            self._tells[call_id] = tell
+            work = Work(arguments=resolved.arguments, inputs=resolved.inputs)
+            report = await self._runs.run(called, OpenCall(record), work)
+        except AlitaError as error:
+            return Answer(failed=error.message, hint=error.hint)
+        except asyncio.CancelledError:
+            await self._interrupted(call_id, name)
+            raise
+        finally:
+            self._tells.pop(call_id, None)
+            if not self._tells:
+                self.bus.forget_spans("")
+        why, files = self._on_record(call_id, before)
+        self._note(call_id, record, report, why)
+        if report.status != "ok":
+            hint = "Try other arguments; the owner of this library can have it repaired."
+            return Answer(failed=_failure(name, report), hint=hint, files=files)
+        unlike = f"The result is not what the tool promises: {why}" if why else ""
+        return Answer(result=report.result, failed=unlike, files=files)
+
+    async def _interrupted(self, call_id: str, name: str) -> None:
+        """End a call on record that was cancelled just as it was put there."""
+        if call_id in {open_one for open_one, _ in self._projection.state.calls}:
+            failed = e.ToolFailed(
+                call_id=e.CallId(call_id), reason="interrupted", text=f"{name} was interrupted."
+            )
+            await self.bus.emit(failed, span=call_id)
+
+    def _resolved(self, record: ToolRecord, arguments: dict[str, Any]) -> Resolved:
+        """Return arguments as the tool gets them. Block on the disk. Raise RegistryError where they do not fit it."""
+        from alita_tui.agent.arguments import check_arguments
+
+        resolved = self._references.resolve(arguments, record.draft.input_schema)
+        check_arguments(record, resolved.arguments, self._misfit)
+        return resolved
+
+    def _on_record(self, call_id: str, before: int) -> tuple[str, tuple[Artefact, ...]]:
+        """Return why a call's result does not fit its schema, and the files that it left, as they are on record."""
+        why = ""
+        files: list[Artefact] = []
+        for envelope in self.bus.history.newest(e.ToolReturned, e.ArtefactAdded):
+            if (envelope.seq or 0) <= before:
+                break
+            match envelope.event:
+                case e.ToolReturned(call_id=ended, misfit=misfit) if ended == call_id:
+                    why = misfit
+                case e.ArtefactAdded(artefact=file, source=source) if source == call_id:
+                    files.insert(0, file)
+                case _:
+                    pass
+        return why, tuple(files)
+
+    def _note(self, call_id: str, record: ToolRecord, report: RunReport, why: str) -> None:
+        """Keep what came of a run, behind its answer: that nothing was raised says little, and nobody says here
+        that it was right.
+        """
+        if report.status in _NOT_ITS_FAULT:
+            return
+        grade: e.Grade = "misfit" if why else "ran" if report.status == "ok" else "failed"
+        outcome = RunOutcome(run=f"{self.bus.session_id}/{call_id}", at=now().isoformat(), grade=grade)
+        keeping = self.bus.kept(self._shelf.note, record.draft.name, record.version, (outcome,))
+        task = asyncio.create_task(keeping)
+        self._notes.add(task)
+        task.add_done_callback(self._noted)
+
+    def _noted(self, task: asyncio.Task[Any]) -> None:
+        self._notes.discard(task)
+        if not task.cancelled():
+            task.exception()  # what cannot be kept of a run is told by the next one that has to be on record
+
+    # --- files ------------------------------------------------------------------------------------
+
+    @property
+    def files(self) -> tuple[Artefact, ...]:
+        """The session's files, the newest last."""
+        return self._projection.state.artefacts
+
+    def file(self, digest: str) -> tuple[Artefact, Path] | None:
+        """Return a file of the session, and where its bytes are. Raise StoreError."""
+        found = next((one for one in reversed(self.files) if one.digest == digest), None)
+        return (found, self._artefacts.path(found)) if found is not None else None
+
+    async def _taken_in(self, arguments: Any, schema: Json) -> dict[str, Any]:
+        """Return arguments whose files are artefacts of this session: a client names no path of this machine.
+
+        Raise UsageError for what is neither a data: URI nor the address of a file that is here.
+        """
+        found: dict[str, Any] = arguments if isinstance(arguments, dict) else {}
+        for value, place in _files_in(found, schema):
+            place[0][place[1]] = await self._file_of(value)
+        return found
+
+    async def _file_of(self, uri: str) -> str:
+        if uri.startswith(_OURS):
+            held = self.file(uri.removeprefix(_OURS)[:64])
+            if held is None:
+                raise UsageError(
+                    "That file is not here.", hint="Name one that an earlier call of yours left."
+                )
+            return held[0].handle
+        if not uri.startswith(_DATA):
+            raise UsageError(
+                f"{one_line(uri, 60)!r} is no file that can be taken.",
+                hint="Give its content as a data: URI (data:text/csv;name=x.csv;base64,…), or an alita:// URI.",
+            )
+        data, name = decoded(uri)
+        artefact = await self.bus.kept(self._artefacts.add_bytes, data, name)
+        await self.bus.emit(e.ArtefactAdded(artefact=artefact, origin="person"))
+        return artefact.handle
+
+    # --- around it ----------------------------------------------------------------------------------
+
+    async def _record_request(self, answered: e.BrokerAnswered) -> None:
+        await self.bus.emit(self._inner.placed(answered), span=answered.call_id)
+
+    async def _follow(self) -> None:
+        """Hand what running tools print to whoever asked for progress."""
+        async for envelope in self.bus.subscribe():
+            if isinstance(envelope.event, e.OutputChunk) and (tell := self._tells.get(envelope.event.run_id)):
+                for line in envelope.event.text.strip().splitlines()[-10:]:
+                    tell(str(one_line(line, 200)))
+
+    async def _warm_up(self) -> None:
+        with suppress(SandboxUnavailable):  # the first run says why
+            await self._sandbox.warm_up(self._limits, lambda *_: None)
+
+    async def close(self) -> None:
+        """End what runs and close the file, even where a part fails to."""
+        if self._notes:
+            await asyncio.wait(self._notes)
+        self.bus.leave()
+        async with AsyncExitStack() as parts:
+            parts.push_async_callback(asyncio.to_thread, self._file.close)
+            if self._models is not None:
+                parts.push_async_callback(self._models.aclose)
+            parts.push_async_callback(self._sandbox.close)
+            parts.callback(self.bus.close)
+            if self._warming is not None:
+                self._warming.cancel()
+                await asyncio.wait((self._warming,))
+            with suppress(StoreError):
+                await self.bus.emit(e.SessionClosed(state=self._state(), version=__version__))
+
+    def _state(self) -> str:
+        from alita_tui.view.fingerprint import fingerprint
+        from alita_tui.view.fold import fold_all
+
+        return fingerprint(fold_all(self.bus.history))
+
+
+def decoded(uri: str) -> tuple[bytes, str]:
+    """Return the content of a data: URI (RFC 2397) and the name that it gives. Raise UsageError."""
+    head, comma, body = uri.removeprefix(_DATA).partition(",")
+    if not comma:
+        raise UsageError("That data: URI has no content.", hint="Write data:text/csv;name=x.csv;base64,…")
+    words = [part.strip() for part in head.split(";")]
+    names = [one[5:] for one in words if one.lower().startswith("name=")]
+    name = unquote_to_bytes(names[0]).decode("utf-8", "replace") if names else "file"
+    try:
+        data = unquote_to_bytes(body)
+        if words[-1].lower() == "base64":
+            data = b64decode(data, validate=True)
+    except (NoBase64, ValueError) as error:
+        raise UsageError(f"The content of a data: URI cannot be read: {error}.") from error
+    return data, name
+
+
+def _files_in(value: Any, schema: Json) -> Iterator[tuple[str, tuple[Any, Any]]]:
+    """Yield each text where the schema asks for a file, and where it stands: a container and its key."""
+    if not isinstance(schema, dict):
+        return
+    if isinstance(value, dict):
+        properties = schema.get("properties")
+        inner = [
+            (key, one, properties.get(key) if isinstance(properties, dict) else None)
+            for key, one in value.items()
+        ]
+    elif isinstance(value, list):
+        inner = [(key, one, schema.get("items")) for key, one in enumerate(value)]
+    else:
+        return
+    for key, one, about in inner:
+        if isinstance(one, str) and isinstance(about, dict) and about.get("format") == "file":
+            yield one, (value, key)
+        else:
+            yield from _files_in(one, about)
+
+
+def _failure(name: str, report: RunReport) -> str:
+    from alita_tui.agent.tool_runs import last_words
+
+    said = one_line(last_words(report), 600)
+    return f"{name} failed ({report.status}{f', {report.reason}' if report.reason else ''}): {said}"

@@ -1,0 +1,213 @@
+"""The encoder of `library.encoder`: opened, asked for the vectors that a search lacks, and never waited for long."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from alita_tui.app.identity import new_id, now
+from alita_tui.events import Check, NoticeRaised, Usage
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.errors import AlitaError, BudgetExceeded, ConfigError, ModelError
+from alita_tui.spine.ports.encoder import Encoder
+from alita_tui.spine.ports.library import SearchResult
+
+if TYPE_CHECKING:
+    from alita_tui.agent.calling import ModelCalls
+    from alita_tui.app.context import AppContext
+    from alita_tui.config.models import ModelEntry
+    from alita_tui.llm.factory import ModelSpec
+    from alita_tui.registry.finding import Finder
+    from alita_tui.registry.vectors import Vectors
+
+Ask = Callable[[Encoder, Sequence[str]], Awaitable[Sequence[Sequence[float]]]]
+
+_FIRST, _MOST = 16, 128
+"""Texts of the first request, and of a later one: each doubles, so that a slow server gets somewhere, too."""
+
+
+def finder(app: AppContext) -> Finder:
+    """Return what finds tools, with the vectors of the encoder that is set. Nothing is opened or sent."""
+    from alita_tui.registry.finding import Finder
+    from alita_tui.registry.index_cache import IndexCache
+    from alita_tui.registry.vectors import Vectors
+
+    vectors = None
+    with suppress(AlitaError):  # told where it is opened
+        entry = _entry(app)
+        local = None if entry else open_encoder(app)  # a server's key is not looked up for a name
+        name = f"{entry.full_name} {entry.base_url}".strip() if entry else local.name if local else ""
+        vectors = Vectors(name, IndexCache(app.paths.tool_vectors)) if name else None
+    return Finder(app.paths.tool_index, vectors)
+
+
+def open_encoder(app: AppContext) -> Encoder | None:
+    """Return the encoder that is set, if any; nothing is imported or connected. Raises ConfigError, ModelError."""
+    from alita_tui.llm.factory import open_embedding
+
+    if spec := encoder_spec(app):
+        return open_embedding(spec)
+    if not (folder := app.loaded.settings.library.encoder.strip()):
+        return None
+    from alita_tui.llm.embedding import StaticModel
+
+    return StaticModel(Path(folder).expanduser())
+
+
+def encoder_spec(app: AppContext) -> ModelSpec | None:
+    """Return how to open the server's model that is set, with its key; the keyring may block. Raises ConfigError."""
+    entry = _entry(app)
+    return app.model_spec(entry) if entry else None
+
+
+def _entry(app: AppContext) -> ModelEntry | None:
+    """Return the server's model that is set, if it is one. Raises ConfigError."""
+    from alita_tui.config.models import known_models, read_entry
+
+    settings = app.loaded.settings
+    chosen = settings.library.encoder.strip()
+    if not chosen or chosen.startswith(("/", "~", ".")):
+        return None
+    return read_entry(chosen, "library.encoder", known_models(settings))
+
+
+async def bring(
+    vectors: Vectors, encoder: Encoder, query: str, seconds: float, ask: Ask
+) -> tuple[bool, AlitaError | None]:
+    """Ask for vectors that are missing, the query's first, as far as the time goes.
+
+    Return whether anything came, and what went wrong.
+    """
+    end, came, size = monotonic() + seconds, 0, _FIRST
+    texts = await asyncio.to_thread(vectors.missing, query)
+    problem: AlitaError | None = None
+    try:
+        async with asyncio.timeout(seconds):
+            while came < len(texts) and monotonic() < end:
+                some = texts[came : came + size]
+                await asyncio.to_thread(vectors.keep, some, await ask(encoder, some))
+                came, size = came + len(some), min(2 * size, _MOST)
+    except TimeoutError:
+        if not came:
+            problem = ModelError("timeout", f"{encoder.name} made no vectors within {seconds:g} seconds.")
+    except (ModelError, BudgetExceeded) as error:
+        problem = error
+    if came:
+        await asyncio.to_thread(vectors.save)
+    return came > 0, problem
+
+
+class Encoding:
+    """The encoder of one session. What is wrong with it is told once, and the search goes without."""
+
+    def __init__(self, app: AppContext, bus: Bus, calls: ModelCalls) -> None:
+        self._app = app
+        self._bus = bus
+        self._calls = calls
+        self._encoder: Encoder | None = None
+        self._told: set[str] = set()
+        self._one_by_one = asyncio.Lock()
+
+    async def bring(self, query: str) -> bool:
+        """Ask for the vectors that a search lacks, and return whether any came."""
+        if not self._app.loaded.settings.library.encoder:
+            return False
+        async with self._one_by_one:
+            try:
+                self._encoder = self._encoder or await asyncio.to_thread(open_encoder, self._app)
+            except (ConfigError, ModelError) as error:
+                await self._tell(error)
+                return False
+            vectors = self._app.library.finder.vectors
+            if self._encoder is None or vectors is None:
+                return False
+            seconds = self._app.loaded.settings.library.encoder_seconds
+            came, problem = await bring(vectors, self._encoder, query, seconds, self._calls.encode)
+            if problem is not None:
+                await self._tell(problem)
+            return came
+
+    async def _tell(self, error: AlitaError) -> None:
+        kind = error.kind if isinstance(error, ModelError) else type(error).__name__
+        if kind not in self._told:
+            self._told.add(kind)
+            text = f"Tools are searched for without the encoder: {error.message}"
+            await self._bus.emit(NoticeRaised(level="warning", text=text, hint=error.hint))
+
+    async def aclose(self) -> None:
+        """Close connections."""
+        if self._encoder is not None:
+            await self._encoder.aclose()
+
+
+async def searched(app: AppContext, query: str, limit: int) -> tuple[SearchResult, AlitaError | None]:
+    """Search outside of a session; return what was found, and why the encoder that is set did not help."""
+    found = await asyncio.to_thread(app.library.search, query, limit=limit)
+    try:
+        encoder = await asyncio.to_thread(open_encoder, app)
+    except (ConfigError, ModelError) as error:
+        return found, error
+    vectors = app.library.finder.vectors
+    if encoder is None or vectors is None:
+        return found, None
+    try:
+        seconds = app.loaded.settings.library.encoder_seconds
+        came, problem = await bring(vectors, encoder, query, seconds, lambda one, some: _paid(app, one, some))
+    finally:
+        await encoder.aclose()
+    if came:
+        found = await asyncio.to_thread(app.library.search, query, limit=limit)
+    return found, problem
+
+
+async def _paid(app: AppContext, encoder: Encoder, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+    """Return vectors; what a server takes is redacted, and counts toward the day. Raises ModelError, BudgetExceeded."""
+    if not encoder.remote:
+        return (await encoder.encode(texts)).vectors
+    from alita_tui.agent.tokens import tokens_in
+
+    redactor = await asyncio.to_thread(app.redactor)
+    sent = [redactor.text(text) for text in texts]
+    most, caps = Usage(input_tokens=sum(map(tokens_in, sent)), reported=False), app.loaded.settings.budget
+    book, call_id = await asyncio.to_thread(app.spend_book, "search"), new_id()
+    allowed = await asyncio.to_thread(
+        book.reserve, call_id, encoder.price(most) or 0.0, most.input_tokens,
+        limit_usd=caps.day_usd or None, limit_tokens=caps.day_tokens or None,
+    )  # fmt: skip
+    if not allowed:
+        raise BudgetExceeded("The day's budget is spent.", hint="Raise it: alita config set budget.day_usd N")
+    usage = most
+    try:
+        made = await encoder.encode(sent)
+        usage = made.usage if made.usage.reported else most
+    except ModelError:
+        usage = Usage()
+        raise
+    finally:
+        await asyncio.to_thread(book.settle, call_id, encoder.price(usage) or 0.0, usage.input_tokens)
+    return made.vectors
+
+
+async def check_encoder(app: AppContext) -> tuple[Check, ...]:
+    """Return the line of `alita doctor`, after one real call; none where no encoder is set."""
+    began = now()
+    try:
+        if (encoder := await asyncio.to_thread(open_encoder, app)) is None:
+            return ()
+        try:
+            async with asyncio.timeout(10 * app.loaded.settings.library.encoder_seconds):
+                made = await encoder.encode(["a tool that checks addresses"])
+        finally:
+            await encoder.aclose()
+    except TimeoutError:
+        return (Check(name="encoder", state="warning", detail="library.encoder does not answer in time"),)
+    except (ConfigError, ModelError) as error:
+        detail = f"tools are searched for without it: {error.message}"
+        return (Check(name="encoder", state="warning", detail=detail, hint=error.hint),)
+    seconds = (now() - began).total_seconds()
+    detail = f"{encoder.name.split(' ')[0]}: vectors of {len(made.vectors[0])} numbers in {seconds:.1f} s"
+    return (Check(name="encoder", state="ok", detail=detail),)

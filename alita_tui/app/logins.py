@@ -1,0 +1,71 @@
+"""Where the tokens of remote servers are kept: in the keyring, else in a file of the person alone."""
+
+from __future__ import annotations
+
+import os
+from hashlib import sha256
+from pathlib import Path
+
+from alita_tui.spine.errors import StoreError
+
+_SERVICE = "alita"
+
+
+class KeptLogin:
+    """The tokens of one server. Meets `Vault`; blocks."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self._folder = folder
+        self._name = f"mcp-login-{sha256(url.encode()).hexdigest()[:32]}"
+
+    @property
+    def lock(self) -> Path:
+        """The file that processes lock while they refresh."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return self._folder / f"{self._name}.lock"
+
+    def read(self) -> str:
+        """Return what is kept; empty for nothing."""
+        try:
+            import keyring
+
+            if found := keyring.get_password(_SERVICE, self._name):
+                return found
+        except Exception:  # noqa: BLE001, S110  # back ends raise what their desktop's bus raises
+            pass
+        try:
+            return (self._folder / f"{self._name}.json").read_text("utf-8")
+        except (OSError, UnicodeDecodeError):
+            return ""
+
+    def write(self, text: str) -> None:
+        """Keep this. Raise StoreError."""
+        file = self._folder / f"{self._name}.json"
+        try:
+            import keyring
+
+            keyring.set_password(_SERVICE, self._name, text)
+            if keyring.get_password(_SERVICE, self._name) == text:
+                file.unlink(missing_ok=True)
+                return
+        except Exception:  # noqa: BLE001, S110  # as above
+            pass
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            draft = file.with_suffix(f".{os.urandom(4).hex()}")
+            fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(fd, "w", encoding="utf-8") as out:
+                out.write(text)
+            draft.replace(file)
+        except OSError as error:
+            raise StoreError(f"{file} could not be written: {error.strerror}.") from error
+
+    def forget(self) -> None:
+        """Remove what is kept; nothing is no error."""
+        try:
+            import keyring
+
+            keyring.delete_password(_SERVICE, self._name)
+        except Exception:  # noqa: BLE001, S110  # as above
+            pass
+        (self._folder / f"{self._name}.json").unlink(missing_ok=True)

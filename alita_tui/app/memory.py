@@ -1,0 +1,149 @@
+"""What a person does with the memory: words without secrets, learning from a session that taught nothing, export."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import cast
+
+import msgspec
+
+from alita_tui import __version__
+from alita_tui import events as e
+from alita_tui.app.context import AppContext
+from alita_tui.app.identity import now
+from alita_tui.app.recordings import history
+from alita_tui.events import Json, MemoryItem
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.errors import StoreLocked, UsageError
+from alita_tui.spine.history import of
+from alita_tui.spine.ports.memory import SHARED, Remembered
+
+FORMAT = "alita-memory/1"
+
+
+def edited(app: AppContext, item_id: str, text: str) -> Remembered:
+    """Put the person's words in place of an item's. Raise UsageError where they hold a secret."""
+    if app.redactor().text(text) != text:
+        raise UsageError(
+            "That is not kept: it holds a secret.", hint="Say it without the key, the token or the password."
+        )
+    return app.memory.edit(item_id, text)
+
+
+def learned(app: AppContext, session: str | None) -> tuple[MemoryItem, ...]:
+    """Learn from a recorded session what its own tasks teach, and return what is new.
+
+    So the person has a fork, or a session from elsewhere, teach after all. Tasks from before a fork taught already.
+    """
+    from alita_tui.memory.lessons import lessons
+
+    envelopes = history(app, session)
+    first = envelopes[0].event if envelopes else None
+    taught = first.parent_seq if isinstance(first, e.SessionOpened) and first.parent else 0
+    tasks = [
+        cast(e.TaskSubmitted, envelope.event).task_id
+        for envelope in of(envelopes, e.TaskSubmitted)
+        if (envelope.seq or 0) > taught
+    ]
+    known = {kept.item.item_id: kept for kept in app.memory.remembered()}
+    new: dict[str, MemoryItem] = {}
+    for item in (item for task_id in tasks for item in lessons(envelopes, task_id)):
+        source = f"{item.source_session}:{item.source_seq}"
+        if item.item_id in known and source in known[item.item_id].sources:
+            continue
+        if app.memory.write(item) is not None:
+            new[item.item_id] = item
+    return tuple(new.values())
+
+
+async def forgotten(app: AppContext, kept: Remembered) -> tuple[str, ...]:
+    """Forget an item, and put that on record in the sessions that taught it.
+
+    A session that was only told of it hears so when it is opened next (`forgotten_since`). Return the sessions that
+    are open elsewhere: those have it in their conversation until they end. Raise StoreError.
+    """
+    app.memory.forget(kept.item.item_id)
+    sources = (*kept.sources, f"{kept.item.source_session}:{kept.item.source_seq}")
+    busy: list[str] = []
+    for session in dict.fromkeys(source.rpartition(":")[0] for source in sources):
+        try:
+            await _record(app, session, e.MemoryForgotten(item_id=kept.item.item_id))
+        except UsageError:
+            continue  # it was deleted, or is another machine's
+        except StoreLocked:
+            busy.append(session)
+    return tuple(busy)
+
+
+def forgotten_since(app: AppContext, recorded: Sequence[Envelope]) -> list[e.MemoryForgotten]:
+    """Return events for what a session was told and the person had forgotten since, so that it is not told again."""
+    told: dict[str, None] = {}
+    for envelope in of(recorded, e.MemoryRecalled, e.MemoryForgotten):
+        match envelope.event:
+            case e.MemoryRecalled(items=items):
+                told |= dict.fromkeys(item.item_id for item in items)
+            case e.MemoryForgotten(item_id=item_id, back=True):
+                told[item_id] = None
+            case e.MemoryForgotten(item_id=item_id):
+                told.pop(item_id, None)
+            case _:
+                pass
+    gone = app.memory.forgotten_among(told) if told else set()
+    return [e.MemoryForgotten(item_id=item_id) for item_id in told if item_id in gone]
+
+
+async def _record(app: AppContext, session: str, event: e.MemoryForgotten) -> None:
+    """Record an event in a session that nobody has open. Raise UsageError, StoreLocked, StoreError."""
+    from alita_tui.app.session import open_file
+    from alita_tui.view.fingerprint import fingerprint
+    from alita_tui.view.fold import fold_all
+
+    if not session:
+        return
+    file = await asyncio.to_thread(open_file, app, session)
+    try:
+        recorded = file.history()
+        await asyncio.to_thread(app.audit.catch_up, file.session_id, recorded)  # before it is taken up again
+        bus = Bus(file.session_id, file, now, history=recorded, redactor=app.redactor())
+        await bus.emit(e.SessionResumed(restored=file.restored.events, note=file.restored.note))
+        await bus.emit(event)
+        await bus.emit(e.SessionClosed(state=fingerprint(fold_all(bus.history)), version=__version__))
+    finally:
+        await asyncio.to_thread(file.close)
+
+
+def source_of(kept: Remembered) -> str:
+    """Return the newest event that an item was learned from, as `session:seq`."""
+    item = kept.item
+    return kept.sources[-1] if kept.sources else f"{item.source_session}:{item.source_seq}"
+
+
+def as_json(kept: Remembered) -> dict[str, Json]:
+    """Return an item as it is printed and exported."""
+    item = kept.item
+    return {
+        "id": item.item_id, "kind": item.memory, "origin": item.origin, "text": item.text, "subject": item.subject,
+        "project": kept.project or None, "pinned": kept.pinned, "at": kept.at or None, "until": kept.until or None,
+        "source": source_of(kept), "sources": list(kept.sources), "tools": list(item.tools),
+        "worked": kept.worked, "failed": kept.failed, "outcome": item.outcome, "cost_usd": item.cost_usd,
+        "artefacts": list(item.artefacts), "steps": msgspec.to_builtins(kept.steps),
+    }  # fmt: skip
+
+
+def exported(app: AppContext) -> dict[str, Json]:
+    """Return the whole memory as one document, without secrets. Of what was forgotten only how much it was."""
+    redact = app.redactor().value
+    items = [redact(as_json(kept)) for kept in app.memory.remembered()]
+    return {
+        "format": FORMAT,
+        "at": now().isoformat(timespec="seconds"),
+        "items": items,
+        "forgotten": len(app.memory.forgotten()),
+    }
+
+
+def project_named(name: str) -> str:
+    """Return a project as it is kept: `shared` belongs to all."""
+    return SHARED if name == "shared" else name.strip()

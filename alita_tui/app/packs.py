@@ -1,0 +1,220 @@
+"""Packs of tools: written out of this library, and read so that each tool can be reviewed, tested and approved here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from alita_tui.app.context import AppContext
+from alita_tui.events import Lock, Source, ToolDraft, ToolRecord, Value
+from alita_tui.registry.packs import LARGEST, SIGNED_AS, Evidence, Pack, Packed, pack, read, written
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.grants import named_tools, tool_grants
+from alita_tui.spine.text import one_line
+
+if TYPE_CHECKING:
+    from alita_tui.spine.envelope import Envelope
+    from alita_tui.state.build import BuildState
+    from alita_tui.view.risk import Risk
+
+
+class Offered(Value, frozen=True):
+    """A tool of a pack, as it would join this library."""
+
+    packed: Packed
+    draft: ToolDraft
+    """With the tools that it calls pinned to what runs here."""
+    state: Literal["new", "here", "other version", "not yet"]
+    """`here`: these very bytes run already. `not yet`: something keeps it from being approved."""
+    problem: str = ""
+    """What keeps it from being approved now."""
+
+
+def export_pack(app: AppContext, path: Path, names: Sequence[str]) -> tuple[str, ...]:
+    """Write tools into a new file, with those that they call; return the names of what is in it.
+
+    Raises RegistryError for a tool that does not run, UsageError where a pack cannot be, StoreError.
+    """
+    chosen: dict[str, ToolRecord] = {}
+    for name in names:
+        _add(app, chosen, app.library.get(name))
+    redactor = app.redactor()
+    entries = {entry.approval_id: entry for entry in app.audit.entries()}
+    tools: list[tuple[ToolRecord, Evidence]] = []
+    for record in chosen.values():
+        draft = record.draft
+        if redactor.value((draft, record.lock)) != (draft, record.lock):
+            raise UsageError(
+                f"{draft.name} v{record.version} holds what looks like a secret.",
+                hint="It is not written into a pack. Build it anew without the secret.",
+            )
+        record = msgspec.structs.replace(record, sources=redactor.value(record.sources))
+        entry = entries.get(record.approval_id)
+        evidence = Evidence(
+            approval_id=record.approval_id,
+            approved_at=record.created_at,
+            approved_via=entry.via if entry else "",
+            accepted=entry.evidence if entry else (),
+            reliability=app.library.reliability(draft.name, record.version).words,
+            runs=record.runs,
+            failures=record.failures,
+            origin=record.origin,
+            sources=tuple(source.url for source in record.sources),
+        )
+        tools.append((record, redactor.value(evidence)))
+    manifest, files = pack(path.stem, tools)
+    signature = app.audit.signed(SIGNED_AS, manifest)
+    data = written(manifest, files, app.audit.reading().public, signature)
+    read(data)  # what could not be read again is not handed on
+    try:
+        with path.open("xb") as file:
+            file.write(data)
+    except FileExistsError as error:
+        raise UsageError(f"{path} is there already.", hint="Choose another name, or move it away.") from error
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}.") from error
+    return tuple(sorted(chosen))
+
+
+def _add(app: AppContext, chosen: dict[str, ToolRecord], record: ToolRecord) -> None:
+    """Add a tool and those that it is pinned to. Raises RegistryError, UsageError."""
+    if record.origin == "remote":
+        raise UsageError(
+            f"{record.draft.name} is a tool of a server, which cannot be handed on.",
+            hint="Whoever wants it adds the server: alita mcp add",
+        )
+    known = chosen.setdefault(record.draft.name, record)
+    if known.version != record.version:
+        raise UsageError(
+            f"The tools call {record.draft.name} in two versions, v{known.version} and v{record.version}.",
+            hint="Have the older caller built anew: `alita tools improve` proposes it.",
+        )
+    for grant in tool_grants(record.draft.capabilities):
+        _add(app, chosen, app.library.get(grant.name, grant.version))
+
+
+def read_pack(path: Path) -> Pack:
+    """Return what a file holds. Raises UsageError where it is no pack, or not whole."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from error
+    return read(data)
+
+
+def signer(app: AppContext, found: Pack) -> str:
+    """Return who signed a pack, in words. Raises UsageError where its signature does not hold."""
+    from alita_tui.store.seal import verifier
+
+    if not verifier(found.key, SIGNED_AS)(found.manifest, found.signature):
+        raise UsageError(
+            "The pack is refused: its signature does not hold.", hint="Ask whoever made it for another one."
+        )
+    ours = found.key == app.audit.reading().public
+    return "this home" if ours else f"the key {found.key[:16]}…, which this home does not know"
+
+
+def offered(app: AppContext, found: Pack) -> tuple[Offered, ...]:
+    """Return the tools of a pack as they would join this library, those first that others call."""
+    made = [_offer(app, one) for one in found.tools]
+    return tuple(sorted(made, key=lambda one: (len(named_tools(one.draft.capabilities)), one.draft.name)))
+
+
+def _offer(app: AppContext, packed: Packed) -> Offered:
+    from alita_tui.registry.task_library import TaskLibrary
+    from alita_tui.toolsmith.contract import ContractError, draft_from, normalise
+    from alita_tui.toolsmith.pinning import pinned
+
+    given = packed.draft
+    named = msgspec.structs.replace(given.capabilities, tools=named_tools(given.capabilities))
+    form = msgspec.json.decode(msgspec.json.encode(msgspec.structs.replace(given, capabilities=named)))
+    try:
+        draft = normalise(draft_from(form))
+    except ContractError as error:
+        return Offered(packed=packed, draft=given, state="not yet", problem=f"it is no tool: {error.message}")
+    try:
+        draft = pinned(draft, TaskLibrary(app.library))
+    except ContractError as error:
+        return Offered(packed=packed, draft=draft, state="not yet", problem=error.message)
+    if refused := app.library.banned(draft.name, draft, draft.digest):
+        return Offered(packed=packed, draft=draft, state="not yet", problem=refused)
+    versions = app.library.versions(draft.name)
+    doubts = app.library.doubts()
+    here = [
+        one
+        for one in versions
+        if one.draft.digest == draft.digest and (draft.name, one.version) not in doubts
+    ]
+    if any(one.state in ("provisional", "trusted", "stale") for one in here):
+        return Offered(packed=packed, draft=draft, state="here")
+    return Offered(packed=packed, draft=draft, state="other version" if versions else "new")
+
+
+class Tested(Value, frozen=True):
+    """A tool of a pack that was reviewed and tested here."""
+
+    problem: str
+    """Why it cannot be approved; empty where it can."""
+    lock: Lock
+    build: BuildState
+    risks: tuple[Risk, ...]
+
+
+async def tested(app: AppContext, draft: ToolDraft) -> Tested:
+    """Review and test a draft here with every check that asks no model. Raises SandboxUnavailable."""
+    from alita_tui.app.tool_runs import prove
+    from alita_tui.view.queries import build_of
+    from alita_tui.view.risk import risks
+
+    proof, events = await prove(app, draft, lambda *_: None, whole=True)
+    build = build_of(events, _build_id(events))
+    attempt = build.current if build is not None else None
+    assert build is not None and attempt is not None
+    build = msgspec.structs.replace(build, digest=attempt.build_digest)
+    return Tested(problem=proof.problem, lock=proof.lock, build=build, risks=risks(build, attempt))
+
+
+def _build_id(events: tuple[Envelope, ...]) -> str:
+    from alita_tui.events import BuildStarted
+
+    return next(one.event.build_id for one in events if isinstance(one.event, BuildStarted))
+
+
+def approve(
+    app: AppContext, found: Pack, one: Offered, seen: Tested, accepted: tuple[str, ...]
+) -> ToolRecord:
+    """Enter the approval of a tested tool in the audit log and register it, with where it came from.
+
+    Raises RegistryError, StoreError.
+    """
+    from alita_tui.app.tool_runs import approve_anew
+    from alita_tui.events import Verdict
+    from alita_tui.view.seen import evidence
+
+    verdict = Verdict(decision="approved", accepted=accepted)
+    origin = f"the pack {found.name}, signed by the key {found.key[:16]}, there v{one.packed.version}"
+    source = Source(url=f"pack:{found.name}", title=str(one_line(f"from {origin}", 200)), excerpt="")
+    return approve_anew(
+        app,
+        one.draft,
+        seen.lock,
+        origin="imported",
+        reason=f"from {origin}",
+        evidence=evidence(msgspec.structs.replace(seen.build, verdict=verdict)),
+        sources=(source,),
+    )
+
+
+def differences(one: Offered, lock: Lock) -> tuple[str, ...]:
+    """Return how the packages that were resolved here differ from those that it was approved with there."""
+    there = {package.name: package.version for package in one.packed.lock.packages}
+    here = {package.name: package.version for package in lock.packages}
+    return tuple(
+        f"{name} {here.get(name, 'not needed')} here, {there.get(name, 'not needed')} there"
+        for name in sorted({*there, *here})
+        if there.get(name) != here.get(name)
+    )

@@ -1,0 +1,379 @@
+"""MCP servers as this home has them: what is kept of each, and the one gate by which their tools join the library."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from alita_tui.app.identity import me, new_id, now
+from alita_tui.app.logins import KeptLogin
+from alita_tui.app.secrets import learned_first
+from alita_tui.events import Json, Lock, RunReport, ToolDraft, ToolRecord, Value, build_digest
+from alita_tui.spine.errors import RegistryError, UsageError
+from alita_tui.spine.ports.sandbox import Job
+from alita_tui.spine.redaction import Redactor
+from alita_tui.spine.servers import NAME, Pinned, ServerSpec, pinned
+from alita_tui.spine.text import one_line
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from alita_tui.app.context import AppContext
+    from alita_tui.mcp_box.remote.pinning import Listing
+    from alita_tui.mcp_box.remote.servers import Servers, Tell
+    from alita_tui.sandbox.fleet import Fleet
+    from alita_tui.view.risk import Risk
+
+_LEGACY = ("2024", "2025")
+"""How the names of revisions begin whose connections open with a handshake."""
+_TYPED = "server"
+"""What a signature under a server is made for."""
+RUNS = ("provisional", "trusted", "stale")
+
+
+class Known(Value, frozen=True):
+    """A server, and what it listed when it was last looked at."""
+
+    spec: ServerSpec
+    lock: Lock = Lock()
+    enabled: bool = True
+    protocol: str = ""
+    calls_itself: dict[str, str] = {}
+    drafts: tuple[ToolDraft, ...] = ()
+    refused: tuple[tuple[str, str], ...] = ()
+    """Tools that cannot be used, with the reason."""
+    listed_at: str = ""
+    """ISO 8601, UTC."""
+    start_ms: float = 0.0
+    signature: str = ""
+    """This home's, over the spec's digest, made when a person typed it: anyone may write the document itself."""
+
+
+class Offered(Value, frozen=True):
+    """A tool of a server, as it stands to what was approved."""
+
+    draft: ToolDraft
+    state: Literal["new", "approved", "changed", "not yet"]
+    problem: str = ""
+    """What keeps it from being approved."""
+    before: ToolRecord | None = None
+    """What was approved of it before."""
+
+
+class ServerBook:
+    """What is kept of servers. Implements `Book` of the servers in use."""
+
+    def __init__(self, app: AppContext) -> None:
+        self._app = app
+        self._documents = app.documents(app.paths.servers, "servers")
+
+    def all(self) -> tuple[Known, ...]:
+        """Return every server by name; one that cannot be read is left out. Raise StoreError."""
+        found = []
+        for document in self._documents.all():
+            try:
+                found.append(msgspec.convert(document, Known))
+            except msgspec.ValidationError:
+                continue
+        return tuple(sorted(found, key=lambda one: one.spec.name))
+
+    def get(self, name: str) -> Known:
+        """Return a server. Raise UsageError, StoreError."""
+        for one in self.all():
+            if one.spec.name == name:
+                return one
+        names = ", ".join(one.spec.name for one in self.all()) or "none"
+        raise UsageError(f"There is no server {one_line(name, 40)}.", hint=f"There are: {names}.")
+
+    def keep(self, known: Known) -> None:
+        """Add or replace a server. Raise UsageError, StoreError."""
+        if not NAME.fullmatch(known.spec.name):
+            raise UsageError(
+                f"{one_line(known.spec.name, 40)!r} is no name for a server.",
+                hint="Use lower-case letters, digits and hyphens, 31 at most.",
+            )
+        self._documents.put(known.spec.name, msgspec.to_builtins(known))
+
+    def typed(self, known: Known) -> Known:
+        """Return a server as the person typed it, signed. Raise StoreError."""
+        return msgspec.structs.replace(known, signature=self._app.audit.signed(_TYPED, known.spec.digest))
+
+    def check_typed(self, known: Known) -> None:
+        """Raise UsageError for a server that is not as the person typed it: such a one is not started."""
+        if not self._app.audit.vouched(_TYPED, known.spec.digest, known.signature):
+            name = known.spec.name
+            raise UsageError(
+                f"The server {name} is not as it was added: its document was changed, or is of an older alita.",
+                hint=f"Look at it: alita mcp show {name}. Add it again with --replace, or: alita mcp remove {name}",
+            )
+
+    def put_in_place(self, known: Known) -> tuple[str, ...]:
+        """Keep a server, and suspend the tools that were approved of another one of its name; return their names."""
+        lineages, suspended = self._app.lineages("cli"), []
+        for record in self.tools_of(known.spec.name):
+            if record.state in RUNS and pinned(record.draft).server != known.spec:
+                reason = f"the server {known.spec.name} was replaced"
+                lineages.move(record.draft.name, "quarantine", record.version, by=me(), reason=reason)
+                suspended.append(str(record.draft.name))
+        self.keep(known)
+        return tuple(suspended)
+
+    def remove(self, name: str) -> tuple[str, ...]:
+        """Remove a server and archive its tools; return their names. Raise UsageError, StoreError."""
+        known = self.get(name)
+        lineages, archived = self._app.lineages("cli"), []
+        for record in self.tools_of(name):
+            if record.state in RUNS:
+                lineages.move(
+                    record.draft.name,
+                    "archive",
+                    record.version,
+                    by=me(),
+                    reason=f"the server {name} was removed",
+                )
+                archived.append(str(record.draft.name))
+        if known.spec.url:
+            KeptLogin(self._app.paths.config / "logins", known.spec.url).forget()
+        self._documents.remove(name)
+        return tuple(archived)
+
+    def enabled(self, name: str) -> bool:
+        """Return whether the person lets this server be used."""
+        return any(one.enabled for one in self.all() if one.spec.name == name)
+
+    def legacy(self, name: str) -> bool:
+        """Return whether a server is known to open with a handshake, so that nothing else is tried first."""
+        return any(one.protocol.startswith(_LEGACY) for one in self.all() if one.spec.name == name)
+
+    def listed(self, spec: ServerSpec, found: Listing, protocol: str) -> tuple[tuple[str, int, str], ...]:
+        """Keep what a server lists, and suspend the approved tools of it that are others by now.
+
+        Return name, version and reason of each.
+        """
+        for known in self.all():
+            if known.spec == spec:
+                self.keep(seen(known, found, protocol, known.start_ms))
+        codes = {str(one.name): one.code for one in found.drafts}
+        suspended = []
+        lineages = self._app.lineages("engine")
+        for record in self.tools_of(spec.name):
+            approved = pinned(record.draft)
+            if record.state not in RUNS or approved.server != spec:
+                continue
+            if (code := codes.get(str(record.draft.name))) == record.draft.code:
+                continue
+            reason = "it is gone from the server's list" if code is None else what_changed(approved, code)
+            lineages.move(record.draft.name, "quarantine", record.version, by="alita", reason=reason)
+            suspended.append((str(record.draft.name), record.version, reason))
+        return tuple(suspended)
+
+    def tools_of(self, name: str) -> tuple[ToolRecord, ...]:
+        """Return every version of a tool of this server that the library has, the newest of each name last."""
+        library = self._app.library
+        return tuple(
+            record
+            for tool in library.names()
+            for record in library.versions(tool)
+            if record.origin == "remote" and pinned(record.draft).server.name == name
+        )
+
+    def offered(self, known: Known) -> tuple[Offered, ...]:
+        """Return the tools that a server listed, each with how it stands to what was approved."""
+        return tuple(self._offer(draft, known) for draft in known.drafts)
+
+    def _offer(self, draft: ToolDraft, known: Known) -> Offered:
+        library, lock = self._app.library, known.lock
+        versions = library.versions(draft.name)
+        theirs = pinned(draft).server.name
+        if any(one.origin != "remote" or pinned(one.draft).server.name != theirs for one in versions):
+            return Offered(
+                draft=draft, state="not yet", problem=f"another tool is called {draft.name} already"
+            )
+        digest = build_digest(draft, lock)
+        if refused := library.banned(draft.name, draft, digest):
+            return Offered(draft=draft, state="not yet", problem=refused)
+        doubts = library.doubts()
+        for one in versions:
+            if one.digest == digest and one.state in RUNS and (draft.name, one.version) not in doubts:
+                return Offered(draft=draft, state="approved", before=one)
+        if not _as_listed(draft, known.spec):
+            problem = f"it is not what {theirs} listed; `alita mcp test {theirs}` lists anew"
+            return Offered(draft=draft, state="not yet", problem=problem)
+        return Offered(
+            draft=draft, state="changed" if versions else "new", before=versions[-1] if versions else None
+        )
+
+    def risks(self, draft: ToolDraft) -> tuple[Risk, ...]:
+        """Return the risks of a tool."""
+        from alita_tui.mcp_box.remote.review import remote_risks
+        from alita_tui.toolsmith.prompt_injection import addressed
+
+        others = {str(card.name) for card in self._app.library.cards()}
+        others |= {str(one.name) for known in self.all() for one in known.drafts}
+        return remote_risks(draft, addressed, sorted(others))
+
+    def approve(self, draft: ToolDraft, lock: Lock, accepted: tuple[str, ...]) -> ToolRecord:
+        """Enter the approval of a tool in the audit log and register it. Raise RegistryError, StoreError."""
+        from alita_tui.app.tool_runs import approve_anew
+
+        one = pinned(draft)
+        if one.server.lock != lock.digest:
+            raise RegistryError(f"The wheels of {one.server.name} are not those that its tools name.")
+        evidence = (
+            f"server {one.server.name}, {one.server.where}, identity {one.server.digest[:16]}",
+            *(f"△ {risk.name}: {risk.text}" for risk in self.risks(draft)),
+            *((f"accepted: {', '.join(accepted)}",) if accepted else ()),
+        )
+        reason = f"{one_line(one.tool_name, 80)} of the server {one.server.name}"
+        return approve_anew(self._app, draft, lock, origin="remote", reason=reason, evidence=evidence)
+
+
+def _as_listed(draft: ToolDraft, spec: ServerSpec) -> bool:
+    """Return whether a draft is what a descriptor of this server comes to, in all its parts."""
+    from alita_tui.mcp_box.remote.pinning import listing
+
+    one = pinned(draft)
+    return one.server == spec and listing(spec, one.calls_itself, (one.tool,)).drafts == (draft,)
+
+
+def seen(known: Known, found: Listing, protocol: str, start_ms: float) -> Known:
+    """Return a server with what it lists now."""
+    return msgspec.structs.replace(
+        known,
+        protocol=protocol,
+        calls_itself=found.calls_itself,
+        drafts=found.drafts,
+        refused=tuple((one.name, one.reason) for one in found.refused),
+        listed_at=now().isoformat(),
+        start_ms=start_ms,
+    )
+
+
+def what_changed(before: Pinned, code: str) -> str:
+    """Return which parts of a tool are others by now, in one line."""
+    after = msgspec.json.decode(code.encode(), type=Pinned)
+    parts = sorted(key for key in {*before.tool, *after.tool} if before.tool.get(key) != after.tool.get(key))
+    if before.calls_itself != after.calls_itself:
+        claims = (" ".join(one.calls_itself.values()) for one in (before, after))
+        parts.append(f"the server itself ({' → '.join(claims)})")
+    return one_line(f"changed: {', '.join(parts) or 'how it is started'}", 300)
+
+
+def servers_of(app: AppContext, sandbox: Fleet, tell: Tell, redactor: Redactor | None = None) -> LazyServers:
+    """Return what calls tools of servers; the SDK is imported with the first call.
+
+    The redactor learns each secret before it is used.
+    """
+    secret = app.secret if redactor is None else learned_first(redactor, app.secret)
+    return LazyServers(app, sandbox, tell, secret)
+
+
+class LazyServers:
+    """Meets `ServerCalls`."""
+
+    def __init__(
+        self,
+        app: AppContext,
+        sandbox: Fleet,
+        tell: Tell,
+        secret: Callable[[str], str | None],
+        show: Show | None = None,
+    ) -> None:
+        """`secret` returns a secret by name and may block. With `show` the person logs in where a server asks for it;
+        otherwise what is kept has to do.
+        """
+        self._app = app
+        self._secret = secret
+        self._sandbox = sandbox
+        self._tell = tell
+        self._show = show
+        self.logged_in = AsyncExitStack()
+        """Holds the listeners of logins that wait for the person's browser."""
+        self._made: Servers | None = None
+
+    async def call(self, job: Job) -> RunReport:
+        """Call the tool whose pinned descriptor is the job's code. Raise ServerUnavailable."""
+        return await (await self.made()).call(job)
+
+    async def close(self) -> None:
+        """End every server that was started."""
+        if self._made is not None:
+            await self._made.close()
+
+    async def made(self) -> Servers:
+        """Return the servers in use."""
+        if self._made is None:
+            self._made = await asyncio.to_thread(self._make)
+        return self._made
+
+    async def _login(self, spec: ServerSpec) -> httpx2.Auth:
+        """Return what answers a server that asks who this is."""
+        from alita_tui.mcp_box.remote.oauth import login, quiet_login
+
+        kept = KeptLogin(self._app.paths.config / "logins", spec.url)
+        if self._show is None:
+            return await quiet_login(spec.url, kept, kept.lock, spec.name)
+        return await self.logged_in.enter_async_context(login(spec.url, kept, kept.lock, self._show))
+
+    def _make(self) -> Servers:
+        from alita_tui.mcp_box.remote.opening import Opener
+        from alita_tui.mcp_box.remote.servers import Patience, Servers
+
+        app, book = self._app, ServerBook(self._app)
+        opener = Opener(self._sandbox, self._secret, book.legacy, app.limits, lambda *_: None, self._login)
+        chosen = app.loaded.settings.mcp
+        patience = Patience(
+            connect_seconds=chosen.connect_seconds if self._show is None else 330.0,
+            call_seconds=chosen.call_seconds,
+            idle_seconds=60.0 * chosen.idle_minutes,
+        )
+        return Servers(opener, book, self._tell, new_id, patience)
+
+
+Show = Callable[[str], Awaitable[None]]
+"""Shows the person an address to open in a browser."""
+
+
+@asynccontextmanager
+async def servers_alone(app: AppContext, show: Show | None = None) -> AsyncIterator[tuple[Fleet, Servers]]:
+    """Return servers outside a session, of which nothing is recorded; with `show` the person can log in."""
+    from alita_tui.mcp_box.remote.servers import ServerEvent
+
+    async def untold(_: ServerEvent) -> None:
+        return
+
+    async def unrecorded(_: object) -> None:
+        return
+
+    sandbox = app.sandbox(f"mcp-{new_id()}", broker=app.broker(unrecorded, None))
+    sandbox.servers = lazy = LazyServers(app, sandbox, untold, app.secret, show)
+    try:
+        yield sandbox, await lazy.made()
+    finally:
+        await sandbox.close()
+        await lazy.logged_in.aclose()
+
+
+async def look_at(app: AppContext, known: Known, show: Show | None = None) -> Known:
+    """Start a server, list its tools, stop it; return it with what it lists. Raise AlitaError."""
+    ServerBook(app).check_typed(known)
+    async with servers_alone(app, show if known.spec.url else None) as (_, servers):
+        found, protocol, took = await servers.look(known.spec, known.lock)
+        return seen(known, found, protocol, took)
+
+
+async def trial(app: AppContext, known: Known, draft: ToolDraft, arguments: Json) -> RunReport:
+    """Call a tool once, approved or not, and record nothing of it. Raise AlitaError."""
+    ServerBook(app).check_typed(known)
+    if not _as_listed(draft, known.spec):
+        raise UsageError(f"{draft.name} is not what {known.spec.name} listed.")
+    job = Job(
+        run_id=new_id(), module=draft.name, code=draft.code, arguments=arguments, lock=known.lock, limits=app.limits,
+        remote=True,
+    )  # fmt: skip
+    async with servers_alone(app) as (sandbox, _):
+        return await sandbox.run(job, lambda *_: None, lambda *_: None)

@@ -1,0 +1,182 @@
+"""The library for clients of the Model Context Protocol: which tools, in whose session, and how many at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, TypeVar
+
+from alita_tui.app.client_session import ClientSession
+from alita_tui.app.context import AppContext
+from alita_tui.app.serving_builds import AskedBuilds
+from alita_tui.app.serving_offers import Offers
+from alita_tui.events import Artefact, Json, ToolRecord, build_digest
+from alita_tui.spine.errors import AlitaError, RegistryError, UsageError
+from alita_tui.spine.ports.serving import Answer, BuildRequest, Client, Document, Prompt, Standing, Tell
+
+T = TypeVar("T")
+
+_MOST_SESSIONS = 8
+"""Sessions of clients that are open at once; further names share one, so that no client opens files without end."""
+_MOST_WAITING = 64
+"""Calls that may wait for their turn."""
+
+
+class Serving:
+    """Implements `Served`."""
+
+    def __init__(self, app: AppContext) -> None:
+        self._app = app
+        self._chosen = app.loaded.settings.mcp
+        self._sessions: dict[str, ClientSession] = {}
+        self._opening = asyncio.Lock()
+        self._turns = asyncio.Semaphore(self._chosen.calls_at_once)
+        self._waiting = 0
+        self._work: set[asyncio.Task[Any]] = set()
+        self._builds = AskedBuilds(app)
+        self._held: dict[str, ToolRecord] = {}
+        """Records whose bytes were found to be what their digest says, by digest."""
+        self._offers = Offers(app)
+
+    def tools(self) -> tuple[ToolRecord, ...]:
+        """Return the tools that the settings serve, by name. Raise StoreError."""
+        library = self._app.library
+        if library.standing().problem:
+            return ()  # nothing runs, so nothing is offered
+        asked = self._builds.approved()
+        return tuple(
+            record for record in library.records() if self._serves(record, asked) and self._whole(record)
+        )
+
+    def _serves(self, record: ToolRecord, asked: frozenset[str]) -> bool:
+        words = (str(record.state), str(record.origin), str(record.draft.name))
+        return any(
+            record.digest in asked if wanted == "asked" else any(fnmatchcase(word, wanted) for word in words)
+            for wanted in self._chosen.serve
+        )
+
+    def _whole(self, record: ToolRecord) -> bool:
+        """Return whether a record describes what was approved: what a client reads is held to the digest, too."""
+        if self._held.get(record.digest) is not record:
+            if build_digest(record.draft, record.lock) != record.digest:
+                return False
+            self._held[record.digest] = record
+        return True
+
+    def find(self, need: str, limit: int) -> tuple[tuple[ToolRecord, float], ...]:
+        """Return the served tools that fit a need, the best first."""
+        served = {record.digest: record for record in self.tools()}
+        hits = self._app.library.search(need, limit=4 * limit).hits
+        found = [(served[hit.card.digest], hit.score) for hit in hits if hit.card.digest in served]
+        return tuple(found[:limit])
+
+    async def call(self, client: Client, name: str, arguments: Json, tell: Tell) -> Answer:
+        """Run a tool for a client. What was begun is ended on record, also when the client goes away."""
+        if self._waiting >= _MOST_WAITING:
+            return Answer(
+                failed="Too many calls wait already.", hint="Wait for answers before you call again."
+            )
+        self._waiting += 1
+        try:
+            return await self._apart(self._call(client, name, arguments, tell))
+        finally:
+            self._waiting -= 1
+
+    async def _call(self, client: Client, name: str, arguments: Json, tell: Tell) -> Answer:
+        async with self._turns:
+            try:
+                await asyncio.to_thread(self._check, name)
+                session = await self._session(client)
+            except AlitaError as error:
+                return Answer(failed=error.message, hint=error.hint)
+            return await session.call(name, arguments, tell)
+
+    def _check(self, name: str) -> None:
+        """Raise RegistryError for a tool that is served no more: the server's own list may be a second old."""
+        library = self._app.library
+        known = {record.version: record for record in library.versions(name)}
+        current = library.current(name)
+        record = library.get(name, max(known, default=None)) if current is None else known[current]
+        if not self._serves(record, self._builds.approved()):
+            raise RegistryError(f"{name} v{record.version} is not served (it is {record.state}).")
+
+    async def _apart(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await work in a task of its own: a caller's cancelled scope would cut off what it does at its end."""
+        task = asyncio.create_task(work)
+        self._work.add(task)
+        task.add_done_callback(self._work.discard)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+
+    async def _session(self, client: Client) -> ClientSession:
+        """Return the session of a client, opened by its first call. Raise StoreError, ConfigError."""
+        async with self._opening:
+            name = client.name
+            if name not in self._sessions and len(self._sessions) >= _MOST_SESSIONS:
+                name, client = "", Client(name="other clients")
+            if name not in self._sessions:
+                session = await asyncio.to_thread(ClientSession, self._app, client)
+                await session.begin()
+                self._sessions[name] = session
+            return self._sessions[name]
+
+    def _open(self, client: Client) -> ClientSession | None:
+        return self._sessions.get(client.name) or self._sessions.get("")
+
+    def files(self, client: Client) -> tuple[Artefact, ...]:
+        """Return the files of a client's session."""
+        session = self._open(client)
+        return session.files if session is not None else ()
+
+    def file(self, client: Client, digest: str) -> tuple[Artefact, Path] | None:
+        """Return one of them, and where its bytes are. Raise StoreError."""
+        session = self._open(client)
+        return session.file(digest) if session is not None else None
+
+    # --- builds and further offers --------------------------------------------------------------
+
+    @property
+    def builds(self) -> bool:
+        """Whether tools may be asked for: the settings allow it, and a model is there to write them."""
+        return self._chosen.builds_per_day > 0 and not self._app.demo
+
+    async def build(self, client: Client, request: BuildRequest) -> Standing:
+        """Begin a build that waits for the person. Raise UsageError."""
+        if not self.builds:
+            raise UsageError("No tool can be asked for here.", hint="The setting is mcp.builds_per_day.")
+        return await self._builds.begin(client, request)
+
+    def watch_builds(self) -> None:
+        """Go on with builds that were asked for earlier, once the person decides."""
+        self._builds.watch()
+
+    async def standing(self, build_id: str) -> Standing:
+        """Return how far a build is. Raise UsageError."""
+        return await asyncio.to_thread(self._builds.standing, build_id)
+
+    def prompts(self) -> tuple[Prompt, ...]:
+        """Return recipes, where they are offered."""
+        return self._offers.prompts(self.tools) if "recipes" in self._chosen.offers else ()
+
+    def documents(self) -> tuple[Document, ...]:
+        """Return transcripts and audits, where they are offered."""
+        return self._offers.documents(self._chosen.offers, self.tools)
+
+    def document(self, name: str) -> Document | None:
+        """Return one of them with its text. Raise StoreError."""
+        return self._offers.document(name, self._chosen.offers, self.tools)
+
+    async def close(self) -> None:
+        """End every run and build, and close every session."""
+        for task in self._work:
+            task.cancel()
+        while self._work:
+            await asyncio.wait(self._work)
+        await self._builds.close()
+        for session in self._sessions.values():
+            await session.close()

@@ -1,0 +1,284 @@
+"""Tools that clients ask for: built with evidence in sessions of their own, parked, and decided by the person alone."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+import msgspec
+
+from alita_tui import events as e
+from alita_tui.app.context import AppContext
+from alita_tui.app.identity import now
+from alita_tui.app.recordings import recording
+from alita_tui.app.session import LiveSession, open_session
+from alita_tui.events import Capabilities, Json, Value
+from alita_tui.spine.commands import Improve
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.errors import AlitaError, StoreLocked, UsageError
+from alita_tui.spine.fence import defused
+from alita_tui.spine.grants import faults
+from alita_tui.spine.ports.builds import BuildOrder
+from alita_tui.spine.ports.serving import BuildRequest, Client, Standing
+from alita_tui.spine.text import one_line
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{2,47}")
+_LOOK_SECONDS = 1.0
+"""How often it is looked whether the person has decided."""
+_KEY = "asked:"
+State = Literal["building", "waiting", "approved", "rejected", "failed"]
+
+
+class Asked(Value, frozen=True):
+    """A build that a client asked for, and what is known of it; kept beside the library's documents."""
+
+    session_id: str
+    name: str
+    client: str
+    at: str
+    """ISO 8601, UTC."""
+    state: State = "building"
+    text: str = ""
+    approval_id: str = ""
+    """What the person decides on; empty while it is being built."""
+    digest: str = ""
+    """Of what joined the library; empty before."""
+
+    @property
+    def ended(self) -> bool:
+        """True when nothing more will come of it."""
+        return self.state not in ("building", "waiting")
+
+    @property
+    def standing(self) -> Standing:
+        """As its client is told."""
+        return Standing(build_id=self.session_id, name=self.name, state=self.state, text=self.text)
+
+
+class AskedBuilds:
+    """Builds for clients. A verdict is only ever read here."""
+
+    def __init__(self, app: AppContext) -> None:
+        self._app = app
+        self._running: dict[str, asyncio.Task[None]] = {}
+        """Sessions that this process has open."""
+        self._watching: asyncio.Task[None] | None = None
+        self._begin = asyncio.Lock()
+        self._stamps: dict[str, tuple[object, ...]] = {}
+        """Of each session, when its record was read last."""
+        self._tried: set[tuple[object, ...]] = set()
+
+    def approved(self) -> frozenset[str]:
+        """Return the digests of what clients asked for and the person approved. Block on the disk."""
+        return frozenset(one.digest for one in self._all() if one.digest)
+
+    async def begin(self, client: Client, request: BuildRequest) -> Standing:
+        """Begin a build and return its handle at once. Raise UsageError, StoreError."""
+        order = _order(client, request)
+        async with self._begin:
+            known = [one for one in await asyncio.to_thread(self._all) if not one.ended]
+            if waiting := next((one for one in known if one.name == request.name), None):
+                return waiting.standing
+            await asyncio.to_thread(self._check, request)
+            session = await open_session(self._capped(), None, parks=True)
+            asked = Asked(
+                session_id=session.session_id, name=request.name, client=client.name, at=now().isoformat(),
+                text="It is being written and tested.",
+            )  # fmt: skip
+            self._keep(asked)
+        text = f"{client.name} asks over MCP for the tool {request.name}: {request.need}"
+        session.send(Improve(proposal=f"mcp:{request.name}", text=str(one_line(text, 600)), order=order))
+        self._run(session, asked)
+        self.watch()
+        return asked.standing
+
+    def _check(self, request: BuildRequest) -> None:
+        """Raise UsageError where no build may begin now."""
+        if self._running:
+            raise UsageError("Another tool is being built.", hint="Ask again when it waits for its verdict.")
+        most = self._app.loaded.settings.mcp.builds_per_day
+        if sum(now() - _when(one.at) < timedelta(days=1) for one in self._all()) >= most:
+            raise UsageError(
+                f"As many tools were asked for today as may be: {most}.",
+                hint="The owner of this library can raise it: alita config set mcp.builds_per_day N",
+            )
+        if refused := self._app.library.banned(request.name):
+            raise UsageError(refused)
+
+    def _capped(self) -> AppContext:
+        """Return a context in which a build costs no more than one for a client may."""
+        from alita_tui.config.load import load
+
+        app, cap = self._app, str(self._app.loaded.settings.mcp.build_usd)
+        if not float(cap):
+            return app
+        flags = {**app.flags, "budget.build_usd": cap, "budget.task_usd": cap}
+        return AppContext(app.paths, load(app.paths, app.environ, flags), app.environ, flags)
+
+    def _run(self, session: LiveSession, asked: Asked) -> None:
+        """Run a session in the background until its build waits or is decided, and keep what came of it."""
+
+        async def run() -> None:
+            try:
+                await session.run(until_idle=True)
+            finally:
+                del self._running[asked.session_id]
+                with suppress(AlitaError):  # it is looked at again
+                    await asyncio.to_thread(self._settle, asked)
+
+        task = self._running[asked.session_id] = asyncio.create_task(run())
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    # --- the verdict ----------------------------------------------------------------------------
+
+    def watch(self) -> None:
+        """Go on with builds once the person has decided, until none waits."""
+        if self._watching is None or self._watching.done():
+            self._watching = asyncio.create_task(self._watch())
+
+    async def _watch(self) -> None:
+        while open_ones := [one for one in await asyncio.to_thread(self._all) if not one.ended]:
+            for asked in open_ones:
+                with suppress(AlitaError):
+                    await self._go_on(asked)
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _go_on(self, asked: Asked) -> None:
+        """Take a session up whose build was decided or cut off; what another process did with it is read."""
+        if asked.session_id in self._running:
+            return
+        stamp = await asyncio.to_thread(self._stamp, asked.session_id)
+        if stamp != self._stamps.get(asked.session_id):
+            asked = await asyncio.to_thread(self._settle, asked)
+            self._stamps[asked.session_id] = stamp
+        decided = None
+        if asked.approval_id:
+            decided = await asyncio.to_thread(self._app.inbox.verdict, asked.approval_id)
+        if asked.ended or (asked.state == "waiting" and not decided) or stamp in self._tried:
+            return
+        with suppress(StoreLocked):  # another process goes on with it
+            session = await open_session(self._capped(), asked.session_id, parks=True)
+            self._tried.add(stamp)  # what does not get further by this is not begun again and again
+            self._run(session, asked)
+
+    def _stamp(self, session_id: str) -> tuple[object, ...]:
+        """Return what changes whenever a session's record does."""
+        path = self._app.sessions.path(session_id)
+        beside = path.with_name(path.name + ".journal")
+        found = [one.stat() for one in (path, beside) if one.exists()]
+        return (session_id, *((one.st_mtime_ns, one.st_size) for one in found))
+
+    def standing(self, build_id: str) -> Standing:
+        """Return how far a build is. Raise UsageError."""
+        asked = next((one for one in self._all() if one.session_id == build_id), None)
+        if asked is None:
+            raise UsageError(f"No build {one_line(build_id, 60)} was asked for here.")
+        if not asked.ended and build_id not in self._running:
+            asked = self._settle(asked)
+        return asked.standing
+
+    def _settle(self, asked: Asked) -> Asked:
+        """Keep what a session's record says of its build, and return it. Raise StoreError."""
+        try:
+            found = told(asked, recording(self._app, asked.session_id))
+        except UsageError:
+            found = _with(asked, "failed", "Its record was removed.")
+        if found != asked:
+            self._keep(found)
+        return found
+
+    def _keep(self, asked: Asked) -> None:
+        self._app.tool_documents.put(_KEY + asked.session_id, {"asked": msgspec.to_builtins(asked)})
+
+    def _all(self) -> tuple[Asked, ...]:
+        documents = self._app.tool_documents.all()
+        return tuple(one for document in documents if (one := _read(document)) is not None)
+
+    async def close(self) -> None:
+        """End builds that run; their sessions go on with `alita resume`, or when tools are served again."""
+        tasks = [*self._running.values(), *((self._watching,) if self._watching else ())]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+
+def told(asked: Asked, envelopes: Sequence[Envelope]) -> Asked:
+    """Return what a record says of the build of its session."""
+    found = asked
+    for envelope in envelopes:
+        match envelope.event:
+            case e.ApprovalRequested(approval_id=approval_id):
+                words = (
+                    "It was built and tested, and waits for the verdict of the person who owns this library."
+                )
+                found = _with(found, "waiting", words, approval_id=approval_id)
+            case e.ApprovalResolved(verdict=verdict) if verdict.decision in ("rejected", "banned", "stopped"):
+                found = _with(found, "rejected", verdict.reason or "The person rejected it.")
+            case e.ToolRegistered(card=card, lasting="library"):
+                words = f"{card.name} v{card.version} was approved, and can be called."
+                found = _with(found, "approved", words, digest=card.digest)
+            case e.ToolRegistered():
+                found = _with(found, "approved", "It was approved for a task of the person's alone.")
+            case e.ToolAliased(target=target):
+                words = f"There is a tool that does the same: {target.name}."
+                found = _with(found, "approved", words, digest=target.digest)
+            case e.TaskFinished(outcome=outcome, reason=reason) if outcome != "parked" and not found.ended:
+                found = _with(found, "failed", reason or "It could not be built.")
+            case _:
+                pass
+    return found
+
+
+def _with(asked: Asked, state: State, text: str, *, approval_id: str = "", digest: str = "") -> Asked:
+    return msgspec.structs.replace(
+        asked,
+        state=state,
+        text=str(one_line(text, 600)),
+        approval_id=approval_id or asked.approval_id,
+        digest=digest or asked.digest,
+    )
+
+
+def _order(client: Client, request: BuildRequest) -> BuildOrder:
+    """Return what is to be built. Raise UsageError."""
+    if not _NAME.fullmatch(request.name):
+        raise UsageError(
+            f"{one_line(request.name, 60)!r} is no name for a tool.",
+            hint="Snake case: 3 to 48 of a-z, 0-9 and _.",
+        )
+    if not request.need.strip() or len(request.need) > 2000 or len(request.details) > 8000:
+        raise UsageError("A need of 1 to 2,000 characters and details of at most 8,000 are taken.")
+    if len(request.examples) > 5 or len(msgspec.json.encode(request.examples)) > 20_000:
+        raise UsageError("At most 5 examples of together 20,000 bytes are taken.")
+    needs = Capabilities(network=request.hosts)
+    if wrong := faults(needs):
+        raise UsageError(f"The hosts cannot be granted: {one_line(wrong[0], 200)}.")
+    return BuildOrder(
+        action_id="",
+        name=request.name,
+        goal=defused(request.need),
+        details=defused(request.details),
+        task=f"The MCP client {client.name} asks for a tool: {request.need}",
+        examples=request.examples,
+        needs=needs,
+    )
+
+
+def _read(document: Json) -> Asked | None:
+    try:
+        return msgspec.convert(document["asked"], Asked)
+    except (msgspec.ValidationError, TypeError, KeyError):
+        return None
+
+
+def _when(text: str) -> datetime:
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return datetime.min.replace(tzinfo=UTC)
+    return at if at.tzinfo else at.replace(tzinfo=UTC)

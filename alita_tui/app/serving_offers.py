@@ -1,0 +1,91 @@
+"""What clients may read besides tools, where the settings offer it: recipes, transcripts, and audits of tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from hashlib import sha256
+
+from alita_tui.app.context import AppContext
+from alita_tui.events import ToolRecord
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.ports.serving import Document, Prompt
+
+Tools = Callable[[], tuple[ToolRecord, ...]]
+_MOST_SESSIONS = 50
+_TRANSCRIPT, _AUDIT = "transcript/", "audit/"
+
+
+class Offers:
+    """Prompts and documents. Everything is redacted as an export is."""
+
+    def __init__(self, app: AppContext) -> None:
+        self._app = app
+
+    def prompts(self, tools: Tools) -> tuple[Prompt, ...]:
+        """Return the recipes whose tools are all served: calls that answered a task."""
+        from alita_tui.memory.recipes import parameters
+
+        served = {record.draft.name for record in tools()}
+        redactor = self._app.redactor()
+        found = []
+        for kept in self._app.memory.remembered():
+            if not kept.steps or not {step.tool for step in kept.steps} <= served:
+                continue
+            named = (name for step in kept.steps for name in parameters(step.arguments))
+            name = "recipe_" + sha256(kept.item.item_id.encode()).hexdigest()[:8]
+            text = f"Do this as it worked before, with alita's tools. {redactor.text(kept.item.text)}"
+            found.append(Prompt(name=name, text=text, parameters=tuple(dict.fromkeys(named))))
+        return tuple(found)
+
+    def documents(self, offers: Collection[str], tools: Tools) -> tuple[Document, ...]:
+        """Return what can be read, without its text."""
+        found = []
+        if "transcripts" in offers:
+            redactor = self._app.redactor()
+            found += [
+                Document(name=_TRANSCRIPT + one.session_id, title=redactor.text(one.title or one.session_id))
+                for one in self._app.sessions.list()[:_MOST_SESSIONS]
+            ]
+        if "audit" in offers:
+            found += [
+                Document(name=_AUDIT + record.draft.name, title=f"Who approved {record.draft.name}, and when")
+                for record in tools()
+            ]
+        return tuple(found)
+
+    def document(self, name: str, offers: Collection[str], tools: Tools) -> Document | None:
+        """Return one with its text. Raise StoreError."""
+        if name.startswith(_TRANSCRIPT) and "transcripts" in offers:
+            return self._transcript(name)
+        tool = name.removeprefix(_AUDIT)
+        if name.startswith(_AUDIT) and "audit" in offers and tool in {one.draft.name for one in tools()}:
+            text = self._app.redactor().text("\n".join(self._audit(tool)))
+            return Document(name=name, title=tool, text=text)
+        return None
+
+    def _transcript(self, name: str) -> Document | None:
+        from alita_tui.app.exports import redacted_export
+        from alita_tui.app.recordings import recording
+
+        session_id = name.removeprefix(_TRANSCRIPT)
+        if session_id not in {one.session_id for one in self._app.sessions.list()}:
+            return None
+        try:
+            envelopes = recording(self._app, session_id)
+        except UsageError:  # it was deleted a moment ago
+            return None
+        return Document(name=name, title=session_id, text=redacted_export(self._app, envelopes, "markdown"))
+
+    def _audit(self, tool: str) -> Iterator[str]:
+        yield f"# {tool}"
+        for record in self._app.library.versions(tool):
+            yield f"\n## v{record.version}, {record.state}\n\nsha256 {record.digest}\n"
+            yield f"{record.runs} runs, {record.failures} failed"
+        yield "\n## The signed log\n"
+        for entry in self._app.audit.entries():
+            if entry.name == tool:
+                why = f": {entry.reason}" if entry.reason else ""
+                yield f"- {entry.at[:19]} v{entry.version} {entry.verdict} by {entry.who} ({entry.via}){why}"
+                yield from (f"  - seen: {line}" for line in entry.evidence)
+        if problems := self._app.audit.verify():
+            yield f"\nThe log cannot be relied on: {'; '.join(problems)}"

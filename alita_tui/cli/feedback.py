@@ -1,0 +1,69 @@
+"""`alita feedback`: say how good an answer or a run was, from any shell."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from alita_tui.app.context import AppContext
+from alita_tui.cli.output import Json, json_document
+from alita_tui.events import FeedbackGiven, TaskFinished
+from alita_tui.spine.commands import GiveFeedback
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.text import one_line, reveal
+
+
+def feedback(
+    context: typer.Context,
+    session: Annotated[str, typer.Argument(help="The session's id or its beginning.")],
+    text: Annotated[str, typer.Argument(help="What was wrong, or what was good.")] = "",
+    up: Annotated[bool, typer.Option("--up", help="It is good.")] = False,
+    down: Annotated[bool, typer.Option("--down", help="It is not good.")] = False,
+    event: Annotated[
+        int,
+        typer.Option("--event", metavar="SEQ", help="The answer or result to rate; 0: the newest answer."),
+    ] = 0,
+    json: Json = False,
+) -> None:
+    """Say how good an answer was; tools learn from it.
+
+    The tools that it rests on are trusted more or less for it.
+    Without --up and --down it prints the newest answer and what was said of it.
+    """
+    app = AppContext.open(context.obj)
+    if up and down or (text and not (up or down)):
+        raise UsageError("Say whether it is good.", hint="Add --up or --down.")
+    if not up and not down:
+        _show(app, session, json=json)
+        return
+    from alita_tui.app.feedback import give_feedback
+
+    command = GiveFeedback(rating="up" if up else "down", seq=event, text=text)
+    given = asyncio.run(give_feedback(app, session, command))
+    if json:
+        json_document(given)
+        return
+    typer.echo(f"noted: {'👍' if up else '👎'} {'for a run' if given.call_id else 'for the answer'}")
+
+
+def _show(app: AppContext, session: str, *, json: bool) -> None:
+    from alita_tui.app.recordings import recording
+
+    events = [one.event for one in recording(app, session)]
+    given = [one for one in events if isinstance(one, FeedbackGiven)]
+    if json:
+        json_document(given)
+        return
+    answers = [one for one in events if isinstance(one, TaskFinished)]
+    typer.echo(
+        f"answer: {reveal(one_line(answers[-1].answer, 400)) or answers[-1].outcome}"
+        if answers
+        else "No answer."
+    )
+    for one in given:
+        said = f": {one.text}" if one.text else ""
+        what = "a run" if one.call_id else "an answer"
+        typer.echo(reveal(f"{'👍' if one.rating == 'up' else '👎'} {what}{said}"))
+    typer.echo(f"Rate it with: alita feedback {session} --up | --down [TEXT]")

@@ -1,0 +1,324 @@
+"""`alita mcp list`, `show`, `approve` and the rest: tools of other servers, each approved by its digest."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import typer
+
+from alita_tui.app.context import AppContext
+from alita_tui.app.servers import ServerBook
+from alita_tui.cli.accepting import Accept
+from alita_tui.cli.output import Json, json_document, table
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.text import counted, one_line, reveal
+
+if TYPE_CHECKING:
+    from alita_tui.app.servers import Known, Offered
+
+_TELLS_APART = 8
+"""Characters of a digest in a list: too few to approve by, for which a tool is looked at first."""
+Name = Annotated[str, typer.Argument(metavar="NAME", help="What the server is called here.")]
+
+
+def listed(context: typer.Context, json: Json = False) -> None:
+    """List the servers, and how their tools stand to what was approved."""
+    book = ServerBook(AppContext.open(context.obj))
+    rows: list[tuple[Known, dict[str, int]]] = []
+    for known in book.all():
+        states: list[str] = [one.state for one in book.offered(known)]
+        rows.append((known, {state: states.count(state) for state in sorted(set(states))}))
+    if json:
+        json_document([_facts(known, counts) for known, counts in rows])
+        return
+    table(
+        ("NAME", "STATE", "WHERE", "PROTOCOL", "STARTS IN", "TOOLS"),
+        [
+            (
+                known.spec.name,
+                "on" if known.enabled else "off",
+                known.spec.where,
+                known.protocol,
+                f"{known.start_ms:,.0f} ms",
+                ", ".join(f"{count} {state}" for state, count in counts.items()) or "none",
+            )
+            for known, counts in rows
+        ],
+    )
+
+
+def _facts(known: Known, counts: Mapping[str, int]) -> dict[str, Any]:
+    return {
+        "name": known.spec.name, "enabled": known.enabled, "where": known.spec.where, "identity": known.spec.digest,
+        "protocol": known.protocol, "calls_itself": known.calls_itself, "listed_at": known.listed_at,
+        "start_ms": round(known.start_ms, 1), "tools": counts, "refused": [list(one) for one in known.refused],
+    }  # fmt: skip
+
+
+def show(
+    context: typer.Context,
+    name: Name,
+    tool: Annotated[str, typer.Argument(metavar="[TOOL]", help="One of its tools, shown whole.")] = "",
+    json: Json = False,
+) -> None:
+    """Show a server, or one of its tools whole: descriptor, risks, and what changed since it was approved."""
+    app = AppContext.open(context.obj)
+    known = ServerBook(app).get(name)
+    if tool:
+        _show_tool(app, known, _named(app, known, tool))
+    elif json:
+        from alita_tui.events import build_digest
+
+        offers = [
+            {
+                "name": one.draft.name, "digest": build_digest(one.draft, known.lock),
+                "state": one.state, "problem": one.problem,
+            }
+            for one in ServerBook(app).offered(known)
+        ]  # fmt: skip
+        json_document({**_facts(known, {}), "spec": msgspec.to_builtins(known.spec), "tools": offers})
+    else:
+        print_server(known)
+        print_tools(app, known)
+
+
+def print_server(known: Known) -> None:
+    """Print what a server is and may use."""
+    spec = known.spec
+    claims = " ".join(known.calls_itself.values()) or "nothing"
+    typer.echo(
+        reveal(
+            f"{spec.name}  {spec.where}  calls itself {claims}  {known.protocol}  identity {spec.digest[:16]}"
+        )
+    )
+    if spec.argv:
+        typer.echo(reveal(f"  runs {' '.join(spec.argv)}"))
+    if spec.folder:
+        what = f"files of {spec.folder}, {spec.tree[:16]}" if spec.tree else f"in {spec.folder}"
+        typer.echo(reveal(f"  {what}"))
+    if known.lock.packages:
+        typer.echo(
+            reveal(f"  {counted(len(known.lock.packages), 'wheel')}, locked as {known.lock.digest[:16]}")
+        )
+    may = ", ".join((*spec.network, *spec.secrets)) or ("everything" if spec.place == "host" else "")
+    if spec.place != "url":
+        typer.echo(reveal(f"  may use {may or 'nothing but what it is given'}"))
+    for name, reason in known.refused:
+        typer.echo(reveal(f"  {name or 'its list'} cannot be used: {reason}"))
+
+
+def print_tools(app: AppContext, known: Known) -> None:
+    """Print the tools of a server, with their states and risks."""
+    from alita_tui.events import build_digest
+
+    book = ServerBook(app)
+    table(
+        ("TOOL", "STATE", "SHA256", "RISKS", "DESCRIPTION"),
+        [
+            (
+                str(one.draft.name),
+                one.state,
+                build_digest(one.draft, known.lock)[:_TELLS_APART],
+                ", ".join(dict.fromkeys(risk.name for risk in book.risks(one.draft))) or "none found",
+                one.draft.description,
+            )
+            for one in book.offered(known)
+        ],
+    )
+
+
+def _named(app: AppContext, known: Known, tool: str) -> Offered:
+    from alita_tui.spine.servers import pinned
+
+    for one in ServerBook(app).offered(known):
+        if tool in (one.draft.name, pinned(one.draft).tool_name):
+            return one
+    raise UsageError(
+        f"{known.spec.name} lists no tool {one_line(tool, 60)}.",
+        hint=f"See: alita mcp show {known.spec.name}",
+    )
+
+
+def _show_tool(app: AppContext, known: Known, one: Offered) -> None:
+    from alita_tui.cli.accepting import list_risks
+    from alita_tui.events import build_digest
+    from alita_tui.spine.servers import pinned
+
+    here = pinned(one.draft)
+    digest = build_digest(one.draft, known.lock)
+    typer.echo(f"{one.draft.name}  {one.state}  sha256 {digest}")
+    typer.echo(
+        reveal(
+            f"{here.tool_name} of {known.spec.name}, which calls itself {' '.join(here.calls_itself.values())}"
+        )
+    )
+    typer.echo(f"\nDescriptor, as the server sent it\n{_pretty(here.tool)}\n")
+    typer.echo(f"How it is started or reached\n{_pretty(here.server)}\n")
+    list_risks(ServerBook(app).risks(one.draft), none="none found")
+    if one.before is not None and one.state == "changed":
+        typer.echo(f"\nWhat changed since v{one.before.version} was approved")
+        for line in _difference(pinned(one.before.draft), here):
+            typer.echo(reveal(line))
+    if one.problem:
+        typer.echo(reveal(f"\nIt cannot be approved: {one.problem}"))
+    elif one.state != "approved":
+        typer.echo(f"\nTry it: alita mcp test {known.spec.name} {here.tool_name} --arguments '{{…}}'")
+        typer.echo(f"Approve it: alita mcp approve {known.spec.name} --digest {digest[:16]}")
+
+
+def _pretty(value: object) -> str:
+    return reveal(
+        msgspec.json.format(msgspec.json.encode(value, order="sorted"), indent=2).decode("utf-8", "replace")
+    )
+
+
+def _difference(before: Any, after: Any) -> list[str]:
+    import difflib
+
+    was, now = (_pretty(one).split("\n") for one in (before, after))
+    return list(difflib.unified_diff(was, now, "approved", "now", lineterm="", n=2))[:400]
+
+
+def approve(
+    context: typer.Context,
+    name: Name,
+    digest: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--digest", metavar="SHA256", help="Approve the tool with this digest; repeat it for a set."
+        ),
+    ] = None,
+    accept: Accept = None,
+) -> None:
+    """Approve tools of a server by their digests; without any, list what there is to approve.
+
+    Each risk of each of them is accepted by its name.
+    """
+    from alita_tui.cli.accepting import all_accepted, check_digest, list_risks
+    from alita_tui.events import build_digest
+    from alita_tui.view.risk import names_of
+
+    app = AppContext.open(context.obj)
+    book = ServerBook(app)
+    known = book.get(name)
+    offers = book.offered(known)
+    if not digest:
+        print_tools(app, known)
+        raise typer.Exit(0)
+    chosen: list[Offered] = []
+    for given in digest:
+        prefix = given.lower().removeprefix("sha256:")
+        found = [one for one in offers if prefix and build_digest(one.draft, known.lock).startswith(prefix)]
+        if not found:
+            raise UsageError(
+                f"No tool of {name} has the digest {one_line(given, 70)!r}.",
+                hint=f"See: alita mcp show {name}",
+            )
+        whole = build_digest(found[0].draft, known.lock)
+        check_digest(
+            given, whole, what=found[0].draft.name, show=f"alita mcp show {name} {found[0].draft.name}"
+        )
+        chosen.append(found[0])
+    ready = []
+    for one in chosen:
+        if one.problem:
+            raise UsageError(f"{one.draft.name} cannot be approved: {one.problem}")
+        risks = book.risks(one.draft)
+        typer.echo(f"{one.draft.name}")
+        list_risks(risks, none="none found")
+        own = [risk for risk in names_of(risks) if risk in set(accept or ())]
+        show_it = f"alita mcp show {name} {one.draft.name}"
+        ready.append((one, all_accepted(risks, own, what=str(one.draft.name), show=show_it)))
+    for one, accepted in ready:
+        if one.state == "approved":
+            typer.echo(f"{one.draft.name} is approved already.")
+            continue
+        record = book.approve(one.draft, known.lock, accepted)
+        typer.echo(f"approved: {record.draft.name} v{record.version}, sha256 {record.digest[:16]}…")
+
+
+def test(
+    context: typer.Context,
+    name: Name,
+    tool: Annotated[str, typer.Argument(metavar="[TOOL]", help="A tool to call once.")] = "",
+    arguments: Annotated[
+        str, typer.Option("--arguments", metavar="JSON", help="What to call it with.")
+    ] = "{}",
+) -> None:
+    """Start a server and list its tools anew; with TOOL call that one once, approved or not.
+
+    A call does whatever the tool does: a server that was granted hosts may reach them meanwhile.
+    """
+    from alita_tui.app.servers import look_at, trial
+
+    app = AppContext.open(context.obj)
+    known = ServerBook(app).get(name)
+    if tool:
+        one = _named(app, known, tool)
+        try:
+            given = msgspec.json.decode(arguments)
+        except msgspec.DecodeError as error:
+            raise UsageError(f"--arguments is no JSON: {error}.") from error
+        report = asyncio.run(trial(app, known, one.draft, given))
+        typer.echo(f"{report.status} after {report.duration_ms:,.0f} ms")
+        said = report.error or msgspec.json.format(msgspec.json.encode(report.result), indent=2).decode(
+            "utf-8", "replace"
+        )
+        typer.echo(reveal(said))
+        raise typer.Exit(0 if report.status == "ok" else 1)
+    known = asyncio.run(look_at(app, known))
+    ServerBook(app).keep(known)
+    typer.echo(
+        f"{name} answered after {known.start_ms:,.0f} ms and lists {counted(len(known.drafts), 'tool')}."
+    )
+    print_tools(app, known)
+
+
+def login(context: typer.Context, name: Name) -> None:
+    """Log in at a server by its address: the page to open is printed, and opened where there is a browser."""
+    from alita_tui.app.servers import look_at
+
+    app = AppContext.open(context.obj)
+    known = ServerBook(app).get(name)
+    if known.spec.place != "url":
+        raise UsageError(f"{name} is no server by its address.")
+    ServerBook(app).keep(asyncio.run(look_at(app, known, opens)))
+    typer.echo(f"{name} answers.")
+
+
+async def opens(url: str) -> None:
+    """Print an address, and open it in a browser where there is one."""
+    import webbrowser
+
+    from alita_tui.mcp_box.remote.http import check_url
+
+    check_url(url)
+    typer.echo(f"Log in here: {reveal(url)}", err=True)
+    await asyncio.to_thread(webbrowser.open, url)
+
+
+def enable(context: typer.Context, name: Name) -> None:
+    """Let the approved tools of a server be used."""
+    _switch(context, name, on=True)
+
+
+def disable(context: typer.Context, name: Name) -> None:
+    """Use no tool of a server until it is enabled again."""
+    _switch(context, name, on=False)
+
+
+def _switch(context: typer.Context, name: str, *, on: bool) -> None:
+    book = ServerBook(AppContext.open(context.obj))
+    book.keep(msgspec.structs.replace(book.get(name), enabled=on))
+    typer.echo(f"{name} is {'on' if on else 'off'}.")
+
+
+def remove(context: typer.Context, name: Name) -> None:
+    """Forget a server and archive its tools."""
+    archived = ServerBook(AppContext.open(context.obj)).remove(name)
+    typer.echo(f"{name} is removed; {counted(len(archived), 'tool')} archived.")
+    sys.stdout.flush()

@@ -1,0 +1,330 @@
+"""`alita memory`: everything that is remembered; correcting, pinning and forgetting it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from alita_tui.app.context import AppContext
+from alita_tui.cli.accepting import Accept
+from alita_tui.cli.lazy import group
+from alita_tui.cli.output import Json, json_document, table
+from alita_tui.spine.errors import StoreError, UsageError
+from alita_tui.spine.text import counted, one_line, reveal
+
+if TYPE_CHECKING:
+    from alita_tui.spine.ports.memory import Remembered
+
+commands = group()
+
+ItemId = Annotated[str, typer.Argument(metavar="ID", help="An id or its beginning.")]
+Kind = Literal["fact", "recipe", "episode", "failure", "rejection"]
+_ORIGINS = {
+    "statement": "you said so", "answer": "your answer to a question", "correction": "your correction",
+    "person": "your words", "result": "a tool's result", "rejection": "a build that you rejected",
+    "failure": "a task that led nowhere", "task": "a task that was answered",
+}  # fmt: skip
+
+
+@commands.command("list")
+def list_items(
+    context: typer.Context,
+    kind: Annotated[
+        Kind | None, typer.Option("--kind", help="Only these: fact, recipe, episode, failure, rejection.")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also of other projects, and facts that hold no longer.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """List what is remembered, newest first: of this project and what is shared."""
+    from alita_tui.app.memory import as_json
+    from alita_tui.app.project import current_project
+
+    app = AppContext.open(context.obj)
+    found = [
+        kept
+        for kept in reversed(app.memory.remembered())
+        if (everything or (kept.holds and kept.project in ("", current_project(app))))
+        and (kind is None or kept.sort == kind)
+    ]
+    if json:
+        json_document([as_json(kept) for kept in found])
+        return
+    if not found:
+        typer.echo("Nothing is remembered yet." if not everything else "Nothing is remembered.")
+        return
+    _table(found)
+
+
+@commands.command()
+def show(context: typer.Context, item: ItemId, json: Json = False) -> None:
+    """Show an item whole: what it says, where it comes from, how far it is trusted."""
+    from alita_tui.app.memory import as_json, source_of
+
+    kept = AppContext.open(context.obj).memory.find(item)
+    if json:
+        json_document(as_json(kept))
+        return
+    one = kept.item
+    typer.echo(f"{reveal(one.text)}\n")
+    facts = {
+        "id": one.item_id,
+        "kind": kept.sort,
+        "learned from": _ORIGINS[one.origin],
+        "source": f"{source_of(kept)}, of {counted(len(kept.sources), 'event')}",
+        "about": one.subject,
+        "project": kept.project or "shared by all",
+        "since": kept.at,
+        "held until": kept.until,
+        "pinned": "yes" if kept.pinned else "",
+        "worked": f"{kept.worked} of {kept.worked + kept.failed} times" if kept.sort == "recipe" else "",
+        "cost": f"${one.cost_usd:.4f}" if one.cost_usd else "",
+        "files": ", ".join(one.artefacts),
+    }
+    for name, value in facts.items():
+        if value:
+            typer.echo(f"{name:13} {reveal(value)}")
+    from alita_tui.memory.recipes import said
+
+    for number, step in enumerate(kept.steps, 1):
+        typer.echo(f"{f's{number}':13} {reveal(said((step,)))}")
+    session, _, seq = source_of(kept).rpartition(":")
+    typer.echo(f"\nLook at its source: alita replay {session} --at {seq}", err=True)
+
+
+@commands.command()
+def search(
+    context: typer.Context,
+    text: Annotated[list[str], typer.Argument(help="Words, or a whole task.")],
+    json: Json = False,
+) -> None:
+    """Search: first what a task of these words would recall, and why; then what else has the words.
+
+    Exit code 1 when nothing is found.
+    """
+    from alita_tui.app.memory import as_json
+
+    app = AppContext.open(context.obj)
+    wanted = " ".join(text)
+    recalled = app.memory.recall(wanted)
+    known = {item.item_id for item in recalled}
+    words = wanted.casefold().split()
+    others = [
+        kept
+        for kept in app.memory.remembered()
+        if kept.item.item_id not in known and all(word in kept.item.text.casefold() for word in words)
+    ]
+    if json:
+        json_document(
+            {
+                "recalled": [
+                    {"id": item.item_id, "text": item.text, "score": item.score, "why": item.why}
+                    for item in recalled
+                ],
+                "others": [as_json(kept) for kept in others],
+            }
+        )
+    else:
+        if recalled:
+            rows = ((item.item_id, f"{item.score:.2f}", item.why, item.text) for item in recalled)
+            table(("RECALLED", "SCORE", "WHY", "TEXT"), rows)
+        if others:
+            typer.echo("" if recalled else "A task of these words would recall nothing.")
+            _table(others)
+        if not recalled and not others:
+            typer.echo("Nothing found.", err=True)
+    raise typer.Exit(0 if recalled or others else 1)
+
+
+@commands.command()
+def edit(
+    context: typer.Context,
+    item: ItemId,
+    text: Annotated[str, typer.Argument(help="What it should say; empty to leave that.")] = "",
+    project: Annotated[
+        str | None, typer.Option("--project", help="Let it belong to this project; `shared`: to all.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Correct an item in your own words, or give it to another project."""
+    from alita_tui.app.memory import as_json, edited, project_named
+
+    if not text and project is None:
+        raise UsageError("There is nothing to change.", hint="Give a text, or --project NAME.")
+    app = AppContext.open(context.obj)
+    kept = app.memory.find(item)
+    if text:
+        kept = edited(app, kept.item.item_id, text)
+    if project is not None:
+        kept = app.memory.move(kept.item.item_id, project_named(project))
+    if json:
+        json_document(as_json(kept))
+    else:
+        typer.echo(f"{kept.item.item_id} says now: {reveal(kept.item.text)}")
+        if project is not None:
+            typer.echo(f"It belongs to {kept.project or 'all projects'}.")
+
+
+@commands.command()
+def pin(
+    context: typer.Context,
+    item: ItemId,
+    off: Annotated[bool, typer.Option("--off", help="Pin it no longer.")] = False,
+) -> None:
+    """Keep an item from ageing: it is trusted wholly wherever it fits."""
+    memory = AppContext.open(context.obj).memory
+    kept = memory.pin(memory.find(item).item.item_id, not off)
+    typer.echo(f"{kept.item.item_id} is {'pinned' if kept.pinned else 'not pinned any more'}.")
+
+
+@commands.command()
+def forget(
+    context: typer.Context,
+    items: Annotated[list[str], typer.Argument(metavar="ID…", help="Ids or their beginnings.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Forget items for good: they are removed, and do not come back however often they are learned.
+
+    No session tells them to the model again. What was recorded stays in the record; `alita sessions delete` removes a
+    session.
+    """
+    import asyncio
+
+    from alita_tui.app.memory import forgotten
+
+    app = AppContext.open(context.obj)
+    found = [app.memory.find(one) for one in items]
+    for kept in found:
+        typer.echo(f"{kept.item.item_id}  {one_line(reveal(kept.item.text), 160)}")
+    if not yes:
+        if not sys.stdin.isatty():
+            raise UsageError("Nothing is forgotten: nobody is there to confirm it.", hint="Say --yes.")
+        typer.confirm(f"Forget {counted(len(found), 'item')} for good?", abort=True)
+    for kept in found:
+        for session in asyncio.run(forgotten(app, kept)):
+            typer.echo(
+                f"Session {session} is open elsewhere, and has it in its conversation until it ends.",
+                err=True,
+            )
+    typer.echo(f"Forgotten: {counted(len(found), 'item')}. Backups made before still have it.")
+
+
+@commands.command()
+def export(
+    context: typer.Context,
+    path: Annotated[str, typer.Argument(help="A new file; `-` prints it.")] = "-",
+) -> None:
+    """Write all that is remembered as one JSON document, without secrets."""
+    import msgspec
+
+    from alita_tui.app.memory import exported
+
+    document = exported(AppContext.open(context.obj))
+    if path == "-":
+        json_document(document)
+        return
+    try:
+        with Path(path).open("xb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(document), indent=1))
+    except FileExistsError as error:
+        raise UsageError(f"{path} exists already.", hint="Give the name of a new file.") from error
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}.") from error
+    typer.echo(f"{path}: {counted(len(document['items']), 'item')}")
+
+
+@commands.command()
+def learn(
+    context: typer.Context,
+    session: Annotated[str, typer.Argument(help="A session's id or its beginning.")],
+    json: Json = False,
+) -> None:
+    """Learn from a session that taught nothing by itself: a fork, or one from elsewhere."""
+    from alita_tui.app.memory import learned
+
+    new = learned(AppContext.open(context.obj), session)
+    if json:
+        json_document([{"id": item.item_id, "text": item.text} for item in new])
+        return
+    for item in new:
+        typer.echo(f"{item.item_id}  {one_line(reveal(item.text), 160)}")
+    typer.echo(f"Learned: {counted(len(new), 'item')}." if new else "It teaches nothing new.")
+
+
+@commands.command()
+def tool(
+    context: typer.Context,
+    recipe: ItemId,
+    name: Annotated[str, typer.Option("--name", help="What the tool is called.")] = "",
+    digest: Annotated[
+        str,
+        typer.Option("--digest", metavar="SHA256", help="Approve it: at least 12 digits of what you saw."),
+    ] = "",
+    accept: Accept = None,
+    json: Json = False,
+) -> None:
+    """Make a recipe that has worked three times one tool: show it, or approve it by its digest.
+
+    It calls the tools of the recipe as they are approved now, and may do nothing else. Its tests run in the
+    sandbox first.
+    """
+    import asyncio
+
+    import msgspec
+
+    from alita_tui.app.pipelines import pipeline
+    from alita_tui.app.tool_runs import approve_anew, prove
+    from alita_tui.cli.accepting import all_accepted, check_digest, list_risks
+    from alita_tui.cli.starters import print_proof
+    from alita_tui.spine.grants import phrases
+    from alita_tui.toolsmith.review import review
+    from alita_tui.view.risk import draft_risks, names_of
+
+    app = AppContext.open(context.obj)
+    kept, draft = pipeline(app, recipe, name)
+    risks = draft_risks(draft.capabilities, review(draft).findings)
+    look = f"alita memory tool {kept.item.item_id}{f' --name {name}' if name else ''}"
+    if not digest:
+        if json:
+            json_document({**msgspec.to_builtins(draft), "digest": draft.digest, "accept": names_of(risks)})
+            return
+        typer.echo(f"{draft.name}  sha256 {draft.digest}\n{reveal(draft.description)}\n")
+        list_risks(risks, none="none found")
+        typer.echo("\nMay use")
+        for phrase in phrases(draft.capabilities):
+            typer.echo(f"  {reveal(phrase)}")
+        typer.echo(f"\nCode\n{reveal(draft.code)}\nTests\n{reveal(draft.tests)}")
+        options = "".join(f" --accept {risk}" for risk in names_of(risks))
+        typer.echo(f"Approve with: {look} --digest {draft.digest[:16]}{options}")
+        return
+    check_digest(digest, draft.digest, what=f"{draft.name} as its tools are now", show=look)
+    all_accepted(risks, accept or [], what="It", show=look)
+    proof, events = asyncio.run(prove(app, draft, lambda *_: None))
+    print_proof(events)
+    if proof.problem:
+        typer.echo(reveal(f"{draft.name} was not approved: {proof.problem}"), err=True)
+        raise typer.Exit(1)
+    record = approve_anew(app, draft, proof.lock, origin="recipe")
+    typer.echo(f"approved: {draft.name} v{record.version}, sha256 {record.digest[:16]}…")
+
+
+def _table(found: Iterable[Remembered]) -> None:
+    table(
+        ("ID", "KIND", "SINCE", "PROJECT", "TEXT"),
+        (
+            (
+                kept.item.item_id,
+                kept.sort + (" *" if kept.pinned else "") + (" (old)" if kept.until else ""),
+                f"{datetime.fromisoformat(kept.at):%Y-%m-%d}" if kept.at else "",
+                kept.project or "shared",
+                kept.item.text,
+            )
+            for kept in found
+        ),
+    )

@@ -1,0 +1,207 @@
+"""`alita tools export` and `import`: tools handed on in one file, each approved anew by whoever takes it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+from alita_tui.app.context import AppContext
+from alita_tui.cli.accepting import Accept, all_accepted, list_risks
+from alita_tui.cli.output import Json, json_document, table
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.grants import phrases
+from alita_tui.spine.text import counted, one_line, reveal
+from alita_tui.view.risk import names_of
+
+if TYPE_CHECKING:
+    from alita_tui.app.packs import Offered, Tested
+    from alita_tui.registry.packs import Pack
+
+_MOST_CLAIMS = 20
+"""Findings, and sources, that a pack claims for a tool and that are shown."""
+
+PackFile = Annotated[Path, typer.Argument(metavar="PACK", help="The file.")]
+
+
+def export(
+    context: typer.Context,
+    pack: PackFile,
+    tools: Annotated[list[str], typer.Argument(metavar="TOOL...", help="Tools that run here.")],
+) -> None:
+    """Write tools into one file: code, tests, locks, evidence, signed with this home's key.
+
+    Tools that they call go with them. The same tools always make the same bytes.
+    """
+    from alita_tui.app.packs import export_pack
+
+    done = export_pack(AppContext.open(context.obj), pack, tools)
+    typer.echo(reveal(f"{pack}: {', '.join(done)}"))
+    if added := sorted(set(done) - set(tools)):
+        typer.echo(f"{', '.join(added)} went along: the others call {'it' if len(added) == 1 else 'them'}.")
+
+
+def import_pack(
+    context: typer.Context,
+    pack: PackFile,
+    show: Annotated[str, typer.Option("--show", metavar="TOOL", help="Show one of its tools whole.")] = "",
+    digest: Annotated[
+        list[str] | None,
+        typer.Option("--digest", metavar="SHA256", help="Approve the tool with this digest; repeatable."),
+    ] = None,
+    accept: Accept = None,
+    json: Json = False,
+) -> None:
+    """List what a pack holds; nothing of it is approved by that.
+
+    `--show` shows a tool whole. `--digest` has a tool reviewed and tested here with every check, lists the risks that
+    this finds, and approves exactly these bytes; each risk is accepted by name. Exit code 1 if one was not approved.
+    """
+    from alita_tui.app.packs import offered, read_pack, signer
+
+    app = AppContext.open(context.obj)
+    found = read_pack(pack)
+    signed_by = signer(app, found)
+    tools = offered(app, found)
+    if show:
+        _show(pack, _named(tools, show))
+    elif digest:
+        raise typer.Exit(0 if _approve(app, pack, found, tools, digest, accept or []) else 1)
+    elif json:
+        rows = [
+            {
+                "name": one.draft.name, "digest": one.draft.digest, "state": one.state, "problem": one.problem,
+                "may_use": list(one.draft.capabilities.items), "evidence": msgspec.to_builtins(one.packed.evidence),
+            }
+            for one in tools
+        ]  # fmt: skip
+        json_document({"pack": found.name, "signed_by": signed_by, "key": found.key, "tools": rows})
+    else:
+        typer.echo(reveal(f"{found.name}: {counted(len(tools), 'tool')}, signed by {signed_by}"))
+        table(
+            ("NAME", "STATE", "SHA256", "MAY USE", "DESCRIPTION"),
+            [
+                (
+                    str(one.draft.name),
+                    one.state,
+                    one.draft.digest[:16],
+                    "; ".join(phrases(one.draft.capabilities)) or "nothing but its arguments",
+                    one.draft.description,
+                )
+                for one in tools
+            ],
+        )
+        for one in tools:
+            if one.problem:
+                typer.echo(reveal(f"{one.draft.name} cannot be approved yet: {one.problem}"))
+        typer.echo(f"\nRead one whole with: alita tools import {pack} --show TOOL")
+
+
+def _named(tools: tuple[Offered, ...], name: str) -> Offered:
+    for one in tools:
+        if one.draft.name == name:
+            return one
+    raise UsageError(
+        f"The pack has no {one_line(name, 60)}.",
+        hint=f"It has: {', '.join(one.draft.name for one in tools)}.",
+    )
+
+
+def _show(pack: Path, one: Offered) -> None:
+    draft, there = one.draft, one.packed.evidence
+    typer.echo(f"{draft.name}  sha256 {draft.digest}\n{reveal(draft.description)}\n")
+    typer.echo(f"May use {reveal('; '.join(phrases(draft.capabilities))) or 'nothing but its arguments'}")
+    typer.echo(f"Packages {reveal(', '.join(draft.requirements)) or 'none'}")
+    said = (there.origin, "approved", there.approved_at[:10], there.approved_via)
+    typer.echo(f"There: v{one.packed.version}, {one_line(' '.join(said))}")
+    typer.echo(f"There relied on {one_line(there.reliability)}; none of that counts here")
+    for lines in (there.accepted, tuple(f"source {url}" for url in there.sources)):
+        for line in lines[:_MOST_CLAIMS]:
+            typer.echo(f"  there: {one_line(line, 300)}")
+        if len(lines) > _MOST_CLAIMS:
+            typer.echo(f"  there: {len(lines) - _MOST_CLAIMS} more, which `--json` lists")
+    for what, schema in (("Input", draft.input_schema), ("Output", draft.output_schema)):
+        typer.echo(f"\n{what} schema\n{reveal(msgspec.json.encode(schema).decode())}")
+    typer.echo(f"\nCode\n{reveal(draft.code)}\nTests\n{reveal(draft.tests)}")
+    if one.problem:
+        typer.echo(reveal(f"It cannot be approved yet: {one.problem}"))
+    else:
+        typer.echo(f"Review, test and approve with: alita tools import {pack} --digest {draft.digest[:16]}")
+
+
+def _approve(
+    app: AppContext,
+    pack: Path,
+    found: Pack,
+    tools: tuple[Offered, ...],
+    digests: list[str],
+    accept: list[str],
+) -> bool:
+    """Approve the named tools one after the other, those first that others call; return whether all were."""
+    from alita_tui.app.packs import offered
+
+    wanted = [_by_digest(tools, given, pack) for given in digests]
+    names = [one.draft.name for one in sorted(wanted, key=tools.index)]
+    given = set(accept)
+    for name in names:
+        one = _named(offered(app, found), name)  # anew: what it calls may have joined just now
+        if one.state == "here":
+            typer.echo(f"{name} runs here already.")
+            continue
+        if one.problem or one.draft.digest != _named(tools, name).draft.digest:
+            why = (
+                one.problem
+                or "what it calls joined meanwhile, so its digest is another one: look at it again"
+            )
+            typer.echo(reveal(f"{name} was not approved: {why}"), err=True)
+            return False
+        if not _approve_one(app, pack, found, one, given):
+            return False
+    return True
+
+
+def _by_digest(tools: tuple[Offered, ...], given: str, pack: Path) -> Offered:
+    from alita_tui.cli.accepting import check_digest
+
+    prefix = given.lower().removeprefix("sha256:")
+    for one in tools:
+        if prefix and one.draft.digest.startswith(prefix):
+            check_digest(
+                given, one.draft.digest, what=one.draft.name, show=f"alita tools import {pack} --show"
+            )
+            return one
+    raise UsageError(
+        f"No tool of the pack has the digest {one_line(given, 70)!r}.",
+        hint=f"Look again: alita tools import {pack}",
+    )
+
+
+def _approve_one(app: AppContext, pack: Path, found: Pack, one: Offered, given: set[str]) -> bool:
+    from alita_tui.app.packs import approve, differences, tested
+
+    name = one.draft.name
+    typer.echo(f"{name}: reviewed and tested here …", err=True)
+    seen = asyncio.run(tested(app, one.draft))
+    _print_checks(seen)
+    if seen.problem:
+        typer.echo(reveal(f"{name} was not approved: {seen.problem}"), err=True)
+        return False
+    for line in differences(one, seen.lock):
+        typer.echo(reveal(f"  package {line}"))
+    list_risks(seen.risks, none="none found: every check passed, nothing asked for")
+    own = [risk for risk in names_of(seen.risks) if risk in given]
+    accepted = all_accepted(seen.risks, own, what=str(name), show=f"alita tools import {pack} --show {name}")
+    record = approve(app, found, one, seen, accepted)
+    typer.echo(f"approved: {name} v{record.version}, sha256 {record.digest[:16]}…")
+    return True
+
+
+def _print_checks(seen: Tested) -> None:
+    attempt = seen.build.current
+    for check in attempt.gates if attempt else ():
+        typer.echo(f"  {check.state:8} {check.gate}: {reveal(check.summary)}")
+    for case in attempt.reports[-1].cases if attempt and attempt.reports else ():
+        typer.echo(f"  {'pass' if case.passed else 'FAIL'}     {reveal(case.name)}")

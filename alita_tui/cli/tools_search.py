@@ -1,0 +1,54 @@
+"""`alita tools search`: what the agent would find for a need."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import msgspec
+import typer
+
+from alita_tui.app.context import AppContext
+from alita_tui.app.encoding import searched
+from alita_tui.cli.output import Json, json_document, table
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.text import reveal
+
+_VERDICTS = {
+    "fits": "A tool that fits is there",
+    "perhaps": "Perhaps one of these fits",
+    "none": "No tool fits",
+}
+
+
+def search(
+    context: typer.Context,
+    query: Annotated[str, typer.Argument(help="What is needed, in words.")],
+    limit: Annotated[int, typer.Option("--limit", min=1, max=50, help="The most tools to list.")] = 5,
+    json: Json = False,
+) -> None:
+    """Find tools for a need, as the agent does."""
+    if not query.strip():
+        raise UsageError(
+            "There is nothing to search for.", hint="Say what is needed: alita tools search WORDS"
+        )
+    app = AppContext.open(context.obj)
+    found, problem = asyncio.run(searched(app, query, limit))
+    if problem is not None:
+        typer.echo(reveal(f"Without the encoder: {problem.message} {problem.hint}".strip()), err=True)
+    if json:
+        json_document(msgspec.to_builtins(found))
+        return
+    typer.echo(reveal(f"{_VERDICTS[found.band]} ({found.chance:.0%}): {found.evidence}."))
+    rows = [
+        (f"{hit.score:.2f}", str(hit.card.name), f"v{hit.card.version}", hit.card.description)
+        for hit in found.hits
+    ]
+    rows += [
+        (f"{miss.score:.2f}", f"({miss.name})", f"v{miss.version}", miss.description)
+        for miss in found.near_misses
+    ]
+    if rows:
+        table(("CHANCE", "NAME", "VERSION", "DESCRIPTION"), rows[:limit])
+    else:
+        typer.echo("The library has nothing like it.")

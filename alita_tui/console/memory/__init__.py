@@ -1,0 +1,1 @@
+"""The memory: what is remembered, where it comes from, and forgetting it."""

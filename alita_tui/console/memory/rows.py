@@ -1,0 +1,87 @@
+"""The rows of the memory screen: items, and the details of one."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from textual.content import Content
+
+from alita_tui.console.widgets.figures import age
+from alita_tui.console.widgets.sheet import BLANK, Row, fact, say
+from alita_tui.console.widgets.styled_text import cut
+from alita_tui.spine.ports.memory import MemorySort, Remembered
+from alita_tui.spine.text import one_line
+
+GLYPHS: dict[MemorySort, tuple[str, str]] = {
+    "fact": ("◇", "$accent"),
+    "recipe": ("▸", "$alita-run"),
+    "episode": ("∴", "$alita-memory"),
+    "failure": ("✗", "$alita-bad"),
+    "rejection": ("✗", "$alita-warn"),
+}
+"""What an item is → glyph and colour; never colour alone: its name follows."""
+LEARNED = {
+    "statement": "you said so",
+    "answer": "your answer to a question",
+    "correction": "your correction",
+    "person": "your own words",
+    "result": "a tool's result",
+    "rejection": "a build that you rejected",
+    "failure": "a task that led nowhere",
+    "task": "a task that was answered",
+}
+_PROJECT = 18
+
+
+def item_row(kept: Remembered, width: int, now: datetime, here: str) -> Content:
+    """Return an item's line in the list."""
+    glyph, style = GLYPHS[kept.sort]
+    when = age(datetime.fromisoformat(kept.at), now) if kept.at else ""
+    place = "" if kept.project in ("", here) else cut(one_line(kept.project, 60), _PROJECT)
+    worked = f"{kept.worked}/{kept.worked + kept.failed}" if kept.sort == "recipe" else ""
+    right = f" {worked:>6} {place}".rstrip()
+    room = max(width - len(right) - 21, 8)
+    text = cut(one_line(kept.item.text, 400), room)
+    quiet = "$alita-muted" if kept.until else ""
+    return Content.assemble(
+        ("★" if kept.pinned else " ", "bold $accent"),
+        (glyph, f"bold {style}"),
+        (f"{when:>5} ", "$alita-muted"),
+        (f"{'closed' if kept.until else kept.sort:<10}", "$alita-muted"),
+        (text, quiet),
+        " " * max(room - Content(text).cell_length, 0),
+        (right, "$alita-muted"),
+    )
+
+
+def details(kept: Remembered, said: tuple[str, ...], source: str, makes: str = "") -> list[Row]:
+    """Return all that is known of an item; `said` are a recipe's calls in words.
+
+    `source` says how its source is opened, `makes` how a recipe is made one tool here.
+    """
+    item = kept.item
+    session, _, seq = (
+        kept.sources[-1] if kept.sources else f"{item.source_session}:{item.source_seq}"
+    ).rpartition(":")
+    rows = [*say(one_line(item.text, 1_200), "strong"), BLANK]
+    facts = [
+        ("learned", LEARNED[item.origin]),
+        ("from", f"{one_line(session, 60)} event {seq}{source}" if session else ""),
+        ("about", one_line(item.subject, 200)),
+        ("since", _when(kept.at)),
+        ("closed", f"{_when(kept.until)}, by a newer one" if kept.until else ""),
+        ("project", one_line(kept.project, 80) or "shared by all"),
+        ("pinned", "it does not age" if kept.pinned else ""),
+        ("worked", f"{kept.worked} of {kept.worked + kept.failed} times" if kept.sort == "recipe" else ""),
+        ("one tool", makes or f"alita memory tool {item.item_id}" if kept.offered else ""),
+        ("cost", f"${item.cost_usd:.4f}" if item.cost_usd else ""),
+        ("files", one_line(", ".join(item.artefacts), 200)),
+        ("id", item.item_id),
+    ]
+    rows += [fact(label, ((value, ""),)) for label, value in facts if value]
+    rows += [fact(f"s{number}", ((one_line(line, 400), ""),)) for number, line in enumerate(said, 1)]
+    return rows
+
+
+def _when(at: str) -> str:
+    return datetime.fromisoformat(at).astimezone().strftime("%Y-%m-%d %H:%M") if at else ""

@@ -1,0 +1,337 @@
+"""The memory: everything remembered with its source; pin, edit, share and forget with one key each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, OptionList
+from textual.widgets.option_list import Option
+
+from alita_tui.console.actions import bindings, key_of
+from alita_tui.console.memory.ports import MemoryCatalog, MemoryChange, MemoryView
+from alita_tui.console.memory.rows import details, item_row
+from alita_tui.console.widgets.dialog import Dialog, Stylesheets
+from alita_tui.console.widgets.key_line import KeyLine
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.console.widgets.sheet import Sheet
+from alita_tui.spine.commands import Improve
+from alita_tui.spine.errors import AlitaError
+from alita_tui.spine.ports.memory import OFFERED, Remembered
+from alita_tui.spine.ports.stream import Clock
+from alita_tui.spine.text import counted, one_line
+
+_TWO_COLUMNS = 120
+
+
+class MemoryScreen(Dialog[None]):
+    """A list of what is remembered, and all that is known of the chosen item."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("memory")
+    CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
+
+    class SourceAsked(Message):
+        """Open the session that an item was learned from, at its event."""
+
+        def __init__(self, session_id: str, seq: int) -> None:
+            super().__init__()
+            self.session_id = session_id
+            self.seq = seq
+
+    class Forgot(Message):
+        """Something was forgotten, or that was taken back."""
+
+        def __init__(self, item_id: str, *, back: bool) -> None:
+            super().__init__()
+            self.item_id = item_id
+            self.back = back
+
+    class ToolWanted(Message):
+        """A recipe is to be built as one tool."""
+
+        def __init__(self, order: Improve) -> None:
+            super().__init__()
+            self.order = order
+
+    def __init__(
+        self, catalog: MemoryCatalog, keys: Mapping[str, str], clock: Clock, *, may_change: bool = True
+    ) -> None:
+        """Without `may_change`, while the past is on screen, the memory is only looked at."""
+        super().__init__()
+        self._catalog = catalog
+        self._keys = keys
+        self._clock = clock
+        self._may_change = may_change
+        self._memory: MemoryView | None = None
+        self._everything = False
+        self._editing = ""
+        self._gone: list[str] = []
+        """What was forgotten here, the newest last."""
+
+    def compose(self) -> ComposeResult:
+        """Filter, list, details, input line and keys."""
+        with Vertical(id="box"):
+            yield Plain(id="head")
+            yield Input(placeholder="Words, or fact, recipe, episode, failure, rejection", id="find")
+            with Container(id="both"):
+                yield OptionList(id="list", markup=False)
+                yield Sheet(id="detail")
+            yield Input(id="line")
+            yield KeyLine(id="said")
+
+    def on_mount(self) -> None:
+        """Read the memory."""
+        self.query_one(OptionList).focus()
+        self._hint()
+        self._read()
+
+    def on_resize(self) -> None:
+        """Draw for the new width."""
+        self.query_one("#both").set_class(self.query_one("#box").size.width >= _TWO_COLUMNS, "-wide")
+        self.call_after_refresh(self._fill)
+
+    @work(name="memory", group="memory", exclusive=True, exit_on_error=False)
+    async def _read(self) -> None:
+        try:
+            self._memory = await self._catalog.memory()
+        except AlitaError as error:
+            self._say(str(error), bad=True)
+            return
+        self._fill()
+
+    # --- drawing ----------------------------------------------------------------------------
+
+    def _fitting(self) -> list[Remembered]:
+        memory = self._memory or MemoryView()
+        words = self.query_one("#find", Input).value.casefold().split()
+        found = [
+            kept
+            for kept in reversed(memory.items)
+            if (self._everything or (kept.holds and kept.project in ("", memory.project)))
+            and all(word in _searched(kept) for word in words)
+        ]
+        return sorted(found, key=lambda kept: not kept.pinned)
+
+    def _fill(self) -> None:
+        if self._memory is None:
+            return
+        listed = self.query_one(OptionList)
+        before, place = self._chosen_id, listed.highlighted or 0
+        width = max(listed.size.width - 2, 40)
+        found, now = self._fitting(), self._clock()
+        options = [
+            Option(item_row(kept, width, now, self._memory.project), id=kept.item.item_id) for kept in found
+        ]
+        listed.clear_options()
+        nothing = "Nothing fits." if self._memory.items else "Nothing is remembered yet."
+        listed.add_options(options or [Option(f" {nothing}", disabled=True)])
+        ids = [option.id for option in options]
+        # What is gone leaves the cursor where it was.
+        listed.highlighted = ids.index(before) if before in ids else min(place, len(ids) - 1) if ids else None
+        self._head(len(found))
+        self._about()
+
+    def _head(self, shown: int) -> None:
+        memory = self._memory or MemoryView()
+        hidden = len(memory.items) - shown
+        more = f", {hidden} more not shown" if hidden else ""
+        gone = f", {memory.forgotten} forgotten" if memory.forgotten else ""
+        project = f" · project {one_line(memory.project, 40)}" if memory.project else ""
+        self.query_one("#head", Plain).update(
+            Content.assemble(("Memory", "bold $accent"), f"  {counted(shown, 'item')}{more}{gone}{project}")
+        )
+
+    def _hint(self) -> None:
+        names = ["find", "open", "everything"]
+        if self._may_change:
+            names += ["pin", "edit", "share", "forget", "undo"]
+        said = {"open": "its source", "everything": "all", "find": "filter"}
+        words = [Content(f"{key_of(f'memory.{name}', self._keys)} {said.get(name, name)}") for name in names]
+        self.query_one("#said", KeyLine).show((*words, Content("Esc closes")), " · ")
+
+    @property
+    def _chosen_id(self) -> str:
+        listed = self.query_one(OptionList)
+        if listed.highlighted is None or listed.highlighted >= listed.option_count:
+            return ""
+        return listed.get_option_at_index(listed.highlighted).id or ""
+
+    @property
+    def _chosen(self) -> Remembered | None:
+        chosen, memory = self._chosen_id, self._memory or MemoryView()
+        return next((kept for kept in memory.items if kept.item.item_id == chosen), None)
+
+    @on(OptionList.OptionHighlighted)
+    def _about(self) -> None:
+        kept, sheet = self._chosen, self.query_one("#detail", Sheet)
+        if kept is None:
+            sheet.show([])
+            return
+        said = (self._memory or MemoryView()).calls.get(kept.item.item_id, ())
+        opens = f" · {key_of('memory.open', self._keys)} looks at it"
+        makes = f"{key_of('memory.tool', self._keys)} has it built" if self._may_change else ""
+        sheet.show(details(kept, said, opens, makes))
+
+    def _say(self, text: str, *, bad: bool = False) -> None:
+        said = self.query_one("#said", KeyLine)
+        said.show((Content(one_line(text, 300)),))
+        said.set_class(bad, "-bad")
+
+    # --- finding and looking ----------------------------------------------------------------
+
+    @on(Input.Changed, "#find")
+    def _changed(self) -> None:
+        self._fill()
+
+    @on(Input.Submitted, "#find")
+    def _to_list(self) -> None:
+        self.query_one(OptionList).focus()
+
+    def action_find(self) -> None:
+        """Focus the filter."""
+        self.query_one("#find", Input).focus()
+
+    def action_everything(self) -> None:
+        """Show other projects and what holds no longer, or hide them."""
+        self._everything = not self._everything
+        self._fill()
+
+    def action_open(self) -> None:
+        """Open the source of the chosen item."""
+        if (kept := self._chosen) is None:
+            return
+        source = kept.sources[-1] if kept.sources else f"{kept.item.source_session}:{kept.item.source_seq}"
+        session, _, seq = source.rpartition(":")
+        self.post_message(self.SourceAsked(session, int(seq) if seq.isdigit() else 0))
+
+    @on(OptionList.OptionSelected)
+    def _open_selected(self) -> None:
+        self.action_open()
+
+    # --- changing ---------------------------------------------------------------------------
+
+    @work(name="remember", group="remember", exit_on_error=False)
+    async def _do(
+        self,
+        said: str,
+        change: MemoryChange,
+        item_id: str,
+        text: str = "",
+        after: Callable[[], None] = lambda: None,
+    ) -> None:
+        try:
+            self._memory = await self._catalog.change_memory(change, item_id, text)
+        except AlitaError as error:
+            self._say(f"{error} {error.hint}", bad=True)
+            return
+        after()
+        self._fill()
+        self._say(said)
+
+    def action_pin(self) -> None:
+        """Pin the chosen item, or no longer."""
+        if (kept := self._changeable) is not None:
+            said = "It is not pinned any more." if kept.pinned else "Pinned: it does not age."
+            self._do(said, "unpin" if kept.pinned else "pin", kept.item.item_id)
+
+    def action_share(self) -> None:
+        """Let the chosen item belong to all projects, or to this one."""
+        if (kept := self._changeable) is None or self._memory is None:
+            return
+        project = "" if kept.project else self._memory.project
+        said = f"It belongs to {one_line(project, 60)}." if project else "It is shared by all projects."
+        self._do(said, "move", kept.item.item_id, project)
+
+    def action_edit(self) -> None:
+        """Ask for other words."""
+        if (kept := self._changeable) is None:
+            return
+        line = self.query_one("#line", Input)
+        line.value, self._editing = one_line(kept.item.text, 700), kept.item.item_id
+        self.query_one("#box").add_class("-asking")
+        line.focus()
+
+    @on(Input.Submitted, "#line")
+    def _edited(self, event: Input.Submitted) -> None:
+        item_id, self._editing = self._editing, ""
+        self._close_line()
+        if item_id:
+            self._do("It says that now, in your words.", "edit", item_id, event.value.strip())
+
+    def action_forget(self) -> None:
+        """Forget the chosen item everywhere; undo brings it back while this screen is open."""
+        if (kept := self._changeable) is None:
+            return
+        item_id = kept.item.item_id
+        undo = key_of("memory.undo", self._keys)
+        said = f"Forgotten, and it does not come back. {undo} takes that back."
+        self._do(said, "forget", item_id, after=partial(self._tell, item_id, back=False))
+
+    def action_tool(self) -> None:
+        """Have the chosen recipe built as one tool: it waits for the ordinary review."""
+        if (kept := self._changeable) is not None:
+            if kept.offered:
+                self._order(kept.item.item_id)
+            else:
+                self._say(
+                    f"A recipe of several calls becomes one tool once it has worked {OFFERED} times alike."
+                )
+
+    @work(name="recipe as tool", group="remember", exit_on_error=False)
+    async def _order(self, item_id: str) -> None:
+        try:
+            order = await self._catalog.recipe_as_tool(item_id)
+        except AlitaError as error:
+            self._say(f"{error} {error.hint}", bad=True)
+            return
+        self.post_message(self.ToolWanted(order))
+        self.dismiss(None)
+
+    def action_undo(self) -> None:
+        """Bring back what was forgotten last."""
+        if not self._gone:
+            self._say("There is nothing to take back.")
+            return
+        item_id = self._gone[-1]
+        self._do("It is remembered again.", "back", item_id, after=partial(self._tell, item_id, back=True))
+
+    def _tell(self, item_id: str, *, back: bool) -> None:
+        if back:
+            self._gone.remove(item_id)
+        else:
+            self._gone.append(item_id)
+        self.post_message(self.Forgot(item_id, back=back))
+
+    @property
+    def _changeable(self) -> Remembered | None:
+        if not self._may_change:
+            self._say("This is a recording: the memory is only looked at here.")
+            return None
+        return self._chosen
+
+    def _close_line(self) -> None:
+        self.query_one("#box").remove_class("-asking")
+        self.query_one(OptionList).focus()
+
+    def action_back(self) -> None:
+        """Close the input line or the filter, else the screen."""
+        find = self.query_one("#find", Input)
+        if self.query_one("#box").has_class("-asking"):
+            self._editing = ""
+            self._close_line()
+        elif find.has_focus or find.value:
+            find.value = ""
+            self.query_one(OptionList).focus()
+        else:
+            self.dismiss(None)
+
+
+def _searched(kept: Remembered) -> str:
+    return f"{kept.item.text} {kept.sort} {kept.item.subject} {kept.project} {kept.item.item_id}".casefold()

@@ -1,0 +1,42 @@
+"""Servers of the Model Context Protocol whose tools are used."""
+
+from __future__ import annotations
+
+from alita_tui.events.base import Fact, ToolName
+
+
+class ServerStarted(Fact, frozen=True):
+    """A server is about to be started or connected to, for a tool of it that a person approved."""
+
+    start_id: str
+    server: str
+    where: str
+    """`sandbox`, `host`, or the address of a remote server."""
+    identity: str
+    """Digest of how it is started or reached; part of what was approved."""
+
+
+class ServerStopped(Fact, frozen=True):
+    """A server ended, could not be started, or was stopped."""
+
+    server: str
+    reason: str
+    fault: bool = False
+    """True where it was not alita that stopped it."""
+
+
+class ServerAsked(Fact, frozen=True):
+    """A server asked this side for something, and was refused."""
+
+    server: str
+    request: str
+    """The method, such as `sampling/createMessage`."""
+
+
+class ToolSuspended(Fact, frozen=True):
+    """A server changed a tool after it was approved, so it does not run until it is approved again."""
+
+    name: ToolName
+    version: int
+    server: str
+    reason: str

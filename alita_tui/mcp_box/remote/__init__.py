@@ -1,0 +1,1 @@
+"""Tools of other servers: connected to, listed, held to what was approved, called."""

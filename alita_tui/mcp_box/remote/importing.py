@@ -1,0 +1,134 @@
+"""Servers of other clients' configuration files: the usual `mcpServers`, and what VS Code and Zed call it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import msgspec
+
+from alita_tui.events import Value
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.redaction import secrets_in
+from alita_tui.spine.text import one_line
+
+_LARGEST = 4 << 20
+_KEYS = ("mcpServers", "servers", "context_servers")
+_SECRET = re.compile(r"key|token|secret|passw|credential|auth|cookie", re.IGNORECASE)
+_PASSWORD = re.compile(r"://[^/\s@]*:[^/\s@]+@")
+"""A password in an address."""
+_REFERENCE = re.compile(r"\$\{(?:env:|input:)?(\w+)(?::-[^}]*)?\}|\$(\w+)")
+
+
+class Entry(Value, frozen=True):
+    """One server of a file."""
+
+    called: str
+    """What the file calls it."""
+    name: str
+    """What it is called here."""
+    command: tuple[str, ...] = ()
+    folder: str = ""
+    env: dict[str, str] = {}
+    notes: tuple[str, ...] = ()
+    problem: str = ""
+    """Why it cannot be added."""
+
+
+def servers_in(file: Path) -> tuple[Entry, ...]:
+    """Return the servers of a configuration file. Raise UsageError."""
+    try:
+        raw = file.read_bytes()[: _LARGEST + 1]
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror or error}.") from error
+    try:
+        document = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise UsageError(
+            f"{file} is no JSON: {error}.", hint="Comments have to be taken out first."
+        ) from error
+    found = next((document[key] for key in _KEYS if isinstance(document, dict) and key in document), None)
+    if not isinstance(found, dict):
+        raise UsageError(
+            f"{file} has no mcpServers.", hint="It is the file in which another client keeps its servers."
+        )
+    return tuple(_entry(str(name), one) for name, one in found.items())
+
+
+def _entry(called: str, one: Any) -> Entry:
+    name = re.sub(r"[^a-z0-9]+", "-", called.lower()).strip("-")[:31] or "server"
+    name = name if name[0].isalpha() else f"s-{name}"[:31]
+    if not isinstance(one, dict):
+        return Entry(called=called, name=name, problem="its entry is no object")
+    env, secrets, notes = _variables(one.get("env"))
+    url = one.get("url") or one.get("httpUrl") or one.get("serverUrl")
+    if isinstance(url, str):
+        if one.get("type") == "sse":
+            return Entry(called=called, name=name, problem="it speaks only the transport of before 2025, SSE")
+        problem = _in_url(url) or _headers(one.get("headers"), name, url)
+        return Entry(called=called, name=name, command=(url,), notes=notes, problem=problem)
+    command, arguments = one.get("command"), one.get("args") or []
+    if isinstance(command, dict):  # Zed's older form
+        older: dict[str, Any] = command
+        command, arguments = older.get("path"), older.get("args") or []
+    if not isinstance(command, str) or not all(isinstance(word, str) for word in arguments):
+        return Entry(called=called, name=name, problem="it has neither a command nor a url")
+    if secrets:
+        listed = ", ".join(secrets)
+        problem = f"it needs {listed}: add it by hand with --secret {secrets[0]}@HOST:PORT --host HOST:PORT"
+        return Entry(called=called, name=name, command=(command, *arguments), notes=notes, problem=problem)
+    words = (command, *arguments)
+    return Entry(called=called, name=name, command=words, env=env, notes=notes, problem=_in_words(words))
+
+
+def _variables(given: Any) -> tuple[dict[str, str], list[str], tuple[str, ...]]:
+    """Return plain variables, names of those that are secrets, and what to tell of them."""
+    plain: dict[str, str] = {}
+    secrets: list[str] = []
+    for key, value in given.items() if isinstance(given, dict) else ():
+        if _SECRET.search(str(key)) or _REFERENCE.search(str(value)) or _looks_secret(str(value)):
+            secrets.append(one_line(str(key), 80))
+        else:
+            plain[str(key)] = str(value)
+    notes = tuple(f"{name} was not taken from the file: keep it as the secret {name}" for name in secrets)
+    return plain, secrets, notes
+
+
+def _headers(given: Any, server: str, url: str) -> str:
+    """Return what to type for a server with headers: which secret goes where is the person's word, not the file's."""
+    options = []
+    for header, value in given.items() if isinstance(given, dict) else ():
+        match = _REFERENCE.fullmatch(str(value))
+        own = re.sub(r"\W+", "_", f"{server}_{header}").upper()
+        options += ["--header", f"{header}={(match[1] or match[2]) if match else own}"]
+    typed = shlex.join(("alita", "mcp", "add", server, url, *options))
+    return (
+        f"it would be sent secrets; if it may have them, keep each by its name and type: {typed}"
+        if options
+        else ""
+    )
+
+
+def _in_words(words: tuple[str, ...]) -> str:
+    """Return why a command is not taken over; empty where nothing in it looks like a secret."""
+    for word in words:
+        option, equals, _ = word.partition("=")
+        named = word.startswith("-") or equals
+        if (named and _SECRET.search(option)) or _looks_secret(word):
+            return f"its command has what looks like a secret ({one_line(option, 40) if named else 'an argument'})"
+    return ""
+
+
+def _in_url(url: str) -> str:
+    """Return why an address is not taken over; empty where nothing in it looks like a secret."""
+    query = parse_qsl(urlsplit(url).query, keep_blank_values=True)
+    if _looks_secret(url) or any(_SECRET.search(name) or _looks_secret(value) for name, value in query):
+        return "its address has what looks like a secret, and addresses are on record"
+    return ""
+
+
+def _looks_secret(text: str) -> bool:
+    return bool(_PASSWORD.search(text) or secrets_in(text))

@@ -1,0 +1,194 @@
+"""One connection to a server: opened, asked and closed by a task of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import Any
+
+from mcp import Client, MCPError
+from mcp.client._transport import TransportStreams
+from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, Implementation, PaginatedRequestParams
+
+from alita_tui import __version__
+from alita_tui.mcp_box.remote.pinning import MOST_TOOLS
+from alita_tui.mcp_box.remote.wire import Tap
+from alita_tui.spine.text import one_line
+
+LEGACY = "legacy"
+_PAGES = 100
+_LIST_BYTES = 4 << 20
+_LIST_SECONDS = 30.0
+_CLOSE_SECONDS = 5.0
+_GRACE_SECONDS = 3.0
+"""What a call may take beyond its own time: a server that reads nothing holds up the SDK's own clock."""
+Transport = Callable[[Tap, Callable[[str], None]], AbstractAsyncContextManager[TransportStreams]]
+"""Makes the streams of one connection; the second argument is called with why it was given up."""
+
+for _name in ("client", "mcp"):  # the SDK logs what servers say: it would be printed over the screen
+    logging.getLogger(_name).addHandler(logging.NullHandler())
+    logging.getLogger(_name).propagate = False
+
+
+class LinkError(Exception):
+    """A server did not do what was asked. `sent` tells whether it may have begun."""
+
+    def __init__(self, reason: str, *, sent: bool = False, lost: bool = False, timeout: bool = False) -> None:
+        super().__init__(reason)
+        self.sent = sent
+        self.lost = lost
+        """True where the connection is gone."""
+        self.timeout = timeout
+
+
+class Link:
+    """An open connection."""
+
+    def __init__(self, transport: Transport, asked: Callable[[str], None], *, mode: str = LEGACY) -> None:
+        """`asked` is told what the server asks for; `mode` is the era: `legacy`, a version, or `auto`."""
+        self.tap = Tap(asked)
+        self.broken = ""
+        """Why it was given up from this side, or by what it failed; empty while it works."""
+        self._transport = transport
+        self._mode = mode
+        self._client: Client | None = None
+        self._stop = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Return whether it can be asked."""
+        return (
+            self._client is not None and not self.broken and self._task is not None and not self._task.done()
+        )
+
+    @property
+    def protocol(self) -> str:
+        """Return the revision that was agreed on."""
+        return self._client.protocol_version if self._client else ""
+
+    @property
+    def calls_itself(self) -> dict[str, str]:
+        """Return what the server says it is."""
+        info = self._client.server_info if self._client else None
+        return {"name": info.name, "version": info.version} if info else {}
+
+    async def open(self, seconds: float) -> None:
+        """Connect. Raise LinkError."""
+        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._live(ready))
+        try:
+            async with asyncio.timeout(seconds):
+                await asyncio.shield(ready)
+        except TimeoutError:
+            await self.close()
+            raise LinkError(f"it did not answer within {seconds:g} s", timeout=True) from None
+        except asyncio.CancelledError:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Close the connection."""
+        self._stop.set()
+        self.broken = self.broken or "it was closed"
+        if self._task is not None:
+            if self._client is not None:
+                await asyncio.wait((self._task,), timeout=_CLOSE_SECONDS)
+            self._task.cancel()
+            await asyncio.wait((self._task,))
+
+    async def tools(self) -> list[Any]:
+        """Return every tool that the server lists, as it was on the wire. Raise LinkError."""
+        client = self._connected()
+        found: list[Any] = []
+        cursor: str | None = None
+        size = 0
+        self.tap.changed = False
+        try:
+            async with asyncio.timeout(_LIST_SECONDS):
+                for _ in range(_PAGES):
+                    page = await client.session.list_tools(params=PaginatedRequestParams(cursor=cursor))
+                    size += sum(len(str(tool)) for tool in self.tap.tools)
+                    found += self.tap.tools
+                    if size > _LIST_BYTES or len(found) > 10 * MOST_TOOLS:
+                        raise LinkError(f"its list of tools is larger than {_LIST_BYTES >> 20} MB")
+                    cursor = page.next_cursor
+                    if not cursor:
+                        return found
+        except TimeoutError:
+            raise LinkError(f"it did not list its tools within {_LIST_SECONDS:g} s", timeout=True) from None
+        except LinkError:
+            raise
+        except Exception as error:  # whatever a server makes the SDK raise
+            raise self._told(error, sent=False) from error
+        raise LinkError(f"its list of tools has more than {_PAGES} pages")
+
+    async def call(self, tool: str, arguments: dict[str, Any], seconds: float) -> dict[str, Any]:
+        """Call a tool; return its result as JSON. Raise LinkError."""
+        client = self._connected()
+        try:
+            async with asyncio.timeout(seconds + _GRACE_SECONDS):
+                result = await client.call_tool(tool, arguments, read_timeout_seconds=seconds)
+            return result.model_dump(mode="json", by_alias=True, exclude_none=True)
+        except TimeoutError:
+            self._give_up("it does not read what it is sent")
+            raise LinkError(self.broken, sent=True, lost=True) from None
+        except Exception as error:  # whatever a server makes the SDK raise
+            raise self._told(error, sent=True) from error
+
+    def _connected(self) -> Client:
+        if not self.alive or self._client is None:
+            raise LinkError(self.broken or "it ended", lost=True)
+        return self._client
+
+    def _told(self, error: Exception, *, sent: bool) -> LinkError:
+        if isinstance(error, MCPError):
+            if error.code == REQUEST_TIMEOUT:
+                return LinkError("it did not answer in time", sent=sent, timeout=True)
+            if error.code == CONNECTION_CLOSED or self.broken:
+                self.broken = self.broken or "the connection was closed"
+                return LinkError(self.broken, sent=sent, lost=True)
+            return LinkError(one_line(str(error), 400), sent=sent)
+        what = "its answer is not what the protocol says"
+        return LinkError(f"{what}: {one_line(str(error), 200)}", sent=sent)
+
+    async def _live(self, ready: asyncio.Future[None]) -> None:
+        """Hold the connection: the SDK wants it entered and left in one task."""
+        try:
+            client = Client(
+                self._transport(self.tap, self._give_up),
+                mode=self._mode,
+                cache=None,
+                client_info=Implementation(name="alita", version=__version__),
+            )
+            async with client:
+                client.session.validate_tool_result = _unchecked  # type: ignore[method-assign]
+                self._client = client
+                ready.set_result(None)
+                await self._stop.wait()
+        except Exception as error:  # noqa: BLE001  # whatever a server makes the SDK raise
+            self.broken = self.broken or _first(error)
+            if not ready.done():
+                ready.set_exception(LinkError(self.broken))
+        finally:
+            self.broken = self.broken or "it was closed"
+            if not ready.done():
+                ready.set_exception(LinkError("it was interrupted"))
+            with suppress(Exception):
+                ready.exception()  # seen, if nobody waits any more
+
+    def _give_up(self, why: str) -> None:
+        self.broken = self.broken or why
+
+
+async def _unchecked(name: str, result: Any) -> None:
+    """Do not hold a result to its schema here: a hostile schema would block the loop. It is done in a process apart."""
+
+
+def _first(error: BaseException) -> str:
+    """Return the message of the first error in nested groups."""
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    return one_line(str(error), 300) or type(error).__name__

@@ -1,0 +1,226 @@
+"""OAuth 2.1 with PKCE for a server by its address: the SDK's flow, and what it leaves to its user.
+
+The SDK keeps neither when a token expires nor where the authorization server is, so after a restart it would open the
+browser again, or send the refresh token to the MCP server. The port of the redirect has to stay the one that was
+registered. And two processes that refresh one rotating token lose both. All of that is kept and guarded here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+import msgspec
+from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
+from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthMetadata, OAuthToken
+from pydantic import BaseModel
+
+from alita_tui.spine.errors import UsageError
+
+_LOGIN_SECONDS = 300.0
+_EARLY_SECONDS = 10.0
+"""A token that expires this soon is refreshed first."""
+_PAGE = b"<!doctype html><title>alita</title><p>That was all. You can close this page."
+
+
+class Vault(Protocol):
+    """Where the tokens of one server are kept. Blocks."""
+
+    def read(self) -> str:
+        """Return what is kept; empty for nothing."""
+
+    def write(self, text: str) -> None:
+        """Keep this. Raise StoreError."""
+
+
+class _Kept(msgspec.Struct, omit_defaults=True):
+    """What is kept of one server."""
+
+    tokens: dict[str, Any] | None = None
+    expires: float = 0.0
+    client: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
+    port: int = 0
+
+
+class _Store:
+    """Meets the SDK's `TokenStorage`."""
+
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+        self.metadata: Callable[[], OAuthMetadata | None] = lambda: None
+
+    async def kept(self) -> _Kept:
+        text = await asyncio.to_thread(self._vault.read)
+        try:
+            return msgspec.json.decode(text.encode(), type=_Kept) if text else _Kept()
+        except msgspec.MsgspecError:
+            return _Kept()
+
+    async def keep(self, kept: _Kept) -> None:
+        await asyncio.to_thread(self._vault.write, msgspec.json.encode(kept).decode())
+
+    async def get_tokens(self) -> OAuthToken | None:
+        """Return the tokens; one that has expired without its access token, so that it is refreshed."""
+        kept = await self.kept()
+        if kept.tokens is None:
+            return None
+        token = OAuthToken.model_validate(kept.tokens)
+        if kept.expires and time.time() > kept.expires - _EARLY_SECONDS:
+            token.access_token = ""
+        return token
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        kept = await self.kept()
+        kept.tokens = _plain(tokens)
+        kept.expires = time.time() + tokens.expires_in if tokens.expires_in else 0.0
+        if (metadata := self.metadata()) is not None:
+            kept.metadata = _plain(metadata)
+        await self.keep(kept)
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        kept = await self.kept()
+        return OAuthClientInformationFull.model_validate(kept.client) if kept.client else None
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        kept = await self.kept()
+        kept.client = _plain(client_info)
+        await self.keep(kept)
+
+
+class Login(OAuthClientProvider):
+    """The SDK's provider, with the store read anew and locked across processes around a refresh."""
+
+    def __init__(
+        self,
+        url: str,
+        store: _Store,
+        redirect: str,
+        lock: Path,
+        browse: Callable[[str], Awaitable[None]],
+        answer: Callable[[], Awaitable[AuthorizationCodeResult]],
+        *,
+        quiet: bool = False,
+    ) -> None:
+        """With `quiet` nothing is asked of the authorization server before the person has logged in once."""
+        metadata = OAuthClientMetadata.model_validate(
+            {
+                "client_name": "alita",
+                "redirect_uris": [redirect],
+                "grant_types": ["authorization_code", "refresh_token"],
+                "response_types": ["code"],
+            }
+        )
+        super().__init__(url, metadata, store, browse, answer)
+        self._store = store
+        self._lock_file = lock
+        self._quiet = quiet
+        store.metadata = lambda: self.context.oauth_metadata
+
+    async def async_auth_flow(
+        self, request: httpx2.Request
+    ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        """Yield the requests of the flow; those before the request itself while nobody else refreshes."""
+        if self._quiet and (await self._store.kept()).tokens is None:
+            if (yield request).status_code == 401:
+                await self.context.redirect_handler("")  # type: ignore[misc]  # it refuses
+            return
+        flow = super().async_auth_flow(request)
+        async with _alone(self._lock_file):
+            await self._read_anew()
+            out = await anext(flow)
+            while out is not request:
+                out = await flow.asend((yield out))
+        response = yield out
+        while True:
+            try:
+                out = await flow.asend(response)
+            except StopAsyncIteration:
+                return
+            response = yield out
+
+    async def _read_anew(self) -> None:
+        kept = await self._store.kept()
+        if kept.metadata is not None:
+            self.context.oauth_metadata = OAuthMetadata.model_validate(kept.metadata)
+        self.context.current_tokens = await self._store.get_tokens()
+        self.context.client_info = await self._store.get_client_info()
+        self.context.token_expiry_time = kept.expires or None
+        self._initialized = True
+
+
+@asynccontextmanager
+async def _alone(file: Path) -> AsyncIterator[None]:
+    """Hold a lock that every process of this home asks for."""
+    fd = await asyncio.to_thread(os.open, file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        await asyncio.to_thread(fcntl.flock, fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+async def quiet_login(url: str, vault: Vault, lock: Path, name: str) -> Login:
+    """Return a login that uses what is kept and opens no browser. Raise UsageError, in a request, where it must."""
+    store = _Store(vault)
+    port = (await store.kept()).port
+
+    async def refused(*_: object) -> Any:
+        raise UsageError(f"The server {name} asks for a login.", hint=f"alita mcp login {name}")
+
+    return Login(url, store, f"http://127.0.0.1:{port or 1}/callback", lock, refused, refused, quiet=True)
+
+
+@asynccontextmanager
+async def login(
+    url: str, vault: Vault, lock: Path, show: Callable[[str], Awaitable[None]]
+) -> AsyncIterator[Login]:
+    """Return a login for which the person is asked: `show` is given the address to open in a browser."""
+    store = _Store(vault)
+    kept = await store.kept()
+    answer: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
+
+    async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        words = (await reader.readline()).decode("latin-1").split()
+        target = urlsplit(words[1]) if len(words) > 1 else urlsplit("/")
+        said = {key: values[0] for key, values in parse_qs(target.query).items()}
+        ours = target.path == "/callback" and ("code" in said or "error" in said)
+        status = b"200 OK" if ours else b"404 Not Found"
+        writer.write(b"HTTP/1.1 %s\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n" % status)
+        writer.write(_PAGE if ours else b"")
+        await writer.drain()
+        writer.close()
+        if ours and not answer.done():
+            answer.set_result(said)
+
+    async def answered() -> AuthorizationCodeResult:
+        try:
+            async with asyncio.timeout(_LOGIN_SECONDS):
+                said = await answer
+        except TimeoutError:
+            raise UsageError(f"Nobody logged in within {_LOGIN_SECONDS:.0f} s.") from None
+        return AuthorizationCodeResult(
+            code=said.get("code", ""), state=said.get("state"), iss=said.get("iss")
+        )
+
+    try:
+        listener = await asyncio.start_server(one, "127.0.0.1", kept.port)
+    except OSError:  # another program has the port that was registered: register anew
+        kept.client, kept.tokens = None, None
+        listener = await asyncio.start_server(one, "127.0.0.1", 0)
+    kept.port = listener.sockets[0].getsockname()[1]
+    await store.keep(kept)
+    async with listener:
+        yield Login(url, store, f"http://127.0.0.1:{kept.port}/callback", lock, show, answered)
+
+
+def _plain(model: BaseModel) -> dict[str, Any]:
+    return model.model_dump(mode="json", exclude_none=True)

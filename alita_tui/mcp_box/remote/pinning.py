@@ -1,0 +1,182 @@
+"""Descriptors of tools as they were on the wire: which can be used at all, and the draft that a person approves."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from alita_tui.events import Capabilities, Lock, ToolDraft, Value, build_digest
+from alita_tui.spine.names import taken
+from alita_tui.spine.servers import Pinned, ServerSpec, parts_of
+from alita_tui.spine.text import one_line
+
+MOST_TOOLS = 2_000
+_NAME = re.compile(r"[A-Za-z0-9_.\-/]{1,128}")
+"""The names that the protocol allows (SEP-986)."""
+_LARGEST = 64 << 10
+"""Bytes of one descriptor."""
+_DEEPEST = 64
+_LONGEST_NAME = 64
+
+
+class Refused(Value, frozen=True):
+    """A tool that cannot be used, whoever approves it."""
+
+    name: str
+    reason: str
+
+
+class Listing(Value, frozen=True):
+    """What a server offers."""
+
+    calls_itself: dict[str, str]
+    drafts: tuple[ToolDraft, ...] = ()
+    """The tools that can be approved, by name."""
+    refused: tuple[Refused, ...] = ()
+
+    def draft_of(self, tool: str) -> ToolDraft | None:
+        """Return the draft of a tool by the name that the server has for it, or by its own."""
+        return next((one for one in self.drafts if tool in (one.name, self.names[one.name])), None)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Return the server's names by ours."""
+        return {str(one.name): str(msgspec.json.decode(one.code)["tool"]["name"]) for one in self.drafts}
+
+
+def listing(spec: ServerSpec, calls_itself: Mapping[str, str], tools: Sequence[Any]) -> Listing:
+    """Return what a server's list comes to; a tool that cannot be used is refused alone."""
+    refused: list[Refused] = []
+    drafts: list[ToolDraft] = []
+    if len(tools) > MOST_TOOLS:
+        refused.append(
+            Refused(name="", reason=f"it lists {len(tools):,} tools; {MOST_TOOLS:,} are looked at")
+        )
+        tools = tools[:MOST_TOOLS]
+    names = [tool.get("name") for tool in tools if isinstance(tool, dict)]
+    counts = Counter(name for name in names if isinstance(name, str))
+    ours = Counter(library_name(spec.name, name) for name in counts)
+    claimed = {key: one_line(str(value), 120) for key, value in calls_itself.items()}
+    for tool in tools:
+        name = tool.get("name") if isinstance(tool, dict) else None
+        shown = one_line(str(name), 80)
+        if (why := _unusable(tool)) or (why := _unclear(name, counts, ours, spec.name)):
+            refused.append(Refused(name=shown, reason=why))
+            continue
+        draft = _draft(spec, {key: str(value) for key, value in claimed.items()}, tool)
+        if isinstance(draft, str):
+            refused.append(Refused(name=shown, reason=draft))
+        else:
+            drafts.append(draft)
+    return Listing(
+        calls_itself={key: str(value) for key, value in claimed.items()},
+        drafts=tuple(sorted(drafts, key=lambda one: one.name)),
+        refused=tuple(refused),
+    )
+
+
+def library_name(server: str, tool: str) -> str:
+    """Return what a tool of a server is called in the library."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", tool)
+    return re.sub(r"[^a-z0-9]+", "_", f"{server}_{words}".lower()).strip("_")
+
+
+def digest_of_tool(draft: ToolDraft, lock: Lock) -> str:
+    """Return what an approval of this tool names."""
+    return build_digest(draft, lock)
+
+
+def _unclear(name: Any, counts: Counter[str], ours: Counter[str], server: str) -> str:
+    """Return why a tool cannot be told from others by its name; empty if it can."""
+    if counts[name] > 1:
+        return f"{counts[name]} tools of the server have this name"
+    here = library_name(server, name)
+    if ours[here] > 1:
+        return f"{ours[here]} tools of the server would be called {here} here"
+    if theirs := taken(here):
+        return f"its name here would be {here}, which is {theirs}; call the server otherwise"
+    if len(here) > _LONGEST_NAME:
+        return f"its name here would have {len(here)} characters, of at most {_LONGEST_NAME}"
+    return ""
+
+
+def _unusable(tool: Any) -> str:
+    """Return why a descriptor is none that can be used; empty if it is one."""
+    if not isinstance(tool, dict):
+        return "its descriptor is no object"
+    name = tool.get("name")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        return "its name is not one that the protocol allows: letters, digits, and _ - . / alone"
+    if not isinstance(tool.get("description", ""), str) or not isinstance(tool.get("title", ""), str):
+        return "its description is no text"
+    schema = tool.get("inputSchema")
+    if not isinstance(schema, dict) or schema.get("type") != "object":
+        return "it has no input schema of an object"
+    if not isinstance(tool.get("outputSchema", {}), dict):
+        return "its output schema is no object"
+    execution = tool.get("execution")
+    if isinstance(execution, dict) and execution.get("taskSupport") == "required":
+        return "it runs only as a task of its own, which cannot be called"
+    if _depth(tool) > _DEEPEST:
+        return f"its descriptor is nested more than {_DEEPEST} levels deep"
+    return _misheaded(schema)
+
+
+def _misheaded(schema: dict[str, Any]) -> str:
+    """Return why the headers that arguments are to be copied to are none; empty where there are none such."""
+    from mcp.shared.inbound import find_invalid_x_mcp_header
+
+    wrong = find_invalid_x_mcp_header(schema)
+    return "" if wrong is None else f"it names a header that cannot be sent: {one_line(str(wrong), 200)}"
+
+
+def _draft(spec: ServerSpec, claimed: dict[str, str], tool: dict[str, Any]) -> ToolDraft | str:
+    """Return the draft that a person approves, or why there can be none."""
+    import rfc8785
+
+    pinned = Pinned(server=spec, calls_itself=claimed, tool=tool)
+    try:
+        code = rfc8785.dumps(msgspec.to_builtins(pinned)).decode()
+    except (rfc8785.CanonicalizationError, UnicodeEncodeError, RecursionError, ValueError) as error:
+        return f"its descriptor has no canonical form: {one_line(str(error), 200)}"
+    if len(code) > _LARGEST:
+        return f"its descriptor has {len(code):,} bytes, of at most {_LARGEST:,}"
+    described, takes, gives = parts_of(tool)
+    return ToolDraft(
+        name=library_name(spec.name, tool["name"]),  # type: ignore[arg-type]  # a name by `_unclear`
+        description=one_line(described, 400),
+        code=code,
+        tests="",
+        input_schema=takes,
+        output_schema=gives,
+        capabilities=_capabilities(spec),
+    )
+
+
+def _capabilities(spec: ServerSpec) -> Capabilities:
+    """Return what a run may use: for a remote server its own host, and the secrets of its headers."""
+    if not spec.url:
+        return spec.capabilities
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(spec.url)
+    where = f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+    return Capabilities(
+        network=(where,), secrets=tuple(f"{name}@{where}" for name in sorted(set(spec.headers.values())))
+    )
+
+
+def _depth(value: Any) -> int:
+    deepest, rest = 0, [(value, 1)]
+    while rest:
+        node, level = rest.pop()
+        deepest = max(deepest, level)
+        if isinstance(node, dict):
+            rest += [(inner, level + 1) for inner in node.values()]
+        elif isinstance(node, list):
+            rest += [(inner, level + 1) for inner in node]
+    return deepest

@@ -1,0 +1,332 @@
+"""The servers in use: started when one of their tools is called, held to what was approved, stopped when idle.
+
+A server is what the pinned descriptor of the called tool says, and nothing else is believed. Before a call the list of
+the connection is compared with what was approved: on connecting, when the server says that it changed, and after a
+minute. Calls of a boxed server go one at a time, so that each request of it to a granted host belongs to one call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from alita_tui import events as e
+from alita_tui.events import Lock, RunReport, Value
+from alita_tui.mcp_box.remote.link import Link, LinkError
+from alita_tui.mcp_box.remote.pinning import Listing, listing
+from alita_tui.mcp_box.remote.results import report_of
+from alita_tui.spine.ports.sandbox import Job, RunningProgram
+from alita_tui.spine.ports.servers import ServerUnavailable
+from alita_tui.spine.servers import Pinned, ServerSpec
+from alita_tui.spine.text import one_line
+
+ServerEvent = e.ServerStarted | e.ServerStopped | e.ServerAsked | e.ToolSuspended
+Tell = Callable[[ServerEvent], Awaitable[object]]
+_FRESH_SECONDS = 60.0
+_AT_ONCE = 8
+_MOST_ASKED = 20
+"""Requests of one start of a server that are recorded one by one: a flood of them is no flood of events."""
+_ENDING_SECONDS = 1.0
+_RESTS = (5.0, 30.0, 120.0, 600.0)
+"""How long a server is left alone after so many failures in a row."""
+
+
+class Patience(Value, frozen=True):
+    """How long a server is waited for."""
+
+    connect_seconds: float = 45.0
+    call_seconds: float = 120.0
+    idle_seconds: float = 600.0
+
+
+class Opening(Protocol):
+    """How a server is started or reached. Blocks of several rooms; joined by `app`."""
+
+    async def __call__(
+        self, spec: ServerSpec, lock: Lock, asked: Callable[[str], None], start_id: str
+    ) -> tuple[Link, RunningProgram | None]:
+        """Return a link that is not open yet, and the program behind it where it runs here.
+
+        Raise AlitaError where it cannot be started.
+        """
+
+
+class Book(Protocol):
+    """What is kept of servers. Met by `app`; synchronous, blocks on the disk."""
+
+    def enabled(self, name: str) -> bool:
+        """Return whether the person lets this server be used."""
+
+    def listed(self, spec: ServerSpec, found: Listing, protocol: str) -> tuple[tuple[str, int, str], ...]:
+        """Keep what a server lists, and suspend the approved tools of it that are others by now.
+
+        Return name, version and reason of each.
+        """
+
+
+class _Server:
+    """One server in use."""
+
+    def __init__(self, link: Link, program: RunningProgram | None) -> None:
+        self.link = link
+        self.program = program
+        self.room = asyncio.Semaphore(1 if program is not None else _AT_ONCE)
+        self.current: dict[str, str] = {}
+        """Code of each tool as it is listed now, by the server's name for it."""
+        self.compared_at = float("-inf")
+        self.comparing = asyncio.Lock()
+        self.busy = 0
+        self.used_at = time.monotonic()
+
+
+class Servers:
+    """Meets `ServerCalls`."""
+
+    def __init__(
+        self,
+        opening: Opening,
+        book: Book,
+        tell: Tell,
+        new_id: Callable[[], str],
+        patience: Patience = Patience(),  # noqa: B008  # frozen
+    ) -> None:
+        self._opening = opening
+        self._book = book
+        self._tell = tell
+        self._new_id = new_id
+        self._patience = patience
+        self._servers: dict[str, _Server] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._failures: dict[str, tuple[int, float, str]] = {}
+        """By server: how many failures in a row, until when it rests, the last reason."""
+        self._background: set[asyncio.Future[object]] = set()
+        self._idling: asyncio.Task[None] | None = None
+
+    async def call(self, job: Job) -> RunReport:
+        """Call the tool whose pinned descriptor is the job's code. Raise ServerUnavailable."""
+        try:
+            pinned = msgspec.json.decode(job.code.encode(), type=Pinned)
+        except (msgspec.MsgspecError, UnicodeEncodeError) as error:
+            raise ServerUnavailable(f"{job.module} is no tool of a server.") from error
+        spec = pinned.server
+        if not await asyncio.to_thread(self._book.enabled, spec.name):
+            raise ServerUnavailable(
+                f"The server {spec.name} is switched off.", hint=f"alita mcp enable {spec.name}"
+            )
+        while True:
+            server = await self._connected(spec, job.lock)
+            server.busy += 1
+            try:
+                async with server.room:
+                    if server.link.alive:  # it may have fallen while this call waited for its turn
+                        return await self._called(pinned, server, job)
+            finally:
+                server.busy -= 1
+                server.used_at = time.monotonic()
+
+    async def _called(self, pinned: Pinned, server: _Server, job: Job) -> RunReport:
+        """Call a tool whose turn it is, if it is still the one that was approved. Raise ServerUnavailable."""
+        await self._require_listed(pinned, server, job)
+        began = time.monotonic()
+        try:
+            if server.program is not None:
+                server.program.begin(job.run_id)
+            try:
+                seconds = self._patience.call_seconds
+                raw = await server.link.call(pinned.tool_name, job.arguments or {}, seconds)
+            finally:
+                if server.program is not None:
+                    await server.program.finish()
+        except LinkError as error:
+            return await self._failed(pinned.server, server, error, (time.monotonic() - began) * 1000)
+        self._failures.pop(pinned.server.digest, None)
+        return await asyncio.to_thread(
+            report_of,
+            raw,
+            structured=bool(pinned.tool.get("outputSchema")),
+            limits=job.limits,
+            landing=Path(job.outputs) if job.outputs else None,
+            milliseconds=(time.monotonic() - began) * 1000,
+        )
+
+    async def look(self, spec: ServerSpec, lock: Lock) -> tuple[Listing, str, float]:
+        """Return what a server lists now, the revision it speaks, and how many milliseconds it took to start.
+
+        Raise ServerUnavailable.
+        """
+        began = time.monotonic()
+        server = await self._connected(spec, lock)
+        took = (time.monotonic() - began) * 1000
+        try:
+            tools = await server.link.tools()
+        except LinkError as error:
+            raise await self._unavailable(spec, str(error)) from error
+        return listing(spec, server.link.calls_itself, tools), server.link.protocol, took
+
+    async def close(self) -> None:
+        """End every server that was started."""
+        for task in (self._idling, *self._background):
+            if task is not None:
+                task.cancel()
+        servers, self._servers = list(self._servers.values()), {}
+        await asyncio.gather(*map(_end, servers), return_exceptions=True)
+
+    # --- one server -----------------------------------------------------------------------------
+
+    async def _require_listed(self, pinned: Pinned, server: _Server, job: Job) -> None:
+        """Raise ServerUnavailable unless the server lists this very tool."""
+        spec = pinned.server
+        async with server.comparing:
+            stale = time.monotonic() - server.compared_at > _FRESH_SECONDS
+            if stale or server.link.tap.changed:
+                await self._compare(spec, server)
+        if server.current.get(pinned.tool_name) != job.code:
+            gone = pinned.tool_name not in server.current
+            raise ServerUnavailable(
+                f"The server {spec.name} {'no longer has' if gone else 'has changed'} the tool "
+                f"{one_line(pinned.tool_name, 80)} since it was approved, so it was not called.",
+                hint=f"A person looks at it and decides: alita mcp show {spec.name}",
+            )
+
+    async def _connected(self, spec: ServerSpec, lock: Lock) -> _Server:
+        async with self._locks.setdefault(spec.digest, asyncio.Lock()):
+            server = self._servers.get(spec.digest)
+            if server is not None and server.link.alive:
+                return server
+            if server is not None:
+                await self._drop(spec, server, server.link.broken, fault=True)
+            count, until, reason = self._failures.get(spec.digest, (0, 0.0, ""))
+            if time.monotonic() < until:
+                wait = until - time.monotonic()
+                raise ServerUnavailable(
+                    f"The server {spec.name} failed {count} times in a row ({reason}). "
+                    f"It is tried again in {wait:.0f} s."
+                )
+            return await self._start(spec, lock)
+
+    async def _start(self, spec: ServerSpec, lock: Lock) -> _Server:
+        start_id = self._new_id()
+        await self._tell(
+            e.ServerStarted(start_id=start_id, server=spec.name, where=spec.where, identity=spec.digest)
+        )
+
+        count = 0
+
+        def asked(request: str) -> None:
+            nonlocal count
+            count += 1
+            if count <= _MOST_ASKED:
+                self._refused(spec, request)
+
+        try:
+            link, program = await self._opening(spec, lock, asked, start_id)
+        except ServerUnavailable:
+            raise
+        except Exception as error:
+            raise await self._unavailable(spec, getattr(error, "message", "") or str(error)) from error
+        server = _Server(link, program)
+        try:
+            await link.open(self._patience.connect_seconds)
+        except (LinkError, asyncio.CancelledError) as error:
+            why = await _with_words(str(error), program)
+            await _end(server)
+            if isinstance(error, asyncio.CancelledError):
+                raise
+            raise await self._unavailable(spec, why) from error
+        if program is not None:
+            await program.finish()
+        self._servers[spec.digest] = server
+        if self._idling is None:
+            self._idling = asyncio.create_task(self._idle())
+        return server
+
+    async def _compare(self, spec: ServerSpec, server: _Server) -> None:
+        """List anew and suspend what is another tool by now. Raise ServerUnavailable."""
+        try:
+            found = listing(spec, server.link.calls_itself, await server.link.tools())
+        except LinkError as error:
+            if error.lost:
+                await self._drop(spec, server, str(error), fault=True)
+            raise await self._unavailable(spec, str(error)) from error
+        server.compared_at = time.monotonic()
+        names = found.names
+        server.current = {names[str(one.name)]: one.code for one in found.drafts}
+        for name, version, reason in await asyncio.to_thread(
+            self._book.listed, spec, found, server.link.protocol
+        ):
+            await self._tell(
+                e.ToolSuspended(name=e.ToolName(name), version=version, server=spec.name, reason=reason)
+            )
+
+    async def _failed(
+        self, spec: ServerSpec, server: _Server, error: LinkError, milliseconds: float
+    ) -> RunReport:
+        """Return the report of a call that got no result."""
+        maybe = " It may have run." if error.sent else ""
+        said = await _with_words(str(error), server.program if error.lost else None)
+        text = f"The server {spec.name}: {said}.{maybe}"
+        if error.lost:
+            self._fell(spec, str(error))
+            await self._drop(spec, server, said, fault=True)
+            return RunReport(status="killed", error=text, duration_ms=milliseconds)
+        if error.timeout:
+            return RunReport(status="timeout", error=text, limits_hit=("wall",), duration_ms=milliseconds)
+        return RunReport(status="error", error=text, duration_ms=milliseconds)
+
+    async def _unavailable(self, spec: ServerSpec, why: str) -> ServerUnavailable:
+        self._fell(spec, why)
+        await self._tell(e.ServerStopped(server=spec.name, reason=one_line(why, 300), fault=True))
+        return ServerUnavailable(
+            f"The server {spec.name} cannot be used: {one_line(why, 400)}", hint=f"alita mcp test {spec.name}"
+        )
+
+    def _fell(self, spec: ServerSpec, why: str) -> None:
+        count = self._failures.get(spec.digest, (0, 0.0, ""))[0] + 1
+        rest = _RESTS[min(count - 3, len(_RESTS) - 1)] if count >= 3 else 0.0
+        self._failures[spec.digest] = (count, time.monotonic() + rest, one_line(why, 120))
+
+    async def _drop(self, spec: ServerSpec, server: _Server, why: str, *, fault: bool) -> None:
+        if self._servers.get(spec.digest) is server:
+            del self._servers[spec.digest]
+            await self._tell(e.ServerStopped(server=spec.name, reason=one_line(why, 300), fault=fault))
+        await _end(server)
+
+    def _refused(self, spec: ServerSpec, request: str) -> None:
+        """Record what a server asked for; the SDK has refused it."""
+        task = asyncio.ensure_future(
+            self._tell(e.ServerAsked(server=spec.name, request=one_line(request, 80)))
+        )
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def _idle(self) -> None:
+        """Stop servers that nobody has used for a while."""
+        while True:
+            await asyncio.sleep(min(self._patience.idle_seconds / 4, 30.0))
+            for digest, server in list(self._servers.items()):
+                if not server.busy and time.monotonic() - server.used_at > self._patience.idle_seconds:
+                    del self._servers[digest]
+                    await _end(server)
+
+
+async def _end(server: _Server) -> None:
+    if server.program is not None:
+        await server.program.close()
+    await server.link.close()
+
+
+async def _with_words(why: str, program: RunningProgram | None) -> str:
+    """Return a reason with how the program ended, and the last line that it wrote to stderr."""
+    if program is None:
+        return why
+    late = time.monotonic() + _ENDING_SECONDS  # its output ends a moment before it does
+    while not program.ended and time.monotonic() < late:  # noqa: ASYNC110  # nothing tells of it
+        await asyncio.sleep(0.02)
+    said = bytes(program.said).decode("utf-8", "replace").strip().splitlines()
+    parts = [program.ended or why, *([f"its last words: {one_line(said[-1], 200)}"] if said else [])]
+    return "; ".join(parts)

@@ -1,0 +1,129 @@
+"""The server over streamable HTTP. A bearer token is the wall; Host and Origin keep web pages out besides.
+
+A page in a browser can reach loopback, by another name too (DNS rebinding); the SDK alone lets any local origin pass.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import socket
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+import uvicorn
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from alita_tui.mcp_box.serve.server import ToolServer
+from alita_tui.spine.errors import UsageError
+
+PATH = "/mcp"
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_MOST_SESSIONS = 64
+_IDLE_SECONDS = 300.0
+_LARGEST_REQUEST = 16 << 20
+_MOST_CONNECTIONS = 256
+_HEAD_SECONDS = 10
+
+
+class Bearer:
+    """Refuses every request without the token before anything of the protocol sees it."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._wanted = b"Bearer " + token.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand a request on that carries exactly one header with exactly the token."""
+        if scope["type"] == "http":
+            given = [value for name, value in scope["headers"] if name == b"authorization"]
+            if len(given) != 1 or not hmac.compare_digest(given[0], self._wanted):
+                headers = [(b"www-authenticate", b'Bearer realm="alita"'), (b"content-length", b"0")]
+                await send({"type": "http.response.start", "status": 401, "headers": headers})
+                await send({"type": "http.response.body", "body": b""})
+                return
+        await self._app(scope, receive, send)
+
+
+def application(tools: ToolServer, token: str, host: str, port: int, names: tuple[str, ...] = ()) -> ASGIApp:
+    """Return the ASGI application; without a `token` anyone who reaches the port may call."""
+    here = (
+        ("127.0.0.1", "localhost", "[::1]") if host in LOOPBACK else (f"[{host}]" if ":" in host else host,)
+    )
+    # Behind TLS that stands in front a name comes as it is typed, without this port.
+    hosts = [*(f"{one}:{port}" for one in (*names, *here)), *names]
+    origins = [*(f"http://{one}" for one in hosts), *(f"https://{one}" for one in names)]
+    security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
+    app = tools.server.streamable_http_app(
+        streamable_http_path=PATH, max_request_body_size=_LARGEST_REQUEST, session_idle_timeout=_IDLE_SECONDS,
+        max_sessions=_MOST_SESSIONS, transport_security=security, host=host,
+    )  # fmt: skip
+    return Bearer(app, token) if token else app
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """Return a listening socket. Raise UsageError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(128)
+    except OSError as error:
+        listening.close()
+        raise UsageError(
+            f"{host}:{port} cannot be served: {error.strerror or error}.",
+            hint="Choose another: --http HOST:PORT",
+        ) from error
+    return listening
+
+
+async def serve_http(
+    tools: ToolServer,
+    listening: socket.socket,
+    *,
+    token: str,
+    names: tuple[str, ...],
+    ready: Callable[[str], None],
+) -> None:
+    """Serve until cancelled; `ready` is told the address once requests are taken."""
+    host, port = listening.getsockname()[:2]
+    config = uvicorn.Config(
+        application(tools, token, host, port, names), log_config=None, access_log=False, server_header=False,
+        http=_Impatient, limit_concurrency=_MOST_CONNECTIONS, timeout_keep_alive=_HEAD_SECONDS, lifespan="on",
+        ws="none", timeout_graceful_shutdown=2,
+    )  # fmt: skip
+    server = _Server(config)
+    ready(f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}")
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    try:
+        await asyncio.shield(serving)
+    except asyncio.CancelledError:
+        server.should_exit = True
+        await asyncio.wait((serving,))
+        raise
+
+
+class _Impatient(H11Protocol):
+    """Closes a connection whose first request does not come: enough of them would leave no room for others."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """Start the clock."""
+        super().connection_made(transport)
+        self.loop.call_later(_HEAD_SECONDS, self._close_silent)
+
+    def _close_silent(self) -> None:
+        asked: object = self.cycle  # None before the first request, whatever its type says
+        if asked is None and not self.transport.is_closing():
+            self.transport.close()
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to the process that it is a part of."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Capture none."""
+        yield

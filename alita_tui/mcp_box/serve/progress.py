@@ -1,0 +1,59 @@
+"""Progress of one call, to a client that asked for it: each line that the tool prints, and a sign of life between."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Protocol
+
+from alita_tui.spine.ports.serving import Tell
+
+_SILENT_SECONDS = 2.0
+"""After this a client hears that the call still runs."""
+_APART_SECONDS = 0.05
+"""How far apart two reports are at least."""
+
+
+class Reports(Protocol):
+    """Sends a report to the client. Met by the SDK's session."""
+
+    async def report_progress(
+        self, progress: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        """Send one; nothing where the client did not ask for any."""
+
+
+@asynccontextmanager
+async def progress(reports: Reports, *, wanted: bool) -> AsyncIterator[Tell]:
+    """Yield what is told a line about the call; a client that is gone is no error."""
+    lines: list[str] = []
+    news = asyncio.Event()
+
+    def tell(line: str) -> None:
+        lines[:] = [*lines[-9:], line]
+        news.set()
+
+    async def report() -> None:
+        step = 0
+        while True:
+            news.clear()
+            said, lines[:] = lines[:] or ["running"], []
+            for line in said:
+                step += 1
+                await reports.report_progress(step, None, line)
+            await asyncio.sleep(_APART_SECONDS)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(news.wait(), _SILENT_SECONDS)
+
+    if not wanted:
+        yield tell
+        return
+    reporting = asyncio.create_task(report())
+    try:
+        yield tell
+        if lines and not reporting.done():  # what it printed last, a moment ago
+            await asyncio.sleep(_APART_SECONDS * 2)
+    finally:
+        reporting.cancel()
+        reporting.add_done_callback(lambda done: done.cancelled() or done.exception())

@@ -1,0 +1,81 @@
+"""What clients can read besides calling: files that their calls left, and what the settings offer."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+from urllib.parse import quote
+
+from alita_tui.mcp_box.serve import results
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.ports.serving import Client, Prompt, Served
+from alita_tui.spine.text import neutralise, reveal
+
+_DOCUMENT = re.compile(r"alita://((?:transcript|audit)/[A-Za-z0-9_-]{1,80})")
+_MOST_LISTED = 200
+
+
+class Reading:
+    """Resources and prompts, as JSON."""
+
+    def __init__(self, served: Served) -> None:
+        self._served = served
+
+    async def listed(self, client: Client) -> list[dict[str, Any]]:
+        """Return the resources of a client, the newest files first. Raise StoreError."""
+        files = {results.uri_of(one): results.link(one) for one in reversed(self._served.files(client))}
+        documents = await asyncio.to_thread(self._served.documents)
+        known = [
+            {
+                "uri": f"alita://{quote(one.name)}",
+                "name": one.name,
+                "title": one.title,
+                "mimeType": "text/markdown",
+            }
+            for one in documents
+        ]
+        return [*files.values(), *known][:_MOST_LISTED]
+
+    async def read(self, client: Client, uri: str) -> dict[str, Any] | None:
+        """Return one's content; None where there is none. Raise StoreError, UsageError where it is too large."""
+        if match := _DOCUMENT.fullmatch(uri):
+            document = await asyncio.to_thread(self._served.document, match[1])
+            if document is None:
+                return None
+            return {"uri": uri, "mimeType": "text/markdown", "text": str(neutralise(document.text))}
+        digest = results.digest_in(uri)
+        found = await asyncio.to_thread(self._served.file, client, digest) if digest else None
+        if found is None:
+            return None
+        file, path = found
+        if file.size > results.LARGEST_READ:
+            raise UsageError(
+                f"{file.name} has {file.size / 1e6:,.1f} MB; {results.LARGEST_READ / 1e6:,.0f} MB can be read here.",
+                hint="Save it with `alita artefacts save`, or have a tool read part of it.",
+            )
+        return await asyncio.to_thread(results.content_of, file, path)
+
+    async def prompts(self) -> list[dict[str, Any]]:
+        """Return the prompts that are offered."""
+        return [
+            {
+                "name": one.name,
+                "description": str(reveal(one.text)).splitlines()[0][:300],
+                "arguments": [{"name": name, "required": True} for name in one.parameters],
+            }
+            for one in await asyncio.to_thread(self._served.prompts)
+        ]
+
+    async def prompt(self, name: str, arguments: dict[str, str]) -> dict[str, Any] | None:
+        """Return a prompt with its parameters filled in; None where there is none. Raise UsageError."""
+        found: Prompt | None = next(
+            (one for one in await asyncio.to_thread(self._served.prompts) if one.name == name), None
+        )
+        if found is None:
+            return None
+        if missing := [one for one in found.parameters if one not in arguments]:
+            raise UsageError(f"{name} needs {', '.join(missing)}.")
+        given = "".join(f"\n- {one}: {arguments[one][:4000]}" for one in found.parameters)
+        words = str(reveal(found.text)) + (f"\n\nThis time:{given}" if given else "")
+        return {"messages": [{"role": "user", "content": results.text(words)}]}

@@ -1,0 +1,100 @@
+"""Answers as MCP has them, as JSON: text, the same structured, pictures, and links to what a run left."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from alita_tui.artefacts.media import is_text
+from alita_tui.events import Artefact, Json, ToolRecord
+from alita_tui.mcp_box.serve.descriptors import structured
+from alita_tui.spine.ports.serving import Answer
+from alita_tui.spine.text import clip, neutralise
+
+_LONGEST_TEXT = 64_000
+"""Characters of a result that are repeated as text; the structured result is whole."""
+_LARGEST_PICTURE = 1 << 20
+_MOST_PICTURES = 4
+LARGEST_READ = 8 << 20
+"""Bytes of a file that are given in one answer."""
+_PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_URI = re.compile(r"alita://artefact/([0-9a-f]{64})(?:/[^\x00-\x20]*)?")
+PREFIX = "alita://artefact/"
+
+
+def uri_of(file: Artefact) -> str:
+    """Return a file's address: its digest decides, the name is for people."""
+    return f"{PREFIX}{file.digest}/{quote(file.name, safe='')}"
+
+
+def digest_in(uri: str) -> str | None:
+    """Return the digest that an address names; None for anything else. No part of it is ever a path."""
+    match = _URI.fullmatch(uri)
+    return match[1] if match else None
+
+
+def link(file: Artefact) -> dict[str, Any]:
+    """Return a file as a resource."""
+    return {"uri": uri_of(file), "name": file.name, "mimeType": file.media_type, "size": file.size}
+
+
+def text(words: str) -> dict[str, Any]:
+    """Return a block of text."""
+    return {"type": "text", "text": words}
+
+
+def failed(why: str, hint: str = "") -> dict[str, Any]:
+    """Return an error that a model can act on."""
+    return {"content": [text(str(neutralise(f"{why} {hint}".strip())))], "isError": True}
+
+
+def plain(value: Json) -> dict[str, Any]:
+    """Return a value of alita's own tools."""
+    return {"content": [text(msgspec.json.encode(value).decode())], "structuredContent": value}
+
+
+def answered(record: ToolRecord, answer: Answer, pictures: list[tuple[Artefact, Path]]) -> dict[str, Any]:
+    """Return what came of a call. A result that does not fit its schema is an error: clients hold tools to it."""
+    content: list[dict[str, Any]] = []
+    if answer.failed:
+        content += failed(answer.failed, answer.hint)["content"]
+    if answer.result is not None or not (answer.failed or answer.files):
+        content.append(text(_said(answer.result)))
+    content += [_picture(file, path) for file, path in pictures]
+    content += [{"type": "resource_link", **link(file)} for file in answer.files]
+    if answer.failed:
+        return {"content": content, "isError": True}
+    found = structured(record, answer.result)
+    return {"content": content} if found is None else {"content": content, "structuredContent": found}
+
+
+def to_show(files: tuple[Artefact, ...]) -> tuple[Artefact, ...]:
+    """Return the pictures that go with an answer, the first few of a moderate size."""
+    fit = (file for file in files if file.media_type in _PICTURES and file.size <= _LARGEST_PICTURE)
+    return tuple(fit)[:_MOST_PICTURES]
+
+
+def content_of(file: Artefact, path: Path) -> dict[str, Any]:
+    """Return a file's content: text as text, anything else in base64. Block on the disk."""
+    raw, head = path.read_bytes(), {"uri": uri_of(file), "mimeType": file.media_type}
+    if is_text(file.media_type):
+        try:
+            return {**head, "text": raw.decode("utf-8-sig")}
+        except UnicodeDecodeError:
+            pass
+    return {**head, "blob": b64encode(raw).decode()}
+
+
+def _picture(file: Artefact, path: Path) -> dict[str, Any]:
+    return {"type": "image", "data": b64encode(path.read_bytes()).decode(), "mimeType": file.media_type}
+
+
+def _said(result: Json) -> str:
+    """Return a result as text without what could steer a terminal; the structured result has it as it is."""
+    words = result if isinstance(result, str) else msgspec.json.encode(result).decode("utf-8", "replace")
+    return str(neutralise(clip(words, _LONGEST_TEXT)[0]))

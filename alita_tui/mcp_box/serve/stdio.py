@@ -1,0 +1,76 @@
+"""The server on stdin and stdout. A line has a cap, so that no client can fill this process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, cast
+
+import anyio
+from mcp.server.stdio import stdio_server
+
+from alita_tui.mcp_box.serve.server import ToolServer
+
+LONGEST_LINE = 16 << 20
+_CHUNK = 1 << 16
+_TOO_LONG = '{"too long": '
+"""What stands in for a line over the cap: no JSON, so it is answered as one that cannot be read."""
+
+
+class CappedLines:
+    """Lines of a descriptor, read by a thread that ends with the process; a longer one than the cap is passed over."""
+
+    def __init__(self, descriptor: int, most: int = LONGEST_LINE) -> None:
+        self._descriptor = descriptor
+        self._most = most
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue(maxsize=1)
+        self._loop = asyncio.get_running_loop()
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        threading.Thread(target=self._feed, name="mcp stdin", daemon=True).start()
+        while (line := await self._lines.get()) is not None:
+            yield line
+
+    def _feed(self) -> None:
+        for line in lines_of(self._descriptor, self._most):
+            if not self._handed(line):
+                return
+        self._handed(None)
+
+    def _handed(self, line: str | None) -> bool:
+        """Wait until a line is taken, so that what is not read waits in the pipe; False once the loop is gone."""
+        try:
+            asyncio.run_coroutine_threadsafe(self._lines.put(line), self._loop).result()
+        except (RuntimeError, asyncio.CancelledError):
+            return False
+        return True
+
+
+def lines_of(descriptor: int, most: int) -> Iterator[str]:
+    """Yield lines without their ends; one over `most` bytes is dropped as it comes in and stands as no JSON."""
+    kept: list[bytes] = []
+    size, dropping = 0, False
+    while piece := os.read(descriptor, _CHUNK):
+        *ended, rest = piece.split(b"\n")
+        for part in ended:
+            if dropping or size + len(part) > most:
+                yield _TOO_LONG
+            elif line := b"".join((*kept, part)).strip():
+                yield line.decode("utf-8", "replace")
+            kept, size, dropping = [], 0, False
+        size += len(rest)
+        dropping = dropping or size > most
+        kept = [] if dropping else [*kept, rest] if len(kept) < 64 else [b"".join((*kept, rest))]
+
+
+async def serve_stdio(tools: ToolServer) -> None:
+    """Serve the client at the other end until it closes stdin."""
+    wire = os.dup(0)
+    quiet = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(quiet, 0)  # what is started here inherits no part of the wire
+    os.close(quiet)
+    lines = cast(anyio.AsyncFile[str], cast(Any, CappedLines(wire)))
+    async with stdio_server(stdin=lines) as (read, write):
+        await tools.server.run(read, write, tools.server.create_initialization_options())

@@ -1,0 +1,178 @@
+"""How one task went, as the record tells it: what was asked, which tools returned, what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from alita_tui.events import (
+    ArtefactAdded,
+    BudgetSpent,
+    Json,
+    TaskFinished,
+    TaskOutcome,
+    TaskSubmitted,
+    ToolCalled,
+    ToolFailed,
+    ToolName,
+    ToolRegistered,
+    ToolReturned,
+    Value,
+)
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.history import between, of
+
+
+class Call(Value, frozen=True):
+    """A call of a tool that gave a result."""
+
+    name: ToolName
+    arguments: Json
+    seq: int
+    """Of the event with the result."""
+    result: Json = None
+    names: frozenset[str] = frozenset()
+    """What later calls may refer to its result by."""
+    made: frozenset[str] = frozenset()
+    """Handles and names of the files that it made."""
+
+
+class Course(Value, frozen=True):
+    """How a task went."""
+
+    session_id: str
+    task_id: str
+    seq: int
+    """Of the event that ended it."""
+    task: str
+    """In the person's own words."""
+    outcome: TaskOutcome
+    answer: str = ""
+    reason: str = ""
+    calls: tuple[Call, ...] = ()
+    failed: tuple[tuple[str, str], ...] = ()
+    """Tools that failed, with the reason in a word or two."""
+    built: tuple[str, ...] = ()
+    """Tools that were approved for the library meanwhile."""
+    given: frozenset[str] = frozenset()
+    """Handles and names of the files that came with it."""
+    made: tuple[str, ...] = ()
+    """Names of the files that it made."""
+    cost_usd: float = 0.0
+    unpriced: bool = False
+
+    @property
+    def chain(self) -> tuple[str, ...]:
+        """Return the tools that returned, in order; repeated calls of one tool count once."""
+        names = [str(call.name) for call in self.calls]
+        return tuple(name for name, before in zip(names, ["", *names], strict=False) if name != before)
+
+
+def course_of(envelopes: Sequence[Envelope], task_id: str) -> Course | None:
+    """Return what one task did, or None where there is no such task or it has no end."""
+    ours = _events_of(envelopes, task_id)
+    last = ours[-1].event if ours else None
+    submitted = next(
+        (
+            envelope.event
+            for envelope in of(envelopes, TaskSubmitted)
+            if isinstance(envelope.event, TaskSubmitted) and envelope.event.task_id == task_id
+        ),
+        None,
+    )
+    if not isinstance(last, TaskFinished) or submitted is None or not submitted.text:
+        return None
+    calls, failed = _calls(ours)
+    spent = [envelope.event.cost_usd for envelope in ours if isinstance(envelope.event, BudgetSpent)]
+    added = [envelope.event for envelope in ours if isinstance(envelope.event, ArtefactAdded)]
+    built = [
+        str(envelope.event.card.name)
+        for envelope in ours
+        if isinstance(envelope.event, ToolRegistered) and envelope.event.lasting == "library"
+    ]
+    return Course(
+        session_id=ours[-1].session_id,
+        task_id=task_id,
+        seq=ours[-1].seq or 0,
+        task=submitted.text,
+        outcome=last.outcome,
+        answer=last.answer,
+        reason=last.reason,
+        calls=calls,
+        failed=failed,
+        built=tuple(dict.fromkeys(built)),
+        given=_given(envelopes, submitted.files),
+        made=tuple(dict.fromkeys(one.artefact.name for one in added if one.origin == "tool")),
+        cost_usd=sum(cost for cost in spent if cost is not None),
+        unpriced=None in spent,
+    )
+
+
+def _given(envelopes: Sequence[Envelope], handles: tuple[str, ...]) -> frozenset[str]:
+    if not handles:
+        return frozenset()
+    names = {
+        envelope.event.artefact.name
+        for envelope in of(envelopes, ArtefactAdded)
+        if isinstance(envelope.event, ArtefactAdded) and envelope.event.artefact.handle in handles
+    }
+    return frozenset((*handles, *names))
+
+
+def _events_of(envelopes: Sequence[Envelope], task_id: str) -> list[Envelope]:
+    """Return the events of one task up to its last end.
+
+    In schema 1 tasks ran one at a time: what lies between two ends belongs to the later one.
+    """
+    first, previous_end = None, 0
+    spans: list[tuple[int, int]] = []
+    for envelope in of(envelopes, TaskSubmitted, TaskFinished):
+        seq, event = envelope.seq or 0, envelope.event
+        if isinstance(event, TaskFinished):
+            if event.task_id == task_id:
+                spans.append((previous_end, seq))
+            previous_end = seq
+        elif isinstance(event, TaskSubmitted) and event.task_id == task_id:
+            first = seq - 1
+    if first is None or not spans:
+        return []
+    return [
+        envelope
+        for envelope in between(envelopes, min(first, spans[0][0]), spans[-1][1])
+        if envelope.task_id == task_id
+        or (
+            envelope.schema_version == 1 and any(after < (envelope.seq or 0) <= upto for after, upto in spans)
+        )
+    ]
+
+
+def _calls(envelopes: list[Envelope]) -> tuple[tuple[Call, ...], tuple[tuple[str, str], ...]]:
+    """Return the agent's own calls that returned, and those that failed with why."""
+    open_calls: dict[str, ToolCalled] = {}
+    made: dict[str, set[str]] = {}
+    calls: list[Call] = []
+    failed: dict[str, str] = {}
+    for envelope in envelopes:
+        match envelope.event:
+            case ToolCalled(call_id=call_id, depth=0):
+                open_calls[call_id] = envelope.event
+            case ArtefactAdded(artefact=file, source=source):
+                made.setdefault(source, set()).update((file.handle, file.name))
+            case ToolReturned(call_id=call_id, report=report) if call_id in open_calls:
+                called = open_calls.pop(call_id)
+                if report.status == "ok":
+                    calls.append(
+                        Call(
+                            name=called.name,
+                            arguments=called.arguments,
+                            seq=envelope.seq or 0,
+                            result=None if report.result_handle else report.result,
+                            names=frozenset((called.label, called.name, called.alias)) - {""},
+                            made=frozenset(made.get(call_id, ())),
+                        )
+                    )
+            case ToolFailed(call_id=call_id, reason=reason, report=report) if call_id in open_calls:
+                name = str(open_calls.pop(call_id).name)
+                failed[name] = (report.reason if report else "") or reason
+            case _:
+                pass
+    return tuple(calls), tuple(failed.items())

@@ -1,0 +1,276 @@
+"""Facts: what the person said to be so, and what a model proposes and the record bears out.
+
+A fact stands literally in something that the person said, or in a tool's result in a session that nothing from outside
+has reached. What was recalled, searched, read or attached never becomes a fact, however often it is repeated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from alita_tui.events import (
+    ArtefactAdded,
+    BrokerAnswered,
+    ContextGiven,
+    Json,
+    LookedBack,
+    MemoryItem,
+    MemoryOrigin,
+    MemoryRecalled,
+    PageRead,
+    QuestionAnswered,
+    QuestionAsked,
+    SessionEvent,
+    Steered,
+    TaskSubmitted,
+    ToolCalled,
+    ToolReturned,
+    Value,
+    WebSearched,
+)
+from alita_tui.memory.course import Course
+from alita_tui.memory.stated import (
+    PRONOUN,
+    SENTENCE,
+    STATEMENT,
+    fact,
+    own_words,
+    plain,
+    stated,
+    stems,
+)
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.history import of
+from alita_tui.spine.ports.memory import OWN_WORDS, ProposedFact
+from alita_tui.spine.ranking import words
+from alita_tui.spine.text import neutralise, one_line
+from alita_tui.spine.wording import standing
+
+_MOST = 6
+"""Facts that one task teaches at most."""
+_RESULT = 20_000
+"""Characters of a result in which a fact may stand."""
+
+_ONE_OFF = re.compile(
+    r"(?:yes|no|y|n|ok(?:ay)?|sure|fine|go(?: ahead| on)?|do it|stop|cancel|skip|continue|later|maybe|thanks?|"
+    r"please do|never mind|whatever|both|neither|all|none|\W*+\d{0,2}\W*+)[.! ]*",
+    re.IGNORECASE,
+)
+"""Answers that allow something once, or name a choice by its number: no facts."""
+_NEGATES = re.compile(
+    r"\b(?:not|no|never|none|nothing|nobody|nor|neither|cannot|without|hardly|except|unless|until|if|whether|instead|"
+    r"avoid|stop|wrong|false|untrue|nicht|kein\w*|nie|niemals|ohne|wenn|falls|ob|statt|falsch|"
+    r"ne|pas|jamais|sans|si|nunca|jamás|sin|non|senza)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+"""Words that may turn what stands beside them into its opposite, or make it depend on something."""
+
+
+class Said(Value, frozen=True):
+    """Something that the person said, and where."""
+
+    seq: int
+    subject: str
+    statement: str
+    origin: MemoryOrigin
+
+
+def facts_of(
+    envelopes: Sequence[Envelope], course: Course, proposed: Sequence[ProposedFact] = ()
+) -> tuple[MemoryItem, ...]:
+    """Return the facts that a task teaches: those that the person stated, then the proposals that hold."""
+    found: dict[str, MemoryItem] = {}
+    for said in (*_said_by_person(envelopes, course), *_borne_out(envelopes, course, proposed)):
+        item = fact(said.subject, said.statement, course.session_id, said.seq, said.origin)
+        if item is not None:
+            found.setdefault(item.item_id, item)
+    return tuple(found.values())[:_MOST]
+
+
+# --- what the person said ------------------------------------------------------------------------
+
+
+def _said_by_person(envelopes: Sequence[Envelope], course: Course) -> Iterator[Said]:
+    answers = _answers(envelopes, course)
+    known: list[MemoryItem] = []
+    for envelope in of(envelopes, TaskSubmitted, Steered, QuestionAnswered, MemoryRecalled):
+        event, seq = envelope.event, envelope.seq or 0
+        if not envelope.belongs_to(course.task_id):
+            continue
+        match event:
+            case MemoryRecalled(items=items):
+                known += [item for item in items if item.subject and item.origin in OWN_WORDS]
+            case TaskSubmitted(text=text, again="") | Steered(text=text):
+                for subject, statement, turn in stated(neutralise(text)):
+                    about = _meant(subject, statement, known) if turn or PRONOUN.match(subject) else subject
+                    if about and words(about):
+                        yield Said(
+                            seq=seq, subject=about, statement=statement,
+                            origin="correction" if turn else "statement",
+                        )  # fmt: skip
+            case QuestionAnswered(text=text) if seq in answers:
+                yield Said(seq=seq, subject=answers[seq], statement=text.strip(), origin="answer")
+            case _:
+                pass
+
+
+def _answers(envelopes: Sequence[Envelope], course: Course) -> dict[int, str]:
+    """Return the person's answers that say something of their own, by event, with what was asked.
+
+    The question is the model's word, and so is a choice: where anything came from outside, that may have dictated it.
+    """
+    asked: dict[str, QuestionAsked] = {}
+    answers: dict[int, str] = {}
+    for envelope in of(envelopes, QuestionAsked, QuestionAnswered):
+        if not envelope.belongs_to(course.task_id):
+            continue
+        match envelope.event:
+            # A task that is stuck asks how to go on with just this one.
+            case QuestionAsked(question_id=question_id, about="task") if not question_id.startswith("stuck-"):
+                asked[question_id] = envelope.event
+            case QuestionAnswered(question_id=question_id, text=text) if question_id in asked:
+                question, said = asked[question_id], neutralise(text).strip()
+                chosen = plain(said) in map(plain, question.choices)
+                if plain(said) and not chosen and not _ONE_OFF.fullmatch(said):
+                    answers[envelope.seq or 0] = question.text
+            case _:
+                pass
+    return answers if answers and not _reached_from_outside(envelopes) else {}
+
+
+def _meant(subject: str, statement: str, known: Sequence[MemoryItem]) -> str:
+    """Return what a correction is about: its own subject, or for "it" the one remembered fact that it bears on."""
+    if not PRONOUN.match(subject) and words(subject):
+        return subject
+    about = {stem for stem, _ in words(statement)}
+    near = [item for item in known if about & {stem for stem, _ in words(item.text)}]
+    subjects = {item.subject for item in near}
+    return subjects.pop() if len(subjects) == 1 else ""
+
+
+# --- what a model proposes -------------------------------------------------------------------------
+
+
+def _borne_out(
+    envelopes: Sequence[Envelope], course: Course, proposed: Sequence[ProposedFact]
+) -> Iterator[Said]:
+    """Yield the proposals that the record bears out; nothing of a model's own words is kept."""
+    if not proposed:
+        return
+    said, results = _sources(envelopes, course)
+    for one in proposed:
+        statement = one_line(one.statement, STATEMENT + 1)
+        if len(plain(statement)) < _PLAIN_LEAST or len(statement) > STATEMENT:
+            continue
+        if one.event in said:
+            text, about, origin = said[one.event]
+        elif one.event in results:
+            text, about = results[one.event]
+            origin = "result"
+        else:
+            continue
+        sentence = _clause(statement, text)
+        if sentence and set(stems(one.subject)) <= set(stems(plain(f"{sentence} {about}"))):
+            yield Said(seq=one.event, subject=one.subject, statement=statement, origin=origin)
+
+
+def _clause(statement: str, text: str) -> str:
+    """Return the sentence of a text in which a statement stands in whole words; empty for none.
+
+    What else the sentence says may not negate it, ask, or be quoted in it: half a sentence can say the opposite.
+    """
+    text = neutralise(text)
+    own = own_words(text)
+    for sentence in SENTENCE.finditer(own):
+        if own[sentence.end() : sentence.end() + 1] == "?":
+            continue
+        said = text[sentence.start() : sentence.end()]
+        for begin, end in standing(statement, said):
+            rest = f"{said[:begin]} … {said[end:]}"
+            if said[begin:end] == sentence[0][begin:end] and not _NEGATES.search(rest):
+                return said
+    return ""
+
+
+_PLAIN_LEAST = 4
+"""Letters that a proposed fact has at least."""
+
+
+def _sources(
+    envelopes: Sequence[Envelope], course: Course
+) -> tuple[dict[int, tuple[str, str, MemoryOrigin]], dict[int, tuple[str, str]]]:
+    """Return the texts in which a fact of this task may stand, with what belongs to each: the person's, the tools'."""
+    answers = _answers(envelopes, course)
+    said: dict[int, tuple[str, str, MemoryOrigin]] = {}
+    called: dict[str, str] = {}
+    results: dict[int, tuple[str, str]] = {}
+    for envelope in of(envelopes, TaskSubmitted, Steered, QuestionAnswered, ToolCalled, ToolReturned):
+        if not envelope.belongs_to(course.task_id):
+            continue
+        seq = envelope.seq or 0
+        match envelope.event:
+            case TaskSubmitted(text=text) | Steered(text=text):
+                said[seq] = text, "", "statement"
+            case QuestionAnswered(text=text) if seq in answers:
+                said[seq] = text, answers[seq], "answer"
+            case ToolCalled(call_id=call_id, name=name, depth=0):
+                called[call_id] = name.replace("_", " ")
+            case ToolReturned(call_id=call_id, report=report) if call_id in called:
+                results[seq] = "\n".join(_told(report.result))[:_RESULT], called[call_id]
+            case _:
+                pass
+    if _recalls(envelopes) or _reached_from_outside(envelopes):
+        results = {}  # a result is what its arguments were, and a model writes those
+    return said, results
+
+
+def _told(result: Json, key: str = "") -> Iterator[str]:
+    """Yield each single value of a result, behind its key."""
+    if isinstance(result, dict):
+        for name, inner in result.items():
+            yield from _told(inner, f"{name}: ")
+    elif isinstance(result, list):
+        for inner in result:
+            yield from _told(inner, key)
+    else:
+        yield key + (result if isinstance(result, str) else str(msgspec.json.encode(result), "ascii"))
+
+
+def _reached_from_outside(envelopes: Sequence[Envelope]) -> bool:
+    """Return whether anything in this session came from outside: whatever a model writes may rest on it."""
+    return any(_from_outside(envelope.event) for envelope in of(envelopes, *_OUTSIDE))
+
+
+_OUTSIDE = (
+    PageRead, WebSearched, LookedBack, ContextGiven, ArtefactAdded, TaskSubmitted, Steered, ToolCalled,
+    BrokerAnswered, ToolReturned,
+)  # fmt: skip
+
+
+def _from_outside(event: SessionEvent) -> bool:
+    match event:
+        case PageRead() | WebSearched() | LookedBack() | BrokerAnswered():
+            return True
+        case ArtefactAdded(origin=origin):
+            return origin in ("person", "page")
+        case ContextGiven(blocks=blocks):
+            # Names of files alone say nothing.
+            return any(block.text and block.source and block.name != "workspace" for block in blocks)
+        case TaskSubmitted(files=files) | Steered(files=files):
+            return bool(files)
+        case ToolCalled(files=files, references=references, server=server):
+            return bool(files or references or server)
+        case ToolReturned(report=report):
+            return bool(report.result_handle)
+        case _:
+            return False
+
+
+def _recalls(envelopes: Sequence[Envelope]) -> bool:
+    return any(
+        isinstance(envelope.event, MemoryRecalled) and envelope.event.items
+        for envelope in of(envelopes, MemoryRecalled)
+    )

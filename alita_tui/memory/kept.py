@@ -1,0 +1,140 @@
+"""An item as it is stored: what it says, how far it is trusted, how fast it ages, and what its digest is."""
+
+from __future__ import annotations
+
+from datetime import MAXYEAR, MINYEAR, datetime
+from hashlib import sha256
+from typing import Annotated
+
+import msgspec
+
+from alita_tui.events import Json, MemoryItem, Value
+from alita_tui.memory.lessons import FOOTNOTE
+from alita_tui.memory.recipes import Graph, said
+from alita_tui.spine.ports.memory import MemorySort, Remembered, sort_of
+
+TRUST = {
+    "statement": 1.0, "correction": 1.0, "person": 1.0, "answer": 0.9, "rejection": 0.9, "task": 0.8, "failure": 0.8,
+    "result": 0.7,
+}  # fmt: skip
+"""How far what is no recipe is relied on, by where it was learned."""
+_HALF_LIFE: dict[MemorySort, float] = {
+    "fact": 365.0,
+    "recipe": 180.0,
+    "episode": 90.0,
+    "failure": 45.0,
+    "rejection": 365.0,
+}
+"""Days after which something counts half."""
+
+
+class Kept(Value, frozen=True):
+    """One document of the memory."""
+
+    item: MemoryItem
+    worked: Annotated[int, msgspec.Meta(ge=0)] = 0
+    failed: Annotated[int, msgspec.Meta(ge=0)] = 0
+    sources: tuple[str, ...] = ()
+    """`session:seq` of the events it was learned from, newest last."""
+    tasks: tuple[str, ...] = ()
+    """For recipes: the tasks it answered."""
+    at: str = ""
+    """When it was last learned, confirmed or edited (ISO 8601); empty in older files."""
+    until: str = ""
+    """For a fact that was contradicted: since when."""
+    closes: tuple[str, ...] = ()
+    """For a fact: ids of those that it contradicted as it was learned; none in older files."""
+    pinned: bool = False
+    project: str = ""
+    graph: Graph = Graph()
+    """For recipes: what the calls of its successes have in common."""
+
+    @property
+    def sort(self) -> MemorySort:
+        """What it is."""
+        return sort_of(self.item)
+
+    @property
+    def is_recipe(self) -> bool:
+        """True for a chain of calls that answered tasks."""
+        return self.sort == "recipe"
+
+    @property
+    def trust(self) -> float:
+        """How far it is relied on, 0 to 1: a recipe by its successes, drawn towards one half while there are few."""
+        if self.pinned:
+            return 1.0
+        if self.is_recipe:
+            return (self.worked + 1) / (self.worked + self.failed + 2)
+        return TRUST[self.item.origin]
+
+    def freshness(self, now: datetime) -> float:
+        """How little it has aged, 0 to 1; what is pinned, or from before that was recorded, does not age."""
+        if self.pinned or not self.at:
+            return 1.0
+        days = (now - datetime.fromisoformat(self.at)).total_seconds() / 86_400
+        return float(0.5 ** (max(days, 0.0) / _HALF_LIFE[self.sort]))
+
+    def shown(self, project: str | None = None) -> MemoryItem:
+        """Return the item with what is known about it in its text.
+
+        The tasks that a recipe answered in another project are not told there.
+        """
+        if not self.is_recipe:
+            return self.item
+        calls = said(self.graph.steps) if self.graph.steps else " → ".join(self.item.tools)
+        record = f"worked {self.worked} of {self.worked + self.failed} times"
+        own = project is None or self.project in ("", project)
+        text = f"{self.item.text}: {calls} ({record})" if own else f"{calls} ({record})"
+        return msgspec.structs.replace(self.item, text=text, steps=())
+
+    def remembered(self) -> Remembered:
+        """Return it as people see it."""
+        return Remembered(
+            item=self.shown(), project=self.project, at=self.at, until=self.until, pinned=self.pinned,
+            worked=self.worked, failed=self.failed, sources=self.sources, steps=self.graph.steps,
+            shape_worked=self.graph.worked,
+        )  # fmt: skip
+
+
+class Tombstone(Value, frozen=True):
+    """What is left of something that was forgotten: digests, so that it does not come back."""
+
+    forgotten: str
+    """Digest of its id."""
+    content: str
+    at: str = ""
+
+
+def id_digest(item_id: str) -> str:
+    """Return the digest by which an id is known once it was forgotten."""
+    return sha256(item_id.encode("utf-8", "replace")).hexdigest()
+
+
+def content_digest(item: MemoryItem) -> str:
+    """Return the digest of what an item says, however it is written: case, blanks and marks do not count."""
+    text = item.text.split(FOOTNOTE)[0]
+    tools = item.tools if item.memory == "procedural" else ()
+    plain = "".join(char if char.isalnum() else " " for char in text.casefold()).split()
+    said_so = " ".join(tools) if tools else " ".join(plain)
+    return sha256(f"{item.memory}\n{said_so}".encode("utf-8", "replace")).hexdigest()
+
+
+def read(document: Json) -> Kept | Tombstone | None:
+    """Return a document as a value, or None; one that cannot be read is skipped and stays on disk."""
+    try:
+        if isinstance(document, dict) and "forgotten" in document:
+            return msgspec.convert(document, Tombstone)
+        kept = msgspec.convert(document, Kept)
+    except msgspec.ValidationError:
+        return None
+    return kept if all(map(_is_moment, filter(None, (kept.at, kept.until)))) else None
+
+
+def _is_moment(text: str) -> bool:
+    """Return whether a text is a moment that can be told in any time zone."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return moment.tzinfo is not None and MINYEAR < moment.year < MAXYEAR

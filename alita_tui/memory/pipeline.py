@@ -1,0 +1,277 @@
+"""A recipe as a tool: the calls that its successes have in common, written down as code and tests.
+
+Nothing of it is a model's: the steps come from the record, the schemas from the tools that it calls. What it may do is
+calling just these tools, which its approval pins to their bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from alita_tui.events import Capabilities, Json, RecipeStep, ToolDraft, ToolName
+from alita_tui.memory.recipes import MADE, PARAMETER, REFERENCE, parameters, said, single
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.ports.memory import OFFERED, Remembered
+from alita_tui.spine.text import one_line
+
+_FEWEST, _MOST = 2, 8
+"""Calls of a pipeline: one alone is a tool already."""
+_HINTS = {
+    "string": "str",
+    "integer": "int",
+    "number": "float",
+    "boolean": "bool",
+    "array": "list",
+    "object": "dict",
+}
+
+_HEAD = '''"""{doc}"""
+
+import json
+import os
+import urllib.error
+import urllib.request
+
+
+def _answer(request):
+    """Return what a tool gives."""
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
+    except urllib.error.HTTPError as error:
+        raise ValueError(error.read().decode()) from error
+
+
+def _at(value, *keys):
+    """Return a part of a result."""
+    for key in keys:
+        if isinstance(value, list):
+            key = int(key)
+        value = value[key]
+    return value
+'''
+
+
+def offerable(kept: Remembered) -> bool:
+    """Return whether a recipe has worked often enough, in one shape, to be a tool of its own."""
+    return (
+        kept.sort == "recipe"
+        and kept.shape_worked >= OFFERED
+        and _FEWEST <= len(kept.steps) <= _MOST
+        and not any(place.endswith(MADE) for step in kept.steps for place in _references(step.arguments))
+    )
+
+
+def drafted(kept: Remembered, name: str, schemas: Mapping[str, tuple[Json, Json]]) -> ToolDraft:
+    """Return the tool that makes a recipe's calls; `schemas` are those of its tools, in and out.
+
+    Raise UsageError for a recipe that is not offered as one.
+    """
+    if not offerable(kept):
+        raise UsageError(
+            f"{kept.item.item_id} is not offered as a tool.",
+            hint=f"A recipe is, once the same {_FEWEST} to {_MOST} calls have worked {OFFERED} times, "
+            "and no file goes between them.",
+        )
+    wanted = _parameters(kept.steps, schemas)
+    last = str(kept.steps[-1].tool)
+    calls = said(kept.steps)
+    description = one_line(f"Calls {calls}. It answered: {kept.item.text.partition(': ')[0]}", 400)
+    return ToolDraft(
+        name=ToolName(name),
+        description=description,
+        code=_code(kept.steps, wanted, schemas[last][1], description),
+        tests=_tests(name, kept.steps, wanted, schemas),
+        input_schema={
+            "type": "object",
+            "properties": dict(wanted),
+            "required": list(wanted),
+            "additionalProperties": False,
+        },
+        output_schema=schemas[last][1],
+        capabilities=Capabilities(tools=tuple(sorted({str(step.tool) for step in kept.steps}))),
+    )
+
+
+def _parameters(steps: Sequence[RecipeStep], schemas: Mapping[str, tuple[Json, Json]]) -> dict[str, Json]:
+    """Return each parameter with the schema of where it goes first."""
+    found: dict[str, Json] = {}
+    for step in steps:
+        properties = schemas[str(step.tool)][0].get("properties", {})
+        for key, value in step.arguments.items():
+            for name in parameters(value):
+                direct = single(value, PARAMETER) == name
+                found.setdefault(name, properties.get(key, {}) if direct else {})
+    return found
+
+
+def _hint(schema: Json) -> str:
+    return _HINTS.get(str(schema.get("type")), "object") if isinstance(schema, dict) else "object"
+
+
+def _code(steps: Sequence[RecipeStep], wanted: Mapping[str, Json], output: Json, description: str) -> str:
+    signature = ", ".join(f"{name}: {_hint(schema)}" for name, schema in wanted.items())
+    doc = description.replace("\\", "/").replace('"', "'")
+    lines = [_HEAD.format(doc=doc), "", f"def run({signature}) -> {_hint(output)}:", f'    """{doc}"""']
+    for number, step in enumerate(steps, 1):
+        lines.append(f"    arguments = {_expression(step.arguments)}")
+        place = f'os.environ["ALITA_BROKER"] + "/tools/{step.tool}"'
+        lines.append(
+            f"    s{number} = _answer(urllib.request.Request({place}, data=json.dumps(arguments).encode()))"
+        )
+    lines.append(f"    return s{len(steps)}")
+    return "\n".join(lines) + "\n"
+
+
+def _expression(value: Json) -> str:
+    """Return a value of a recipe as a Python expression."""
+    if (name := single(value, PARAMETER)) is not None:
+        return name
+    if (place := single(value, REFERENCE)) is not None:
+        step, keys = _place(place)
+        return f"_at({', '.join((step, *map(repr, keys)))})" if keys else step
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key!r}: {_expression(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_expression, value))}]"
+    return repr(value)
+
+
+def _place(place: str) -> tuple[str, list[str]]:
+    step, _, pointer = place.partition("#")
+    return step, [key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:]]
+
+
+# --- tests: each call is made with the right arguments, and a failure of one is told ----------------
+
+
+def _tests(
+    name: str,
+    steps: Sequence[RecipeStep],
+    wanted: Mapping[str, Json],
+    schemas: Mapping[str, tuple[Json, Json]],
+) -> str:
+    given = {parameter: _sample(schema, parameter) for parameter, schema in wanted.items()}
+    results = [_result(number, steps, schemas) for number in range(1, len(steps) + 1)]
+    bodies = [_filled(step.arguments, given, results) for step in steps]
+    canned = "\n".join(
+        f"    hosts.tool({str(step.tool)!r}, {result!r}, arguments={body!r})"
+        for step, result, body in zip(steps, results, bodies, strict=True)
+    )
+    # One call with the same arguments twice would be answered once: then the newest answer holds for both.
+    return f"""import json
+
+import hosts
+from {name} import run
+
+GIVEN = {given!r}
+
+
+def answers():
+{canned}
+
+
+def test_each_call_gets_its_arguments():
+    answers()
+    assert run(**GIVEN) == {results[-1]!r}
+    asked = [json.loads(one["body"]) for one in hosts.requests()]
+    assert asked == {bodies!r}
+
+
+def test_it_does_the_same_again():
+    answers()
+    assert run(**GIVEN) == run(**GIVEN)
+
+
+def test_a_call_that_fails_is_told():
+    answers()
+    hosts.tool({str(steps[0].tool)!r}, error="no such thing", arguments={bodies[0]!r})
+    try:
+        run(**GIVEN)
+    except ValueError as error:
+        assert "no such thing" in str(error)
+    else:
+        raise AssertionError("it went on")
+"""
+
+
+def _sample(schema: Json, name: str) -> Json:
+    """Return a value that a schema allows, as far as that is seen at a glance."""
+    if not isinstance(schema, dict):
+        return name
+    for key in ("const", "default"):
+        if key in schema:
+            return schema[key]
+    if schema.get("enum"):
+        return schema["enum"][0]
+    kind = schema.get("type")
+    kind = kind[0] if isinstance(kind, list) and kind else kind
+    match kind:
+        case "integer" | "number":
+            least: float = schema.get("minimum", schema.get("exclusiveMinimum", 6)) or 0
+            return int(least) + 1
+        case "boolean":
+            return True
+        case "array":
+            return [_sample(schema.get("items", {}), name)]
+        case "object":
+            properties: dict[str, Json] = schema.get("properties") or {}
+            wanted: list[str] = schema.get("required") or list(properties)
+            return {key: _sample(properties.get(key, {}), key) for key in wanted}
+        case _:
+            return f"some {name}"
+
+
+def _result(number: int, steps: Sequence[RecipeStep], schemas: Mapping[str, tuple[Json, Json]]) -> Json:
+    """Return a result of a step in which every place that is referred to exists."""
+    result = _sample(schemas[str(steps[number - 1].tool)][1], f"result {number}")
+    for place in (found for step in steps for found in _references(step.arguments)):
+        step, keys = _place(place)
+        if step == f"s{number}" and keys:
+            result = _with(result, keys, f"part {keys[-1]} of {number}")
+    return result
+
+
+def _with(value: Json, keys: Sequence[str], leaf: Json) -> Json:
+    """Return a value in which there is something at a place, what is there already included."""
+    if not keys:
+        return leaf if value is None else value
+    key, rest = keys[0], keys[1:]
+    if key.isdigit() and not isinstance(value, dict):
+        listed = list(value) if isinstance(value, list) else []
+        while len(listed) <= int(key):
+            listed.append(None)
+        listed[int(key)] = _with(listed[int(key)], rest, leaf)
+        return listed
+    known = value if isinstance(value, dict) else {}
+    return {**known, key: _with(known.get(key), rest, leaf)}
+
+
+def _filled(value: Json, given: Mapping[str, Json], results: Sequence[Json]) -> Json:
+    """Return arguments with parameters and references replaced by what the tests have."""
+    if (name := single(value, PARAMETER)) is not None:
+        return given[name]
+    if (place := single(value, REFERENCE)) is not None:
+        step, keys = _place(place)
+        found = results[int(step[1:]) - 1]
+        for key in keys:
+            found = found[int(key)] if isinstance(found, list) else found[key]
+        return found
+    if isinstance(value, dict):
+        return {key: _filled(one, given, results) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_filled(one, given, results) for one in value]
+    return value
+
+
+def _references(value: Json) -> list[str]:
+    if (place := single(value, REFERENCE)) is not None:
+        return [place]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [place for one in inner for place in _references(one)]
+
+
+def name_for(kept: Remembered) -> str:
+    """Return a name for a recipe's tool: `csv_read_then_bar_chart`."""
+    tools = dict.fromkeys(str(step.tool) for step in kept.steps)
+    return "_then_".join(tools)[:60].rstrip("_")

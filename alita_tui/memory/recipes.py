@@ -1,0 +1,274 @@
+"""Recipes: what a task's calls have in common with the next task of its kind.
+
+A value that the task itself gave is a parameter, a value that an earlier call brought is a reference to that call,
+and what differs between two successes becomes a parameter as well (anti-unification).
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from alita_tui.events import Json, RecipeStep, Value, as_json
+from alita_tui.memory.course import Call, Course
+from alita_tui.spine.text import one_line
+
+PARAMETER, REFERENCE = "$param", "$ref"
+_MOST_STEPS = 12
+_MOST_VALUES = 2_000
+"""Parts of a result that are looked at."""
+_LONGEST = 400
+"""Characters of JSON from which a constant is not kept."""
+_PLAIN = 3
+"""Length below which a text that an earlier call brought may be there by chance."""
+_EVENT = re.compile(r"e?(\d+)")
+MADE = "#file"
+"""Behind a step: the file that it made."""
+
+
+def steps_of(course: Course) -> tuple[RecipeStep, ...]:
+    """Return the calls of a task with its own data taken out; empty where they are too many, or nested too deeply."""
+    if len(course.calls) > _MOST_STEPS:
+        return ()
+    try:
+        return _lifted(course)
+    except RecursionError:
+        return ()
+
+
+def _lifted(course: Course) -> tuple[RecipeStep, ...]:
+    work = _Lifting(course)
+    steps = []
+    for call in course.calls:
+        arguments = call.arguments if isinstance(call.arguments, dict) else {}
+        lifted = {key: work.lifted(value, key) for key, value in arguments.items()}
+        steps.append(RecipeStep(tool=call.name, arguments=lifted))
+        work.returned(call)
+    return tuple(steps)
+
+
+class _Lifting:
+    """The arguments of a task's calls, one call after the other."""
+
+    def __init__(self, course: Course) -> None:
+        self._course = course
+        self._task = course.task.casefold()
+        self._before: list[Call] = []
+        self._places: dict[str, str] = {}
+        """Canonical JSON of a value -> where a call brought it, the newest one."""
+        self._names: dict[str, str] = {}
+        """Canonical JSON of a value -> the parameter that stands for it, in the whole recipe."""
+        self._numbers: Counter[str] = Counter()
+        """Up to which number the names of parameters are taken."""
+
+    def returned(self, call: Call) -> None:
+        """Take in what a call brought, for those after it."""
+        self._before.append(call)
+        step = f"s{len(self._before)}"
+        brought: dict[str, str] = {}
+        for pointer, part in islice(_parts(call.result), _MOST_VALUES):
+            brought.setdefault(_canonical(part), f"{step}#{pointer}" if pointer else step)
+        self._places |= brought
+
+    def lifted(self, value: Json, key: str) -> Json:
+        """Return a value as a parameter, a reference, or as it is."""
+        if (referred := single(value, REFERENCE)) is not None:
+            return self._reference(referred, key)
+        if isinstance(value, str) and value in self._course.given:
+            return self._parameter(value, key)
+        if self._said(value):
+            return self._parameter(value, key)
+        if (place := self._brought(value)) is not None:
+            return {REFERENCE: place}
+        if isinstance(value, list) and value:
+            inner = [self.lifted(one, key) for one in value]
+            return inner
+        if isinstance(value, dict):
+            return {name: self.lifted(one, name) for name, one in value.items()}
+        if len(_canonical(value)) > _LONGEST:  # too much to be part of a recipe
+            return self._parameter(value, key)
+        return value
+
+    def _parameter(self, value: Json, key: str) -> Json:
+        canonical = _canonical(value)
+        if canonical not in self._names:
+            wanted, taken = _named(key), self._names.values()
+            self._numbers[wanted] += 1
+            while (free := _numbered(wanted, self._numbers[wanted])) in taken:
+                self._numbers[wanted] += 1
+            self._names[canonical] = free
+        return {PARAMETER: self._names[canonical]}
+
+    def _reference(self, referred: str, key: str) -> Json:
+        """Return a reference to an event, a tool, a label or a file as one to a step, or as a parameter."""
+        handle, _, pointer = referred.partition("#")
+        event = _EVENT.fullmatch(handle)
+        for number in range(len(self._before), 0, -1):
+            call = self._before[number - 1]
+            if (event and int(event[1]) == call.seq) or handle in call.names:
+                return {REFERENCE: f"s{number}#{pointer}" if pointer else f"s{number}"}
+            if handle in call.made:
+                return {REFERENCE: f"s{number}{MADE}"}
+        return self._parameter(referred, key)
+
+    def _said(self, value: Json) -> bool:
+        """Return whether the task itself has this value, or all of a list."""
+        if isinstance(value, list):
+            return bool(value) and all(self._said(one) for one in value)
+        if isinstance(value, bool) or not isinstance(value, str | int | float) or value == "":
+            return False
+        text = (
+            str(value) if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
+        )
+        text = text.casefold()
+        at = self._task.find(text)
+        while at >= 0:
+            end = at + len(text)
+            if not re.search(r"\w", self._task[max(at - 1, 0) : at] + self._task[end : end + 1]):
+                return True
+            at = self._task.find(text, at + 1)
+        return False
+
+    def _brought(self, value: Json) -> str | None:
+        """Return where an earlier call brought just this value; None for what may be so by chance."""
+        if isinstance(value, bool) or value is None or (isinstance(value, str) and len(value) < _PLAIN):
+            return None
+        if isinstance(value, int | float) and abs(value) <= 12:
+            return None
+        if isinstance(value, list | dict) and not value:
+            return None
+        return self._places.get(_canonical(value))
+
+
+def _parts(value: Json, pointer: str = "") -> Iterator[tuple[str, Json]]:
+    """Yield a value and all its parts with their JSON pointers."""
+    yield pointer, value
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _parts(inner, f"{pointer}/{str(key).replace('~', '~0').replace('/', '~1')}")
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _parts(inner, f"{pointer}/{number}")
+
+
+def merged(old: tuple[RecipeStep, ...], new: tuple[RecipeStep, ...]) -> tuple[RecipeStep, ...] | None:
+    """Return what two successes have in common, with what differs as parameters; None where their shapes differ."""
+    if not old or [one.tool for one in old] != [one.tool for one in new]:
+        return None
+    taken = {name for step in old for name in parameters(step.arguments)}
+    try:
+        return tuple(
+            RecipeStep(tool=was.tool, arguments=_common(was.arguments, now.arguments, "value", taken))
+            for was, now in zip(old, new, strict=True)
+        )
+    except _Unlike:
+        return None
+
+
+class _Unlike(Exception):
+    """Two values of which one has parts that the other has not."""
+
+
+def _common(old: Json, new: Json, key: str, taken: set[str]) -> Json:
+    if old == new:
+        return old
+    for one in (old, new):
+        if single(one, PARAMETER) is not None:
+            return one
+    if single(old, REFERENCE) is None and single(new, REFERENCE) is None:
+        if isinstance(old, dict) and isinstance(new, dict):
+            if old.keys() != new.keys():
+                raise _Unlike
+            return {name: _common(old[name], new[name], name, taken) for name in old}
+        if isinstance(old, dict) or isinstance(new, dict):
+            raise _Unlike
+    wanted = _named(key)
+    name = next(free for n in range(1, len(taken) + 2) if (free := _numbered(wanted, n)) not in taken)
+    taken.add(name)
+    return {PARAMETER: name}
+
+
+def _numbered(name: str, number: int) -> str:
+    return name if number == 1 else f"{name}_{number}"
+
+
+def _named(key: str) -> str:
+    """Return what a parameter for this argument is called: a name that code can have, too."""
+    name = re.sub(r"[^a-z0-9_]+", "_", key.casefold()).strip("_")[:40] or "value"
+    odd = (
+        keyword.iskeyword(name)
+        or not name.isidentifier()
+        or re.fullmatch(r"s\d+|run|json|os|urllib|arguments", name)
+    )
+    return f"the_{name}" if odd else name
+
+
+def parameters(value: Json) -> tuple[str, ...]:
+    """Return the names of the parameters in arguments, in order, each once."""
+    if (name := single(value, PARAMETER)) is not None:
+        return (name,)
+    inner: Sequence[Any] = ()
+    if isinstance(value, dict):
+        inner = tuple(value.values())
+    elif isinstance(value, list):
+        inner = value
+    return tuple(dict.fromkeys(name for one in inner for name in parameters(one)))
+
+
+def said(steps: Sequence[RecipeStep]) -> str:
+    """Return a recipe in one line: `csv_read(path=PATH) → chart(rows=s1/rows, by="region")`."""
+    return one_line(
+        " → ".join(
+            f"{step.tool}({', '.join(f'{key}={_said(value)}' for key, value in _items(step.arguments))})"
+            if step.arguments
+            else step.tool
+            for step in steps
+        ),
+        600,
+    )
+
+
+def _items(arguments: Json) -> list[tuple[str, Json]]:
+    return list(arguments.items()) if isinstance(arguments, dict) else []
+
+
+def _said(value: Json) -> str:
+    if (name := single(value, PARAMETER)) is not None:
+        return name.upper()
+    if (place := single(value, REFERENCE)) is not None:
+        return place.replace("#/", "/").replace(MADE, "'s file")
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {_said(one)}' for key, one in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_said, value))}]"
+    return one_line(_canonical(value), 80)
+
+
+def single(value: Json, key: str) -> str | None:
+    """Return what `{key: NAME}` names; None for anything else."""
+    if isinstance(value, dict) and len(value) == 1 and isinstance(value.get(key), str):
+        return str(value[key])
+    return None
+
+
+def _canonical(value: Json) -> str:
+    return as_json(value, ordered=True)
+
+
+class Graph(Value, frozen=True):
+    """The calls that a recipe's successes have in common."""
+
+    steps: tuple[RecipeStep, ...] = ()
+    worked: int = 0
+    """Successes of just this shape."""
+
+    def after(self, steps: tuple[RecipeStep, ...]) -> Graph:
+        """Return the graph after one more success."""
+        common = merged(self.steps, steps)
+        if common is None:
+            return Graph(steps=steps, worked=1 if steps else 0)
+        return Graph(steps=common, worked=self.worked + 1)

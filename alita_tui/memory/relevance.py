@@ -1,0 +1,125 @@
+"""Whether a remembered recipe fits a task: how well it ranks, and how far it stands out among all recipes.
+
+The ranker that finds tools finds recipes, too, by the tasks that they answered. Its score alone says little: in a large
+memory something always resembles. So the best recipe is held against the next ones, by a logistic regression that was
+fitted over memories of very different sizes (`tests/benchmarks/fit_memory.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from alita_tui.events import Value
+from alita_tui.spine.ranking import Ranked, Ranker, Served
+
+_MOST = 3
+"""Recipes that are shown at most."""
+_CLOSE = 0.6
+"""Share of the best one's score from which another one is shown beside it."""
+_RIVALS = 5
+"""Recipes behind the best that it is held against."""
+
+
+class Features(NamedTuple):
+    """What is known of the best match; the weights have the same form and say what each adds to its log-odds."""
+
+    base: float
+    score: float
+    margin: float
+    """How far the next recipe is behind."""
+    lead: float
+    """The same as a share of the score."""
+    crowd: float
+    """How far the mean of the next five is behind."""
+    cover: float
+    pairs: float
+    likeness: float
+    words: float
+    tasks: float
+    recipes: float
+    score_by_tasks: float
+    crowd_by_tasks: float
+    tasks_squared: float
+
+
+FITTED = Features(
+    base=-2.076, score=1.046, margin=-4.010, lead=0.706, crowd=4.900, cover=-6.535, pairs=-0.243, likeness=13.694,
+    words=0.262, tasks=-0.044, recipes=-0.479, score_by_tasks=0.363, crowd_by_tasks=1.682, tasks_squared=-0.134,
+)  # fmt: skip
+
+
+class Fit(Value, frozen=True):
+    """A recipe that resembles a task."""
+
+    key: str
+    chance: float
+    """Probability that one of those shown is the right one, 0 to 1."""
+    score: float
+    words: tuple[str, ...] = ()
+    """The task's words that its tasks have, the weightiest first."""
+
+
+class Relevance:
+    """An index of recipes by their tasks, changed one recipe at a time."""
+
+    def __init__(self, weights: Features = FITTED) -> None:
+        self._weights = weights
+        self._ranker = Ranker()
+        self._tasks: dict[str, int] = {}
+
+    def put(self, key: str, tasks: Iterable[str]) -> None:
+        """Index a recipe by its tasks, in place of an earlier one with this key."""
+        served = [Served(query=task) for task in tasks]
+        self._tasks[key] = len(served)
+        self._ranker.put(key, (), served)
+
+    def remove(self, key: str) -> None:
+        """Remove a recipe; a missing one is no error."""
+        self._tasks.pop(key, None)
+        self._ranker.remove(key)
+
+    def fits(self, task: str) -> list[Fit]:
+        """Return the few recipes that resemble a task most, best first, with the chance that one of them is right."""
+        ranked = self._ranker.rank(task, limit=_RIVALS + 1)
+        if not ranked:
+            return []
+        chance = _chance(self._weights, self._features(ranked))
+        return [Fit(key=one.key, chance=chance, score=one.score, words=one.words) for one in _close(ranked)]
+
+    def features(self, task: str) -> tuple[tuple[str, ...], Features] | None:
+        """Return what would be shown with its features, for fitting; None where nothing is alike."""
+        ranked = self._ranker.rank(task, limit=_RIVALS + 1)
+        return (tuple(one.key for one in _close(ranked)), self._features(ranked)) if ranked else None
+
+    def _features(self, ranked: Sequence[Ranked]) -> Features:
+        best, others = ranked[0], ranked[1 : _RIVALS + 1]
+        margin = best.score - (others[0].score if others else 0.0)
+        crowd = best.score - sum(one.score for one in others) / _RIVALS
+        tasks = math.log(max(self._tasks[best.key], 1))
+        return Features(
+            base=1.0,
+            score=best.score,
+            margin=margin,
+            lead=margin / (best.score + 1e-9),
+            crowd=crowd,
+            cover=best.cover,
+            pairs=best.pairs,
+            likeness=best.likeness,
+            words=math.log(1 + len(best.words)),
+            tasks=tasks,
+            recipes=math.log(len(self._tasks)),
+            score_by_tasks=best.score * tasks,
+            crowd_by_tasks=crowd * tasks,
+            tasks_squared=tasks**2,
+        )
+
+
+def _close(ranked: Sequence[Ranked]) -> list[Ranked]:
+    return [one for one in ranked[:_MOST] if one.score >= _CLOSE * ranked[0].score]
+
+
+def _chance(weights: Features, features: Features) -> float:
+    odds = sum(weight * feature for weight, feature in zip(weights, features, strict=True))
+    return round(1 / (1 + math.exp(-max(-30.0, min(odds, 30.0)))), 4)

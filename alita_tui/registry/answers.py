@@ -1,0 +1,53 @@
+"""How tools answered their probes, kept so that a new build is held against the whole library without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from alita_tui.events import Json
+from alita_tui.spine.ports.library import Documents
+
+_WAITING = 20
+"""Builds whose answers are held until they are registered."""
+
+
+class Answers:
+    """Implements `KeptAnswers`."""
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+        self._seen: tuple[Json, ...] | None = None
+        self._kept: dict[str, Mapping[str, Json]] = {}
+        self._waiting: dict[str, dict[str, Json]] = {}
+
+    def of(self, digest: str) -> Mapping[str, Json]:
+        """Return what bytes answered, by what they were given. Raises StoreError."""
+        documents = self._documents.all()
+        if documents is not self._seen:
+            found = (one["answers"] for one in documents if isinstance(one, dict) and "answers" in one)
+            self._kept = {
+                one["digest"]: one["given"]
+                for one in found
+                if isinstance(one, dict)
+                and isinstance(one.get("digest"), str)
+                and isinstance(one.get("given"), dict)
+            }
+            self._seen = documents
+        return self._kept.get(digest) or self._waiting.get(digest, {})
+
+    def keep(self, digest: str, given: Mapping[str, Json], *, registered: bool) -> None:
+        """Keep answers; those of a build that is not registered are held until it is. Raises StoreError."""
+        if registered:
+            self._write(digest, dict(given))
+            return
+        self._waiting[digest] = dict(given)
+        while len(self._waiting) > _WAITING:
+            del self._waiting[next(iter(self._waiting))]
+
+    def registered(self, digest: str) -> None:
+        """Keep what is held of a build that now is a tool. Raises StoreError."""
+        if given := self._waiting.pop(digest, None):
+            self._write(digest, given)
+
+    def _write(self, digest: str, given: dict[str, Json]) -> None:
+        self._documents.put(f"answers:{digest}", {"answers": {"digest": digest, "given": given}})

@@ -1,0 +1,70 @@
+"""Search over the library as it is now: indexes what changed when something is searched for, and not before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime
+from operator import is_
+from pathlib import Path
+
+from alita_tui.events import Alias, ToolRecord
+from alita_tui.registry.index_cache import IndexCache
+from alita_tui.registry.search import ToolIndex, wording
+from alita_tui.registry.served import History, calibration, served
+from alita_tui.registry.vectors import Vectors
+from alita_tui.spine.ports.library import SearchResult
+from alita_tui.spine.ranking import Calibration, Served
+
+
+class Finder:
+    """The index of a library, and how far its chances hold there."""
+
+    def __init__(self, index: Path | None = None, vectors: Vectors | None = None) -> None:
+        """`index` is a file that a large index is kept in; `vectors` are what an encoder gave."""
+        self._index = ToolIndex(IndexCache(index) if index else None)
+        self.vectors = vectors
+        self._calibration = Calibration()
+        self._basis: tuple[date, tuple[Alias, ...]] | None = None
+        self._told: dict[str, tuple[object, ...]] = {}
+        """What each tool was when it was indexed."""
+        self.stale = True
+        """Set when the library has changed."""
+
+    def update(
+        self,
+        tools: Sequence[ToolRecord],
+        history: Mapping[str, History],
+        aliases: tuple[Alias, ...],
+        now: datetime,
+    ) -> None:
+        """Index exactly these tools, as far as they changed."""
+        basis = (now.date(), aliases)
+        if basis != self._basis:  # needs count less by their age, and other names are found too
+            self._basis, self._told = basis, {}
+        self._index.update(self._changes(tools, history, now), aliases)
+        if self.vectors:
+            self.vectors.know({
+                one.draft.name: (wording(one), tuple(need.query for need in served(history[one.draft.name], now)))
+                for one in tools
+            })  # fmt: skip
+        self._calibration = calibration(
+            track for known in history.values() for _, track in known if track is not None
+        )
+        self.stale = False
+
+    def search(self, query: str, limit: int) -> SearchResult:
+        """Return tools that fit, best first, and near misses."""
+        cosines = self.vectors.cosines(query) if self.vectors else None
+        return self._index.search(query, limit, self._calibration, cosines)
+
+    def _changes(
+        self, tools: Sequence[ToolRecord], history: Mapping[str, History], now: datetime
+    ) -> Iterator[tuple[ToolRecord, tuple[Served, ...] | None]]:
+        """Yield each tool with the needs it has met; with None where nothing about it has changed."""
+        for record in tools:
+            known = history[record.draft.name]
+            told = (record.draft, *(one for version in known for one in version))
+            before = self._told.get(record.draft.name, ())
+            self._told[record.draft.name] = told
+            same = len(before) == len(told) and all(map(is_, before, told))
+            yield record, None if same else served(known, now)

@@ -1,0 +1,33 @@
+"""The index of a large library on disk. It holds nothing that the library does not: without it, it is built anew."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+
+class IndexCache:
+    """One file. What cannot be read or written is as if there were none."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> bytes:
+        """Return what was written last, or nothing."""
+        try:
+            return self._path.read_bytes()
+        except OSError:
+            return b""
+
+    def write(self, data: bytes) -> None:
+        """Replace it whole, readable by its owner alone."""
+        fresh = self._path.with_name(f"{self._path.name}.{os.getpid()}")
+        with suppress(OSError):
+            try:
+                descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(data)
+                fresh.replace(self._path)
+            finally:
+                fresh.unlink(missing_ok=True)

@@ -1,0 +1,90 @@
+"""Which proposals were built already, and when: none is built twice for the same reason, and few on one day."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+import msgspec
+
+from alita_tui.events import Json, Value
+from alita_tui.spine.ports.library import Documents
+from alita_tui.spine.ports.stream import Clock
+
+_AGAIN = timedelta(days=30)
+"""After this a proposal that came to nothing may be made again."""
+
+
+class _Built(Value, frozen=True):
+    proposal_id: str
+    at: str
+    """ISO 8601, UTC."""
+    session_id: str = ""
+
+
+class Table(Documents, Protocol):
+    """Documents that several processes change."""
+
+    def changing(self) -> AbstractContextManager[None]:
+        """Let nobody else change them while this lasts. Raises StoreError."""
+
+
+class Proposed:
+    """The proposals in the registry's documents."""
+
+    def __init__(self, documents: Table, clock: Clock = lambda: datetime.now(UTC)) -> None:
+        self._documents = documents
+        self._clock = clock
+
+    def lately(self, proposal_id: str) -> bool:
+        """Return True if it was built within the last 30 days."""
+        return any(one.proposal_id == proposal_id and self._age(one) < _AGAIN for one in self._all())
+
+    def today(self) -> int:
+        """Return how many were built within the last 24 hours."""
+        return sum(self._age(one) < timedelta(days=1) for one in self._all())
+
+    def take(self, proposal_id: str, most: int) -> bool:
+        """Remember that it is about to be built, unless it was lately, or `most` were today; return whether.
+
+        Of several processes that ask at once only so many are told to go on. Raises StoreError.
+        """
+        with self._documents.changing():
+            free = self.today() < most and not self.lately(proposal_id)
+            if free:
+                self.remember(proposal_id)
+            return free
+
+    def remember(self, proposal_id: str, session_id: str = "") -> None:
+        """Keep that it was built, and by which session. Raises StoreError."""
+        built = _Built(proposal_id=proposal_id, at=self._clock().isoformat(), session_id=session_id)
+        self._documents.put(f"proposal:{proposal_id}", {"proposal": msgspec.to_builtins(built)})
+
+    def forget(self, proposal_id: str) -> None:
+        """Let a proposal be made again: nothing came of it for reasons that were not its own. Raises StoreError.
+
+        It still counts for the day: what was tried may have cost something.
+        """
+        for one in self._all():
+            if one.proposal_id == proposal_id:
+                tried = msgspec.structs.replace(one, proposal_id=f"{proposal_id} tried {one.at}")
+                self._documents.put(f"proposal:{tried.proposal_id}", {"proposal": msgspec.to_builtins(tried)})
+                self._documents.remove(f"proposal:{proposal_id}")
+
+    def _all(self) -> tuple[_Built, ...]:
+        return tuple(one for document in self._documents.all() if (one := _read(document)) is not None)
+
+    def _age(self, one: _Built) -> timedelta:
+        try:
+            at = datetime.fromisoformat(one.at)
+        except ValueError:
+            return timedelta.max
+        return self._clock() - (at if at.tzinfo else at.replace(tzinfo=UTC))
+
+
+def _read(document: Json) -> _Built | None:
+    try:
+        return msgspec.convert(document["proposal"], _Built)
+    except (msgspec.ValidationError, TypeError, KeyError):
+        return None

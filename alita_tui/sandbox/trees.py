@@ -1,0 +1,105 @@
+"""A folder of this machine as a program's files: copied under the digest of its content, mounted read-only."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+from alita_tui.sandbox.overview import size_of
+from alita_tui.sandbox.owner import me
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.ports.sandbox import Tree
+
+_MOST_FILES = 20_000
+_MOST_BYTES = 256 << 20
+_NEVER = frozenset((".git", "__pycache__", ".venv"))
+"""Folders that are no part of a program."""
+
+
+def tree_of(folder: Path) -> Tree:
+    """Return a folder with the digest of its content. Raise UsageError for what cannot be a program's files."""
+    return Tree(path=str(folder), digest=_walked(folder, None))
+
+
+def with_tree(tree: Tree, wheels: str, root: Path) -> Path:
+    """Return the folder with these wheels and, in `app`, these files; made first if it is missing.
+
+    Raise UsageError where the files are no longer those of the digest.
+    """
+    name = sha256(f"{Path(wheels).name}\n{tree.digest}".encode()).hexdigest()
+    made = root / name[:32]
+    if (made / ".complete").exists():
+        os.utime(made / ".complete")
+        return made
+    root.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f"building-{me()}-", dir=root))
+    try:
+        draft.chmod(0o755)
+        if wheels:
+            shutil.copytree(wheels, draft, dirs_exist_ok=True, ignore=lambda *_: [".complete"], symlinks=True)
+        if _walked(Path(tree.path), draft / "app") != tree.digest:
+            raise UsageError(
+                f"The files in {tree.path} are no longer those that were approved.",
+                hint="Look at what changed, then approve the server's tools again: alita mcp list",
+            )
+        (draft / ".complete").write_text(f'{{"digest": "{name}", "bytes": {size_of(draft)}}}')
+        with suppress(OSError):  # another process was faster
+            draft.rename(made)
+        return made
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _walked(folder: Path, copy: Path | None) -> str:
+    """Return the digest of paths, modes and bytes; with `copy`, write there exactly what was digested."""
+    whole, count, size = sha256(), 0, 0
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is no folder.")
+    for path in _files(folder):
+        name = path.relative_to(folder).as_posix()
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError as error:
+            raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
+        with os.fdopen(fd, "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise UsageError(f"{path} is no regular file, so the folder cannot be a server's.")
+            data = file.read(_MOST_BYTES + 1)
+        count, size = count + 1, size + len(data)
+        if count > _MOST_FILES or size > _MOST_BYTES:
+            raise UsageError(
+                f"{folder} holds more than {_MOST_FILES:,} files or {_MOST_BYTES >> 20} MB.",
+                hint="Name the folder of the server itself.",
+            )
+        runs = bool(status.st_mode & 0o100)
+        whole.update(f"{name}\0{runs:d}\0{sha256(data).hexdigest()}\n".encode("utf-8", "surrogateescape"))
+        if copy is not None:
+            place = copy / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(data)
+            place.chmod(0o755 if runs else 0o644)
+    if copy is not None:
+        copy.mkdir(exist_ok=True)
+        for made in (copy, *copy.rglob("*")):
+            if made.is_dir():
+                made.chmod(0o755)
+    return whole.hexdigest()
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Yield what is in a folder, sorted. Raise UsageError at a link: it may lead anywhere."""
+    for entry in sorted(os.scandir(folder), key=lambda one: one.name):
+        if entry.is_symlink():
+            raise UsageError(f"{entry.path} is a link, so the folder cannot be a server's.")
+        if entry.is_dir(follow_symlinks=False):
+            if entry.name not in _NEVER:
+                yield from _files(Path(entry.path))
+        else:
+            yield Path(entry.path)

@@ -1,0 +1,70 @@
+"""What must hold of what a session remembers: facts stand in its record, and what was forgotten is not recalled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from alita_tui.events import (
+    MemoryForgotten,
+    MemoryItem,
+    MemoryRecalled,
+    MemoryWritten,
+    QuestionAnswered,
+    Steered,
+    TaskSubmitted,
+    ToolReturned,
+)
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.text import neutralise
+from alita_tui.spine.wording import standing
+
+_BY_PERSON = ("statement", "answer", "correction")
+
+
+class MemoryLaws:
+    """Hears a stream, event by event."""
+
+    def __init__(self) -> None:
+        self._said: dict[int, str] = {}
+        """Events of the person with their texts."""
+        self._returned: set[int] = set()
+        self._forgotten: set[str] = set()
+
+    def hear(self, seq: int, envelope: Envelope) -> Iterator[tuple[str, str]]:
+        """Take in an event; yield each law that it breaks, with how."""
+        match envelope.event:
+            case TaskSubmitted(text=text) | Steered(text=text) | QuestionAnswered(text=text):
+                self._said[seq] = text
+            case ToolReturned():
+                self._returned.add(seq)
+            case MemoryForgotten(item_id=item_id, back=back):
+                (self._forgotten.discard if back else self._forgotten.add)(item_id)
+            case MemoryRecalled(items=items):
+                for item in items:
+                    if item.item_id in self._forgotten:
+                        yield "forgotten is not recalled", f"{item.item_id} was forgotten before"
+            case MemoryWritten(item=item):
+                if item.item_id in self._forgotten:
+                    yield "forgotten is not written", f"{item.item_id} was forgotten before"
+                if item.source_session == envelope.session_id and not self._stands(item):
+                    yield (
+                        "remember what was said",
+                        f"{item.item_id} does not stand in event {item.source_seq}",
+                    )
+            case _:
+                pass
+
+    def _stands(self, item: MemoryItem) -> bool:
+        """Return whether a fact stands where it says; what is no fact is derived from a whole task."""
+        if item.origin == "result":
+            return item.source_seq in self._returned
+        if item.origin not in _BY_PERSON:
+            return True
+        # Before the statement there may be what it is about, or the question.
+        said = neutralise(self._said.get(item.source_seq, ""))
+        parts = (
+            item.text,
+            item.text.removeprefix(f"{item.subject}: "),
+            item.text.removeprefix(f"{item.subject} → "),
+        )
+        return any(True for part in parts for _ in standing(part, said))

@@ -1,0 +1,37 @@
+"""What makes vectors of texts, so that a search finds what means the same in other words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from alita_tui.events.base import Value
+from alita_tui.events.model import Usage
+
+
+class Encoded(Value, frozen=True):
+    """Vectors in the order of their texts, and what they took."""
+
+    vectors: tuple[tuple[float, ...], ...]
+    usage: Usage = Usage()
+
+
+class Encoder(Protocol):
+    """An encoder. Met by `llm`."""
+
+    @property
+    def name(self) -> str:
+        """Tells which one it is; changes with whatever changes its vectors."""
+
+    @property
+    def remote(self) -> bool:
+        """Whether texts leave this process, and a call may cost."""
+
+    async def encode(self, texts: Sequence[str]) -> Encoded:
+        """Make vectors of texts. Raises ModelError, at once where the last calls failed."""
+
+    def price(self, usage: Usage) -> float | None:
+        """The US dollars for a usage, or None when no price is known."""
+
+    async def aclose(self) -> None:
+        """Close connections."""

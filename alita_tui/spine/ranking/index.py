@@ -1,0 +1,334 @@
+"""The index behind the ranker: which texts share words with a query, and how much."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from alita_tui.spine.ranking.common import COMMON, FILLER
+from alita_tui.spine.ranking.likeness import Floats, Ids, Likeness
+from alita_tui.spine.ranking.segment import END, Entry, Segment, gathered, packed
+from alita_tui.spine.ranking.terms import Term, stem
+
+_SATURATION = 1.2
+"""BM25's k1: how soon a word that is said again counts no more."""
+_LENGTH = 0.75
+"""BM25's b: how far long texts are marked down."""
+_ALIKE = 0.5
+"""Likeness from which two words count as forms of one."""
+_LEAST_ALIKE = 0.2
+_BACKGROUND = 20
+"""Texts that are taken to exist besides: else every word of a small library would be a common one."""
+_COMMON = 10.0
+"""How much less a word says that all requests share."""
+_FLOOR = 0.3
+"""What such a word still says: people ask for the same thing in the same turns."""
+_KNOWN = 1.0
+"""Served queries a text from which the index knows half of itself what requests share."""
+_POWER = 0.75
+"""How far a word that is said again adds to the cosine."""
+_FILLER = frozenset(map(stem, FILLER))
+_SMALL = 64
+"""Changed texts that may be kept apart from the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """How a text bears on a query. Each from 0 (not at all) to 1."""
+
+    key: str
+    share: float
+    """The share of the query's words that it has, by their weights."""
+    cover: float
+    """The same by how much it has of them (BM25)."""
+    pairs: float
+    """The share of its pairs of neighbours that queries had which it has served."""
+    likeness: float
+    """Cosine of the words by their grams."""
+    served: int
+    words: tuple[str, ...]
+    """The query's words that it has, the weightiest first."""
+
+
+class Index:
+    """Texts by key: most of them in one segment, those that changed lately in another."""
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._likeness = Likeness(self.words, least=_LEAST_ALIKE)
+        self._common = np.empty(0, np.float32)
+        self._having = np.empty(0, np.int32)
+        """By word: how many texts have it."""
+        self._length = 0.0
+        self._served = 0
+        self._main = Segment(packed([]))
+        self._main_keys: list[str] = []
+        self._rows: dict[str, int] = {}
+        self._late: dict[str, Entry] = {}
+        self._late_keys: list[str] = []
+        self._late_segment: Segment | None = None
+
+    def __len__(self) -> int:
+        return len(self._rows) + len(self._late)
+
+    @classmethod
+    def of(cls, words: list[str], keys: list[str], arrays: Mapping[str, npt.NDArray[Any]]) -> Index:
+        """Return an index from what `whole` gave."""
+        self = cls()
+        self.words += words
+        self._numbers = {word: number for number, word in enumerate(words)}
+        self._main = Segment(arrays)
+        self._main_keys = keys
+        self._rows = {key: row for row, key in enumerate(keys)}
+        self._having = np.bincount(self._main.ids, minlength=len(words)).astype(np.int32)
+        self._length = float(self._main.lengths.sum())
+        self._served = int(self._main.served.sum())
+        return self
+
+    def whole(self) -> tuple[list[str], list[str], dict[str, npt.NDArray[Any]]]:
+        """Return all of it: its words, its keys by row, and its arrays."""
+        if self._late or len(self._rows) < len(self._main):
+            self._merge()
+        return self.words, self._main_keys, self._main.arrays
+
+    def entry(
+        self, fields: Sequence[tuple[list[Term], float]], served: Sequence[tuple[list[Term], float]]
+    ) -> Entry:
+        """Return a text by its fields and the queries it has served, each with its weight."""
+        counts: dict[int, float] = {}
+        sequence: list[int] = []
+        for terms, weight in (*fields, *served):
+            for term in terms:
+                number = self._number(term.form)
+                counts[number] = counts.get(number, 0.0) + weight
+        for terms, _ in served:
+            sequence += [self._numbers[term.form] for term in terms]
+            sequence.append(END)
+        ids = sorted(counts)
+        return Entry(
+            np.array(ids, np.int32),
+            np.array([counts[number] for number in ids], np.float32),
+            np.array(sequence, np.int32),
+            len(served),
+        )
+
+    def put(self, key: str, entry: Entry) -> None:
+        """Have a text, in place of an earlier one with this key."""
+        self.remove(key)
+        self._late[key] = entry
+        self._late_segment = None
+        self._count(entry, 1)
+
+    def remove(self, key: str) -> None:
+        """Have a text no more; a missing one is no error."""
+        if key in self._late:
+            self._count(self._late.pop(key), -1)
+            self._late_segment = None
+        elif key in self._rows:
+            row = self._rows.pop(key)
+            self._main.holds[row] = False
+            self._count(self._main.entry(row), -1)
+
+    def rank(self, query: Sequence[Term], limit: int) -> list[Match]:
+        """Return the texts that share something with a query, in no order; of many those that share the most."""
+        asked = {term.form: term for term in query}
+        if not asked or not len(self):
+            return []
+        self._settle()
+        forms = self._forms(asked.values())
+        # a number that nobody has is the request's data
+        asked = {form: term for form, term in asked.items() if not term.numbered or len(forms[form][0])}
+        if not asked:
+            return []
+        having = np.array([self._having[self._numbers[one]] if one in self._numbers else 0 for one in asked])
+        common = np.array([_common(one) for one in asked])
+        weights = self._told(having, common)
+        have = [self._shares(segment, [forms[form] for form in asked]) for segment in self._segments]
+        shares = np.concatenate(have, axis=1)
+        scores = weights @ shares
+        rows = np.flatnonzero(scores > 0).astype(np.int32)
+        if len(rows) > limit:
+            rows = rows[np.argpartition(-scores[rows], limit)[:limit]]
+        if not len(rows):
+            return []
+        whole = float(weights.sum())
+        pairs = self._pairs([self._numbers.get(term.form, END) for term in query], rows)
+        likeness = self._resembling([forms[form] for form in asked], self._rare(having, common), rows)
+        heavy = np.argsort(-weights, kind="stable")
+        said = [term.word for term in asked.values()]
+        said = [said[at] for at in heavy.tolist()]
+        present = shares[:, rows] > 0
+        share = (weights @ present) / whole
+        has = present[heavy].T.tolist()
+        served = np.concatenate([segment.served for segment in self._segments])
+        matches = []
+        for at, row in enumerate(rows.tolist()):
+            matches.append(
+                Match(
+                    key=self._key(row),
+                    share=float(share[at]),
+                    cover=float(scores[row]) / whole,
+                    pairs=float(pairs[at]) / whole,
+                    likeness=float(likeness[at]),
+                    served=int(served[row]),
+                    words=tuple(compress(said, has[at])),
+                )
+            )
+        return matches
+
+    def bare(self, key: str) -> Match:
+        """Return a text that shares nothing with a query."""
+        late = self._late.get(key)
+        served = late.served if late else int(self._main.served[self._rows[key]])
+        return Match(key=key, share=0.0, cover=0.0, pairs=0.0, likeness=0.0, served=served, words=())
+
+    @property
+    def _segments(self) -> list[Segment]:
+        return [self._main, self._late_segment] if self._late_segment else [self._main]
+
+    def _key(self, row: int) -> str:
+        return self._main_keys[row] if row < len(self._main) else self._late_keys[row - len(self._main)]
+
+    def _number(self, form: str) -> int:
+        if form not in self._numbers:
+            self._numbers[form] = len(self.words)
+            self.words.append(form)
+        return self._numbers[form]
+
+    def _count(self, entry: Entry, by: int) -> None:
+        if len(self._having) < len(self.words):
+            grown = np.zeros(max(1024, 2 * len(self.words)), np.int32)
+            grown[: len(self._having)] = self._having
+            self._having = grown
+        self._having[entry.ids] += by
+        self._length += by * float(entry.counts.sum())
+        self._served += by * entry.served
+
+    def _settle(self) -> None:
+        """Bring the segments up to date."""
+        if self._late and self._late_segment is None:
+            if len(self._late) > max(_SMALL, len(self._rows) // 16):
+                self._merge()
+            else:
+                self._late_keys = [*self._late]
+                self._late_segment = Segment(packed([*self._late.values()]))
+        if len(self._common) < len(self.words):
+            more = [_common(form) for form in self.words[len(self._common) :]]
+            self._common = np.concatenate((self._common, np.array(more, np.float32)))
+
+    def _merge(self) -> None:
+        kept = [(key, row) for key, row in self._rows.items()]
+        entries = [self._main.entry(row) for _, row in kept] + [*self._late.values()]
+        self._main_keys = [key for key, _ in kept] + [*self._late]
+        self._main = Segment(packed(entries))
+        self._rows = {key: row for row, key in enumerate(self._main_keys)}
+        self._late, self._late_segment = {}, None
+
+    def _forms(self, terms: Collection[Term]) -> dict[str, tuple[Ids, Floats]]:
+        """Return for each word the indexed ones that equal or resemble it, with their likeness."""
+        plain = [term.form for term in terms if not term.numbered]
+        forms = dict(zip(plain, self._likeness.alike(plain), strict=True))
+        for term in terms:
+            if term.numbered:
+                number = self._numbers.get(term.form)
+                known = number is not None and self._having[number] > 0
+                forms[term.form] = (
+                    np.array([number] if known else [], np.int32),
+                    np.ones(int(known), np.float32),
+                )
+        return forms
+
+    def _told(self, having: npt.NDArray[Any], common: npt.NDArray[Any]) -> Floats:
+        """Return what words tell: the more the fewer texts and requests have them."""
+        others = len(self) + _BACKGROUND
+        rare = np.log(1 + (others - having + 0.5) / (having + 0.5))
+        told: Floats = (rare * self._own(common)).astype(np.float32)
+        return told
+
+    def _own(self, common: npt.NDArray[Any]) -> Floats:
+        """Return what is left of a word's weight for being common in requests; all the more the more is served."""
+        known = _KNOWN / (_KNOWN + self._served / max(len(self), 1))
+        left: Floats = ((_FLOOR + 1 / (1 + _COMMON * known * common)) / (1 + _FLOOR)).astype(np.float32)
+        return left
+
+    def _shares(self, segment: Segment, forms: Sequence[tuple[Ids, Floats]]) -> Floats:
+        """Return for each word of the query and each row how well it has the word, from 0 to 1."""
+        shares = np.zeros((len(forms), len(segment)), np.float32)
+        average = max(self._length / len(self), 1e-6)
+        room = _SATURATION * (1 - _LENGTH + _LENGTH * segment.lengths / average)
+        for best, (ids, alike) in zip(shares, forms, strict=True):
+            for number, likeness in zip(ids.tolist(), alike.tolist(), strict=True):
+                if likeness >= _ALIKE:
+                    rows, counts = segment.having(number)
+                    best[rows] = np.maximum(best[rows], likeness * counts / (counts + room[rows]))
+        shares[:, ~segment.holds] = 0
+        return shares
+
+    def _resembling(self, forms: Sequence[tuple[Ids, Floats]], weights: Floats, rows: Ids) -> Floats:
+        """Return the cosine of the query and rows, where words that resemble each other are partly the same."""
+        like = np.zeros(len(self.words), np.float32)
+        for (ids, alike), weight in zip(forms, weights.tolist(), strict=True):
+            like[ids] += weight * alike
+        found = np.zeros(len(rows), np.float32)
+        first = 0
+        for segment in self._segments:
+            mine = np.flatnonzero((rows >= first) & (rows < first + len(segment)))
+            places, of_row = gathered(segment.starts, rows[mine] - first)
+            ids = segment.ids[places]
+            told = segment.counts[places] ** _POWER * self._rare(self._having[ids], self._common[ids])
+            dot = np.bincount(of_row, told * like[ids], len(mine))
+            found[mine] = dot / (np.sqrt(np.bincount(of_row, told * told, len(mine))) + 1e-9)
+            first += len(segment)
+        norm = float(np.sqrt((weights * weights).sum())) or 1.0
+        return found / norm
+
+    def _rare(self, having: npt.NDArray[Any], common: npt.NDArray[Any]) -> Floats:
+        """Return the same for the cosine, where no word tells nothing."""
+        rare: Floats = ((np.log((1 + len(self)) / (1 + having)) + 1) * self._own(common)).astype(np.float32)
+        return rare
+
+    def _pairs(self, query: Sequence[int], rows: Ids) -> Floats:
+        """Return how many of the query's pairs of words the rows have served, weighted by how rare each is."""
+        size = len(self.words)
+        wanted = sorted(
+            {a * size + b for a, b in zip(query, query[1:], strict=False) if a != END and b != END}
+        )
+        found = np.zeros(len(rows), np.float32)
+        if not wanted:
+            return found
+        keys = np.array(wanted, np.int64)
+        begins = np.zeros(size + 1, np.bool_)  # the last is for END
+        begins[keys // size] = True
+        counts = np.zeros((len(rows), len(keys)), np.float32)
+        lengths = np.zeros(len(rows), np.float32)
+        first = 0
+        for segment in self._segments:
+            mine = np.flatnonzero((rows >= first) & (rows < first + len(segment)))
+            lengths[mine] = segment.lengths[rows[mine] - first]
+            places, of_row = gathered(segment.sequence_starts, rows[mine] - first)
+            said = segment.sequence[places]
+            at = (
+                np.flatnonzero(begins[said[:-1]] & (said[1:] != END))
+                if len(said) > 1
+                else np.empty(0, np.int64)
+            )
+            pair = said[at].astype(np.int64) * size + said[at + 1]
+            which = np.minimum(np.searchsorted(keys, pair), len(keys) - 1)
+            same = keys[which] == pair
+            np.add.at(counts, (mine[of_row[at[same]]], which[same]), 1)
+            first += len(segment)
+        having = (counts > 0).sum(0)
+        rare = np.log(1 + (len(self) + _BACKGROUND - having + 0.5) / (having + 0.5))
+        room = _SATURATION * (1 - _LENGTH + _LENGTH * lengths * len(self) / max(self._length, 1e-6))
+        shares: Floats = (counts / (counts + room[:, None])) @ rare.astype(np.float32)
+        return shares
+
+
+def _common(form: str) -> float:
+    return 1.0 if form in _FILLER or (len(form) == 1 and form.isascii()) else COMMON.get(form, 0.0)

@@ -1,0 +1,202 @@
+"""Ranks texts by a query: the one scorer behind tool search, recall and the choice of passages.
+
+Three signals are added up: the words that a text shares with the query (BM25, by stems and words that resemble
+each other by their character n-grams), pairs of neighbouring words that it shares with queries which the text
+has served, and the cosine of the whole by character n-grams (Robertson and Zaragoza, "The Probabilistic
+Relevance Framework", 2009). Words that requests of every kind share count little. Where there is an encoder, a fourth
+is how far above the others' the cosine of a text's vector is.
+`tests/benchmarks/fit_ranking.py` fits the constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import blake2b
+from statistics import fmean
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from alita_tui.events import Value
+from alita_tui.spine.ranking.common import FILLER
+from alita_tui.spine.ranking.terms import terms
+
+if TYPE_CHECKING:
+    from alita_tui.spine.ranking.index import Index
+
+_PAIRS = 0.3
+_LIKENESS = 0.8
+_CLOSE = 0.1
+"""What one standard deviation of the cosine counts."""
+_SPREAD, _HELD = 0.08, 5
+"""The standard deviation that a query's cosines are taken to have, and how many texts that holds against."""
+_CLOSEST = 50
+"""Texts that share no word with the query and are ranked for their vectors."""
+
+
+class Served(Value, frozen=True):
+    """A query that a text was the right answer to."""
+
+    query: str
+    weight: float = 1.0
+    """From 0 to 1: how good the outcome was, and how recent."""
+
+
+class Ranked(Value, frozen=True):
+    """One text that shares something with the query."""
+
+    key: str
+    score: float
+    """What texts are ranked by; from 0, comparable between queries."""
+    share: float = 0.0
+    """0 to 1: the share of the query's words, by their weights, that the text has."""
+    cover: float = 0.0
+    """0 to 1: the same by how much it has of them (BM25)."""
+    pairs: float = 0.0
+    """The share that pairs of neighbouring words of the query have which the text has served."""
+    likeness: float = 0.0
+    """0 to 1: the cosine by character n-grams."""
+    close: float = 0.0
+    """How far above the others' the cosine of its vector is, in standard deviations; 0 without an encoder."""
+    margin: float = 0.0
+    """How far its score is above the best of the others; below 0 for all but the first."""
+    served: int = 0
+    """How many queries it is known to have served."""
+    asked: int = 0
+    """How many different words that carry meaning the query has."""
+    words: tuple[str, ...] = ()
+    """The query's words that matched, as they were written, the weightiest first."""
+
+
+class _Text(NamedTuple):
+    """A text that is to be indexed."""
+
+    fields: tuple[tuple[str, float], ...]
+    served: tuple[Served, ...]
+
+    @property
+    def mark(self) -> str:
+        """A digest of it."""
+        try:
+            raw = msgspec.json.encode((self.fields, self.served))
+        except UnicodeEncodeError:  # a lone surrogate
+            raw = repr((self.fields, self.served)).encode()
+        return blake2b(raw, digest_size=12).hexdigest()
+
+
+class Ranker:
+    """An index of texts, changed one text at a time. Not for several threads at once."""
+
+    def __init__(self, load: Callable[[], bytes] = bytes) -> None:
+        """`load` returns what `saved` gave an earlier one, or nothing; it is asked when it is needed."""
+        self._load = load
+        self._pending: dict[str, _Text | None] = {}
+        """Texts that are not indexed yet; None for one to remove."""
+        self._index: Index | None = None
+        self._marks: dict[str, str] = {}
+        self._keys: set[str] = set()
+        self.changed = 0
+        """Texts that were indexed or removed since it was loaded or saved."""
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def put(self, key: str, fields: Iterable[tuple[str, float]], served: Iterable[Served] = ()) -> None:
+        """Have a text given as `(text, weight)` parts and what it has served, in place of an earlier one."""
+        self._keys.add(key)
+        self._pending[key] = _Text(tuple(fields), tuple(served))
+
+    def remove(self, key: str) -> None:
+        """Remove a text; a missing one is no error."""
+        if key in self._keys:
+            self._keys.remove(key)
+            self._pending[key] = None
+
+    def saved(self) -> bytes:
+        """Return the whole index as bytes."""
+        from alita_tui.spine.ranking.saved import packed
+
+        index = self.settle()
+        self.changed = 0
+        return packed(index, self._marks)
+
+    def rank(
+        self, query: str, *, limit: int = 200, cosines: Mapping[str, float] | None = None
+    ) -> list[Ranked]:
+        """Return the texts that share something with the query, best first; of many the best.
+
+        `cosines` are those of the texts' vectors with the query's, as far as there are vectors.
+        """
+        index = self.settle()
+        said = terms(query)
+        asked = len({term.form for term in said if term.word not in FILLER})
+        matches = index.rank(said, limit)
+        close = _above_others({key: one for key, one in (cosines or {}).items() if key in self._keys})
+        known = {one.key for one in matches}
+        near = sorted(
+            (key for key in close if close[key] > 0 and key not in known), key=lambda key: -close[key]
+        )
+        matches += map(index.bare, near[:_CLOSEST])
+        scores = [
+            one.cover + _PAIRS * one.pairs + _LIKENESS * one.likeness + _CLOSE * close.get(one.key, 0.0)
+            for one in matches
+        ]
+        order = sorted(range(len(matches)), key=lambda at: (-scores[at], matches[at].key))
+        first = scores[order[0]] if order else 0.0
+        second = scores[order[1]] if len(order) > 1 else 0.0
+        return [
+            Ranked(
+                key=matches[at].key,
+                score=round(scores[at], 4),
+                share=matches[at].share,
+                cover=matches[at].cover,
+                pairs=matches[at].pairs,
+                likeness=matches[at].likeness,
+                close=close.get(matches[at].key, 0.0),
+                margin=scores[at] - (second if at == order[0] else first),
+                served=matches[at].served,
+                asked=asked,
+                words=matches[at].words,
+            )
+            for at in order
+        ]
+
+    def settle(self) -> Index:
+        """Return the index with all changes in it. It is imported here: numpy takes a while."""
+        if self._index is None:
+            from alita_tui.spine.ranking.index import Index
+            from alita_tui.spine.ranking.saved import unpacked
+
+            loaded = unpacked(self._load())
+            self._index, self._marks = loaded if loaded is not None else (Index(), {})
+            for gone in self._marks.keys() - self._keys:
+                self._pending[gone] = None
+        for key in [*self._pending]:
+            self._apply(self._index, key, self._pending.pop(key))
+        return self._index
+
+    def _apply(self, index: Index, key: str, text: _Text | None) -> None:
+        if text is None:
+            index.remove(key)
+            self._marks.pop(key, None)
+        else:
+            mark = text.mark
+            if self._marks.get(key) == mark:
+                return
+            entry = index.entry(
+                [(terms(part), weight) for part, weight in text.fields],
+                [(terms(one.query), one.weight) for one in text.served],
+            )
+            index.put(key, entry)
+            self._marks[key] = mark
+        self.changed += 1
+
+
+def _above_others(cosines: Mapping[str, float]) -> dict[str, float]:
+    """Return how many standard deviations each cosine is above their mean; few of them say little of either."""
+    if not cosines:
+        return {}
+    mean = fmean(cosines.values())
+    squares = sum((one - mean) ** 2 for one in cosines.values()) + _HELD * _SPREAD**2
+    deviation = (squares / (len(cosines) + _HELD)) ** 0.5
+    return {key: (one - mean) / deviation for key, one in cosines.items()}

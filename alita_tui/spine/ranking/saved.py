@@ -1,0 +1,64 @@
+"""An index as bytes, so that a large one need not be built anew. Damage is noticed, and then there is none."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from alita_tui.events import Value
+from alita_tui.spine.ranking.index import Index
+
+_SCHEMA = 1
+"""Changes with whatever makes the words of a text other ones."""
+_DIGEST = 16
+_KINDS = {"int32": np.int32, "float32": np.float32}
+
+
+class _Head(Value, frozen=True):
+    schema: int
+    words: str
+    keys: tuple[str, ...]
+    marks: tuple[str, ...]
+    """What each text was when it was indexed, as a digest."""
+    arrays: tuple[tuple[str, str, int], ...]
+    """Name, kind and length of each, in order."""
+
+
+def packed(index: Index, marks: dict[str, str]) -> bytes:
+    """Return an index and the marks of its texts as bytes."""
+    words, keys, arrays = index.whole()
+    head = msgspec.json.encode(
+        _Head(
+            schema=_SCHEMA,
+            words="\n".join(words),
+            keys=tuple(keys),
+            marks=tuple(marks[key] for key in keys),
+            arrays=tuple((name, str(one.dtype), len(one)) for name, one in arrays.items()),
+        )
+    )
+    body = b"".join([len(head).to_bytes(8, "little"), head, *(one.tobytes() for one in arrays.values())])
+    return blake2b(body, digest_size=_DIGEST).digest() + body
+
+
+def unpacked(data: bytes) -> tuple[Index, dict[str, str]] | None:
+    """Return what was packed; None for anything else."""
+    body = memoryview(data)[_DIGEST:]
+    if len(body) < 8 or blake2b(body, digest_size=_DIGEST).digest() != data[:_DIGEST]:
+        return None
+    end = 8 + int.from_bytes(body[:8], "little")
+    try:
+        head = msgspec.json.decode(body[8:end], type=_Head)
+    except msgspec.DecodeError:
+        return None
+    if head.schema != _SCHEMA:
+        return None
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    for name, kind, length in head.arrays:
+        arrays[name] = np.frombuffer(body, _KINDS[kind], length, end)
+        end += arrays[name].nbytes
+    words = head.words.split("\n") if head.words else []
+    return Index.of(words, list(head.keys), arrays), dict(zip(head.keys, head.marks, strict=True))

@@ -1,0 +1,171 @@
+"""What a new version of a tool means for the tools that call it: their own tests, and the calls that these make.
+
+A caller's tests stand in for the tool that it calls, so they pass whatever that one does. What counts is whether the
+new version takes the calls that they make, and answers them as the version before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from alita_tui.events import GateRow, Json, ToolDraft, ToolRecord
+from alita_tui.spine.errors import AlitaError
+from alita_tui.spine.grants import TOOLS, tool_grants
+from alita_tui.spine.ports.library import ToolShelf
+from alita_tui.spine.text import counted, one_line
+from alita_tui.spine.trials import stands_in
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, shown
+from alita_tui.toolsmith.checks.judge_report import Tested
+from alita_tui.toolsmith.checks.probes import equal, misfit
+from alita_tui.toolsmith.checks.workbench import Workbench, piece_of_tests
+
+BREAKS = "breaks "
+"""Begins the label of a caller that the new version does not do for."""
+_MOST = 6
+"""Callers that are tested again, and calls of each."""
+_SECONDS = 8.0
+_SEEN = "alita_seen_by_its_tests"
+_OBSERVED = f"""import hosts as _alita_hosts
+import json as _alita_json
+
+_alita_asked = []
+_alita_send = _alita_hosts._send
+
+
+def _alita_kept():
+    _alita_asked.extend(_alita_hosts.requests())
+    _alita_send()
+
+
+_alita_hosts._send = _alita_kept
+
+%s
+
+
+def test_{_SEEN}():
+    _alita_asked.extend(_alita_hosts.requests())
+    asked = [[one["url"], one["body"].decode()] for one in _alita_asked if len(one["body"]) < 400]
+    raise AssertionError("alita:" + _alita_json.dumps(asked[:8]) + ":alita")
+"""
+_FUTURE = re.compile(r"(?m)^from __future__ import .*$")
+_TOLD = re.compile(r"alita:(\[.*\]):alita", re.DOTALL)
+
+
+class Callers:
+    """Looks at the tools that may call the one under check."""
+
+    def __init__(self, bench: Workbench, shelf: ToolShelf) -> None:
+        self._bench = bench
+        self._shelf = shelf
+
+    async def rows(self, case: Case) -> list[GateRow]:
+        """Return a row for each caller, with what its tests say of the new version."""
+        if case.parent is None:
+            return []
+        callers = await asyncio.to_thread(lambda: list(self._callers(case.draft.name)))
+        rows = [await self._row(case, case.parent, caller) for caller in callers[:_MOST]]
+        if more := callers[_MOST:]:
+            rows.append(evidence("further callers", f"{counted(len(more), 'tool')} not tested again", "warn"))
+        return rows
+
+    def _callers(self, name: str) -> Iterator[ToolRecord]:
+        """Yield the tools that run now and may call this one. Blocks on files."""
+        for card in self._shelf.cards():
+            try:
+                record = self._shelf.get(card.name, card.version)
+            except AlitaError:
+                continue  # it does not run either
+            if any(grant.name == name for grant in tool_grants(record.granted)):
+                yield record
+
+    async def _row(self, case: Case, parent: ToolDraft, caller: ToolRecord) -> GateRow:
+        label = f"{caller.draft.name} v{caller.version}, which calls it"
+        try:
+            passing, asked = await self._tests(case, caller)
+            if passing is None:
+                return evidence(
+                    label, "its tests do not stand in for what it calls; nothing is known", "warn"
+                )
+            if not passing:
+                return evidence(label, "its own tests fail again by themselves", "warn")
+            problems = await self._answers(case, parent, asked)
+        except CouldNotRun as error:
+            return evidence(label, f"it could not be tested again: {error.message}", "warn")
+        if problems:
+            return evidence(f"{BREAKS}{label}", one_line("; ".join(problems), 280), "bad")
+        told = f"{counted(len(asked), 'call')} that they make {'is' if len(asked) == 1 else 'are'} answered as before"
+        return evidence(
+            label,
+            f"its tests pass again; {told}" if asked else "its tests pass, and call it not once",
+            "good",
+        )
+
+    async def _tests(self, case: Case, caller: ToolRecord) -> tuple[bool | None, list[Json]]:
+        """Return whether a caller's tests pass (None: that says nothing), and the calls of the tool that they make."""
+        if not stands_in(caller.draft.tests):
+            return None, []
+        theirs = Case(build_id=case.build_id, draft=caller.draft, lock=caller.lock)
+        piece = msgspec.structs.replace(
+            piece_of_tests(theirs, seconds=_SECONDS), tests=_OBSERVED % _FUTURE.sub("", caller.draft.tests)
+        )
+        (entry,) = await self._bench.judge(theirs, [piece], total=3 * _SECONDS)
+        if not isinstance(entry, Tested) or entry.late or entry.error:
+            raise CouldNotRun("its tests did not come to an end")
+        own = [one for one in entry.cases if one.name != f"test_{_SEEN}"]
+        told = next((one.message for one in entry.cases if one.name == f"test_{_SEEN}"), "")
+        return bool(own) and all(one.passed for one in own), _asked(told, case.draft.name)
+
+    async def _answers(self, case: Case, parent: ToolDraft, asked: list[Json]) -> list[str]:
+        """Return what is wrong with how the new version answers these calls, next to the version before."""
+        problems = [
+            f"run({shown(arguments, 80)}) is not taken: {why}"
+            for arguments in asked
+            if (why := _unlike(arguments, case.draft.input_schema))
+        ]
+        if problems or not asked:
+            return problems
+        before = Case(build_id=case.build_id, draft=parent, lock=case.lock)
+        now, then = await asyncio.gather(
+            self._bench.outputs(case, asked, fresh=True), self._bench.outputs(before, asked, fresh=True)
+        )
+        for arguments, new, old in zip(asked, now, then, strict=False):
+            if "result" not in old:
+                continue  # the stand-in answered what the tool itself cannot answer here
+            if "result" not in new:
+                problems.append(
+                    f"run({shown(arguments, 80)}) → {new.get('error')}, before {shown(old['result'], 60)}"
+                )
+            elif not equal(old["result"], new["result"]):
+                told = f"{shown(new['result'], 60)}, before {shown(old['result'], 60)}"
+                problems.append(f"run({shown(arguments, 80)}) → {told}")
+        return problems
+
+
+def _asked(told: str, name: str) -> list[Json]:
+    """Return the arguments of the calls of a tool that an observed test run tells of, each once."""
+    match = _TOLD.search(told)
+    try:
+        pairs = json.loads(match[1]) if match else []
+        found = [json.loads(body) for url, body in pairs if url == f"{TOOLS}{name}"]
+    except (ValueError, TypeError):
+        return []
+    unique: list[Json] = []
+    for arguments in found:
+        if isinstance(arguments, dict) and arguments not in unique:
+            unique.append(arguments)
+    return unique[:_MOST]
+
+
+def _unlike(arguments: Json, schema: Json) -> str:
+    """Return why a schema does not take arguments; empty if it does, or if that cannot be told."""
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    if isinstance(properties, dict) and not schema.get("additionalProperties"):
+        if strangers := [name for name in arguments if name not in properties]:
+            return f"{one_line(strangers[0], 60)} is none of its parameters"
+    why = misfit(arguments, schema) if schema else ""
+    return "" if why.startswith("the schema cannot") else why

@@ -1,0 +1,88 @@
+"""A tool's answers to probes, by the probes' values: equal ones show a twin, whatever its names and its code. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from alita_tui.events import Json, ToolDraft
+from alita_tui.toolsmith.checks.probes import equal, fits, kind_of, probes
+
+_PROBES = 14
+_LONGEST = 400
+"""Characters of an answer that is kept as it is; of a longer one a digest is."""
+_FEWEST = 3
+"""Answers to the same values that tell whether two tools may be twins."""
+_ALIKE = 0.9
+
+
+def required(draft: ToolDraft) -> list[str]:
+    """Return the names of the parameters that have to be given."""
+    schema = draft.input_schema
+    if not isinstance(schema, dict) or not isinstance(schema.get("properties"), dict):
+        return []
+    needed = schema.get("required", [])
+    return [name for name in schema["properties"] if isinstance(needed, list) and name in needed]
+
+
+def shape(draft: ToolDraft) -> tuple[str, ...]:
+    """Return the types of the required parameters in order."""
+    names = required(draft)
+    return tuple(kind_of(draft.input_schema["properties"][name]) for name in names)
+
+
+def own_probes(draft: ToolDraft) -> list[str]:
+    """Return values for the required parameters that a tool takes, each as a text."""
+    names = required(draft)
+    given = [
+        [arguments[name] for name in names]
+        for arguments in probes(draft, _PROBES)
+        if all(name in arguments for name in names)
+    ]
+    told = (
+        _written(values)
+        for values in given
+        if fits(dict(zip(names, values, strict=True)), draft.input_schema)
+    )
+    return list(dict.fromkeys(one for one in told if len(one) <= _LONGEST))
+
+
+def arguments(draft: ToolDraft, probe: str) -> dict[str, Json] | None:
+    """Return a probe's values under this tool's names; None where its schema does not accept them."""
+    names, values = required(draft), msgspec.json.decode(probe)
+    if not isinstance(values, list) or len(values) != len(names):
+        return None
+    given = dict(zip(names, values, strict=True))
+    return given if fits(given, draft.input_schema) else None
+
+
+def fingerprint(given: Sequence[str], answers: Iterable[Mapping[str, Any]]) -> dict[str, Json]:
+    """Return answers by probes, as they are kept; errors and what there was no time for are left out."""
+    return {
+        probe: _kept(answer["result"])
+        for probe, answer in zip(given, answers, strict=False)
+        if "result" in answer
+    }
+
+
+def agreement(ours: Mapping[str, Json], theirs: Mapping[str, Json]) -> tuple[int, int]:
+    """Return how many of the same probes two tools answer alike, and how many both answer."""
+    both = [probe for probe in theirs if probe in ours]
+    return sum(equal(ours[probe], theirs[probe]) for probe in both), len(both)
+
+
+def suspicious(alike: int, both: int) -> bool:
+    """Return True where two tools may be twins."""
+    return both >= _FEWEST and alike >= _ALIKE * both
+
+
+def _written(values: list[Json]) -> str:
+    return msgspec.json.encode(values).decode("utf-8", "replace")
+
+
+def _kept(result: Json) -> Json:
+    written = msgspec.json.encode(result)
+    return result if len(written) <= _LONGEST else {"digest": blake2b(written, digest_size=16).hexdigest()}

@@ -1,0 +1,75 @@
+"""How much two tools of the library do alike: both get the same arguments in the sandbox; the answers are compared."""
+
+from __future__ import annotations
+
+import asyncio
+
+from alita_tui.events import BuildId, Json, ToolDraft, ToolRecord
+from alita_tui.toolsmith.checks.case import Case
+from alita_tui.toolsmith.checks.probes import equal, fits, kind_of, probes
+from alita_tui.toolsmith.checks.workbench import Workbench
+
+_PROBES = 14
+FEWEST = 4
+"""Probes that both answer, with as many different answers, before anything is said of two tools."""
+
+
+def comparable(one: ToolDraft, other: ToolDraft) -> bool:
+    """Return True if both take required arguments of the same types in the same order, and are granted nothing."""
+    return (
+        bool(_required(one))
+        and _shape(one) == _shape(other)
+        and one.capabilities.none
+        and other.capabilities.none
+    )
+
+
+async def kinship(bench: Workbench, one: ToolRecord, other: ToolRecord) -> tuple[int, int]:
+    """Return to how many probes two tools give the same answer, and how many both answer. Raises CouldNotRun.
+
+    Where that says nothing, because too few are answered or all alike, both are 0.
+    """
+    pairs = await asyncio.to_thread(_pairs, one.draft, other.draft)
+    mine, theirs = (
+        Case(build_id=BuildId("kinship"), draft=tool.draft, lock=tool.lock) for tool in (one, other)
+    )
+    ours, answers = await asyncio.gather(
+        bench.outputs(mine, [ours for ours, _ in pairs], fresh=True, seconds=1.5),
+        bench.outputs(theirs, [theirs for _, theirs in pairs], fresh=True, seconds=1.5),
+    )
+    both = [
+        (a["result"], b["result"])
+        for a, b in zip(ours, answers, strict=False)
+        if "result" in a and "result" in b
+    ]
+    if len(both) < FEWEST or len({str(answer) for pair in both for answer in pair}) < FEWEST:
+        return 0, 0
+    return sum(equal(a, b) for a, b in both), len(both)
+
+
+def _pairs(one: ToolDraft, other: ToolDraft) -> list[tuple[Json, Json]]:
+    """Return the same values under either tool's names, where both schemas accept them."""
+    mine, theirs = _required(one), _required(other)
+    pairs: list[tuple[Json, Json]] = []
+    for arguments in (*probes(one, _PROBES // 2), *probes(other, _PROBES // 2)):
+        names = mine if set(mine) <= set(arguments) else theirs
+        if not set(names) <= set(arguments):
+            continue
+        values = [arguments[name] for name in names]
+        a, b = dict(zip(mine, values, strict=True)), dict(zip(theirs, values, strict=True))
+        if fits(a, one.input_schema) and fits(b, other.input_schema) and (a, b) not in pairs:
+            pairs.append((a, b))
+    return pairs
+
+
+def _shape(draft: ToolDraft) -> tuple[str, ...]:
+    return tuple(kind_of(draft.input_schema["properties"][name]) for name in _required(draft))
+
+
+def _required(draft: ToolDraft) -> list[str]:
+    schema = draft.input_schema
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    required = schema.get("required") if isinstance(schema, dict) else None
+    if not isinstance(properties, dict) or not isinstance(required, list):
+        return []
+    return [str(name) for name in properties if name in required]

@@ -1,0 +1,234 @@
+"""What came of runs and needs is kept with the tools: results that an answer rests on, and what the person says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from alita_tui import events as e
+from alita_tui.agent.outcomes import outcomes_of
+from alita_tui.events import Lock, Rating, RunReport, TaskFinished
+from alita_tui.llm.scripted import Rule, ScriptReply
+from alita_tui.spine.commands import Command, GiveFeedback, SubmitTask
+from alita_tui.spine.laws import check
+from alita_tui.toolsmith.contract import draft_from, normalise
+from tests.agent.lab import Lab, conversation, draft, say
+from tests.agent.replies import approve
+
+TASK = SubmitTask(text="double four")
+DOUBLE = normalise(draft_from(draft().requests[0].arguments))
+RUN = say("run_tool", name="double_it", arguments={"x": 4})
+EIGHT = RunReport(status="ok", exit_code=0, result=8)
+
+
+def lab(folder: Path, *replies: ScriptReply, **options: Any) -> Lab:
+    """A session whose library holds `double_it`."""
+    rules = [
+        Rule(role="orchestrator", match="TASK: (double|triple)", replies=replies),
+        Rule(role="orchestrator", match="TASK: ", replies=(say("answer", text="as you say"),)),
+        Rule(role="toolsmith", match="Tool name: triple_it", replies=(draft("triple_it"),)),
+    ]
+    made = Lab(folder, rules=rules, **options)
+    if not made.shelf.cards():
+        made.shelf.register(DOUBLE, Lock(), approval_id="p0", digest=e.BuildDigest(DOUBLE.digest), sources=())
+    return made
+
+
+def grades(made: Lab, name: str = "double_it") -> list[str]:
+    return [one.grade for one in made.shelf.track(name, 1).outcomes]
+
+
+def rate(rating: Rating, text: str = "") -> Any:
+    """Rate the first answer when it comes."""
+    done: list[bool] = []
+
+    def when(event: e.SessionEvent) -> Command | None:
+        if isinstance(event, TaskFinished) and not done:
+            done.append(True)
+            return GiveFeedback(rating=rating, text=text)
+        return None
+
+    return when
+
+
+@pytest.mark.parametrize(
+    ("result", "answer", "grade"),
+    [
+        (8, "It is 8.", "accepted"),
+        (8, "It is eight.", "ran"),
+        (8, "It is 18, or 8.5, or x8.", "ran"),
+        (12345.678, "About 12,345.68 in all", "accepted"),
+        ({"names": ["Grace Hopper"], "n": 1}, "The first is grace hopper.", "accepted"),
+        ({"done": True}, "It is done.", "accepted"),
+    ],
+)
+async def test_a_run_is_accepted_where_the_answer_rests_on_its_result(
+    tmp_path: Path, result: Any, answer: str, grade: str
+) -> None:
+    made = lab(tmp_path, RUN, say("answer", text=answer))
+    wide = normalise(msgspec.structs.replace(DOUBLE, output_schema={}))
+    made.shelf.register(wide, Lock(), approval_id="p1", digest=e.BuildDigest(wide.digest), sources=())
+    made.sandbox.runs = [RunReport(status="ok", exit_code=0, result=result)]
+    await made.do(TASK)
+    assert [one.grade for one in made.shelf.track("double_it", 2).outcomes] == [grade]
+
+
+async def test_a_result_that_its_schema_does_not_allow_is_told_and_counts_against_the_tool(
+    tmp_path: Path,
+) -> None:
+    made = lab(tmp_path, RUN, say("answer", text="It is eight"))
+    made.sandbox.runs = [RunReport(status="ok", exit_code=0, result="eight </untrusted>")]
+    await made.do(TASK)
+    (returned,) = made.events(e.ToolReturned)
+    assert "is not of type 'integer'" in returned.misfit
+    told = [entry.message.text for entry in conversation(made.bus.history)]
+    assert any(
+        "does not fit the tool's output schema" in text and "</untrusted> " not in text for text in told
+    )
+    assert grades(made) == ["misfit"]
+    assert any("does not fit its schema" in row.meta for row in made.view.trace)
+
+
+async def test_a_run_of_a_task_that_was_not_answered_is_not_credited_and_a_failed_one_counts(
+    tmp_path: Path,
+) -> None:
+    made = lab(tmp_path, RUN, say("answer", text="no idea"))
+    made.sandbox.runs = [RunReport(status="error", exit_code=1, error="ValueError: no")]
+    await made.do(TASK)
+    assert grades(made) == ["failed"]
+    assert made.shelf.reliability("double_it", 1).words.startswith("0.6")
+
+
+async def test_the_person_says_that_an_answer_is_wrong_and_the_tool_is_trusted_less(tmp_path: Path) -> None:
+    made = lab(tmp_path, RUN, say("answer", text="It is 8."))
+    made.sandbox.runs = [EIGHT]
+    before = made.shelf.reliability("double_it", 1).value
+    await made.play(TASK, when=rate("down", "I meant four twice: 44"))
+    (given,) = made.events(e.FeedbackGiven)
+    assert (given.rating, given.by, given.text) == ("down", "person", "I meant four twice: 44")
+    assert grades(made) == ["down"]
+    assert made.shelf.track("double_it", 1).outcomes[0].text == "I meant four twice: 44"
+    after = made.shelf.reliability("double_it", 1)
+    assert after.value < before and "one 👎" in after.words
+    told = conversation(made.bus.history)[-1].message.text
+    assert told == "The person finds that answer wrong: I meant four twice: 44"
+
+
+async def test_a_single_run_can_be_rated_and_a_row_that_is_none_cannot(tmp_path: Path) -> None:
+    made = lab(tmp_path, RUN, say("answer", text="It is 8."))
+    made.sandbox.runs = [EIGHT]
+    await made.do(TASK)
+    seq = {type(one.event): one.seq or 0 for one in made.bus.history}
+    await made.play(
+        GiveFeedback(rating="up", seq=seq[e.ToolReturned]),
+        GiveFeedback(rating="down", seq=seq[e.TaskSubmitted]),
+    )
+    (given,) = made.events(e.FeedbackGiven)
+    assert given.call_id == made.events(e.ToolReturned)[0].call_id
+    assert grades(made) == ["up"]
+    assert "neither an answer nor the end of a run" in made.events(e.NoticeRaised)[-1].text
+
+
+async def test_rating_before_anything_ended_changes_nothing(tmp_path: Path) -> None:
+    made = lab(tmp_path, say("answer", text="8"))
+    await made.play(GiveFeedback(rating="up"))
+    assert not made.events(e.FeedbackGiven)
+    assert "nothing to rate" in made.events(e.NoticeRaised)[-1].hint
+
+
+@pytest.mark.parametrize(
+    ("text", "corrects"),
+    [
+        ("No, I meant four twice", True),
+        ("that's wrong: it has to be 44", True),
+        ("Nein, das war anders gemeint", True),
+        ("Not what I asked for", True),
+        ("Notify me when it is done", False),
+        ("No numbers below ten, please: list the rest", False),
+        ("Wrongly spelled words: list them", False),
+        ("No - it has to be 44", True),
+        ("That is not what I asked for", True),
+        ("Not right now: list the primes first", False),
+        ("No-code platforms: list five", False),
+        ("Wrong-way drivers per year?", False),
+        ("No. 5 of the list, please", False),
+        ("This is not urgent: list the primes", False),
+        ("Now do five", False),
+    ],
+)
+async def test_going_on_with_a_correction_is_feedback_that_can_be_taken_back(
+    tmp_path: Path, text: str, corrects: bool
+) -> None:
+    made = lab(tmp_path, RUN, say("answer", text="It is 8."))
+    made.sandbox.runs = [EIGHT]
+    await made.do(TASK)
+    await made.play(SubmitTask(text=text))
+    assert [one.by for one in made.events(e.FeedbackGiven)] == (["correction"] if corrects else [])
+    assert grades(made) == (["down"] if corrects else ["accepted"])
+    answers = [one.seq for one in made.bus.history if isinstance(one.event, e.TaskFinished)]
+    await made.play(GiveFeedback(rating="up", seq=answers[0] or 0))
+    assert grades(made) == ["up"]
+
+
+async def test_a_rated_answer_is_not_corrected_again_by_the_next_words(tmp_path: Path) -> None:
+    made = lab(tmp_path, RUN, say("answer", text="It is 8."))
+    made.sandbox.runs = [EIGHT]
+    await made.play(TASK, when=rate("up"))
+    await made.play(SubmitTask(text="No, now the other thing"))
+    assert [one.by for one in made.events(e.FeedbackGiven)] == ["person"]
+    assert grades(made) == ["up"]
+
+
+async def test_found_shown_used_accepted_is_kept_per_need(tmp_path: Path) -> None:
+    find = say("find_tool", query="double a whole number")
+    made = lab(tmp_path, find, RUN, say("answer", text="It is 8."))
+    made.sandbox.runs = [EIGHT]
+    await made.do(TASK)
+    (need,) = made.shelf.track("double_it", 1).showings
+    assert (need.query, need.shown, need.used, need.accepted) == ("double a whole number", True, True, True)
+
+
+async def test_a_tool_that_was_shown_and_passed_by_for_another_one_says_which(tmp_path: Path) -> None:
+    find = say("find_tool", query="double a whole number")
+    build = say("build_tool", name="triple_it", goal="Triple any whole number.")
+    made = lab(
+        tmp_path, find, build, say("run_tool", name="triple_it", arguments={"x": 4}), say("answer", text="12")
+    )
+    made.sandbox.runs = [RunReport(status="ok", exit_code=0, result=12)]
+
+    await made.do(TASK, when=approve)
+    (need,) = made.shelf.track("double_it", 1).showings
+    assert (need.used, need.accepted, need.instead) == (False, False, "triple_it")
+    assert len(made.shelf.track("double_it", 1).bypassed) == 1
+
+
+async def test_settling_again_after_a_crash_changes_nothing_and_a_fork_teaches_nothing(
+    tmp_path: Path,
+) -> None:
+    made = lab(tmp_path / "a", RUN, say("answer", text="It is 8."))
+    made.sandbox.runs = [EIGHT]
+    await made.do(TASK)
+    before = made.shelf.track("double_it", 1)
+    made.reopen()
+    await made.play()
+    assert made.shelf.track("double_it", 1) == before
+    task = made.events(e.TaskSubmitted)[0].task_id
+    assert outcomes_of(made.bus.history, task) == outcomes_of(tuple(made.bus.history), task)
+    fork = lab(tmp_path / "b", RUN, say("answer", text="It is 8."), teaches=False)
+    fork.sandbox.runs = [EIGHT]
+    await fork.do(TASK)
+    assert grades(fork) == []
+
+
+async def test_only_what_happened_can_be_rated(tmp_path: Path) -> None:
+    made = lab(tmp_path, RUN, say("answer", text="It is 8."))
+    made.sandbox.runs = [EIGHT]
+    await made.do(TASK)
+    await made.bus.emit(e.FeedbackGiven(task_id="t9", rating="up"))
+    await made.bus.emit(
+        e.FeedbackGiven(task_id=made.events(e.TaskSubmitted)[0].task_id, call_id="c9", rating="up")
+    )
+    assert [one.law for one in check(made.bus.history)] == ["rate what happened"] * 2

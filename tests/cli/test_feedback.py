@@ -1,0 +1,69 @@
+"""`alita feedback` on a session that is closed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from alita_tui import events as e
+from alita_tui.app.recordings import recording
+from alita_tui.cli.main import cli
+from alita_tui.spine.errors import StoreLocked, UsageError
+from alita_tui.spine.laws import check
+from tests.cli.audited import SESSION, TOOL, Shell
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+def alita(shell: Shell, *words: str) -> Result:
+    return CliRunner().invoke(cli, ["--home", str(shell.home), *words])
+
+
+def test_a_word_from_the_shell_is_on_record_and_the_tool_shows_it(shell: Shell) -> None:
+    done = alita(shell, "feedback", SESSION, "--down", "it let a bad address through")
+    assert done.exit_code == 0, done.output
+    assert "noted: 👎 for the answer" in done.stdout
+    events = recording(shell.app, SESSION)
+    assert check(events) == []
+    (given,) = [one.event for one in events if isinstance(one.event, e.FeedbackGiven)]
+    assert (given.rating, given.text) == ("down", "it let a bad address through")
+    assert isinstance(events[-1].event, e.SessionClosed) and events[-1].event.state
+    assert alita(shell, "sessions", "verify", SESSION).exit_code == 0
+    shown = alita(shell, "tools", "show", TOOL).stdout
+    assert "one 👎" in shown and "relied on 0." in shown
+    assert "👎 an answer: it let a bad address through" in alita(shell, "feedback", SESSION).stdout
+    assert alita(shell, "feedback", SESSION, "--up").exit_code == 0
+    assert "one 👍" in alita(shell, "tools", "show", TOOL).stdout
+    assert [one["rating"] for one in json.loads(alita(shell, "feedback", SESSION, "--json").stdout)] == [
+        "down",
+        "up",
+    ]
+
+
+def test_what_cannot_be_rated_leaves_the_session_as_it_is(shell: Shell) -> None:
+    before = recording(shell.app, SESSION)
+    for words in (
+        ("--up", "--down"),
+        ("just a text",),
+        ("--up", "--event", "1"),
+        ("--up", "--event", "99999"),
+    ):
+        assert isinstance(alita(shell, "feedback", SESSION, *words).exception, UsageError), words
+    assert isinstance(alita(shell, "feedback", "nobody", "--up").exception, UsageError)
+    assert recording(shell.app, SESSION) == before
+
+
+def test_a_session_that_is_open_is_left_alone(shell: Shell) -> None:
+    from alita_tui.app.session import open_file
+
+    file = open_file(shell.app, SESSION)
+    try:
+        assert isinstance(alita(shell, "feedback", SESSION, "--up").exception, StoreLocked)
+    finally:
+        file.close()

@@ -1,0 +1,46 @@
+"""👍 and 👎 on a row of the trace, with words where something is wrong."""
+
+from __future__ import annotations
+
+from textual.widgets import Input
+
+from alita_tui.console.session.trace import Trace
+from alita_tui.spine.commands import GiveFeedback
+from tests.console.navigating import replaying
+from tests.console.screens import Sink, console, drawn
+from tests.support import streams
+
+
+async def test_a_key_says_that_an_answer_is_good_and_another_asks_what_is_wrong() -> None:
+    envelopes = streams.walkthrough()[:-1]
+    sink = Sink()
+    app = console(envelopes, sink=sink)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        app.screen.query_one(Trace).focus()
+        await pilot.press("plus")
+        line = app.screen.query_one("#wrong", Input)
+        shown = [line.display]
+        await pilot.press("minus")
+        shown.append(line.display)
+        assert app.focused is line
+        await pilot.press(*"too few", "enter")
+        shown.append(line.display)
+        assert isinstance(app.focused, Trace)
+        await pilot.press("minus", "enter", "minus", *"never mind", "escape")
+        assert (*shown, line.display, line.value) == (False, True, False, False, "")
+    newest = envelopes[-1].seq or 0
+    assert sink.commands == [
+        GiveFeedback(rating="up", seq=newest),
+        GiveFeedback(rating="down", seq=newest, text="too few"),
+        GiveFeedback(rating="down", seq=newest),
+    ]
+
+
+async def test_the_past_is_not_rated() -> None:
+    app, _, _ = replaying([one for one in streams.walkthrough() if one.durable])
+    async with app.run_test(size=(120, 36)) as pilot:
+        await pilot.pause()
+        app.screen.query_one(Trace).focus()
+        await pilot.press("plus", "minus")
+        assert not app.screen.query_one("#wrong", Input).display

@@ -1,0 +1,80 @@
+"""Our side of the official conformance suite's client scenarios: connect, list, call each tool, as a session does.
+
+    conformance client --command "python tests/mcp_box/conformance_client.py" --scenario tools_call
+
+The suite appends the address of its server; what it knows of a client registered before comes in a variable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from alita_tui.app.logins import KeptLogin
+from alita_tui.mcp_box.remote.http import over_http
+from alita_tui.mcp_box.remote.link import Link, LinkError
+from alita_tui.mcp_box.remote.oauth import login
+from alita_tui.mcp_box.remote.pinning import listing
+from alita_tui.spine.servers import ServerSpec, pinned
+
+
+async def browser(url: str) -> None:
+    async with httpx2.AsyncClient(follow_redirects=True) as client:
+        await client.get(url)
+
+
+def filled(schema: dict[str, Any], focal: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of the shape that a schema asks for; for an object, a schema as it was listed."""
+    some = {"string": "text", "integer": 1, "number": 1.5, "boolean": True, "array": [], "object": focal}
+    return {
+        name: some.get(str(one.get("type")), "text") for name, one in (schema.get("properties") or {}).items()
+    }
+
+
+def registered(kept: KeptLogin) -> None:
+    """Keep a client that was registered by hand, as a person would."""
+    known = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
+    if known.get("client_id"):
+        client = {
+            "client_id": known["client_id"], "client_secret": known.get("client_secret"),
+            "redirect_uris": ["http://127.0.0.1:8943/callback"], "token_endpoint_auth_method": "client_secret_basic",
+        }  # fmt: skip
+        kept.write(json.dumps({"client": client, "port": 8943}))
+
+
+async def main(url: str) -> int:
+    kept = KeptLogin(Path(tempfile.mkdtemp()), url)
+    registered(kept)
+    async with login(url, kept, kept.lock, browser) as auth:
+        link = Link(over_http(url, {}, auth), lambda asked: print("asked", asked), mode="auto")
+        try:
+            await link.open(30)
+            spec = ServerSpec(name="suite", place="url", url=url)
+            drafts = listing(spec, link.calls_itself, await link.tools()).drafts
+            focal: dict[str, Any] = next(
+                (one.input_schema for one in drafts if "$defs" in one.input_schema), {}
+            )
+            for draft in drafts:
+                one = pinned(draft)
+                try:
+                    print(
+                        one.tool_name, await link.call(one.tool_name, filled(draft.input_schema, focal), 30)
+                    )
+                except LinkError as error:
+                    print(one.tool_name, error)
+        except LinkError as error:
+            print("failed:", error)
+            return 1
+        finally:
+            await link.close()
+    return 0
+
+
+sys.exit(asyncio.run(main(sys.argv[-1])))

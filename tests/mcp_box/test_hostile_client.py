@@ -1,0 +1,121 @@
+"""Clients that keep to nothing: a typed outcome, no crash, bounded memory, and no file that is not theirs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from alita_tui.app.client_session import ClientSession, decoded
+from alita_tui.app.context import AppContext
+from alita_tui.app.serving import Serving
+from alita_tui.mcp_box.serve.stdio import lines_of
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.ports.serving import Client
+from tests.mcp_box import lab
+from tests.mcp_box.hostile_client import ODD, Wire, call, mutated
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return lab.furnished(tmp_path_factory.mktemp("hostile") / "home", lab.ADD)
+
+
+@pytest.fixture
+def wire(home: Path) -> Iterator[Wire]:
+    with Wire(home) as one:
+        yield one
+    assert one.code == 0 and "Traceback" not in one.said, one.said
+
+
+def test_odd_lines_are_answered_or_passed_over(wire: Wire) -> None:
+    random = Random(20261122)
+    lines = [*ODD, *(mutated(random.choice(ODD), random) for _ in range(150))]
+    for line in lines:
+        wire.raw(line + b"\n")
+    assert wire.ask("ping")["result"] == {}
+    tools = wire.ask("tools/list")["result"]["tools"]
+    assert [one["name"] for one in tools] == ["add_numbers"]
+    assert wire.peak_mb < 400
+
+
+def test_a_line_of_100_mb_fills_nothing(wire: Wire) -> None:
+    assert wire.ask("ping")["result"] == {}
+    before = wire.peak_mb
+    piece = b"x" * (1 << 20)
+    wire.raw(
+        b'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"add_numbers","arguments":{"a":"'
+    )
+    for _ in range(100):
+        wire.raw(piece)
+    wire.raw(b'"}}}\n')
+    assert wire.ask("ping")["result"] == {}
+    assert wire.peak_mb - before < 60
+
+
+def test_a_flood_is_answered_and_ids_that_repeat_are_no_trouble(wire: Wire) -> None:
+    note = b'{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}\n'
+    wire.raw(note * 5_000)
+    for number in range(300):
+        wire.raw(call({"a": 1}, number % 3) + b"\n")
+    assert wire.ask("ping")["result"] == {}
+    said = ["too many"]
+    while "too many" in said[-1]:  # until the flood has run off
+        said.append(str(wire.ask("tools/call", name="add_numbers", arguments={"a": 1})).lower())
+    assert "b is missing" in said[-1]
+    assert wire.peak_mb < 400
+
+
+async def test_names_without_end_open_few_sessions_and_few_calls_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def stay_cold(_: ClientSession) -> None:
+        return
+
+    monkeypatch.setattr(ClientSession, "_warm_up", stay_cold)
+    home = lab.furnished(tmp_path / "home", lab.ADD)
+    app = AppContext.open(home)
+    serving = Serving(app)
+    for number in range(20):
+        answer = await serving.call(Client(name=f"client {number}"), "add_numbers", {"a": 1}, lambda _: None)
+        assert "b is missing" in answer.failed
+    some = Client(name="client 0")
+    many = [serving.call(some, "add_numbers", {"a": 1}, lambda _: None) for _ in range(200)]
+    found = [answer.failed for answer in await asyncio.gather(*many)]
+    assert found.count("Too many calls wait already.") == 200 - 64
+    await serving.close()
+    app.close()
+    assert len(lab.sessions(home)) == 9, "eight of their own and one for all others"
+
+
+def test_lines_are_cut_out_of_pieces(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    long = b"y" * 70_000
+    path.write_bytes(b"one\n\n" + long + b"\n" + b"z" * 100_001 + b"\nlast\n" + b"w" * 100_000 + b"\nhalf")
+    with path.open("rb") as file:
+        found = list(lines_of(file.fileno(), 100_000))
+    assert found == ["one", long.decode(), '{"too long": ', "last", "w" * 100_000], (
+        "what has no end is no line"
+    )
+
+
+@pytest.mark.parametrize(
+    ("uri", "data", "name"),
+    [
+        ("data:,a%20b", b"a b", "file"),
+        ("data:text/csv;name=x.csv;base64,YSxi", b"a,b", "x.csv"),
+        ("data:;name=..%2F..%2Fetc%2Fpasswd,x", b"x", "../../etc/passwd"),
+        ("data:text/plain;charset=utf-8;base64,", b"", "file"),
+    ],
+)
+def test_a_data_uri_is_read(uri: str, data: bytes, name: str) -> None:
+    assert decoded(uri) == (data, name)
+
+
+@pytest.mark.parametrize("uri", ["data:", "data:text/plain", "data:;base64,a", "data:;base64,Ä", "data:;base64,!!!!"])  # fmt: skip
+def test_what_is_no_data_uri_is_refused(uri: str) -> None:
+    with pytest.raises(UsageError):
+        decoded(uri)

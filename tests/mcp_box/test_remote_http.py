@@ -1,0 +1,142 @@
+"""Servers by their address, over real HTTP: headers stay where they belong, answers are bounded, logins survive."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from alita_tui.app.logins import KeptLogin
+from alita_tui.mcp_box.remote.http import over_http
+from alita_tui.mcp_box.remote.link import Link, LinkError
+from alita_tui.mcp_box.remote.oauth import login, quiet_login
+from tests.mcp_box.web_lab import OAuth, Remote, oauth_lab, running
+
+
+def link(url: str, headers: dict[str, str] | None = None, auth: httpx2.Auth | None = None) -> Link:
+    return Link(over_http(url, headers or {}, auth), lambda _: None)
+
+
+async def hello(one: Link) -> str:
+    await one.open(20)
+    try:
+        assert [tool["name"] for tool in await one.tools()] == ["hi"]
+        return str((await one.call("hi", {}, 20))["content"][0]["text"])
+    finally:
+        await one.close()
+
+
+async def test_headers_go_to_the_server_and_nowhere_else() -> None:
+    remote, other = Remote(), Remote()
+    with running(remote) as port, running(other) as elsewhere:
+        url = f"http://127.0.0.1:{port}/mcp"
+        assert await hello(link(url, {"X-Key": "verysecret"})) == "hello"
+        assert all(seen["x-key"] == "verysecret" for seen in remote.seen)
+        remote.mode, remote.elsewhere = "redirect", f"http://127.0.0.1:{elsewhere}/mcp"
+        with pytest.raises(LinkError):
+            await link(url, {"X-Key": "verysecret"}).open(20)
+    assert other.seen == []
+
+
+@pytest.mark.parametrize("mode", ["bomb", "huge", "down"])
+async def test_an_answer_that_is_too_much_or_none_is_an_error(mode: str) -> None:
+    remote = Remote()
+    remote.mode = mode
+    with running(remote) as port:
+        with pytest.raises(LinkError):
+            await link(f"http://127.0.0.1:{port}/mcp").open(20)
+
+
+async def test_nobody_there_is_an_error_at_once() -> None:
+    with running(Remote()) as port:
+        pass
+    with pytest.raises(LinkError):
+        await link(f"http://127.0.0.1:{port}/mcp").open(20)
+
+
+async def browser(url: str) -> None:
+    """What a person's browser does: it follows redirects to our own port."""
+    async with httpx2.AsyncClient(follow_redirects=True) as client:
+        await client.get(url)
+
+
+async def log_in(lab: OAuth, kept: KeptLogin) -> str:
+    url = lab.resource_url + "/mcp"
+    async with login(url, kept, kept.lock, browser) as auth:
+        return await hello(link(url, auth=auth))
+
+
+async def quietly(lab: OAuth, kept: KeptLogin) -> str:
+    url = lab.resource_url + "/mcp"
+    return await hello(link(url, auth=await quiet_login(url, kept, kept.lock, "far")))
+
+
+async def test_one_login_lasts_over_restarts_and_refreshes_where_it_belongs(tmp_path: Path) -> None:
+    with oauth_lab(lifetime=12.0) as lab:  # refreshed ten seconds early
+        kept = KeptLogin(tmp_path / "logins", lab.resource_url + "/mcp")
+        with pytest.raises(LinkError, match="asks for a login"):
+            await quietly(lab, kept)
+        lab.log.clear()
+        assert await log_in(lab, kept) == "hello"
+        assert [one for one in lab.log if one in ("register", "authorize", "authorization_code")] == [
+            "register", "authorize", "authorization_code"
+        ]  # fmt: skip
+        (file,) = (tmp_path / "logins").glob("*.json")
+        assert file.stat().st_mode & 0o777 == 0o600
+        lab.log.clear()
+        await asyncio.sleep(2.1)
+        assert await quietly(lab, kept) == "hello"
+        assert lab.log == ["refresh_token"], "silently, and at the authorization server"
+
+
+async def test_two_processes_refresh_once(tmp_path: Path) -> None:
+    with oauth_lab(lifetime=11.5) as lab:
+        kept = KeptLogin(tmp_path / "logins", lab.resource_url + "/mcp")
+        assert await log_in(lab, kept) == "hello"
+        await asyncio.sleep(1.7)
+        lab.lifetime = 60.0
+        lab.log.clear()
+        both = await asyncio.gather(
+            *(quietly(lab, KeptLogin(tmp_path / "logins", kept_url(lab))) for _ in range(2))
+        )
+        assert both == ["hello", "hello"]
+        assert lab.log == ["refresh_token"]
+
+
+def kept_url(lab: OAuth) -> str:
+    return lab.resource_url + "/mcp"
+
+
+def test_a_remote_tool_from_its_address_to_its_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Through the commands: nothing of it needs a container, and the secret of the header is nowhere written."""
+    from typer.testing import CliRunner
+
+    from alita_tui.app.context import close_all
+    from alita_tui.cli.main import cli
+
+    monkeypatch.setenv("FAR_KEY", "verysecretvalue")
+    home = str(tmp_path / "home")
+
+    def alita(*words: str) -> str:
+        done = CliRunner().invoke(cli, ["--home", home, *words])
+        close_all()
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+        return str(done.output)
+
+    remote = Remote()
+    with running(remote) as port:
+        added = alita("mcp", "add", "far", f"http://127.0.0.1:{port}/mcp", "--header", "X-Key=FAR_KEY")
+        assert "far_hi" in added and "remote-code" in added
+        (offer,) = json.loads(alita("mcp", "show", "far", "--json"))["tools"]
+        accepted = [word for name in ("remote-code", "network", "secret") for word in ("--accept", name)]
+        assert "approved: far_hi v1" in alita("mcp", "approve", "far", "--digest", offer["digest"], *accepted)
+        assert "hello" in alita("tools", "run", "far_hi")
+        assert all(seen["x-key"] == "verysecretvalue" for seen in remote.seen)
+        assert "1 approved" in alita("mcp", "list")
+    written = [path.read_bytes() for path in (tmp_path / "home").rglob("*") if path.is_file()]
+    assert not any(b"verysecretvalue" in one for one in written)

@@ -1,0 +1,148 @@
+"""The ranker and its bands: what is found, that changes are as building anew, that a history corrects the prior."""
+
+from __future__ import annotations
+
+import random
+import string
+
+import pytest
+
+from alita_tui.spine.ranking import Ranked, Ranker, Served, band, calibrated, prior
+from alita_tui.spine.ranking.bands import FITS, NEEDED, NONE
+
+
+def ranker(texts: dict[str, str], served: dict[str, tuple[str, ...]] | None = None) -> Ranker:
+    made = Ranker()
+    for key, text in texts.items():
+        made.put(key, [(text, 1.0)], [Served(query=query) for query in (served or {}).get(key, ())])
+    return made
+
+
+def test_half_a_character_is_indexed_and_found_like_any_other_text() -> None:
+    made = ranker(
+        {"a": "good text of fiscal years", "b": "half \ud835 fiscal pair"}, {"b": ("odd \udce9 pair",)}
+    )
+    assert made.rank("half of a \ud835 pair")[0].key == "b"
+    assert {one.key for one in made.rank("fiscal")} == {"a", "b"}
+    again = Ranker(made.saved)
+    again.put("b", [("half \ud835 fiscal pair", 1.0)], [Served(query="odd \udce9 pair")])
+    assert [one.key for one in again.rank("pair")] == ["b"] and again.changed == 1, (
+        "`a` is gone, `b` is known"
+    )
+
+
+CODECS = {
+    "encode_base64": "Encode bytes as base64.",
+    "encode_base32": "Encode bytes as base32.",
+    "hash_md5": "Hash a text with MD5.",
+    "hash_sha": "Hash a text with SHA-256.",
+    "parse_iso": "Parse dates written as ISO 8601.",
+    "check_ipv4": "Check an IPv4 address.",
+    "check_ipv6": "Check an IPv6 address.",
+    "fetch_weather": "Fetch the weather of a city.",
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "key"),
+    [
+        ("base64", "encode_base64"), ("base32 of this", "encode_base32"), ("md5", "hash_md5"),
+        ("sha256 checksum", "hash_sha"), ("SHA-256", "hash_sha"), ("iso8601", "parse_iso"),
+        ("is this valid ipv6?", "check_ipv6"), ("is this valid ipv4?", "check_ipv4"),
+    ],
+)  # fmt: skip
+def test_words_with_digits_are_words(query: str, key: str) -> None:
+    assert ranker(CODECS).rank(query)[0].key == key
+
+
+def test_numbers_and_identifiers_of_a_request_are_its_data() -> None:
+    found = ranker(CODECS).rank("hash the text of order a1234 from 2024-05-01 with md5, 17 times")
+    assert found[0].key == "hash_md5" and "a1234" not in found[0].words
+    assert ranker(CODECS).rank("a1234 2024-05-01 42") == []
+
+
+def test_what_a_text_has_served_finds_it_again() -> None:
+    query = "will I need an umbrella tomorrow"
+    before = ranker(CODECS).rank(query)
+    assert prior(before) < NONE
+    after = ranker(CODECS, {"fetch_weather": ("do I need an umbrella today",)}).rank(query)
+    assert after[0].key == "fetch_weather" and after[0].served == 1 and prior(after) > prior(before)
+
+
+def test_changing_texts_one_by_one_is_as_building_the_index_anew() -> None:
+    rng = random.Random(7)
+    vocabulary = ["".join(rng.choices(string.ascii_lowercase, k=rng.randint(3, 9))) for _ in range(90)]
+
+    def said(most: int) -> str:
+        return " ".join(rng.choices(vocabulary, k=rng.randint(1, most)))
+
+    held: dict[str, tuple[str, tuple[str, ...]]] = {}
+    changed = Ranker()
+    for turn in range(600):
+        key = f"k{rng.randrange(150)}"
+        if rng.random() < 0.3:
+            changed.remove(key)
+            held.pop(key, None)
+        else:
+            held[key] = (said(12), tuple(said(6) for _ in range(rng.randrange(4))))
+            text, served = held[key]
+            changed.put(key, [(text, 1.0)], [Served(query=one) for one in served])
+        if turn % 40 == 0:
+            changed.rank(said(4))
+    fresh = ranker(
+        {key: text for key, (text, _) in held.items()}, {key: one for key, (_, one) in held.items()}
+    )
+    assert len(changed) == len(fresh) == len(held)
+    for _ in range(60):
+        query = said(5)
+        ours, theirs = changed.rank(query), fresh.rank(query)
+        assert {one.key for one in ours} == {one.key for one in theirs}
+        scores = {one.key: one.score for one in theirs}
+        assert all(one.score == pytest.approx(scores[one.key], abs=2e-3) for one in ours)
+    for key in list(held):
+        changed.remove(key)
+    assert len(changed) == 0 and changed.rank(said(5)) == []
+
+
+@pytest.mark.parametrize(
+    "query", ["", " \n", "\x00\ud800", "¿?", "a" * 50_000, "🙂" * 90, "to be or not to be"]
+)
+def test_any_query_is_answered(query: str) -> None:
+    assert all(0 <= one.cover <= 1 for one in ranker(CODECS).rank(query))
+    assert Ranker().rank(query) == []
+
+
+def test_a_served_query_that_is_worth_less_counts_less() -> None:
+    def score(weight: float) -> float:
+        made = ranker(CODECS)
+        made.put(
+            "hash_md5", [(CODECS["hash_md5"], 1.0)], [Served(query="fingerprint of a file", weight=weight)]
+        )
+        return next(one.score for one in made.rank("fingerprint file") if one.key == "hash_md5")
+
+    assert score(0.2) < score(1.0)
+
+
+def outcomes(rng: random.Random, count: int, *, shift: float) -> list[tuple[float, bool]]:
+    """Draw outcomes of which the prior says too little by `shift`."""
+    drawn = (rng.random() for _ in range(count))
+    return [(chance, rng.random() < min(1.0, max(0.0, chance + shift))) for chance in drawn]
+
+
+def test_a_history_corrects_the_prior_and_a_short_one_does_not() -> None:
+    rng = random.Random(3)
+    assert calibrated(outcomes(rng, NEEDED - 1, shift=0.3)).chance(0.5) == pytest.approx(0.5)
+    assert calibrated([(0.9, True)] * 99).chance(0.5) == pytest.approx(0.5)
+    more = calibrated(outcomes(rng, 400, shift=0.3))
+    assert more.outcomes == 400 and 0.65 < more.chance(0.5) < 0.95
+    less = calibrated(outcomes(rng, 400, shift=-0.3))
+    assert 0.05 < less.chance(0.5) < 0.35
+    for one in (more, less):  # never turned round
+        assert one.chance(0.1) < one.chance(0.5) < one.chance(0.9)
+
+
+def test_bands_lie_beside_each_other() -> None:
+    assert [band(chance) for chance in (0.0, NONE - 0.01, NONE, FITS - 0.01, FITS, 1.0)] == [
+        "none", "none", "perhaps", "perhaps", "fits", "fits",
+    ]  # fmt: skip
+    assert prior([]) == 0 and 0 < prior([Ranked(key="x", score=0.0)]) < 1

@@ -6,10 +6,12 @@ A filter is a module with a `main` that reads stdin, calls `confine`, parses, an
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from threading import Thread, Timer
 
 SECONDS = 10
 """Of processor time; three times as much on the clock."""
@@ -27,35 +29,54 @@ async def filtered(module: str, arguments: Sequence[str], body: bytes) -> tuple[
 
     Its first arguments are the seconds of processor time and the bytes of memory that it may take.
     """
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", "-c", _START, _PACKAGE, module, str(SECONDS), str(MEMORY), *arguments),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
+    # Not a process of asyncio's: a loop that ends cancels twice, and would leave it running.
+    process = subprocess.Popen(
+        (sys.executable, "-I", "-c", _START, _PACKAGE, module, str(SECONDS), str(MEMORY), *arguments),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
         env={"LC_ALL": "C.UTF-8"},  # no key of the person reaches a parser
     )
-    assert process.stdin
-    assert process.stdout
-    said = bytearray()
-    feeding = asyncio.create_task(_feed(process.stdin, body))
     try:
-        async with asyncio.timeout(3 * SECONDS):
-            while len(said) < _MOST_SAID and (chunk := await process.stdout.read(1 << 16)):
+        return await asyncio.to_thread(_read, process, body)
+    except asyncio.CancelledError:
+        _end(process)
+        raise
+
+
+def _read(process: subprocess.Popen[bytes], body: bytes) -> tuple[bytes, bool]:
+    """Feed a filter while it is read, until it ends, says too much or takes too long."""
+    late = Timer(3 * SECONDS, process.kill)
+    late.start()
+    feeding = Thread(target=_feed, args=(process, body))
+    feeding.start()
+    said = bytearray()
+    try:
+        with suppress(OSError, ValueError):  # closed by whoever no longer wants the answer
+            assert process.stdout
+            while len(said) < _MOST_SAID and (chunk := process.stdout.read1(1 << 16)):
                 said += chunk
             if len(said) < _MOST_SAID:
-                await process.wait()
-    except TimeoutError:
-        pass
+                process.wait()
     finally:
-        feeding.cancel()
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+        late.cancel()
+        process.kill()
+        feeding.join()
+        _end(process)
     return bytes(said), process.returncode == 0
 
 
-async def _feed(pipe: asyncio.StreamWriter, body: bytes) -> None:
-    with suppress(OSError):  # it ended before it had read everything
-        pipe.write(body)
-        await pipe.drain()
-        pipe.close()
+def _feed(process: subprocess.Popen[bytes], body: bytes) -> None:
+    with suppress(OSError, ValueError):  # it ended before it had read everything
+        assert process.stdin
+        process.stdin.write(body)
+        process.stdin.close()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        assert pipe
+        with suppress(OSError):  # what it did not read any more
+            pipe.close()

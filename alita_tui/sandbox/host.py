@@ -25,6 +25,8 @@ from alita_tui.spine.errors import SandboxUnavailable
 FIX = "`alita doctor` says what is missing, `alita doctor --fix` installs it."
 _NO_PROCESS_LEFT = "podman system migrate"
 """What Podman advises when none of the containers it has on record has a process left."""
+_WRITE = 'umask 022; mkdir -p "${1%/*}" && cat >"$1.new" && mv -f "$1.new" "$1"'
+"""Writes what it is given to the file that its argument names, as a whole or not at all."""
 
 
 class Host:
@@ -104,7 +106,8 @@ class Host:
 
     def write(self, path: Path, text: str) -> None:
         """Write a file in the account's home, as the account. Raise SandboxUnavailable."""
-        command = self.command("install", "-D", "-m", "644", "/dev/stdin", str(path))
+        # Not `install /dev/stdin`: newer kernels let no account open a pipe that root made, only read it.
+        command = self.command("sh", "-c", _WRITE, "sh", str(path))
         done = subprocess.run(command, input=text.encode(), cwd="/", capture_output=True)
         if done.returncode:
             reason = done.stderr.decode("utf-8", "replace").strip()

@@ -177,7 +177,7 @@ class AskedBuilds:
         asked = next((one for one in self._all() if one.session_id == build_id), None)
         if asked is None:
             raise UsageError(f"No build {one_line(build_id, 60)} was asked for here.")
-        if not asked.ended and build_id not in self._running:
+        if not asked.ended:
             asked = self._settle(asked)
         return asked.standing
 

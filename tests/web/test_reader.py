@@ -257,15 +257,15 @@ async def test_a_deep_page_is_read(site, room):
 
 
 async def test_cancelling_a_read_ends_its_parser(site, room, monkeypatch):
-    started: asyncio.Future[asyncio.subprocess.Process] = asyncio.get_running_loop().create_future()
-    start = asyncio.create_subprocess_exec
+    started: asyncio.Future[subprocess.Popen[bytes]] = asyncio.get_running_loop().create_future()
+    start = subprocess.Popen
 
-    async def watched(*args, **kwargs):
-        process = await start(*args, **kwargs)
+    def watched(*args, **kwargs):
+        process = start(*args, **kwargs)
         started.set_result(process)
         return process
 
-    monkeypatch.setattr(asyncio, "create_subprocess_exec", watched)
+    monkeypatch.setattr(subprocess, "Popen", watched)
     reading = asyncio.create_task(room.read(site.html("/tangle", "<a" * 900_000)))
     process = await started
     reading.cancel()

@@ -154,4 +154,6 @@ class BuildState(msgspec.Struct, frozen=True, gc=False):
     def merges_into(self) -> str:
         """The name of the tool that is to do this build's work as well; empty unless the person wants that."""
         twins = self.presented.twins if self.presented and self.verdict else ()
-        return next((str(one.name) for one in twins if self.verdict and self.verdict.reason == merge_reason(one)), "")
+        return next(
+            (str(one.name) for one in twins if self.verdict and self.verdict.reason == merge_reason(one)), ""
+        )

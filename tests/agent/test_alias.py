@@ -196,7 +196,11 @@ async def test_a_merge_has_the_tool_built_anew_with_the_work_of_the_rejected_bui
     anew = say("build_tool", "one tool of both", name="double_it", goal="Make any whole number twofold.")
     one.rules = [
         Rule(role="orchestrator", match="TASK: ", replies=(BUILD, anew, DONE)),
-        Rule(role="toolsmith", match="takes over the work of twofold", replies=(draft("double_it", "Twofold, too."),)),
+        Rule(
+            role="toolsmith",
+            match="takes over the work of twofold",
+            replies=(draft("double_it", "Twofold, too."),),
+        ),
         Rule(role="toolsmith", match="Tool name: twofold", replies=(draft("twofold"),)),
     ]
     one.reopen()

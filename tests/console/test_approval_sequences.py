@@ -375,7 +375,16 @@ def test_no_stream_of_input_decides_before_its_time_or_on_another_build(
             decided[what] = decided.get(what, 0) + 1
         assert len({command.approval_id for command in session.table.sent}) == len(session.table.sent)
     # The streams could decide, in every way: otherwise nothing of the above would mean anything.
-    assert set(decided) == {"approved", "rejected", "reused", "merged", "banned", "retested", "stopped", "aliased"}
+    assert set(decided) == {
+        "approved",
+        "rejected",
+        "reused",
+        "merged",
+        "banned",
+        "retested",
+        "stopped",
+        "aliased",
+    }
     assert min(decided.values()) > 30, decided
 
 

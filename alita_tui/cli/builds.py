@@ -25,7 +25,7 @@ from alita_tui.spine.grants import phrases
 from alita_tui.spine.ports.builds import ParkedBuild
 from alita_tui.spine.text import one_line, reveal
 from alita_tui.view.changes import changes
-from alita_tui.view.queries import build_of, reuse_of
+from alita_tui.view.queries import build_of, merge_of, reuse_of
 from alita_tui.view.risk import names_of, risks
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ def show(context: typer.Context, build: Build, json: Json = False) -> None:
     if draft.twins:
         typer.echo(f"{draft.twins[0].label} gives the same answers. Approving keeps both; otherwise:")
         typer.echo(f"  alita builds reuse {parked.approval_id}")
+        typer.echo(f"  alita builds merge {parked.approval_id}")
         typer.echo(f"  alita builds alias {parked.approval_id} --digest {parked.digest[:16]}")
     typer.echo(f"sha256 {parked.digest}")
     accept = "".join(f" --accept {name}" for name in names_of(found))
@@ -223,6 +224,14 @@ def reuse(context: typer.Context, build: Build, tool: Like = "") -> None:
     """Reject a build because a tool does the same already, and have the agent use that tool."""
     inbox, view = _find(context, build)
     reason, tags = reuse_of(_twin(view, tool))
+    _leave(inbox, build, Verdict(decision="rejected", reason=reason, tags=tags))
+
+
+@commands.command()
+def merge(context: typer.Context, build: Build, tool: Like = "") -> None:
+    """Reject a build, and have the agent rebuild the tool like it so that it does the work of both."""
+    inbox, view = _find(context, build)
+    reason, tags = merge_of(_twin(view, tool))
     _leave(inbox, build, Verdict(decision="rejected", reason=reason, tags=tags))
 
 

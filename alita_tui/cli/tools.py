@@ -18,6 +18,7 @@ from alita_tui.cli.accepting import check_digest
 from alita_tui.cli.files import read_arguments
 from alita_tui.cli.improving import improve
 from alita_tui.cli.lazy import group
+from alita_tui.cli.mapping import map_rows
 from alita_tui.cli.output import Json, json_document, report_damage, table
 from alita_tui.cli.packs import export, import_pack
 from alita_tui.cli.recover import recover
@@ -37,6 +38,7 @@ commands.command()(improve)
 commands.command()(search)
 commands.command("export")(export)
 commands.command("import")(import_pack)
+commands.command("map")(map_rows)
 Version = Annotated[
     int | None, typer.Option("--version", metavar="N", help="The version; by default the one that runs.")
 ]

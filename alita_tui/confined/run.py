@@ -29,8 +29,7 @@ async def filtered(module: str, arguments: Sequence[str], body: bytes) -> tuple[
 
     Its first arguments are the seconds of processor time and the bytes of memory that it may take.
     """
-    # Not a process of asyncio's: a loop that ends cancels twice, and would leave it running.
-    process = subprocess.Popen(
+    process = subprocess.Popen(  # noqa: ASYNC220  # asyncio's is left running where a loop's end cancels twice
         (sys.executable, "-I", "-c", _START, _PACKAGE, module, str(SECONDS), str(MEMORY), *arguments),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -54,7 +53,7 @@ def _read(process: subprocess.Popen[bytes], body: bytes) -> tuple[bytes, bool]:
     try:
         with suppress(OSError, ValueError):  # closed by whoever no longer wants the answer
             assert process.stdout
-            while len(said) < _MOST_SAID and (chunk := process.stdout.read1(1 << 16)):
+            while len(said) < _MOST_SAID and (chunk := process.stdout.read(1 << 16)):
                 said += chunk
             if len(said) < _MOST_SAID:
                 process.wait()

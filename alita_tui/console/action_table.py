@@ -394,6 +394,13 @@ ACTIONS: tuple[Action, ...] = (
         "Reject: have the agent use the tool that gives the same answers; asks for the key twice",
     ),
     Action(
+        "approval.merge",
+        "m",
+        "merge",
+        "Merge",
+        "Reject: have the tool that gives the same answers built anew to do both; asks for the key twice",
+    ),
+    Action(
         "approval.alias",
         "l",
         "alias",

@@ -80,7 +80,7 @@ class PodmanSandbox:
             warm=settings.pool_warm,
             environments=settings.pool_environments,
         )
-        self._sessions = Sessions(self._containers, broker)
+        self._sessions = Sessions(self._containers, broker, settings.lanes)
         self._base: image.Base | None = None
         self._python: environment.Target | None = None
         self._status: SandboxStatus | None = None

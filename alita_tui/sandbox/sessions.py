@@ -2,7 +2,7 @@
 
 Only for code whose digest a person approved. Each call has its own process and user id; in between every process is
 killed and /tmp emptied. Any end out of the ordinary ends the container. It has user ids for a number of calls; its
-successor is created while half of them are left.
+successor is created while half of them are left. A tool that is called many times at once may have one in each lane.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ _CALLS = 500
 _MOST = 2
 _PATIENCE_SECONDS = 0.5
 """How long a call waits for a session container to be ready again, before a fresh one takes it."""
+_Key = tuple[str, Kind, int]
+"""Digest, kind and lane."""
 _ORDINARY = ("ok", "error", "exit", "bad_result")
 
 
@@ -45,30 +47,31 @@ class _SessionContainer:
 
 
 class Sessions:
-    """Session containers by digest and kind; the least recently called are ended first."""
+    """Session containers by digest, kind and lane; the least recently called are ended first."""
 
-    def __init__(self, containers: Containers, broker: Broker | None = None) -> None:
+    def __init__(self, containers: Containers, broker: Broker | None = None, lanes: int = 1) -> None:
         self._containers = containers
         self._broker = broker
+        self._lanes = lanes
         self._counts: Counter[tuple[str, Kind]] = Counter()
-        self._open: OrderedDict[tuple[str, Kind], _SessionContainer] = OrderedDict()
-        self._starting: set[tuple[str, Kind]] = set()
+        self._open: OrderedDict[_Key, _SessionContainer] = OrderedDict()
+        self._starting: set[_Key] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(
         self, kind: Kind, imports: frozenset[str], job: Job, on_output: OnOutput
     ) -> RunReport | None:
         """Return the job's report, or None where a fresh container has to take it. Raise SandboxUnavailable."""
-        key = (job.digest, kind)
-        self._counts[key] += 1
-        if self._counts[key] < _AFTER:
+        self._counts[job.digest, kind] += 1
+        if self._counts[job.digest, kind] < _AFTER:
             return None
-        session = self._open.get(key)
-        if session is None:
-            self._start(key, imports)
+        lanes: list[_Key] = [(job.digest, kind, lane) for lane in range(self._lanes)]
+        key = next((lane for lane in lanes if lane in self._open and not self._open[lane].busy), None)
+        if key is None:
+            if unopened := [lane for lane in lanes if lane not in self._open and lane not in self._starting]:
+                self._start(unopened[0], imports)
             return None
-        if session.busy:
-            return None
+        session = self._open[key]
         session.busy = True
         try:
             await asyncio.wait((session.ready,), timeout=_PATIENCE_SECONDS)
@@ -118,12 +121,12 @@ class Sessions:
             while session := self._open.get(key):  # and its successor
                 await self._drop(key, session)
 
-    def _start(self, key: tuple[str, Kind], imports: frozenset[str]) -> None:
+    def _start(self, key: _Key, imports: frozenset[str]) -> None:
         if key not in self._starting:
             self._starting.add(key)
             spawn(self._make(key, imports), self._tasks)
 
-    async def _make(self, key: tuple[str, Kind], imports: frozenset[str]) -> None:
+    async def _make(self, key: _Key, imports: frozenset[str]) -> None:
         """Create one in the background. The fresh container of the next call reports a failure."""
         kind = Kind(environment=key[1].environment, limits=key[1].limits, calls=_CALLS)
         try:
@@ -138,7 +141,7 @@ class Sessions:
         finally:
             self._starting.discard(key)
         if problem:
-            self._counts[key] = -_CALLS  # its imports are not safe to do ahead: do not try again soon
+            self._counts[key[:2]] = -_CALLS  # its imports are not safe to do ahead: do not try again soon
             await self._containers.end(container)
             return
         session = _SessionContainer(container, asyncio.create_task(asyncio.sleep(0, True)))
@@ -150,15 +153,15 @@ class Sessions:
                 current.successor = session
             return
         self._open[key] = session
-        while len(self._open) > _MOST:
+        while len(self._open) > max(_MOST, self._lanes):
             oldest = next((idle for idle, session in self._open.items() if not session.busy), key)
             while retired := self._open.get(oldest):
                 await self._drop(oldest, retired)
 
-    async def _drop(self, key: tuple[str, Kind], session: _SessionContainer) -> None:
+    async def _drop(self, key: _Key, session: _SessionContainer) -> None:
         await self._containers.end(self._retire(key, session))
 
-    def _retire(self, key: tuple[str, Kind], session: _SessionContainer) -> Container:
+    def _retire(self, key: _Key, session: _SessionContainer) -> Container:
         """Return its container and put its successor in its place."""
         if self._open.get(key) is session:
             del self._open[key]

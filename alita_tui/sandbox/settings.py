@@ -44,6 +44,8 @@ class EngineSettings(Value, frozen=True):
     """Environments for which containers wait; the least recently used goes first."""
     session_calls: bool = False
     """Whether calls of an approved build may share a container; each has its own processes and user id."""
+    lanes: int = 1
+    """Containers that calls of one approved build may share at the same time, each taking one call at a time."""
     environments_mb: int = 4096
     """Disk space for installed requirements; the least recently used go first."""
     install_limits: InstallLimits = InstallLimits()

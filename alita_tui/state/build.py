@@ -89,6 +89,11 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
         return build_digest(self.draft, self.lock or Lock())
 
 
+def merge_reason(twin: Twin) -> str:
+    """Return the reason of a rejection with which the person wants one tool that does both works."""
+    return f"merge: build_tool {twin.name} anew, so that it does the work of {twin.label} and of this build"
+
+
 class BuildState(msgspec.Struct, frozen=True, gc=False):
     """A build from the gap to the verdict."""
 
@@ -144,3 +149,11 @@ class BuildState(msgspec.Struct, frozen=True, gc=False):
         """The draft that approval is asked for; the newest one when none has that digest."""
         asked = (attempt for attempt in reversed(self.attempts) if attempt.build_digest == self.digest)
         return next(asked, self.current)
+
+    @property
+    def merges_into(self) -> str:
+        """The name of the tool that is to do this build's work as well; empty unless the person wants that."""
+        twins = self.presented.twins if self.presented and self.verdict else ()
+        return next(
+            (str(one.name) for one in twins if self.verdict and self.verdict.reason == merge_reason(one)), ""
+        )

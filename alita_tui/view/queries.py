@@ -12,7 +12,7 @@ from alita_tui import events as e
 from alita_tui.events import Twin
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.history import History, between
-from alita_tui.state.build import BuildState
+from alita_tui.state.build import BuildState, merge_reason
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView
 
@@ -77,6 +77,11 @@ def mark(envelope: Envelope) -> Mark | None:
             return "answer" if outcome == "answered" else "error"
         case _:
             return None
+
+
+def merge_of(twin: Twin) -> tuple[str, tuple[str, ...]]:
+    """Return reason and tags of a rejection in favour of one tool that does both works."""
+    return merge_reason(twin), ("duplicate",)
 
 
 def reuse_of(twin: Twin) -> tuple[str, tuple[str, ...]]:

@@ -19,6 +19,7 @@ from alita_tui.spine.ports.sandbox import Job, Limits
 from alita_tui.toolsmith.checks.neighbours import NeighboursCheck
 from alita_tui.toolsmith.checks.workbench import Workbench
 from alita_tui.toolsmith.contract import draft_from, normalise
+from alita_tui.view.queries import merge_of
 from tests.agent.lab import Lab, PlayedSandbox, conversation, draft, say
 
 TASK = SubmitTask(text="make four twice as much")
@@ -188,3 +189,34 @@ async def test_a_build_of_that_name_later_begins_from_nothing(tmp_path: Path) ->
     assert (begun.parent, begun.version) == (None, 1), "it replaces no version of another tool"
     (called,) = one.events(e.ToolCalled)
     assert (called.name, called.alias) == ("twofold", ""), "a tool's own name goes first"
+
+
+async def test_a_merge_has_the_tool_built_anew_with_the_work_of_the_rejected_build(tmp_path: Path) -> None:
+    one = lab(tmp_path)
+    anew = say("build_tool", "one tool of both", name="double_it", goal="Make any whole number twofold.")
+    one.rules = [
+        Rule(role="orchestrator", match="TASK: ", replies=(BUILD, anew, DONE)),
+        Rule(
+            role="toolsmith",
+            match="takes over the work of twofold",
+            replies=(draft("double_it", "Twofold, too."),),
+        ),
+        Rule(role="toolsmith", match="Tool name: twofold", replies=(draft("twofold"),)),
+    ]
+    one.reopen()
+    asked: list[e.ApprovalRequested] = []
+
+    def when(event: e.SessionEvent) -> Command | None:
+        if not isinstance(event, e.ApprovalRequested):
+            return None
+        asked.append(event)
+        reason, tags = merge_of(TWIN)
+        verdict = e.Verdict(decision="rejected", reason=reason, tags=tags)
+        if len(asked) == 2:
+            verdict = e.Verdict(decision="approved")
+        return ResolveApproval(approval_id=event.approval_id, digest=event.digest, verdict=verdict)
+
+    await one.do(TASK, when=when)
+    told = [entry.message.text for entry in conversation(one.bus.history) if entry.message.role == "tool"]
+    assert any("merge: build_tool double_it anew" in text for text in told), told
+    assert [build.name for build in one.view.builds] == ["twofold", "double_it"]

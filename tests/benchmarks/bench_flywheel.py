@@ -19,7 +19,7 @@ from tests.benchmarks.toolworld.life import Done, Life, surroundings
 from tests.benchmarks.toolworld.mind import Mind
 from tests.benchmarks.toolworld.world import Task, stream
 
-_TASKS, _NEEDS, _SEED = 300, 64, 7
+_TASKS, _NEEDS, _SEED = 300, 71, 9
 _BARE = 100
 """Tasks, from the start, that are also done without memory and learning."""
 _WINDOW = 25

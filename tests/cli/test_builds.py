@@ -231,6 +231,13 @@ def test_a_build_like_a_tool_is_rejected_for_it(tmp_path: Path) -> None:
     assert shell.left.verdict.reason == "use run_tool money: money v2 gives the same answers"
 
 
+def test_a_build_like_a_tool_is_merged_with_it(tmp_path: Path) -> None:
+    shell = Shell(tmp_path, RATES, MONEY)
+    assert shell.run("merge", "p2", "--tool", "money").exit_code == 0
+    assert (shell.left.verdict.decision, shell.left.verdict.tags) == ("rejected", ("duplicate",))
+    assert shell.left.verdict.reason.startswith("merge: build_tool money anew")
+
+
 def test_nothing_is_another_name_of_what_is_not_like_it(shell: Shell, tmp_path: Path) -> None:
     for words in (("alias", "p2", "--digest", NEW_DIGEST), ("reuse", "p2")):
         refused = shell.run(*words)

@@ -34,13 +34,13 @@ QUIET = 0.425  # as promised to people, not as the code has it
 SEQUENCES = 12_000
 ACTIONS = {
     "a": "approve", "o": "lend", "r": "reject", "e": "edit", "t": "retest", "b": "ban", "x": "stop",
-    "u": "reuse", "l": "alias", "c": "grants", "n": "next", "p": "previous", "escape": "defer",
+    "u": "reuse", "m": "merge", "l": "alias", "c": "grants", "n": "next", "p": "previous", "escape": "defer",
 }  # fmt: skip
 DECISIVE = {"a": {"approved"}, "o": {"approved"}, "t": {"retested"}, "x": {"stopped"}, "e": {"edit"},
-            "u": {"rejected"}, "l": {"aliased"},
+            "u": {"rejected"}, "m": {"rejected"}, "l": {"aliased"},
             "enter": {"rejected", "banned"}}  # fmt: skip
 BUILDS = (*queue().builds, *calm().builds, *risky().builds, *doubled().builds, *doubled(risky()).builds)
-TWICE = frozenset("txul")
+TWICE = frozenset("txuml")
 
 
 class Field(Input):
@@ -258,7 +258,7 @@ class Session:
             table.quiet_since = table.now
         elif kind == "click":
             choice: Choice = rng.choice(
-                ("approve", "reject", "edit", "stop", "lend", "retest", "ban", "reuse", "alias")
+                ("approve", "reject", "edit", "stop", "lend", "retest", "ban", "reuse", "merge", "alias")
             )
             key, allowed = next(k for k, name in ACTIONS.items() if name == choice), table.input(at, choice)
             self.click(choice, at)
@@ -271,12 +271,13 @@ class Session:
         else:
             key = rng.choice(
                 [
-                    *"aorertbxculnp",
+                    *"aorertbxcumlnpuml",
                     "a",
                     "a",
                     "t",
                     "x",
                     "u",
+                    "m",
                     "l",
                     "r",
                     "enter",
@@ -368,11 +369,22 @@ def test_no_stream_of_input_decides_before_its_time_or_on_another_build(
             session.table.now += rng.choice([0.0, 0.01, 0.1, 0.3, 0.43, 0.5, 0.6, 0.6, 1.6])
             session.act()
         for command in session.table.sent:
-            what = "reused" if command.verdict.tags else command.verdict.decision
+            what: str = command.verdict.decision
+            if command.verdict.tags:
+                what = "merged" if command.verdict.reason.startswith("merge: ") else "reused"
             decided[what] = decided.get(what, 0) + 1
         assert len({command.approval_id for command in session.table.sent}) == len(session.table.sent)
     # The streams could decide, in every way: otherwise nothing of the above would mean anything.
-    assert set(decided) == {"approved", "rejected", "reused", "banned", "retested", "stopped", "aliased"}
+    assert set(decided) == {
+        "approved",
+        "rejected",
+        "reused",
+        "merged",
+        "banned",
+        "retested",
+        "stopped",
+        "aliased",
+    }
     assert min(decided.values()) > 30, decided
 
 

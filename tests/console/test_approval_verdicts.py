@@ -266,16 +266,21 @@ async def test_a_name_typed_for_one_build_counts_for_no_other() -> None:
 
 
 @pytest.mark.parametrize("size", [WIDE, MIDDLE, SMALL])
-async def test_reuse_and_alias_are_offered_where_a_tool_gives_the_same_answers(size: tuple[int, int]) -> None:
+async def test_reuse_merge_and_alias_are_offered_where_a_tool_gives_the_same_answers(
+    size: tuple[int, int],
+) -> None:
     for view, offered in ((calm(), False), (doubled(), True)):
         app = Host(view)
         async with app.run_test(size=size) as pilot:
             await settled(pilot)
             choices = {one.choice for one in app.review.query(Button) if one.display}
-            assert ({"reuse", "alias"} <= choices, {"approve", "reject"} <= choices) == (offered, True)
+            assert ({"reuse", "merge", "alias"} <= choices, {"approve", "reject"} <= choices) == (
+                offered,
+                True,
+            )
             shown = [one for one in app.review.query(Button) if one.display]
             assert all(one.region.right <= size[0] for one in shown), "none is cut off"
-            await pilot.press("u", "l", "u", "l")
+            await pilot.press("u", "m", "l", "u", "m", "l")
             await settled(pilot)
             assert app.decided == []
 
@@ -284,10 +289,13 @@ async def test_reuse_and_alias_are_offered_where_a_tool_gives_the_same_answers(s
     ("key", "verdict", "said"),
     [
         ("u", "rejected", "has the agent use check_mails v3"),
+        ("m", "rejected", "has check_mails v3 built anew to do both"),
         ("l", "aliased", "another name of check_mails v3"),
     ],
 )
-async def test_reuse_and_alias_take_their_key_twice_with_a_pause(key: str, verdict: str, said: str) -> None:
+async def test_reuse_merge_and_alias_take_their_key_twice_with_a_pause(
+    key: str, verdict: str, said: str
+) -> None:
     app = Host(doubled())
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
@@ -306,5 +314,9 @@ async def test_reuse_and_alias_take_their_key_twice_with_a_pause(key: str, verdi
         assert (sent.verdict.decision, sent.digest) == (verdict, streams.DIGEST)
         if key == "l":
             assert (sent.verdict.alias_of, sent.verdict.reason, sent.verdict.tags) == (TWIN, "", ())
+        elif key == "m":
+            assert "build_tool check_mails anew" in sent.verdict.reason and sent.verdict.tags == (
+                "duplicate",
+            )
         else:
             assert "use run_tool check_mails" in sent.verdict.reason and sent.verdict.tags == ("duplicate",)

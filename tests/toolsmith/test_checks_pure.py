@@ -396,3 +396,16 @@ def test_a_schema_that_refers_to_an_address_or_a_file_is_not_followed(tmp_path: 
             silent.accept()
     local = {"$defs": {"a": {"type": "string"}}, "properties": {"a": {"$ref": "#/$defs/a"}}}
     assert misfit({"a": "text"}, local) == "" and misfit({"a": 1}, local)
+
+
+def test_the_words_of_a_table_are_the_tool_s_own_unless_they_are_the_task_s() -> None:
+    texts, none = task_values('Which value has a resistor with the bands "brown", "black" and "gold"?')
+    colours = "'black': 0, 'brown': 1, 'red': 2, 'orange': 3, 'yellow': 4, 'gold': -1"
+    assert leaks(f"def run(x):\n    return {{{colours}}}[x]\n", texts, none) == []
+    few = "'black': 0, 'brown': 1, 'gold': -1"
+    assert len(leaks(f"def run(x):\n    return {{{few}}}[x]\n", texts, none)) == 3
+    padded = "('black', 'brown', 'gold', 'x', 'y')"
+    assert len(leaks(f"def run(x):\n    return {padded}\n", texts, none)) == 3
+    addressed, none = task_values('Is "ann@example.org" valid?')
+    known = "'ann@example.org': 1, 'a': 0, 'b': 0, 'c': 0, 'd': 0, 'e': 0"
+    assert leaks(f"def run(x):\n    return {{{known}}}[x]\n", addressed, none)

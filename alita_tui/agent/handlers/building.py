@@ -11,7 +11,7 @@ from alita_tui.agent.handlers import Handler
 from alita_tui.agent.handlers.research import research
 from alita_tui.agent.lessons import Lessons
 from alita_tui.agent.tasks import CurrentTask, TaskEnd, TaskQueue
-from alita_tui.events import Source
+from alita_tui.events import Source, ToolDraft
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import RegistryError
 from alita_tui.spine.history import of
@@ -67,8 +67,14 @@ class BuildHandlers:
             examples=action.examples,
             needs=action.needs,
             failure=self._failure(action.name),
+            merges=self._merged(action.name),
         )
         return await self.follow(self._jobs.start(order))
+
+    def _merged(self, name: str) -> tuple[ToolDraft, ...]:
+        """Return the rejected drafts whose work this tool is to do as well, as the person wants it."""
+        merged = (build.presented for build in self._task.builds() if build.merges_into == name)
+        return tuple(attempt.draft for attempt in merged if attempt)
 
     def _chosen(self, sources: tuple[Source, ...], wanted: tuple[str, ...]) -> tuple[Source, ...]:
         """Return the sources with the pages that the model named first, however long ago they were read."""

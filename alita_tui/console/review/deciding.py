@@ -18,7 +18,7 @@ from alita_tui.events import Decision, Lasting, ToolDraft
 from alita_tui.spine.commands import PutOff, ResolveApproval
 from alita_tui.state.build import BuildState
 from alita_tui.view.habits import too_fast
-from alita_tui.view.queries import reuse_of
+from alita_tui.view.queries import merge_of, reuse_of
 
 _BANNED = {NAME: "name", DIGEST: "digest"}
 
@@ -174,6 +174,13 @@ class DecidingScreen(GuardedScreen):
         """Reject the build in favour of its twin; needs a second press."""
         if (review := self._review) and (twin := review.twin) and self._twice("reused"):
             reason, tags = reuse_of(twin)
+            self._decide("rejected", reason=reason, tags=tags)
+        self.tick()
+
+    def action_merge(self) -> None:
+        """Reject the build for one tool that does its twin's work and its own; needs a second press."""
+        if (review := self._review) and (twin := review.twin) and self._twice("merged"):
+            reason, tags = merge_of(twin)
             self._decide("rejected", reason=reason, tags=tags)
         self.tick()
 

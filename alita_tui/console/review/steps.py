@@ -18,7 +18,7 @@ from alita_tui.view.model import SessionView
 from alita_tui.view.risk import names_of, risks
 
 Outcome = Literal["mismatch", "name", "unread", "approved"]
-Twice = Literal["retested", "stopped", "reused", "aliased"]
+Twice = Literal["retested", "stopped", "reused", "merged", "aliased"]
 """Verdicts that need a second press."""
 
 
@@ -148,7 +148,7 @@ class BuildReview:
         parts = []
         if twin := self.twin:
             parts.append(
-                f"{one_line(twin.label)} gives the same answers: reuse, alias, or approve to keep both"
+                f"{one_line(twin.label)} gives the same answers: reuse, merge, alias, or approve to keep both"
             )
         parts += [f"unread: {unread} lines" if unread else "● read to the end"]
         if self.serious:
@@ -166,10 +166,13 @@ class BuildReview:
         """Return what the next press does after a first one, and its tone."""
         if self.twice == "stopped":
             return "The same key again decides against this build and stops the run; Esc goes back.", "bad"
-        if self.twice in ("reused", "aliased") and (twin := self.twin):
+        if self.twice in ("reused", "merged", "aliased") and (twin := self.twin):
             name, tool = one_line(self.build.name), one_line(twin.label)
             if self.twice == "reused":
                 return f"The same key again rejects it and has the agent use {tool}; Esc goes back.", "warn"
+            if self.twice == "merged":
+                said = f"The same key again rejects it and has {tool} built anew to do both; Esc goes back."
+                return said, "warn"
             said = f"The same key again makes {name} another name of {tool}; this code joins nothing."
             return f"{said} Esc goes back.", "warn"
         if self.twice == "retested":

@@ -22,15 +22,16 @@ from alita_tui.console.review.ticks import Ticks
 from alita_tui.console.widgets.plain import Plain
 
 Choice = Literal[
-    "approve", "lend", "reuse", "alias", "reject", "edit", "retest", "ban", "stop",
+    "approve", "lend", "reuse", "merge", "alias", "reject", "edit", "retest", "ban", "stop",
     "grants", "diff", "side_by_side", "log", "full", "next", "defer",
 ]  # fmt: skip
-VERDICTS = ("approve", "lend", "reuse", "alias", "reject", "edit", "retest", "ban", "stop", "grants")
+VERDICTS = ("approve", "lend", "reuse", "merge", "alias", "reject", "edit", "retest", "ban", "stop", "grants")
 """Choices that count only once the review is armed."""
 LABELS: dict[Choice, str] = {
     "approve": "Approve",
     "lend": "For this task",
     "reuse": "Reuse",
+    "merge": "Merge",
     "alias": "Alias",
     "reject": "Reject…",
     "edit": "Edit",
@@ -46,7 +47,7 @@ LABELS: dict[Choice, str] = {
     "defer": "Later",
 }
 DECIDING: tuple[Choice, ...] = ("approve", "lend", "reject", "edit", "retest", "ban", "stop")
-LIKE: tuple[Choice, ...] = ("reuse", "alias")
+LIKE: tuple[Choice, ...] = ("reuse", "merge", "alias")
 """Offered if another tool gives the same answers."""
 TAGS = ("wrong approach", "unsafe", "duplicate", "weak tests", "not needed")
 NAME, DIGEST = "this name", "these bytes"

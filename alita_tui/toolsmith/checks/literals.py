@@ -16,6 +16,8 @@ _COMMON = frozenset({0, 1, 2, 3, 7, 10, 12, 16, 24, 30, 31, 32, 60, 64, 90, 100,
                      0.5, 1.5, 2.5, 273.15, 9.81, 3.14})  # fmt: skip
 """Numbers that appear in code for reasons of their own."""
 _TABLE = 5
+_WORD = re.compile(r"[^\W\d_]{1,24}(?: [^\W\d_]{1,24})?")
+"""A word or two, such as the names of colours or months that a table is made of."""
 _QUOTED = re.compile(r"[\"“«`]([^\"”»`]{3,})[\"”»`]|(?:(?<=\s)|^)'([^']{3,})'(?=[\s.,;:!?)]|$)")
 _TELLING = re.compile(
     r"[\w.+%-]+@[\w.-]+\w|https?://[^\s\"'<>)]+|[\w-]*\d[\w-]*(?:[./:_-][\w-]+)+|\w+\.[a-z]\w{1,4}\b"
@@ -79,26 +81,31 @@ def told_numbers(draft: ToolDraft) -> frozenset[float]:
     return frozenset(numbers)
 
 
-def _table(node: ast.AST) -> list[ast.Constant]:
-    """Return the numbers of a table: a list, tuple, set or dict with several numbers."""
+def _table(node: ast.AST, texts: frozenset[str]) -> list[ast.Constant]:
+    """Return what is a table's own: numbers or plain words of a list, tuple, set or dict with several of them.
+
+    Words are no table's own where more than half of them are the task's.
+    """
     items: list[ast.expr] = []
     if isinstance(node, ast.List | ast.Tuple | ast.Set):
         items = node.elts
     elif isinstance(node, ast.Dict):
         items = [item for item in (*node.keys, *node.values) if item is not None]
-    flat = [
+    held = [
         nested
         for item in items
         for nested in (item.elts if isinstance(item, ast.List | ast.Tuple) else [item])
+        if isinstance(nested, ast.Constant)
     ]
     numbers = [
-        item
-        for item in flat
-        if isinstance(item, ast.Constant)
-        and isinstance(item.value, int | float)
-        and not isinstance(item.value, bool)
+        item for item in held if isinstance(item.value, int | float) and not isinstance(item.value, bool)
     ]
-    return numbers if len(numbers) >= _TABLE else []
+    words = [item for item in held if isinstance(item.value, str) and _WORD.fullmatch(item.value)]
+    theirs = sum(str(item.value).lower() in texts for item in words)
+    return [
+        *(numbers if len(numbers) >= _TABLE else ()),
+        *(words if len(words) >= _TABLE and 2 * theirs <= len(words) else ()),
+    ]
 
 
 def _named_defaults(tree: ast.Module, defaults: list[ast.expr]) -> list[ast.expr]:
@@ -122,7 +129,7 @@ def leaks(code: str, texts: frozenset[str], numbers: frozenset[float]) -> list[t
     """
     if (tree := try_parse(code)) is None:
         return []
-    tables = {id(number) for node in ast.walk(tree) for number in _table(node)}
+    tables = {id(number) for node in ast.walk(tree) for number in _table(node, texts)}
     refusals = {
         id(child) for node in ast.walk(tree) if isinstance(node, ast.Raise) for child in ast.walk(node)
     }  # an example in an error message answers nothing

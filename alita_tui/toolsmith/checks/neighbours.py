@@ -95,7 +95,8 @@ class NeighboursCheck:
             twins += [_twin(record)] if alike else []
         held = sum(bool(theirs[one.record.digest]) for one in near)
         if twins:
-            summary = f"{twins[0].label} gives the same answers: reuse it, alias it, or approve to keep both"
+            choices = "reuse it, merge the two, alias it, or approve to keep both"
+            summary = f"{twins[0].label} gives the same answers: {choices}"
             return msgspec.structs.replace(failed(self.name, summary, rows), twins=tuple(twins))
         missing = f"; {len(near) - held} could not be compared" if held < len(near) else ""
         verb = "answers" if held == 1 else "answer"

@@ -209,7 +209,7 @@ def anything(rng: random.Random) -> list[Step]:
 
 def _one(rng: random.Random, pause: float) -> list[Step]:
     make: list[Callable[[], list[Step]]] = [
-        lambda: [key(pause, rng.choice([*VERDICT_KEYS, *"aajnpdcul", "enter", "space", "escape", "down"]))],
+        lambda: [key(pause, rng.choice([*VERDICT_KEYS, *"aajnpdcuml", "enter", "space", "escape", "down"]))],
         lambda: [
             key(pause, rng.choice(VERDICT_KEYS)),
             key(rng.choice([0.005, 0.015, 0.025, 0.2]), rng.choice("ajp")),

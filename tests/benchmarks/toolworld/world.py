@@ -16,8 +16,8 @@ from tests.benchmarks.toolworld.language import RESULT, THEN, Concept, concepts
 
 Kind = Literal["plain", "grown", "combined", "beyond", "unknowable"]
 
-_HEAPS = 0.6
-"""New needs among n tasks grow as n to this power, as new words do in texts (Heaps' law)."""
+_ZIPF = 0.9
+"""How often a need comes up goes as its rank to the power of minus this (Zipf's law), in no order of time."""
 _COMBINED, _BEYOND, _UNKNOWABLE, _GROWN = 0.09, 0.02, 0.03, 0.6
 """Shares of tasks; and of those whose need has grown, once it has been met."""
 _UNKNOWABLE_TASKS = (
@@ -59,27 +59,20 @@ class Task:
 
 def stream(tasks: int, needs: int, seed: int) -> tuple[Task, ...]:
     """Return a stream; the same for the same seed."""
-    world = _World(tasks, needs, Random(seed))
-    return tuple(world.task(n) for n in range(tasks))
+    world = _World(needs, Random(seed))
+    return tuple(world.task() for _ in range(tasks))
 
 
 class _World:
-    def __init__(self, tasks: int, needs: int, chance: Random) -> None:
+    def __init__(self, needs: int, chance: Random) -> None:
         self._random = chance
-        names = chance.sample(sorted(DRAWS), min(needs, len(DRAWS)))
-        self._new = {
-            math.floor(tasks * (k / len(names)) ** (1 / _HEAPS)): name for k, name in enumerate(names)
-        }
-        self._waiting: list[str] = []
+        self._needs = chance.sample(sorted(DRAWS), min(needs, len(DRAWS)))
+        self._often = [(rank + 1) ** -_ZIPF for rank in range(len(self._needs))]
         self._met: list[str] = []
-        """Needs as they came up: who asks often asks again."""
+        """Needs as they came up."""
 
-    def task(self, number: int) -> Task:
+    def task(self) -> Task:
         """Return the next task of the stream."""
-        if (name := self._new.get(number)) is not None:
-            self._waiting.append(name)
-        if self._waiting:
-            return self._plain(self._waiting.pop(0))
         luck = self._random.random()
         if luck < _UNKNOWABLE:
             return Task(self._random.choice(_UNKNOWABLE_TASKS), "unknowable")
@@ -88,7 +81,7 @@ class _World:
             return Task(self._said(concepts()[name], BEYOND[name](self._random)), "beyond", (name,))
         if luck < _UNKNOWABLE + _BEYOND + _COMBINED and (task := self._combined()):
             return task
-        return self._plain(self._random.choice(self._met))
+        return self._plain(*self._random.choices(self._needs, self._often))
 
     def _plain(self, name: str) -> Task:
         concept, known = concepts()[name], self._met.count(name)

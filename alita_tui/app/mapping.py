@@ -1,0 +1,134 @@
+"""`alita tools map`: an approved tool over a file of inputs, in containers side by side on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from alita_tui.app.context import AppContext
+from alita_tui.app.identity import new_id, now
+from alita_tui.events import RunOutcome, RunReport, ToolRecord, Value
+from alita_tui.mapping.coordinator import Lost, Progress, run_map
+from alita_tui.mapping.journal import Head, Journal, Outcome
+from alita_tui.mapping.rows import InputFile, Row, opened, rows
+from alita_tui.sandbox.podman_http import EngineLost
+from alita_tui.spine.errors import RegistryError, UsageError
+from alita_tui.spine.grants import phrases
+from alita_tui.spine.ports.sandbox import Job
+from alita_tui.spine.text import one_line
+
+if TYPE_CHECKING:
+    from alita_tui.sandbox.fleet import Fleet
+
+
+class Mapped(Value, frozen=True):
+    """What came of a map."""
+
+    ok: int
+    failed: int
+    output: str
+
+
+class Lanes:
+    """An engine: containers of one tool on this machine, one row at a time in each."""
+
+    def __init__(self, app: AppContext, record: ToolRecord, sandbox: Fleet, lanes: int) -> None:
+        self.lanes = lanes
+        self._app = app
+        self._record = record
+        self._sandbox = sandbox
+
+    async def run(self, rows: Sequence[Row]) -> list[Outcome]:
+        """Run rows one after the other. Raise Lost, SandboxUnavailable, RequirementsError, RegistryError."""
+        await asyncio.to_thread(self._still_approved)
+        return [await self._one(row) for row in rows]
+
+    async def _one(self, row: Row) -> Outcome:
+        from alita_tui.agent.arguments import check_arguments
+        from alita_tui.toolsmith.checks.probes import misfit
+
+        record = self._record
+        try:
+            check_arguments(record, row.arguments, misfit)
+        except RegistryError as error:
+            return Outcome(row=row.number, reason=error.message, arguments=row.arguments)
+        job = Job(
+            run_id=new_id(), module=record.draft.name, code=record.draft.code, arguments=row.arguments,
+            lock=record.lock, limits=self._app.limits, capabilities=record.granted, digest=record.digest,
+        )  # fmt: skip
+        try:
+            report = await self._sandbox.run(job, lambda *_: None, lambda *_: None)
+        except EngineLost as error:
+            raise Lost(error.message) from error
+        if why := _failure(report) or misfit(report.result, record.draft.output_schema):
+            return Outcome(row=row.number, reason=one_line(why, 2_000), arguments=row.arguments)
+        return Outcome(row=row.number, result=report.result)
+
+    def _still_approved(self) -> None:
+        """Raise RegistryError where the tool was revoked or changed since the map began."""
+        if self._app.library.get(self._record.draft.name, self._record.version).digest != self._record.digest:
+            raise RegistryError(f"{self._record.draft.name} is no longer what this map began with.")
+
+
+def _failure(report: RunReport) -> str:
+    last = report.error.strip().splitlines()
+    return "" if report.status == "ok" else f"{report.status}: {last[-1] if last else 'it said nothing'}"
+
+
+def described(app: AppContext, name: str, path: Path) -> tuple[ToolRecord, InputFile]:
+    """Return the tool and the file of a map that can begin. Raise RegistryError, UsageError."""
+    record = app.library.get(name)
+    if record.origin == "remote":
+        raise UsageError(
+            f"{record.draft.name} is a tool of an MCP server; only tools of the library are mapped."
+        )
+    if not record.granted.none:
+        raise UsageError(
+            f"{record.draft.name} is granted something: {'; '.join(phrases(record.granted))}.",
+            hint="A map may run a row again after a kill, so only tools that reach nothing are mapped.",
+        )
+    return record, opened(path, record.draft.input_schema)
+
+
+async def map_tool(
+    app: AppContext,
+    record: ToolRecord,
+    given: InputFile,
+    output: Path,
+    lanes: int,
+    tell: Callable[[Progress], None],
+) -> Mapped:
+    """Run the tool on each row that the folder has no result of, and write the manifest.
+
+    Raise SandboxUnavailable, RequirementsError, RegistryError, UsageError, StoreError; what is done stays.
+    """
+    label = f"{record.draft.name} v{record.version}"
+    journal = await asyncio.to_thread(
+        Journal, output, Head(tool=label, digest=str(record.digest), input=given.sha256)
+    )
+    sandbox = app.sandbox(f"map-{new_id()}", pool=True, lanes=lanes)
+    try:
+        await sandbox.prepare(lambda *_: None)
+        before = len(journal.parts)
+        await run_map(
+            rows(Path(given.path), record.draft.input_schema),
+            Lanes(app, record, sandbox, lanes),
+            journal,
+            tell,
+        )
+        ok, failed = await asyncio.to_thread(journal.finish)
+        if len(journal.parts) > before:
+            await asyncio.to_thread(_count, app, record, ok=not failed)
+        return Mapped(ok=ok, failed=failed, output=str(output))
+    finally:
+        journal.close()
+        await sandbox.close()
+
+
+def _count(app: AppContext, record: ToolRecord, *, ok: bool) -> None:
+    """Count a map as one run of its tool, however many rows it had."""
+    app.library.record_run(record.draft.name, record.version, ok=ok, query="")
+    outcome = RunOutcome(run=f"map/{new_id()}", at=now().isoformat(), grade="ran" if ok else "failed")
+    app.library.note(record.draft.name, record.version, (outcome,))

@@ -1,0 +1,134 @@
+"""Runs a map: rows in, batches to an engine, what came of them to the journal. All rules about failures are here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from time import monotonic
+from typing import Protocol
+
+from alita_tui.events import Value
+from alita_tui.mapping.journal import Journal, Outcome
+from alita_tui.mapping.rows import Row
+
+_FIRST, _MOST = 8, 1000
+"""Rows of the first batches, and of the largest."""
+_SECONDS = 5.0
+"""How long a batch should take: as much is lost by a kill."""
+_TRIES = 3
+"""How often a row is run whose engine is lost while it runs."""
+
+
+class Lost(Exception):
+    """The engine was lost while it ran a batch; nobody knows which of its rows ran."""
+
+
+class Engine(Protocol):
+    """Where rows run."""
+
+    lanes: int
+    """Batches that it runs at the same time."""
+
+    async def run(self, rows: Sequence[Row]) -> list[Outcome]:
+        """Run rows one after the other, each once; a row that fails is an outcome. Raise Lost, SandboxUnavailable."""
+
+
+class Progress(Value, frozen=True):
+    """How far a map is."""
+
+    done: int
+    """Rows with a result, those of earlier runs among them."""
+    failed: int
+    per_second: float
+    """Rows of this run."""
+
+
+async def run_map(
+    rows: Iterable[Row], engine: Engine, journal: Journal, tell: Callable[[Progress], None]
+) -> None:
+    """Run all rows that the journal does not have; each of them may be run again after a loss or a kill.
+
+    Raise SandboxUnavailable, StoreError, OSError; what is done stays on disk.
+    """
+    course = _Course(engine, journal, tell)
+    feed = course.batches(iter(rows))
+    running: set[asyncio.Task[None]] = set()
+    try:
+        while True:
+            while len(running) < engine.lanes and (batch := await asyncio.to_thread(next, feed, None)):
+                running.add(asyncio.create_task(course.batch(batch)))
+            if not running:
+                return
+            done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+class _Course:
+    """One run of a map."""
+
+    def __init__(self, engine: Engine, journal: Journal, tell: Callable[[Progress], None]) -> None:
+        self._engine = engine
+        self._journal = journal
+        self._tell = tell
+        self._size = _FIRST
+        self._began = monotonic()
+        parts = journal.parts.values()
+        self._ok, self._failed = sum(part.ok for part in parts), sum(part.failed for part in parts)
+        self._before = self._ok + self._failed
+
+    def batches(self, rows: Iterator[Row]) -> Iterator[list[Row]]:
+        """Yield the rows that are not done in batches; none of these goes over rows that are."""
+        done = iter(self._journal.done())
+        first, last = next(done, (0, 0))
+        batch: list[Row] = []
+        for row in rows:
+            while first and row.number > last:
+                first, last = next(done, (0, 0))
+            if first and first <= row.number:
+                if batch:
+                    yield batch
+                    batch = []
+                continue
+            batch.append(row)
+            if len(batch) >= self._size:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
+
+    async def batch(self, rows: list[Row]) -> None:
+        """Run a batch and keep what came of it."""
+        began = monotonic()
+        outcomes = await self._run(rows, 1)
+        taken = max(monotonic() - began, 0.001)
+        self._size = max(1, min(_MOST, 2 * self._size, int(len(rows) * _SECONDS / taken)))
+        await asyncio.to_thread(self._journal.keep, outcomes)
+        failed = sum(bool(one.reason) for one in outcomes)
+        self._failed += failed
+        self._ok += len(outcomes) - failed
+        rate = (self._ok + self._failed - self._before) / max(monotonic() - self._began, 0.001)
+        self._tell(Progress(done=self._ok, failed=self._failed, per_second=round(rate, 2)))
+
+    async def _run(self, rows: list[Row], tries: int) -> list[Outcome]:
+        """Run rows; where the engine is lost, run halves of them, so that one bad row costs its neighbours nothing."""
+        unusable = {row.number: Outcome(row=row.number, reason=row.problem) for row in rows if row.problem}
+        usable = [row for row in rows if not row.problem]
+        try:
+            ran = {one.row: one for one in await self._engine.run(usable)} if usable else {}
+        except Lost as error:
+            if len(usable) > 1:
+                half = len(usable) // 2
+                halves = [*await self._run(usable[:half], 1), *await self._run(usable[half:], 1)]
+                ran = {one.row: one for one in halves}
+            elif tries < _TRIES:
+                ran = {one.row: one for one in await self._run(usable, tries + 1)}
+            else:
+                reason = f"The sandbox was lost {_TRIES} times while it ran: {error}"
+                lost = usable[0]
+                ran = {lost.number: Outcome(row=lost.number, reason=reason, arguments=lost.arguments)}
+        return [unusable.get(row.number) or ran[row.number] for row in rows]

@@ -1,0 +1,104 @@
+"""`alita tools map` as a person runs it: killed, gone on with, its results right, in order and once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from alita_tui.events import Capabilities
+from alita_tui.mapping.journal import FAILED, JOURNAL, MANIFEST
+from tests.mcp_box.lab import ADD, BOOM, furnished, schema, tool
+
+pytestmark = [pytest.mark.podman, pytest.mark.slow]
+FETCH = tool(
+    "fetch_it", "def run(a: float) -> float:\n    return a\n", schema("a", a={"type": "number"}),
+    capabilities=Capabilities(network=("GET example.org:443",)),
+)  # fmt: skip
+ROWS = 600
+
+
+def command(home: Path, *words: str) -> list[str]:
+    return [sys.executable, "-m", "alita_tui", "--home", str(home), "tools", *words]
+
+
+def alita(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(home, *words), capture_output=True, text=True, check=False)
+
+
+def results(folder: Path) -> list[dict[str, Any]]:
+    parts = json.loads((folder / MANIFEST).read_text())["parts"]
+    return [json.loads(line) for part in parts for line in (folder / part["file"]).read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory, sandbox_ready: None) -> Path:
+    return furnished(tmp_path_factory.mktemp("map") / "home", ADD, BOOM, FETCH)
+
+
+def test_a_map_that_is_killed_goes_on_and_is_right(home: Path, tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{"a": n, "b": 0.5} for n in range(ROWS)]
+    rows[99], rows[299] = {"a": "one", "b": 1}, {"a": 1}
+    given, out = tmp_path / "in.jsonl", tmp_path / "out"
+    given.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    words = ("map", "add_numbers", "--input", str(given), "--output", str(out))
+    with subprocess.Popen(command(home, *words), stderr=subprocess.DEVNULL) as process:
+        patience = time.monotonic() + 120
+        while not ((out / JOURNAL).exists() and (out / JOURNAL).read_bytes().count(b"\n") >= 3):
+            assert time.monotonic() < patience and process.poll() is None
+            time.sleep(0.02)
+        os.kill(process.pid, signal.SIGKILL)
+    assert not (out / MANIFEST).exists()
+    before = {one.name: one.stat().st_mtime_ns for one in out.glob("part-*.jsonl")}
+    done = alita(home, *words, "--json")
+    assert done.returncode == 1, done.stderr
+    assert json.loads(done.stdout) == {"ok": ROWS - 2, "failed": 2, "output": str(out)}
+    assert [(one["row"], one["result"]) for one in results(out)] == [
+        (n + 1, {"sum": n + 0.5}) for n in range(ROWS) if n not in (99, 299)
+    ]
+    failed = [json.loads(line) for line in (out / FAILED).read_text().splitlines()]
+    assert [one["row"] for one in failed] == [100, 300]
+    assert "is not of type 'number'" in failed[0]["reason"] and "b is missing" in failed[1]["reason"]
+    assert {name: (out / name).stat().st_mtime_ns for name in before} == before, "what was done stays"
+    shown = json.loads(alita(home, "show", "add_numbers", "--json").stdout)
+    assert shown["runs"] == 1, "a map counts once"
+
+
+def test_a_map_is_stopped_by_one_key_and_says_how_it_goes_on(home: Path, tmp_path: Path) -> None:
+    given, out = tmp_path / "in.csv", tmp_path / "out"
+    given.write_text("a,b,comment\n" + "".join(f"{n},1,x\n" for n in range(5_000)))
+    words = ("map", "add_numbers", "--input", str(given), "--output", str(out), "--lanes", "1")
+    with subprocess.Popen(command(home, *words), stderr=subprocess.PIPE, text=True) as process:
+        patience = time.monotonic() + 120
+        while not ((out / JOURNAL).exists() and (out / JOURNAL).read_bytes().count(b"\n") >= 2):
+            assert time.monotonic() < patience and process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=120)[1]
+    assert process.returncode == 130 and "Traceback" not in said
+    assert "does not take these columns: comment" in said
+    assert "Stopped." in said and f"--output {out}" in said
+
+
+def test_what_cannot_be_mapped_is_refused_before_anything_is_made(home: Path, tmp_path: Path) -> None:
+    given = tmp_path / "in.jsonl"
+    given.write_text('{"a": 1}\n')
+    for name, said in (("fetch_it", "is granted something"), ("no_such_tool", "no_such_tool")):
+        refused = alita(home, "map", name, "--input", str(given), "--output", str(tmp_path / "out"))
+        assert refused.returncode and said in refused.stderr and "Traceback" not in refused.stderr
+        assert not (tmp_path / "out").exists()
+
+
+def test_a_tool_that_fails_leaves_no_control_characters_on_the_terminal(home: Path, tmp_path: Path) -> None:
+    given, out = tmp_path / "in.jsonl", tmp_path / "out"
+    given.write_text('{"why": "bad"}\n' * 3)
+    done = alita(home, "map", "always_fails", "--input", str(given), "--output", str(out))
+    assert done.returncode == 1 and "\x1b" not in done.stdout + done.stderr
+    assert all("ValueError" in json.loads(line)["reason"] for line in (out / FAILED).read_text().splitlines())

@@ -145,7 +145,7 @@ class Orchestrator:
         )
         self._outcomes = Outcomes(bus, shelf, teaches=policy.teaches)
         self._builds = BuildHandlers(
-            bus, self._task, self._jobs, self._queue, self._lessons, sandbox, progress
+            bus, self._task, shelf, self._jobs, self._queue, self._lessons, sandbox, progress
         )
         self._artefacts = artefacts
         references = References(bus, self._projection, artefacts)

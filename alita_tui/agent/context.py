@@ -356,8 +356,8 @@ def returned(report: RunReport, seq: int = 0, made: tuple[Artefact, ...] = ()) -
 
 
 _THERE = (
-    "Nothing is built yet, as the library may have it already. Use what fits, or build_tool under its name with what it "
-    "lacks; if none of these does it, order this build once more.\n"
+    "Nothing is built yet, as the library may have it already. Use what fits, or build_tool under its name with what "
+    "it lacks; if none of these does it, order this build once more.\n"
 )
 
 

@@ -77,7 +77,7 @@ class BuildHandlers:
         return await self.follow(self._jobs.start(order))
 
     async def _there_already(self, action_id: str, action: BuildTool) -> bool:
-        """Show a tool that surely does what is ordered and that this task has not been shown; return whether there is one.
+        """Show a tool that surely does what is ordered, unless this task was shown it; return whether there is one.
 
         Ordered again, it is built.
         """

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from alita_tui.mcp_box.remote.pinning import Listing
     from alita_tui.mcp_box.remote.servers import Servers, Tell
     from alita_tui.sandbox.fleet import Fleet
+    from alita_tui.spine.address import AddressPolicy
     from alita_tui.view.risk import Risk
 
 _LEGACY = ("2024", "2025")
@@ -317,14 +318,25 @@ class LazyServers:
         kept = KeptLogin(self._app.paths.config / "logins", spec.url)
         if self._show is None:
             return await quiet_login(spec.url, kept, kept.lock, spec.name)
-        return await self.logged_in.enter_async_context(login(spec.url, kept, kept.lock, self._show))
+        return await self.logged_in.enter_async_context(
+            login(spec.url, kept, kept.lock, self._show, self._policy())
+        )
+
+    def _policy(self) -> AddressPolicy:
+        """Return where a login may lead: as for pages. Raise ConfigError."""
+        from alita_tui.spine.address import AddressPolicy
+        from alita_tui.web.dns import system_resolver
+
+        return AddressPolicy(system_resolver, self._app.loaded.settings.web.allowed_private)
 
     def _make(self) -> Servers:
         from alita_tui.mcp_box.remote.opening import Opener
         from alita_tui.mcp_box.remote.servers import Patience, Servers
 
         app, book = self._app, ServerBook(self._app)
-        opener = Opener(self._sandbox, self._secret, book.legacy, app.limits, lambda *_: None, self._login)
+        opener = Opener(
+            self._sandbox, self._secret, book.legacy, app.limits, lambda *_: None, self._login, self._policy()
+        )
         chosen = app.loaded.settings.mcp
         patience = Patience(
             connect_seconds=chosen.connect_seconds if self._show is None else 330.0,

@@ -127,7 +127,7 @@ def _known(
             hint="Use lower-case letters, digits and hyphens.",
         )
     if len(command) == 1 and "://" in command[0]:
-        from alita_tui.mcp_box.remote.http import check_url
+        from alita_tui.mcp_box.remote.guard import check_url
 
         check_url(command[0])
         return Known(spec=ServerSpec(name=name, place="url", url=command[0], headers=headers))

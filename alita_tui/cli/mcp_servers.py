@@ -294,9 +294,6 @@ async def opens(url: str) -> None:
     """Print an address, and open it in a browser where there is one."""
     import webbrowser
 
-    from alita_tui.mcp_box.remote.http import check_url
-
-    check_url(url)
     typer.echo(f"Log in here: {reveal(url)}", err=True)
     await asyncio.to_thread(webbrowser.open, url)
 

@@ -11,7 +11,7 @@ import pytest
 
 from alita_tui.events import Lock, ToolDraft
 from alita_tui.mcp_box.remote.commands import Wanted, script_command, taken_apart
-from alita_tui.mcp_box.remote.http import check_url
+from alita_tui.mcp_box.remote.guard import check_url
 from alita_tui.mcp_box.remote.importing import servers_in
 from alita_tui.mcp_box.remote.pinning import digest_of_tool, library_name, listing
 from alita_tui.mcp_box.remote.review import remote_risks

@@ -177,6 +177,6 @@ async def test_nothing_is_granted_while_a_server_starts() -> None:
         async def open_program(self, program: object, progress: object) -> Started:
             return Started()
 
-    opener: Any = Opener(Boxes(), lambda _: None, lambda _: True, Limits(), lambda *_: None, None)  # type: ignore[arg-type]
+    opener: Any = Opener(Boxes(), lambda _: None, lambda _: True, Limits(), lambda *_: None, None, None)  # type: ignore[arg-type]
     await opener(NEW, Lock(), lambda _: None, "start")
     assert "granted" not in log

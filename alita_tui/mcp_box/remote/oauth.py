@@ -12,7 +12,7 @@ import fcntl
 import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
@@ -23,6 +23,8 @@ from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthMetadata, OAuthToken
 from pydantic import BaseModel
 
+from alita_tui.mcp_box.remote.guard import LOGIN, Guard
+from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.errors import UsageError
 
 _LOGIN_SECONDS = 300.0
@@ -133,19 +135,19 @@ class Login(OAuthClientProvider):
             if (yield request).status_code == 401:
                 await self.context.redirect_handler("")  # type: ignore[misc]  # it refuses
             return
-        flow = super().async_auth_flow(request)
-        async with _alone(self._lock_file):
-            await self._read_anew()
-            out = await anext(flow)
-            while out is not request:
-                out = await flow.asend((yield out))
-        response = yield out
-        while True:
-            try:
-                out = await flow.asend(response)
-            except StopAsyncIteration:
-                return
+        async with aclosing(super().async_auth_flow(request)) as flow:
+            async with _alone(self._lock_file):
+                await self._read_anew()
+                out = await anext(flow)
+                while out is not request:
+                    out = await flow.asend((yield _marked(out)))
             response = yield out
+            while True:
+                try:
+                    out = await flow.asend(response)
+                except StopAsyncIteration:
+                    return
+                response = yield out if out is request else _marked(out)
 
     async def _read_anew(self) -> None:
         kept = await self._store.kept()
@@ -155,6 +157,12 @@ class Login(OAuthClientProvider):
         self.context.client_info = await self._store.get_client_info()
         self.context.token_expiry_time = kept.expires or None
         self._initialized = True
+
+
+def _marked(request: httpx2.Request) -> httpx2.Request:
+    """Return a request of the login itself, whose answer is bounded."""
+    request.extensions[LOGIN] = True
+    return request
 
 
 @asynccontextmanager
@@ -181,9 +189,15 @@ async def quiet_login(url: str, vault: Vault, lock: Path, name: str) -> Login:
 
 @asynccontextmanager
 async def login(
-    url: str, vault: Vault, lock: Path, show: Callable[[str], Awaitable[None]]
+    url: str, vault: Vault, lock: Path, show: Callable[[str], Awaitable[None]], policy: AddressPolicy
 ) -> AsyncIterator[Login]:
     """Return a login for which the person is asked: `show` is given the address to open in a browser."""
+    guard = Guard(url, policy)
+
+    async def checked(page: str) -> None:
+        await guard.check(page)
+        await show(page)
+
     store = _Store(vault)
     kept = await store.kept()
     answer: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
@@ -219,7 +233,7 @@ async def login(
     kept.port = listener.sockets[0].getsockname()[1]
     await store.keep(kept)
     async with listener:
-        yield Login(url, store, f"http://127.0.0.1:{kept.port}/callback", lock, show, answered)
+        yield Login(url, store, f"http://127.0.0.1:{kept.port}/callback", lock, checked, answered)
 
 
 def _plain(model: BaseModel) -> dict[str, Any]:

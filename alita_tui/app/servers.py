@@ -264,31 +264,18 @@ def what_changed(before: Pinned, code: str) -> str:
     return one_line(f"changed: {', '.join(parts) or 'how it is started'}", 300)
 
 
-def servers_of(app: AppContext, sandbox: Fleet, tell: Tell, redactor: Redactor | None = None) -> LazyServers:
-    """Return what calls tools of servers; the SDK is imported with the first call.
-
-    The redactor learns each secret before it is used.
-    """
-    secret = app.secret if redactor is None else learned_first(redactor, app.secret)
-    return LazyServers(app, sandbox, tell, secret)
-
-
 class LazyServers:
-    """Meets `ServerCalls`."""
+    """Meets `ServerCalls`; the SDK is imported with the first call."""
 
     def __init__(
-        self,
-        app: AppContext,
-        sandbox: Fleet,
-        tell: Tell,
-        secret: Callable[[str], str | None],
-        show: Show | None = None,
+        self, app: AppContext, sandbox: Fleet, tell: Tell, redactor: Redactor, show: Show | None = None
     ) -> None:
-        """`secret` returns a secret by name and may block. With `show` the person logs in where a server asks for it;
-        otherwise what is kept has to do.
+        """The redactor learns each secret before it is used. With `show` the person logs in where a server asks for
+        it; otherwise what is kept has to do.
         """
         self._app = app
-        self._secret = secret
+        self._learn = redactor.learn
+        self._secret = learned_first(redactor, app.secret)
         self._sandbox = sandbox
         self._tell = tell
         self._show = show
@@ -317,9 +304,9 @@ class LazyServers:
 
         kept = KeptLogin(self._app.paths.config / "logins", spec.url)
         if self._show is None:
-            return await quiet_login(spec.url, kept, kept.lock, spec.name)
+            return await quiet_login(spec.url, kept, kept.lock, spec.name, self._learn)
         return await self.logged_in.enter_async_context(
-            login(spec.url, kept, kept.lock, self._show, self._policy())
+            login(spec.url, kept, kept.lock, self._show, self._policy(), self._learn)
         )
 
     def _policy(self) -> AddressPolicy:
@@ -351,7 +338,9 @@ Show = Callable[[str], Awaitable[None]]
 
 
 @asynccontextmanager
-async def servers_alone(app: AppContext, show: Show | None = None) -> AsyncIterator[tuple[Fleet, Servers]]:
+async def servers_alone(
+    app: AppContext, redactor: Redactor, show: Show | None = None
+) -> AsyncIterator[tuple[Fleet, Servers]]:
     """Return servers outside a session, of which nothing is recorded; with `show` the person can log in."""
     from alita_tui.mcp_box.remote.servers import ServerEvent
 
@@ -362,7 +351,7 @@ async def servers_alone(app: AppContext, show: Show | None = None) -> AsyncItera
         return
 
     sandbox = app.sandbox(f"mcp-{new_id()}", broker=app.broker(unrecorded, None))
-    sandbox.servers = lazy = LazyServers(app, sandbox, untold, app.secret, show)
+    sandbox.servers = lazy = LazyServers(app, sandbox, untold, redactor, show)
     try:
         yield sandbox, await lazy.made()
     finally:
@@ -373,7 +362,7 @@ async def servers_alone(app: AppContext, show: Show | None = None) -> AsyncItera
 async def look_at(app: AppContext, known: Known, show: Show | None = None) -> Known:
     """Start a server, list its tools, stop it; return it with what it lists. Raise AlitaError."""
     ServerBook(app).check_typed(known)
-    async with servers_alone(app, show if known.spec.url else None) as (_, servers):
+    async with servers_alone(app, Redactor(), show if known.spec.url else None) as (_, servers):
         found, protocol, took = await servers.look(known.spec, known.lock)
         return seen(known, found, protocol, took)
 
@@ -387,5 +376,6 @@ async def trial(app: AppContext, known: Known, draft: ToolDraft, arguments: Json
         run_id=new_id(), module=draft.name, code=draft.code, arguments=arguments, lock=known.lock, limits=app.limits,
         remote=True,
     )  # fmt: skip
-    async with servers_alone(app) as (sandbox, _):
-        return await sandbox.run(job, lambda *_: None, lambda *_: None)
+    redactor = await asyncio.to_thread(app.redactor)
+    async with servers_alone(app, redactor) as (sandbox, _):
+        return redactor.value(await sandbox.run(job, lambda *_: None, lambda *_: None))

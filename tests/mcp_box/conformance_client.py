@@ -56,7 +56,7 @@ def registered(kept: KeptLogin) -> None:
 async def main(url: str) -> int:
     kept = KeptLogin(Path(tempfile.mkdtemp()), url)
     registered(kept)
-    async with login(url, kept, kept.lock, browser, POLICY) as auth:
+    async with login(url, kept, kept.lock, browser, POLICY, lambda *_: None) as auth:
         link = Link(over_http(url, {}, POLICY, auth), lambda asked: print("asked", asked), mode="auto")
         try:
             await link.open(30)

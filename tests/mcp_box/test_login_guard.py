@@ -72,7 +72,7 @@ async def logged_in(lab: OAuth, policy: AddressPolicy, folder: Path) -> list[str
             answer = await client.get(there, headers={"Host": "x"}, extensions={"sni_hostname": "login.test"})
             await client.get(answer.headers["location"])
 
-    async with login(url, kept, kept.lock, browser, policy) as auth:
+    async with login(url, kept, kept.lock, browser, policy, lambda *_: None) as auth:
         one = Link(over_http(url, {}, policy, auth), lambda _: None)
         await one.open(60)
         try:

@@ -20,6 +20,10 @@ from tests.mcp_box.web_lab import OAuth, Remote, oauth_lab, running
 POLICY = AddressPolicy(system_resolver)
 
 
+def unlearned(_: str, __: str) -> None:
+    """No record is kept here that could hold a secret."""
+
+
 def link(
     url: str,
     headers: dict[str, str] | None = None,
@@ -74,13 +78,13 @@ async def browser(url: str) -> None:
 
 async def log_in(lab: OAuth, kept: KeptLogin) -> str:
     url = lab.resource_url + "/mcp"
-    async with login(url, kept, kept.lock, browser, POLICY) as auth:
+    async with login(url, kept, kept.lock, browser, POLICY, unlearned) as auth:
         return await hello(link(url, auth=auth))
 
 
 async def quietly(lab: OAuth, kept: KeptLogin) -> str:
     url = lab.resource_url + "/mcp"
-    return await hello(link(url, auth=await quiet_login(url, kept, kept.lock, "far")))
+    return await hello(link(url, auth=await quiet_login(url, kept, kept.lock, "far", unlearned)))
 
 
 async def test_one_login_lasts_over_restarts_and_refreshes_where_it_belongs(tmp_path: Path) -> None:

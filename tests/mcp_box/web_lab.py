@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import json
 import secrets
 import socket
 import ssl
@@ -58,7 +59,8 @@ class Remote:
             )
 
         async def call(_: Any, __: Any) -> t.CallToolResult:
-            return t.CallToolResult(content=[t.TextContent(type="text", text="hello")])
+            said = json.dumps(self.seen[-1]) if self.mode == "echo" else "hello"
+            return t.CallToolResult(content=[t.TextContent(type="text", text=said)])
 
         return Server("far", version="1", on_list_tools=tools, on_call_tool=call)
 

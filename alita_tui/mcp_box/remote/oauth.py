@@ -43,6 +43,10 @@ class Vault(Protocol):
         """Keep this. Raise StoreError."""
 
 
+Learn = Callable[[str, str], None]
+"""Is told name and value of each secret before it is used, so that neither is ever shown or recorded."""
+
+
 class _Kept(msgspec.Struct, omit_defaults=True):
     """What is kept of one server."""
 
@@ -56,18 +60,28 @@ class _Kept(msgspec.Struct, omit_defaults=True):
 class _Store:
     """Meets the SDK's `TokenStorage`."""
 
-    def __init__(self, vault: Vault) -> None:
+    def __init__(self, vault: Vault, learn: Learn) -> None:
         self._vault = vault
+        self._learn = learn
         self.metadata: Callable[[], OAuthMetadata | None] = lambda: None
 
     async def kept(self) -> _Kept:
         text = await asyncio.to_thread(self._vault.read)
         try:
-            return msgspec.json.decode(text.encode(), type=_Kept) if text else _Kept()
+            kept = msgspec.json.decode(text.encode(), type=_Kept) if text else _Kept()
         except msgspec.MsgspecError:
             return _Kept()
+        self._learned(kept)
+        return kept
+
+    def _learned(self, kept: _Kept) -> None:
+        """Make known what nobody else may see, before it is used."""
+        for name in ("access_token", "refresh_token", "client_secret"):
+            if value := ((kept.tokens or {}) | (kept.client or {})).get(name):
+                self._learn(name.replace("_", " "), str(value))
 
     async def keep(self, kept: _Kept) -> None:
+        self._learned(kept)
         await asyncio.to_thread(self._vault.write, msgspec.json.encode(kept).decode())
 
     async def get_tokens(self) -> OAuthToken | None:
@@ -176,9 +190,9 @@ async def _alone(file: Path) -> AsyncIterator[None]:
         os.close(fd)
 
 
-async def quiet_login(url: str, vault: Vault, lock: Path, name: str) -> Login:
+async def quiet_login(url: str, vault: Vault, lock: Path, name: str, learn: Learn) -> Login:
     """Return a login that uses what is kept and opens no browser. Raise UsageError, in a request, where it must."""
-    store = _Store(vault)
+    store = _Store(vault, learn)
     port = (await store.kept()).port
 
     async def refused(*_: object) -> Any:
@@ -189,7 +203,12 @@ async def quiet_login(url: str, vault: Vault, lock: Path, name: str) -> Login:
 
 @asynccontextmanager
 async def login(
-    url: str, vault: Vault, lock: Path, show: Callable[[str], Awaitable[None]], policy: AddressPolicy
+    url: str,
+    vault: Vault,
+    lock: Path,
+    show: Callable[[str], Awaitable[None]],
+    policy: AddressPolicy,
+    learn: Learn,
 ) -> AsyncIterator[Login]:
     """Return a login for which the person is asked: `show` is given the address to open in a browser."""
     guard = Guard(url, policy)
@@ -198,7 +217,7 @@ async def login(
         await guard.check(page)
         await show(page)
 
-    store = _Store(vault)
+    store = _Store(vault, learn)
     kept = await store.kept()
     answer: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
 
@@ -221,6 +240,7 @@ async def login(
                 said = await answer
         except TimeoutError:
             raise UsageError(f"Nobody logged in within {_LOGIN_SECONDS:.0f} s.") from None
+        learn("code", said.get("code", ""))
         return AuthorizationCodeResult(
             code=said.get("code", ""), state=said.get("state"), iss=said.get("iss")
         )

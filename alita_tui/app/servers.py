@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -71,16 +71,20 @@ class ServerBook:
     def __init__(self, app: AppContext) -> None:
         self._app = app
         self._documents = app.documents(app.paths.servers, "servers")
+        self._read: tuple[tuple[Json, ...], tuple[Known, ...]] = ((), ())
 
     def all(self) -> tuple[Known, ...]:
         """Return every server by name; one that cannot be read is left out. Raise StoreError."""
-        found = []
-        for document in self._documents.all():
-            try:
-                found.append(msgspec.convert(document, Known))
-            except msgspec.ValidationError:
-                continue
-        return tuple(sorted(found, key=lambda one: one.spec.name))
+        documents = self._documents.all()
+        if self._read[0] is not documents:
+            found = []
+            for document in documents:
+                try:
+                    found.append(msgspec.convert(document, Known))
+                except msgspec.ValidationError:
+                    continue
+            self._read = (documents, tuple(sorted(found, key=lambda one: one.spec.name)))
+        return self._read[1]
 
     def get(self, name: str) -> Known:
         """Return a server. Raise UsageError, StoreError."""
@@ -99,6 +103,23 @@ class ServerBook:
             )
         self._documents.put(known.spec.name, msgspec.to_builtins(known))
 
+    def switch(self, name: str, *, on: bool) -> None:
+        """Let a server be used, or not. Raise UsageError, StoreError."""
+        with self._documents.changing():
+            self.keep(msgspec.structs.replace(self.get(name), enabled=on))
+
+    def relisted(self, looked_at: Known) -> None:
+        """Keep what a server lists, and nothing else of what it was when the look began.
+
+        Raise UsageError where it is another one by now, or gone; StoreError.
+        """
+        with self._documents.changing():
+            now_kept = self.get(looked_at.spec.name)
+            if now_kept.spec != looked_at.spec:
+                raise UsageError(f"The server {looked_at.spec.name} was replaced meanwhile.")
+            kept = {name: getattr(now_kept, name) for name in ("enabled", "signature")}
+            self.keep(msgspec.structs.replace(looked_at, **kept))
+
     def typed(self, known: Known) -> Known:
         """Return a server as the person typed it, signed. Raise StoreError."""
         return msgspec.structs.replace(known, signature=self._app.audit.signed(_TYPED, known.spec.digest))
@@ -112,16 +133,29 @@ class ServerBook:
                 hint=f"Look at it: alita mcp show {name}. Add it again with --replace, or: alita mcp remove {name}",
             )
 
-    def put_in_place(self, known: Known) -> tuple[str, ...]:
-        """Keep a server, and suspend the tools that were approved of another one of its name; return their names."""
+    def put_in_place(self, known: Known, *, replace: bool) -> tuple[str, ...]:
+        """Keep a server, and suspend the tools that were approved of another one of its name; return their names.
+
+        Raise UsageError where there is one of its name that is not to be replaced; StoreError.
+        """
+        with self._documents.changing():
+            if not replace:
+                self.check_free(known.spec.name)
+            self.keep(known)
         lineages, suspended = self._app.lineages("cli"), []
         for record in self.tools_of(known.spec.name):
             if record.state in RUNS and pinned(record.draft).server != known.spec:
                 reason = f"the server {known.spec.name} was replaced"
                 lineages.move(record.draft.name, "quarantine", record.version, by=me(), reason=reason)
                 suspended.append(str(record.draft.name))
-        self.keep(known)
         return tuple(suspended)
+
+    def check_free(self, name: str) -> None:
+        """Raise UsageError where there is a server of this name."""
+        if any(one.spec.name == name for one in self.all()):
+            raise UsageError(
+                f"There is a server {name} already.", hint="--replace replaces it, or choose another name."
+            )
 
     def remove(self, name: str) -> tuple[str, ...]:
         """Remove a server and archive its tools; return their names. Raise UsageError, StoreError."""
@@ -142,9 +176,17 @@ class ServerBook:
         self._documents.remove(name)
         return tuple(archived)
 
-    def enabled(self, name: str) -> bool:
-        """Return whether the person lets this server be used."""
-        return any(one.enabled for one in self.all() if one.spec.name == name)
+    def check(self, spec: ServerSpec) -> None:
+        """Raise UsageError for a server that is switched off, or not the one that a person typed."""
+        known = self.get(spec.name)
+        if not known.enabled:
+            raise UsageError(f"The server {spec.name} is switched off.", hint=f"alita mcp enable {spec.name}")
+        self.check_typed(known)
+        if known.spec != spec:
+            raise UsageError(
+                f"The server {spec.name} is another one than that of which the tool was approved.",
+                hint=f"Look at it: alita mcp show {spec.name}",
+            )
 
     def legacy(self, name: str) -> bool:
         """Return whether a server is known to open with a handshake, so that nothing else is tried first."""
@@ -157,7 +199,8 @@ class ServerBook:
         """
         for known in self.all():
             if known.spec == spec:
-                self.keep(seen(known, found, protocol, known.start_ms))
+                with suppress(UsageError):  # it was removed or replaced a moment ago
+                    self.relisted(seen(known, found, protocol, known.start_ms))
         codes = {str(one.name): one.code for one in found.drafts}
         suspended = []
         lineages = self._app.lineages("engine")
@@ -282,6 +325,7 @@ class LazyServers:
         self.logged_in = AsyncExitStack()
         """Holds the listeners of logins that wait for the person's browser."""
         self._made: Servers | None = None
+        self._making = asyncio.Lock()
 
     async def call(self, job: Job) -> RunReport:
         """Call the tool whose pinned descriptor is the job's code. Raise ServerUnavailable."""
@@ -294,9 +338,10 @@ class LazyServers:
 
     async def made(self) -> Servers:
         """Return the servers in use."""
-        if self._made is None:
-            self._made = await asyncio.to_thread(self._make)
-        return self._made
+        async with self._making:
+            if self._made is None:
+                self._made = await asyncio.to_thread(self._make)
+            return self._made
 
     async def _login(self, spec: ServerSpec) -> httpx2.Auth:
         """Return what answers a server that asks who this is."""

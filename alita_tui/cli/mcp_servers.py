@@ -271,7 +271,7 @@ def test(
         typer.echo(reveal(said))
         raise typer.Exit(0 if report.status == "ok" else 1)
     known = asyncio.run(look_at(app, known))
-    ServerBook(app).keep(known)
+    ServerBook(app).relisted(known)
     typer.echo(
         f"{name} answered after {known.start_ms:,.0f} ms and lists {counted(len(known.drafts), 'tool')}."
     )
@@ -286,7 +286,7 @@ def login(context: typer.Context, name: Name) -> None:
     known = ServerBook(app).get(name)
     if known.spec.place != "url":
         raise UsageError(f"{name} is no server by its address.")
-    ServerBook(app).keep(asyncio.run(look_at(app, known, opens)))
+    ServerBook(app).relisted(asyncio.run(look_at(app, known, opens)))
     typer.echo(f"{name} answers.")
 
 
@@ -309,8 +309,7 @@ def disable(context: typer.Context, name: Name) -> None:
 
 
 def _switch(context: typer.Context, name: str, *, on: bool) -> None:
-    book = ServerBook(AppContext.open(context.obj))
-    book.keep(msgspec.structs.replace(book.get(name), enabled=on))
+    ServerBook(AppContext.open(context.obj)).switch(name, on=on)
     typer.echo(f"{name} is {'on' if on else 'off'}.")
 
 

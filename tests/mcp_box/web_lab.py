@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import gzip
 import hashlib
@@ -50,7 +51,14 @@ class Remote:
         self.seen: list[dict[str, str]] = []
         self.mode = ""
         self.elsewhere = ""
+        self.held, self.release = threading.Event(), threading.Event()
+        self.release.set()
         self.inner = self._sdk().streamable_http_app()
+
+    def hold(self) -> None:
+        """Answer nothing until it is released; `held` tells that somebody waits."""
+        self.held.clear()
+        self.release.clear()
 
     def _sdk(self) -> Server[Any]:
         async def tools(_: Any, __: Any) -> t.ListToolsResult:
@@ -67,6 +75,9 @@ class Remote:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
             self.seen.append({key.decode(): value.decode() for key, value in scope["headers"]})
+            if not self.release.is_set():
+                self.held.set()
+                await asyncio.to_thread(self.release.wait, 60)
             answer: Response | None = None
             if self.mode == "redirect":
                 answer = RedirectResponse(self.elsewhere, status_code=307)

@@ -251,14 +251,14 @@ class ServerBook:
             draft=draft, state="changed" if versions else "new", before=versions[-1] if versions else None
         )
 
-    def risks(self, draft: ToolDraft) -> tuple[Risk, ...]:
-        """Return the risks of a tool."""
-        from alita_tui.mcp_box.remote.review import remote_risks
+    def reviewer(self) -> Callable[[ToolDraft], tuple[Risk, ...]]:
+        """Return what tells the risks of a tool beside all others that are known now."""
+        from alita_tui.mcp_box.remote.review import Names, remote_risks
         from alita_tui.toolsmith.prompt_injection import addressed
 
-        others = {str(card.name) for card in self._app.library.cards()}
-        others |= {str(one.name) for known in self.all() for one in known.drafts}
-        return remote_risks(draft, addressed, sorted(others))
+        listed = (str(one.name) for known in self.all() for one in known.drafts)
+        names = Names([*(str(one.draft.name) for one in self._app.library.records()), *listed])
+        return lambda draft: remote_risks(draft, addressed, names)
 
     def approve(self, draft: ToolDraft, lock: Lock, accepted: tuple[str, ...]) -> ToolRecord:
         """Enter the approval of a tool in the audit log and register it. Raise RegistryError, StoreError."""
@@ -269,7 +269,7 @@ class ServerBook:
             raise RegistryError(f"The wheels of {one.server.name} are not those that its tools name.")
         evidence = (
             f"server {one.server.name}, {one.server.where}, identity {one.server.digest[:16]}",
-            *(f"△ {risk.name}: {risk.text}" for risk in self.risks(draft)),
+            *(f"△ {risk.name}: {risk.text}" for risk in self.reviewer()(draft)),
             *((f"accepted: {', '.join(accepted)}",) if accepted else ()),
         )
         reason = f"{one_line(one.tool_name, 80)} of the server {one.server.name}"

@@ -116,6 +116,7 @@ def print_tools(app: AppContext, known: Known) -> None:
     from alita_tui.events import build_digest
 
     book = ServerBook(app)
+    risks = book.reviewer()
     table(
         ("TOOL", "STATE", "SHA256", "RISKS", "DESCRIPTION"),
         [
@@ -123,7 +124,7 @@ def print_tools(app: AppContext, known: Known) -> None:
                 str(one.draft.name),
                 one.state,
                 build_digest(one.draft, known.lock)[:_TELLS_APART],
-                ", ".join(dict.fromkeys(risk.name for risk in book.risks(one.draft))) or "none found",
+                ", ".join(dict.fromkeys(risk.name for risk in risks(one.draft))) or "none found",
                 one.draft.description,
             )
             for one in book.offered(known)
@@ -158,7 +159,7 @@ def _show_tool(app: AppContext, known: Known, one: Offered) -> None:
     )
     typer.echo(f"\nDescriptor, as the server sent it\n{_pretty(here.tool)}\n")
     typer.echo(f"How it is started or reached\n{_pretty(here.server)}\n")
-    list_risks(ServerBook(app).risks(one.draft), none="none found")
+    list_risks(ServerBook(app).reviewer()(one.draft), none="none found")
     if one.before is not None and one.state == "changed":
         typer.echo(f"\nWhat changed since v{one.before.version} was approved")
         for line in _difference(pinned(one.before.draft), here):
@@ -223,11 +224,11 @@ def approve(
             given, whole, what=found[0].draft.name, show=f"alita mcp show {name} {found[0].draft.name}"
         )
         chosen.append(found[0])
-    ready = []
+    ready, review = [], book.reviewer()
     for one in chosen:
         if one.problem:
             raise UsageError(f"{one.draft.name} cannot be approved: {one.problem}")
-        risks = book.risks(one.draft)
+        risks = review(one.draft)
         typer.echo(f"{one.draft.name}")
         list_risks(risks, none="none found")
         own = [risk for risk in names_of(risks) if risk in set(accept or ())]

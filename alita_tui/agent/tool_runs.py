@@ -190,7 +190,7 @@ class ToolRuns:
             await self._add(call_id, taken, "tool")
             kept.append(file)
         report = msgspec.structs.replace(report, files=tuple(kept), files_lost="; ".join(lost))
-        raw = await asyncio.to_thread(msgspec.json.encode, report.result)
+        raw = await asyncio.to_thread(lambda: msgspec.json.encode(self._bus.redacted(report.result)))
         if len(raw) <= LARGEST_RESULT or self._artefacts is None:
             return report
         report = msgspec.structs.replace(report, result=outlined(report.result))

@@ -17,7 +17,7 @@ from alita_tui.app.artefacts import session_artefacts
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import new_id, now
 from alita_tui.app.model_calls import model_calls
-from alita_tui.app.servers import servers_of
+from alita_tui.app.servers import LazyServers
 from alita_tui.app.session import open_file
 from alita_tui.events import Artefact, Json, RunOutcome, RunReport, ToolRecord
 from alita_tui.spine.bus import Bus
@@ -65,7 +65,7 @@ class ClientSession:
             asker = model_calls(app, self.bus, self._models, Questions(self.bus, parks=True))
         self._broker = app.broker(self._record_request, asker, redactor)
         self._sandbox = app.sandbox(self._file.session_id, pool=True, broker=self._broker)
-        self._sandbox.servers = servers_of(app, self._sandbox, self.bus.emit, redactor)
+        self._sandbox.servers = LazyServers(app, self._sandbox, self.bus.emit, redactor)
         self._limits = app.limits
         self._shelf = TaskLibrary(app.library)
         self._artefacts = session_artefacts(app, self._file.session_id)
@@ -91,7 +91,10 @@ class ClientSession:
         self._warming = asyncio.create_task(self._warm_up())
 
     async def call(self, name: str, arguments: Json, tell: Tell) -> Answer:
-        """Run a tool; return what came of it, or why it did not run."""
+        """Run a tool; return what came of it, or why it did not run, without any secret."""
+        return await asyncio.to_thread(self.bus.redacted, await self._call(name, arguments, tell))
+
+    async def _call(self, name: str, arguments: Json, tell: Tell) -> Answer:
         from alita_tui.agent.tool_runs import OpenCall, Work
 
         call_id, before = e.CallId(new_id()), self.bus.last_seq

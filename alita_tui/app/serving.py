@@ -138,6 +138,11 @@ class Serving:
         session = self._open(client)
         return session.file(digest) if session is not None else None
 
+    def redacted(self, client: Client, text: str) -> str:
+        """Return a text of a client's files without secrets."""
+        session = self._open(client)
+        return session.bus.redacted(text) if session is not None else text
+
     # --- builds and further offers --------------------------------------------------------------
 
     @property

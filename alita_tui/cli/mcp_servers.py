@@ -116,6 +116,7 @@ def print_tools(app: AppContext, known: Known) -> None:
     from alita_tui.events import build_digest
 
     book = ServerBook(app)
+    risks = book.reviewer()
     table(
         ("TOOL", "STATE", "SHA256", "RISKS", "DESCRIPTION"),
         [
@@ -123,7 +124,7 @@ def print_tools(app: AppContext, known: Known) -> None:
                 str(one.draft.name),
                 one.state,
                 build_digest(one.draft, known.lock)[:_TELLS_APART],
-                ", ".join(dict.fromkeys(risk.name for risk in book.risks(one.draft))) or "none found",
+                ", ".join(dict.fromkeys(risk.name for risk in risks(one.draft))) or "none found",
                 one.draft.description,
             )
             for one in book.offered(known)
@@ -158,7 +159,7 @@ def _show_tool(app: AppContext, known: Known, one: Offered) -> None:
     )
     typer.echo(f"\nDescriptor, as the server sent it\n{_pretty(here.tool)}\n")
     typer.echo(f"How it is started or reached\n{_pretty(here.server)}\n")
-    list_risks(ServerBook(app).risks(one.draft), none="none found")
+    list_risks(ServerBook(app).reviewer()(one.draft), none="none found")
     if one.before is not None and one.state == "changed":
         typer.echo(f"\nWhat changed since v{one.before.version} was approved")
         for line in _difference(pinned(one.before.draft), here):
@@ -223,11 +224,11 @@ def approve(
             given, whole, what=found[0].draft.name, show=f"alita mcp show {name} {found[0].draft.name}"
         )
         chosen.append(found[0])
-    ready = []
+    ready, review = [], book.reviewer()
     for one in chosen:
         if one.problem:
             raise UsageError(f"{one.draft.name} cannot be approved: {one.problem}")
-        risks = book.risks(one.draft)
+        risks = review(one.draft)
         typer.echo(f"{one.draft.name}")
         list_risks(risks, none="none found")
         own = [risk for risk in names_of(risks) if risk in set(accept or ())]
@@ -271,7 +272,7 @@ def test(
         typer.echo(reveal(said))
         raise typer.Exit(0 if report.status == "ok" else 1)
     known = asyncio.run(look_at(app, known))
-    ServerBook(app).keep(known)
+    ServerBook(app).relisted(known)
     typer.echo(
         f"{name} answered after {known.start_ms:,.0f} ms and lists {counted(len(known.drafts), 'tool')}."
     )
@@ -286,7 +287,7 @@ def login(context: typer.Context, name: Name) -> None:
     known = ServerBook(app).get(name)
     if known.spec.place != "url":
         raise UsageError(f"{name} is no server by its address.")
-    ServerBook(app).keep(asyncio.run(look_at(app, known, opens)))
+    ServerBook(app).relisted(asyncio.run(look_at(app, known, opens)))
     typer.echo(f"{name} answers.")
 
 
@@ -294,9 +295,6 @@ async def opens(url: str) -> None:
     """Print an address, and open it in a browser where there is one."""
     import webbrowser
 
-    from alita_tui.mcp_box.remote.http import check_url
-
-    check_url(url)
     typer.echo(f"Log in here: {reveal(url)}", err=True)
     await asyncio.to_thread(webbrowser.open, url)
 
@@ -312,8 +310,7 @@ def disable(context: typer.Context, name: Name) -> None:
 
 
 def _switch(context: typer.Context, name: str, *, on: bool) -> None:
-    book = ServerBook(AppContext.open(context.obj))
-    book.keep(msgspec.structs.replace(book.get(name), enabled=on))
+    ServerBook(AppContext.open(context.obj)).switch(name, on=on)
     typer.echo(f"{name} is {'on' if on else 'off'}.")
 
 

@@ -6,6 +6,7 @@ import ast
 import asyncio
 import socket
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -396,3 +397,16 @@ def test_a_schema_that_refers_to_an_address_or_a_file_is_not_followed(tmp_path: 
             silent.accept()
     local = {"$defs": {"a": {"type": "string"}}, "properties": {"a": {"$ref": "#/$defs/a"}}}
     assert misfit({"a": "text"}, local) == "" and misfit({"a": 1}, local)
+
+
+def test_threads_that_validate_at_once_each_have_their_own_steps():
+    doubling = {
+        "$defs": {"0": {}} | {str(n): {"allOf": [{"$ref": f"#/$defs/{n - 1}"}] * 2} for n in range(1, 40)}
+    }
+    endless = {**doubling, "$ref": "#/$defs/39"}
+    plain = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "integer"}}}}
+    with ThreadPoolExecutor(4) as pool:
+        schemas = [endless, plain, plain, plain] * 3
+        said = list(pool.map(lambda schema: misfit({"a": [1] * 2_000}, schema), schemas))
+    assert [bool(why) for why in said] == [True, False, False, False] * 3, said
+    assert all("too many steps" in why for why in said if why)

@@ -212,7 +212,12 @@ def test_a_run_that_is_counted_has_its_outcome_after_a_power_cut(data, monkeypat
     journal = next(path for path in data.iterdir() if "journal" in path.name)
     synced: list[int] = []
     real = os.fdatasync
-    monkeypatch.setattr(os, "fdatasync", lambda fd: (real(fd), synced.append(os.fstat(fd).st_size))[0])
+
+    def watched(fd: int) -> None:
+        real(fd)
+        synced.append(os.fstat(fd).st_size)
+
+    monkeypatch.setattr(os, "fdatasync", watched)
     outcome = RunOutcome(run="s/1", at="2026-11-01T10:00:00+00:00", grade="misfit")
     on.record_run(DRAFT.name, 1, ok=True, query="", outcome=outcome)
     assert len(synced) == 1, "each sync is time that a client waits"

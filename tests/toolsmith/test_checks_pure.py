@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from alita_tui.events import BuildId, Capabilities, GateName, GateResult, Lock, LockedPackage, ToolDraft
+from alita_tui.events import BuildId, Capabilities, GateName, GateResult, Json, Lock, LockedPackage, ToolDraft
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports.web import Faults, PackageFacts
 from alita_tui.toolsmith.checks.capabilities import uses
@@ -400,7 +400,7 @@ def test_a_schema_that_refers_to_an_address_or_a_file_is_not_followed(tmp_path: 
 
 
 def test_threads_that_validate_at_once_each_have_their_own_steps():
-    doubling = {
+    doubling: Json = {
         "$defs": {"0": {}} | {str(n): {"allOf": [{"$ref": f"#/$defs/{n - 1}"}] * 2} for n in range(1, 40)}
     }
     endless = {**doubling, "$ref": "#/$defs/39"}

@@ -15,7 +15,7 @@ from alita_tui.state.servers import SeenServer, ServerNote
 
 _RESTS_AFTER = 3
 """Failures in a row after which a server is left alone for a while."""
-_NAME, _STATE = 16, 12
+_NAME, _STATE, _LEAST = 14, 11, 8
 STATES = {
     "ready": ("●", "$alita-good"),
     "running": ("▸", "$alita-run"),
@@ -59,9 +59,9 @@ def server_row(server: ServerLine, seen: SeenServer | None, width: int) -> Conte
     tools = f"{approved}/{len(server.tools)}"
     took = seen.call_ms if seen is not None and seen.call_ms else server.start_ms
     name = cut(one_line(server.name, 40), _NAME)
-    right = f"{tools:>7}{span(took) if took else '':>8}"
-    room = max(width - _NAME - _STATE - len(right) - 3, 4)
-    where = cut(f"{server.transport} {one_line(server.where, 200)}", room)
+    right = f"{tools:>6}{span(took) if took else '':>8}"
+    room = max(width - _NAME - _STATE - len(right) - 3, 0)
+    where = cut(f"{server.transport} {one_line(server.where, 200)}", room) if room >= _LEAST else ""
     return Content.assemble(
         (f"{glyph} ", f"bold {style}"),
         f"{name:<{_NAME}}",
@@ -74,7 +74,7 @@ def server_row(server: ServerLine, seen: SeenServer | None, width: int) -> Conte
 
 def details(server: ServerLine, seen: SeenServer | None, now: datetime, approve: str) -> list[Row]:
     """Return all that is known of a server; `approve` says how a tool that waits is approved."""
-    found = [*_facts(server, seen, now), BLANK]
+    found = [*_standing(server, seen), BLANK]
     waiting = sum(tool.state in ("new", "changed", "suspended") for tool in server.tools)
     note = f"{waiting} to approve: {approve}" if waiting else "all approved" if server.tools else "none"
     found += heading("Tools", note)
@@ -86,10 +86,10 @@ def details(server: ServerLine, seen: SeenServer | None, now: datetime, approve:
     found += [BLANK, *heading("Log", "of this session, the newest first")]
     notes = seen.log if seen is not None else ()
     found += [_note(note) for note in reversed(notes)] or say("  It was not used yet.", "muted")
-    return found
+    return [*found, BLANK, *heading("About it"), *_facts(server, now)]
 
 
-def _facts(server: ServerLine, seen: SeenServer | None, now: datetime) -> list[Row]:
+def _standing(server: ServerLine, seen: SeenServer | None) -> list[Row]:
     state = state_of(server, seen)
     why = {
         "changed": "its document is not as you added it: it does not start until you add or remove it",
@@ -98,26 +98,34 @@ def _facts(server: ServerLine, seen: SeenServer | None, now: datetime) -> list[R
         "waiting": "no tool of it is approved",
         "failing": _failing(seen),
     }.get(state, "")
-    listed = age(datetime.fromisoformat(server.listed_at), now) if server.listed_at else "never"
     calls = ""
     if seen is not None and seen.calls:
         last = f", the last one took {span(seen.call_ms)}" if seen.call_ms else ""
         calls = f"{counted(seen.calls, 'call')} in this session{last}"
     place = {"sandbox": "in the sandbox", "host": "on this machine, with all your rights"}
+    runs = place.get(server.where) or f"elsewhere: {one_line(server.where, 200)}"
+    bad = "bad" if state in ("failing", "changed") else ""
     facts = [
-        ("state", f"{state}{f': {why}' if why else ''}"),
-        ("error", one_line(seen.error, 400) if seen is not None else ""),
-        ("runs", place.get(server.where) or f"elsewhere: {one_line(server.where, 200)}"),
+        ("state", f"{state}{f': {why}' if why else ''}", bad),
+        ("error", str(one_line(seen.error, 400)) if seen is not None else "", "bad"),
+        ("runs", runs, "warn" if server.where == "host" else ""),
+        ("calls", calls, ""),
+    ]
+    return [fact(label, ((value, style),)) for label, value, style in facts if value]
+
+
+def _facts(server: ServerLine, now: datetime) -> list[Row]:
+    when = age(datetime.fromisoformat(server.listed_at), now) if server.listed_at else ""
+    when = when if when in ("", "now") else f"{when} ago"
+    facts = [
         ("command", one_line(server.command, 300)),
         ("may use", one_line(", ".join(server.may_use), 300) or "nothing but what a call gives it"),
         ("calls itself", one_line(server.claims, 120)),
         ("protocol", one_line(server.protocol, 40)),
-        ("listed", f"{listed} ago, started in {span(server.start_ms)}" if server.listed_at else "never"),
-        ("calls", calls),
+        ("listed", f"{when}, started in {span(server.start_ms)}" if when else "never"),
     ]
-    bad = ("failing", "changed")
     return [
-        fact(label, ((str(value), "bad" if label == "error" or (label == "state" and state in bad) else ""),))
+        fact(label, str(value))
         for label, value in facts
         if value and not (label == "may use" and server.transport == "http")
     ]

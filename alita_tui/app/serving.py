@@ -87,11 +87,12 @@ class Serving:
     async def _call(self, client: Client, name: str, arguments: Json, tell: Tell) -> Answer:
         async with self._turns:
             try:
-                await asyncio.to_thread(self._check, name)
+                if self._open(client) is None:  # what is refused opens no session
+                    await asyncio.to_thread(self._check, name)
                 session = await self._session(client)
             except AlitaError as error:
                 return Answer(failed=error.message, hint=error.hint)
-            return await session.call(name, arguments, tell)
+            return await session.call(name, arguments, tell, self._check)
 
     def _check(self, name: str) -> None:
         """Raise RegistryError for a tool that is served no more: the server's own list may be a second old."""

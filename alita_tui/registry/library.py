@@ -311,10 +311,20 @@ class ToolLibrary:
         record = self._newest(name)
         return record.version if record else None
 
-    def record_run(self, name: str, version: int, *, ok: bool, query: str) -> ToolState | None:
-        """Count a run, and on success learn the query; return the state that follows. Raises StoreError."""
+    def record_run(
+        self, name: str, version: int, *, ok: bool, query: str, outcome: RunOutcome | None = None
+    ) -> ToolState | None:
+        """Count a run, on success learn the query, and keep its outcome; return the state that follows.
+
+        Raises StoreError.
+        """
         with self._lock:
             self._refresh()
+            if outcome is not None and version in self._records.get(name, {}):
+                kept = self._tracks.get((name, version), Track(name=name, version=version))
+                track = msgspec.to_builtins(noted(kept, (outcome,)))
+                # One sync, the next one, is enough for both.
+                self._documents.put(f"track:{name}:{version}", {"track": track}, barrier=False)
             known = self._uses.get((name, version), Use(name=name, version=version))
             use = known.ran(ok=ok, query=query, at=self._clock())
             self._documents.put(f"use:{name}:{version}", {"use": msgspec.to_builtins(use)})

@@ -120,24 +120,14 @@ def hidden(texts: Iterable[tuple[str, str]]) -> Iterator[Risk]:
             yield Risk("lookalikes", f"{where}: {spelled(word)} passes for another word")
 
 
-<<<<<<< HEAD
+def resembles(name: str, other: str) -> bool:
+    """Return whether one name can be taken for the other."""
+    return any(Names((other,)).near(name, name, "\0"))
+
+
 def _alike(name: str, one: Pinned, others: Names) -> Iterator[Risk]:
     for other in others.near(name, one.tool_name, f"{one.server.name.replace('-', '_')}_"):
         yield Risk("like-another", f"its name can be taken for that of the tool {one_line(other, 80)}")
-=======
-def resembles(name: str, other: str) -> bool:
-    """Return whether one name can be taken for the other."""
-    return difflib.SequenceMatcher(None, _folded(name), _folded(other)).ratio() >= _NEAR
-
-
-def _alike(name: str, one: Pinned, others: Iterable[str]) -> Iterator[Risk]:
-    for other in others:
-        if other == name or other.startswith(f"{one.server.name.replace('-', '_')}_"):
-            continue
-        short = _folded(one.tool_name)
-        if short == _folded(other) or resembles(name, other):
-            yield Risk("like-another", f"its name can be taken for that of the tool {one_line(other, 80)}")
->>>>>>> b9
 
 
 def _folded(name: str) -> str:

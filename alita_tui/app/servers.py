@@ -12,6 +12,7 @@ import msgspec
 from alita_tui.app.identity import me, new_id, now
 from alita_tui.app.logins import KeptLogin
 from alita_tui.app.secrets import learned_first
+from alita_tui.app.server_files import tidy
 from alita_tui.events import Json, Lock, RunReport, ToolDraft, ToolRecord, Value, build_digest
 from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.spine.ports.sandbox import Job
@@ -141,7 +142,9 @@ class ServerBook:
         with self._documents.changing():
             if not replace:
                 self.check_free(known.spec.name)
+            before = [one.spec.folder for one in self.all() if one.spec.name == known.spec.name]
             self.keep(known)
+        self._tidy(*before)
         lineages, suspended = self._app.lineages("cli"), []
         for record in self.tools_of(known.spec.name):
             if record.state in RUNS and pinned(record.draft).server != known.spec:
@@ -174,7 +177,11 @@ class ServerBook:
         if known.spec.url:
             KeptLogin(self._app.paths.config / "logins", known.spec.url).forget()
         self._documents.remove(name)
+        self._tidy(known.spec.folder)
         return tuple(archived)
+
+    def _tidy(self, gone: str = "") -> None:
+        tidy(self._app.paths.data, [one.spec.folder for one in self.all()], gone)
 
     def check(self, spec: ServerSpec) -> None:
         """Raise UsageError for a server that is switched off, or not the one that a person typed."""

@@ -176,3 +176,18 @@ def test_a_key_in_an_address_is_refused_and_written_nowhere(alita: Alita, tmp_pa
     value = where.rpartition("=")[2].encode()
     files = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
     assert len(value) < 4 or not any(value in path.read_bytes() for path in files)
+
+
+def test_a_tool_shown_as_json_has_all_that_its_approval_covers(alita: Alita) -> None:
+    remote = Remote()
+    with running(remote) as port:
+        alita("mcp", "add", "far", f"http://127.0.0.1:{port}/mcp")
+    (offer,) = json.loads(alita("mcp", "show", "far", "--json").removesuffix("None"))["tools"]
+    one = json.loads(alita("mcp", "show", "far", "hi", "--json").removesuffix("None"))
+    assert one["digest"] == offer["digest"] and len(one["digest"]) == 64
+    assert one["pinned"]["tool"]["description"] == "Greets."
+    assert {risk["name"] for risk in one["risks"]} == {"remote-code", "network"}
+    accepted = [word for risk in one["risks"] for word in ("--accept", risk["name"])]
+    assert "approved: far_hi v1" in alita("mcp", "approve", "far", "--digest", one["digest"], *accepted)
+    after = json.loads(alita("mcp", "show", "far", "hi", "--json").removesuffix("None"))
+    assert after["state"] == "approved" and after["approved"] == {"version": 1, "digest": one["digest"]}

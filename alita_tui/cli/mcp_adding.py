@@ -174,7 +174,7 @@ def _program(word: str, folder: Path) -> str:
 
 
 def _add(app: AppContext, known: Known, *, replace: bool) -> None:
-    from alita_tui.app.servers import look_at
+    from alita_tui.app.server_looks import look_at
 
     name = known.spec.name
     if known.spec.place == "host":

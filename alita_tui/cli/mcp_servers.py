@@ -269,7 +269,7 @@ def test(
 
     A call does whatever the tool does: a server that was granted hosts may reach them meanwhile.
     """
-    from alita_tui.app.servers import look_at, trial
+    from alita_tui.app.server_looks import look_at, trial
 
     app = AppContext.open(context.obj)
     known = ServerBook(app).get(name)
@@ -296,7 +296,7 @@ def test(
 
 def login(context: typer.Context, name: Name) -> None:
     """Log in at a server by its address: the page to open is printed, and opened where there is a browser."""
-    from alita_tui.app.servers import look_at
+    from alita_tui.app.server_looks import look_at
 
     app = AppContext.open(context.obj)
     known = ServerBook(app).get(name)

@@ -103,6 +103,30 @@ class ToolRuns:
 
     async def run(self, called: e.ToolCalled, call: OpenCall, work: Work) -> RunReport:
         """Run a tool and return its report; a tool that fails is a report. Raise SandboxUnavailable, StoreError."""
+        before = self._bus.last_seq
+        try:
+            return await self._recorded(called, call, work)
+        except asyncio.CancelledError:  # at any moment: as its call is written, or its end is about to be
+            if self._unended(called.call_id, before):
+                text = f"{called.name} was interrupted."
+                await self._fail(called.call_id, call, "interrupted", text)
+            raise
+
+    def _unended(self, call_id: e.CallId, before: int) -> bool:
+        """Return whether a call is on record, after the event of this number, without its end."""
+        for envelope in self._bus.history.newest(e.ToolCalled, e.ToolReturned, e.ToolFailed):
+            if (envelope.seq or 0) <= before:
+                break
+            match envelope.event:
+                case e.ToolCalled(call_id=begun) if begun == call_id:
+                    return True
+                case e.ToolReturned(call_id=ended) | e.ToolFailed(call_id=ended) if ended == call_id:
+                    return False
+                case _:
+                    pass
+        return False
+
+    async def _recorded(self, called: e.ToolCalled, call: OpenCall, work: Work) -> RunReport:
         call_id, name = called.call_id, called.name
         server = pinned(call.record.draft).server.name if call.record.origin == "remote" else ""
         if not server:
@@ -160,9 +184,6 @@ class ToolRuns:
             report = await self._sandbox.run(job, show, self._progress)
             raw, why = await asyncio.to_thread(self._looked_at, record, report)
             return report, await self._kept(call_id, report, raw, name, landing), why
-        except asyncio.CancelledError:
-            await self._fail(call_id, call, "interrupted", f"{name} was interrupted.")
-            raise
         except AlitaError as error:
             await self._fail(call_id, call, "sandbox", error.message, hint=error.hint)
             raise

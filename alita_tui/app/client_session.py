@@ -116,9 +116,6 @@ class ClientSession:
             report = await self._runs.run(called, OpenCall(record), work)
         except AlitaError as error:
             return Answer(failed=error.message, hint=error.hint)
-        except asyncio.CancelledError:
-            await self._interrupted(call_id, name)
-            raise
         finally:
             self._tells.pop(call_id, None)
             if not self._tells:
@@ -129,14 +126,6 @@ class ClientSession:
             return Answer(failed=_failure(name, report), hint=hint, files=files)
         unlike = f"The result is not what the tool promises: {why}" if why else ""
         return Answer(result=report.result, failed=unlike, files=files)
-
-    async def _interrupted(self, call_id: str, name: str) -> None:
-        """End a call on record that was cancelled just as it was put there."""
-        if call_id in {open_one for open_one, _ in self._projection.state.calls}:
-            failed = e.ToolFailed(
-                call_id=e.CallId(call_id), reason="interrupted", text=f"{name} was interrupted."
-            )
-            await self.bus.emit(failed, span=call_id)
 
     def _ready(
         self, name: str, arguments: Json, check: Callable[[str], None]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -12,6 +12,7 @@ import msgspec
 from alita_tui.app.identity import me, new_id, now
 from alita_tui.app.logins import KeptLogin
 from alita_tui.app.secrets import learned_first
+from alita_tui.app.server_files import tidy
 from alita_tui.events import Json, Lock, RunReport, ToolDraft, ToolRecord, Value, build_digest
 from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.spine.ports.sandbox import Job
@@ -141,7 +142,9 @@ class ServerBook:
         with self._documents.changing():
             if not replace:
                 self.check_free(known.spec.name)
+            before = [one.spec.folder for one in self.all() if one.spec.name == known.spec.name]
             self.keep(known)
+        self._tidy(*before)
         lineages, suspended = self._app.lineages("cli"), []
         for record in self.tools_of(known.spec.name):
             if record.state in RUNS and pinned(record.draft).server != known.spec:
@@ -174,7 +177,11 @@ class ServerBook:
         if known.spec.url:
             KeptLogin(self._app.paths.config / "logins", known.spec.url).forget()
         self._documents.remove(name)
+        self._tidy(known.spec.folder)
         return tuple(archived)
+
+    def _tidy(self, gone: str = "") -> None:
+        tidy(self._app.paths.data, [one.spec.folder for one in self.all()], gone)
 
     def check(self, spec: ServerSpec) -> None:
         """Raise UsageError for a server that is switched off, or not the one that a person typed."""
@@ -244,7 +251,7 @@ class ServerBook:
         for one in versions:
             if one.digest == digest and one.state in RUNS and (draft.name, one.version) not in doubts:
                 return Offered(draft=draft, state="approved", before=one)
-        if not _as_listed(draft, known.spec):
+        if not as_listed(draft, known.spec):
             problem = f"it is not what {theirs} listed; `alita mcp test {theirs}` lists anew"
             return Offered(draft=draft, state="not yet", problem=problem)
         return Offered(
@@ -276,7 +283,7 @@ class ServerBook:
         return approve_anew(self._app, draft, lock, origin="remote", reason=reason, evidence=evidence)
 
 
-def _as_listed(draft: ToolDraft, spec: ServerSpec) -> bool:
+def as_listed(draft: ToolDraft, spec: ServerSpec) -> bool:
     """Return whether a draft is what a descriptor of this server comes to, in all its parts."""
     from alita_tui.mcp_box.remote.pinning import listing
 
@@ -380,47 +387,3 @@ class LazyServers:
 
 Show = Callable[[str], Awaitable[None]]
 """Shows the person an address to open in a browser."""
-
-
-@asynccontextmanager
-async def servers_alone(
-    app: AppContext, redactor: Redactor, show: Show | None = None
-) -> AsyncIterator[tuple[Fleet, Servers]]:
-    """Return servers outside a session, of which nothing is recorded; with `show` the person can log in."""
-    from alita_tui.mcp_box.remote.servers import ServerEvent
-
-    async def untold(_: ServerEvent) -> None:
-        return
-
-    async def unrecorded(_: object) -> None:
-        return
-
-    sandbox = app.sandbox(f"mcp-{new_id()}", broker=app.broker(unrecorded, None))
-    sandbox.servers = lazy = LazyServers(app, sandbox, untold, redactor, show)
-    try:
-        yield sandbox, await lazy.made()
-    finally:
-        await sandbox.close()
-        await lazy.logged_in.aclose()
-
-
-async def look_at(app: AppContext, known: Known, show: Show | None = None) -> Known:
-    """Start a server, list its tools, stop it; return it with what it lists. Raise AlitaError."""
-    ServerBook(app).check_typed(known)
-    async with servers_alone(app, Redactor(), show if known.spec.url else None) as (_, servers):
-        found, protocol, took = await servers.look(known.spec, known.lock)
-        return seen(known, found, protocol, took)
-
-
-async def trial(app: AppContext, known: Known, draft: ToolDraft, arguments: Json) -> RunReport:
-    """Call a tool once, approved or not, and record nothing of it. Raise AlitaError."""
-    ServerBook(app).check_typed(known)
-    if not _as_listed(draft, known.spec):
-        raise UsageError(f"{draft.name} is not what {known.spec.name} listed.")
-    job = Job(
-        run_id=new_id(), module=draft.name, code=draft.code, arguments=arguments, lock=known.lock, limits=app.limits,
-        remote=True,
-    )  # fmt: skip
-    redactor = await asyncio.to_thread(app.redactor)
-    async with servers_alone(app, redactor) as (sandbox, _):
-        return redactor.value(await sandbox.run(job, lambda *_: None, lambda *_: None))

@@ -126,8 +126,14 @@ def _known(
         )
     if len(command) == 1 and "://" in command[0]:
         from alita_tui.mcp_box.remote.guard import check_url
+        from alita_tui.mcp_box.remote.importing import secret_in_url
 
         check_url(command[0])
+        if problem := secret_in_url(command[0]):
+            raise UsageError(
+                f"That is not added: {problem}.",
+                hint="Keep it as a secret, and name it: --header X-API-Key=NAME sends it, and records the name alone.",
+            )
         return Known(spec=ServerSpec(name=name, place="url", url=command[0], headers=headers))
     if headers:
         raise UsageError("--header is for a server by its address.")
@@ -168,7 +174,7 @@ def _program(word: str, folder: Path) -> str:
 
 
 def _add(app: AppContext, known: Known, *, replace: bool) -> None:
-    from alita_tui.app.servers import look_at
+    from alita_tui.app.server_looks import look_at
 
     name = known.spec.name
     if known.spec.place == "host":

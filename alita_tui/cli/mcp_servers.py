@@ -59,6 +59,21 @@ def _facts(known: Known, counts: Mapping[str, int]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _offer_facts(app: AppContext, known: Known, offers: tuple[Offered, ...]) -> list[dict[str, Any]]:
+    """Return of each tool what an approval names, whole, and what it accepts."""
+    from alita_tui.events import build_digest
+
+    review = ServerBook(app).reviewer()
+    return [
+        {
+            "name": one.draft.name, "digest": build_digest(one.draft, known.lock), "state": one.state,
+            "problem": one.problem, "risks": [msgspec.to_builtins(risk) for risk in review(one.draft)],
+            "approved": {"version": one.before.version, "digest": one.before.digest} if one.before else None,
+        }
+        for one in offers
+    ]  # fmt: skip
+
+
 def show(
     context: typer.Context,
     name: Name,
@@ -69,17 +84,17 @@ def show(
     app = AppContext.open(context.obj)
     known = ServerBook(app).get(name)
     if tool:
-        _show_tool(app, known, _named(app, known, tool))
-    elif json:
-        from alita_tui.events import build_digest
+        one = _named(app, known, tool)
+        if json:
+            from alita_tui.spine.servers import pinned
 
-        offers = [
-            {
-                "name": one.draft.name, "digest": build_digest(one.draft, known.lock),
-                "state": one.state, "problem": one.problem,
-            }
-            for one in ServerBook(app).offered(known)
-        ]  # fmt: skip
+            json_document(
+                {**_offer_facts(app, known, (one,))[0], "pinned": msgspec.to_builtins(pinned(one.draft))}
+            )
+        else:
+            _show_tool(app, known, one)
+    elif json:
+        offers = _offer_facts(app, known, ServerBook(app).offered(known))
         json_document({**_facts(known, {}), "spec": msgspec.to_builtins(known.spec), "tools": offers})
     else:
         print_server(known)
@@ -254,7 +269,7 @@ def test(
 
     A call does whatever the tool does: a server that was granted hosts may reach them meanwhile.
     """
-    from alita_tui.app.servers import look_at, trial
+    from alita_tui.app.server_looks import look_at, trial
 
     app = AppContext.open(context.obj)
     known = ServerBook(app).get(name)
@@ -281,7 +296,7 @@ def test(
 
 def login(context: typer.Context, name: Name) -> None:
     """Log in at a server by its address: the page to open is printed, and opened where there is a browser."""
-    from alita_tui.app.servers import look_at
+    from alita_tui.app.server_looks import look_at
 
     app = AppContext.open(context.obj)
     known = ServerBook(app).get(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -134,3 +135,59 @@ async def test_two_first_calls_share_one_set_of_servers(tmp_path: Path) -> None:
     assert one is other
     await lazy.close()
     close_all()
+
+
+def test_the_packages_of_a_server_go_with_it_and_nothing_else_does(tmp_path: Path) -> None:
+    with book(tmp_path) as kept:
+        data = tmp_path / "home" / "data"
+        folders = {name: data / "servers" / name for name in ("old", "new", "fetched-now", "crashed")}
+        mine = tmp_path / "mine"
+        for folder in (*folders.values(), mine, data / "precious"):
+            folder.mkdir(parents=True)
+            (folder / "file").touch()
+        os.utime(folders["crashed"], (0, 0))
+        for name, folder in (
+            ("old", folders["old"]),
+            ("mine", mine),
+            ("sly", data / "servers" / ".." / "precious"),
+        ):
+            kept.put_in_place(Known(spec=ServerSpec(name=name, folder=str(folder))), replace=False)
+        assert {one.name for one in (data / "servers").iterdir()} == {"old", "new", "fetched-now"}
+        kept.put_in_place(Known(spec=ServerSpec(name="old", folder=str(folders["new"]))), replace=True)
+        assert {one.name for one in (data / "servers").iterdir()} == {"new", "fetched-now"}
+        for name in ("old", "mine", "sly"):
+            kept.remove(name)
+        assert {one.name for one in (data / "servers").iterdir()} == {"fetched-now"}
+        assert (mine / "file").exists() and (data / "precious" / "file").exists()
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["/mcp?api_key=abc123", "/mcp?x=1&access_token=q", "/mcp?k=sk-abcdefghij0123456789abcd", "/mcp#token=q"],
+)
+def test_a_key_in_an_address_is_refused_and_written_nowhere(alita: Alita, tmp_path: Path, where: str) -> None:
+    remote = Remote()
+    with running(remote) as port:
+        said = alita("mcp", "add", "far", f"http://127.0.0.1:{port}{where}")
+        alita("mcp", "add", "far", f"http://someone:abc123@127.0.0.1:{port}/mcp")
+    assert "far" not in json.loads(alita("mcp", "list", "--json").removesuffix("None"))
+    assert "--header" in said or "address" in said
+    assert not remote.seen, "it was sent there"
+    value = where.rpartition("=")[2].encode()
+    files = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
+    assert len(value) < 4 or not any(value in path.read_bytes() for path in files)
+
+
+def test_a_tool_shown_as_json_has_all_that_its_approval_covers(alita: Alita) -> None:
+    remote = Remote()
+    with running(remote) as port:
+        alita("mcp", "add", "far", f"http://127.0.0.1:{port}/mcp")
+    (offer,) = json.loads(alita("mcp", "show", "far", "--json").removesuffix("None"))["tools"]
+    one = json.loads(alita("mcp", "show", "far", "hi", "--json").removesuffix("None"))
+    assert one["digest"] == offer["digest"] and len(one["digest"]) == 64
+    assert one["pinned"]["tool"]["description"] == "Greets."
+    assert {risk["name"] for risk in one["risks"]} == {"remote-code", "network"}
+    accepted = [word for risk in one["risks"] for word in ("--accept", risk["name"])]
+    assert "approved: far_hi v1" in alita("mcp", "approve", "far", "--digest", one["digest"], *accepted)
+    after = json.loads(alita("mcp", "show", "far", "hi", "--json").removesuffix("None"))
+    assert after["state"] == "approved" and after["approved"] == {"version": 1, "digest": one["digest"]}

@@ -1,4 +1,4 @@
-"""`alita tools export` and `import`: tools handed on in one file, each approved anew by whoever takes it."""
+"""`alita tools import`: tools that were handed on in one file, each approved anew by whoever takes it."""
 
 from __future__ import annotations
 
@@ -25,23 +25,6 @@ _MOST_CLAIMS = 20
 """Findings, and sources, that a pack claims for a tool and that are shown."""
 
 PackFile = Annotated[Path, typer.Argument(metavar="PACK", help="The file.")]
-
-
-def export(
-    context: typer.Context,
-    pack: PackFile,
-    tools: Annotated[list[str], typer.Argument(metavar="TOOL...", help="Tools that run here.")],
-) -> None:
-    """Write tools into one file: code, tests, locks, evidence, signed with this home's key.
-
-    Tools that they call go with them. The same tools always make the same bytes.
-    """
-    from alita_tui.app.packs import export_pack
-
-    done = export_pack(AppContext.open(context.obj), pack, tools)
-    typer.echo(reveal(f"{pack}: {', '.join(done)}"))
-    if added := sorted(set(done) - set(tools)):
-        typer.echo(f"{', '.join(added)} went along: the others call {'it' if len(added) == 1 else 'them'}.")
 
 
 def import_pack(

@@ -168,7 +168,7 @@ def _approve_one(app: AppContext, pack: Path, found: Pack, one: Offered, given: 
     name = one.draft.name
     typer.echo(f"{name}: reviewed and tested here …", err=True)
     seen = asyncio.run(tested(app, one.draft))
-    _print_checks(seen)
+    print_checks(seen)
     if seen.problem:
         typer.echo(reveal(f"{name} was not approved: {seen.problem}"), err=True)
         return False
@@ -182,7 +182,8 @@ def _approve_one(app: AppContext, pack: Path, found: Pack, one: Offered, given: 
     return True
 
 
-def _print_checks(seen: Tested) -> None:
+def print_checks(seen: Tested) -> None:
+    """Print what each check and each of its own tests said of a tool."""
     attempt = seen.build.current
     for check in attempt.gates if attempt else ():
         typer.echo(f"  {check.state:8} {check.gate}: {reveal(check.summary)}")

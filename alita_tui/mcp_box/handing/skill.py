@@ -75,6 +75,7 @@ def _files(tool: Handed) -> dict[str, str]:
     found = {
         f"scripts/{tool.name}.py": tool.record.draft.code,
         f"references/{tool.name}.mcp.json": _pretty(tool.manifest) + "\n",
+        f"references/test_{tool.name}.py": tool.record.draft.tests,
     }
     if tool.record.lock.packages:
         found[f"references/{tool.name}.lock.txt"] = tool.record.lock.listing

@@ -39,8 +39,9 @@ def remote_risks(
     texts = tuple(_texts(one.tool))
     found = [
         *_place(one),
-        *_spoken(texts, addressed),
-        *_hidden(texts),
+        *spoken(texts, addressed),
+        *_ordering(texts),
+        *hidden(texts),
         *_alike(draft.name, one, others),
         *_words(one),
     ]
@@ -64,17 +65,23 @@ def _place(one: Pinned) -> Iterator[Risk]:
         )
 
 
-def _spoken(texts: Iterable[tuple[str, str]], addressed: Callable[[str], str]) -> Iterator[Risk]:
+def spoken(texts: Iterable[tuple[str, str]], addressed: Callable[[str], str]) -> Iterator[Risk]:
+    """Yield a risk for each text, given with where it is, that speaks to its reader."""
     for where, text in texts:
         if words := addressed(text):
             yield Risk("speaks-to-the-reader", f"{where} speaks to its reader: “{words}”")
-        elif match := _OTHERS.search(text):
+
+
+def _ordering(texts: Iterable[tuple[str, str]]) -> Iterator[Risk]:
+    for where, text in texts:
+        if match := _OTHERS.search(text):
             yield Risk(
                 "speaks-to-the-reader", f"{where} says when to call other tools: “{one_line(match[0], 120)}”"
             )
 
 
-def _hidden(texts: Iterable[tuple[str, str]]) -> Iterator[Risk]:
+def hidden(texts: Iterable[tuple[str, str]]) -> Iterator[Risk]:
+    """Yield a risk for each text with characters that are not seen, or with words that pass for others."""
     for where, text in texts:
         if count := hidden_characters(text):
             yield Risk(
@@ -84,13 +91,17 @@ def _hidden(texts: Iterable[tuple[str, str]]) -> Iterator[Risk]:
             yield Risk("lookalikes", f"{where}: {spelled(word)} passes for another word")
 
 
+def resembles(name: str, other: str) -> bool:
+    """Return whether one name can be taken for the other."""
+    return difflib.SequenceMatcher(None, _folded(name), _folded(other)).ratio() >= _NEAR
+
+
 def _alike(name: str, one: Pinned, others: Iterable[str]) -> Iterator[Risk]:
-    plain = _folded(name)
     for other in others:
         if other == name or other.startswith(f"{one.server.name.replace('-', '_')}_"):
             continue
         short = _folded(one.tool_name)
-        if short == _folded(other) or difflib.SequenceMatcher(None, plain, _folded(other)).ratio() >= _NEAR:
+        if short == _folded(other) or resembles(name, other):
             yield Risk("like-another", f"its name can be taken for that of the tool {one_line(other, 80)}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,7 @@ import msgspec
 
 from alita_tui.app.context import AppContext
 from alita_tui.events import ToolRecord
-from alita_tui.spine.errors import RegistryError, UsageError
+from alita_tui.spine.errors import RegistryError, RequirementsError, UsageError
 from alita_tui.spine.text import one_line
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _SCRIPT = 0o755
 _FILE = 0o644
+_UV_SECONDS = 300.0
 
 
 def handed(app: AppContext, name: str) -> Handed:
@@ -152,3 +154,66 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
         raise UsageError(
             f"{one_line(str(folder), 200)} cannot be written: {error.strerror or error}."
         ) from error
+
+
+async def export_servers(
+    app: AppContext, names: Sequence[str], into: Path, *, pack: str = "", wheel: bool = False
+) -> tuple[Path, ...]:
+    """Write a server for each tool, or one called `pack` for all of them, as folders or wheels; return their paths.
+
+    uv makes the lock, and asks the package index for it. Raise RegistryError, UsageError, RequirementsError,
+    StoreError.
+    """
+    from importlib.metadata import version
+
+    from alita_tui.mcp_box.handing.server import server_files, server_name
+
+    tools = await asyncio.to_thread(lambda: [handed(app, name) for name in dict.fromkeys(names)])
+    groups = {server_name(pack): tools} if pack else {server_name(f"{one.name}-mcp"): [one] for one in tools}
+    made = {name: server_files(name, group, app.limits, version("mcp")) for name, group in groups.items()}
+    for name in made:
+        _check_free(into / name)
+    done = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, files in made.items():
+            draft = Path(scratch) / name
+            await asyncio.to_thread(write_folder, draft, files)
+            await _uv("lock", "--project", str(draft), what=f"The packages of {name} cannot be locked")
+            if wheel:
+                await _uv(
+                    "build",
+                    "--wheel",
+                    "--out-dir",
+                    str(draft / "dist"),
+                    str(draft),
+                    what=f"{name} cannot be built",
+                )
+                (built,) = (draft / "dist").glob("*.whl")
+                _check_free(into / built.name)
+                await asyncio.to_thread(_copied, built, into)
+                done.append(into / built.name)
+            else:
+                locked = {**files, "uv.lock": (draft / "uv.lock").read_bytes()}
+                await asyncio.to_thread(write_folder, into / name, locked)
+                done.append(into / name)
+    return tuple(done)
+
+
+def _copied(file: Path, into: Path) -> None:
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, into / file.name)
+    except OSError as error:
+        raise UsageError(f"{into} cannot be written: {error.strerror or error}.") from error
+
+
+async def _uv(*arguments: str, what: str) -> None:
+    """Run uv. Raise RequirementsError with what it complains about."""
+    from alita_tui.sandbox.uv import uv
+
+    try:
+        code, _, complaints = await uv(*arguments, seconds=_UV_SECONDS)
+    except TimeoutError as error:
+        raise RequirementsError(f"{what}: uv did not end within {_UV_SECONDS:g} seconds.") from error
+    if code:
+        raise RequirementsError(f"{what}: {one_line(complaints, 400)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -19,6 +20,8 @@ class Form(StrEnum):
     PACK = "pack"
     SKILL = "skill"
     SCRIPT = "script"
+    SERVER = "mcp-server"
+    WHEEL = "wheel"
 
 
 def export(
@@ -27,16 +30,27 @@ def export(
         list[str],
         typer.Argument(metavar="[PACK] NAME...", help="For a pack its file first; then tools that run here."),
     ],
-    form: Annotated[Form, typer.Option("--as", metavar="FORM", help="pack, skill or script.")] = Form.PACK,
+    form: Annotated[
+        Form, typer.Option("--as", metavar="FORM", help="pack, skill, script, mcp-server or wheel.")
+    ] = Form.PACK,
     to: Annotated[
         Path | None, typer.Option("--to", metavar="FOLDER", help="Where it is written; by default here.")
     ] = None,
+    pack: Annotated[
+        str, typer.Option("--pack", metavar="NAME", help="One server of all these tools, by this name.")
+    ] = "",
 ) -> None:
-    """Hand tools on: code, tests, locks and evidence in one signed file for another alita, or as a skill or script.
+    """Hand tools on: code, tests, locks and evidence in one signed file for another alita, or for other programs.
 
     Into a pack go the tools that they call, too; the same tools always make the same bytes. `--as skill` writes a
     folder for each tool, or for a recipe by its id, that other agents load; `--as script` the code alone.
+    `--as mcp-server` writes a package for each tool, which runs with uvx and knows nothing of alita; `--as wheel` the
+    same built. These two ask the package index for the lock.
     """
+    if pack and form not in (Form.SERVER, Form.WHEEL):
+        raise UsageError(
+            "--pack names a server.", hint="alita tools export NAME... --as mcp-server --pack NAME"
+        )
     app = AppContext.open(context.obj)
     into = to or Path()
     if form is Form.PACK:
@@ -49,6 +63,14 @@ def export(
             if needs:
                 said = f"It tells {counted(needs, 'need')} of your own tasks as when to use it: read"
                 typer.echo(reveal(f"  {said} {folder / 'SKILL.md'} before you hand it on."))
+    elif form in (Form.SERVER, Form.WHEEL):
+        from alita_tui.app.handing import export_servers
+
+        made = export_servers(app, names, into, pack=pack, wheel=form is Form.WHEEL)
+        for path in asyncio.run(made):
+            typer.echo(reveal(f"{path}"))
+            if form is Form.SERVER:
+                typer.echo(reveal(f"  uvx --from {path} {path.name}"))
     else:
         from alita_tui.app.handing import export_scripts
 

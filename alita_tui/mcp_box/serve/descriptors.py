@@ -61,6 +61,11 @@ def _only_reads(item: str) -> bool:
     return bool(methods and host) and set(methods.split(",")) <= _READS
 
 
+def gives_object(schema: Json) -> bool:
+    """Return whether a tool's result is an object, and needs none around it."""
+    return isinstance(schema, dict) and schema.get("type") == "object"
+
+
 def _gives(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the output schema, of an object: of anything else the schema of an object that holds it."""
     if schema.get("type") == "object":

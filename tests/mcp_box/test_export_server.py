@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import pty
 import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -19,7 +22,7 @@ from alita_tui.events import Capabilities, Lock, LockedPackage, ToolName
 from alita_tui.mcp_box.handing.portable import Handed
 from alita_tui.mcp_box.handing.server import server_files, server_name
 from alita_tui.registry.tool_files import manifest
-from alita_tui.spine.errors import UsageError
+from alita_tui.spine.errors import AlitaError, UsageError
 from alita_tui.spine.ports.sandbox import Limits
 from tests.cli.audited import Shell
 from tests.mcp_box.test_export_skill import WORDS, register
@@ -152,3 +155,52 @@ def test_two_tools_that_want_other_versions_are_two_servers() -> None:
     for bad in ("", "9 lives", "é"):
         with pytest.raises(UsageError):
             server_name(bad)
+
+
+def test_the_wizard_asks_nobody_who_is_not_there_and_names_what_is_missing(tmp_path: Path) -> None:
+    shell = Shell(tmp_path / "one")
+    for words, why in (
+        ((), "What is the server called"),
+        (("words",), "Which of them"),
+        (("words", "--tool", "nobody"), "nobody"),
+        (("9",), "no name for a server"),
+    ):
+        done = CliRunner().invoke(
+            cli, ["--home", str(shell.home), "mcp", "new", *words, "--to", str(tmp_path)]
+        )
+        assert isinstance(done.exception, AlitaError) and why in str(done.exception)
+    assert [one.name for one in tmp_path.iterdir()] == ["one"], "nothing is written"
+
+
+@pytest.mark.pty
+@pytest.mark.slow
+def test_the_wizard_asks_for_what_was_not_said(tmp_path: Path) -> None:
+    shell = Shell(tmp_path / "one")
+    register(shell, WORDS)
+    shell.app.close()
+    command = (
+        sys.executable,
+        "-m",
+        "alita_tui",
+        "--home",
+        str(shell.home),
+        "mcp",
+        "new",
+        "--to",
+        str(tmp_path),
+    )
+    terminal, other = pty.openpty()
+    with subprocess.Popen(
+        command, stdin=other, stdout=other, stderr=other, start_new_session=True
+    ) as process:
+        os.close(other)
+        os.write(terminal, b"my words\ncount_words\n")
+        said = b""
+        with suppress(OSError):  # the terminal's other end is closed
+            while piece := os.read(terminal, 4096):
+                said += piece
+    os.close(terminal)
+    assert process.returncode == 0, said.decode()
+    assert b"What is the server called?" in said and b"Which of them" in said
+    assert (tmp_path / "my-words" / "uv.lock").exists()
+    assert f"uvx --from {tmp_path}/my-words my-words".encode() in said

@@ -161,7 +161,8 @@ async def export_servers(
 ) -> tuple[Path, ...]:
     """Write a server for each tool, or one called `pack` for all of them, as folders or wheels; return their paths.
 
-    The lock is made by uv, which asks the package index. Raise RegistryError, UsageError, RequirementsError, StoreError.
+    uv makes the lock, and asks the package index for it. Raise RegistryError, UsageError, RequirementsError,
+    StoreError.
     """
     from importlib.metadata import version
 
@@ -180,7 +181,12 @@ async def export_servers(
             await _uv("lock", "--project", str(draft), what=f"The packages of {name} cannot be locked")
             if wheel:
                 await _uv(
-                    "build", "--wheel", "--out-dir", str(draft / "dist"), str(draft), what=f"{name} cannot be built"
+                    "build",
+                    "--wheel",
+                    "--out-dir",
+                    str(draft / "dist"),
+                    str(draft),
+                    what=f"{name} cannot be built",
                 )
                 (built,) = (draft / "dist").glob("*.whl")
                 _check_free(into / built.name)

@@ -30,7 +30,9 @@ def export(
         list[str],
         typer.Argument(metavar="[PACK] NAME...", help="For a pack its file first; then tools that run here."),
     ],
-    form: Annotated[Form, typer.Option("--as", metavar="FORM", help="pack, skill, script, mcp-server or wheel.")] = Form.PACK,
+    form: Annotated[
+        Form, typer.Option("--as", metavar="FORM", help="pack, skill, script, mcp-server or wheel.")
+    ] = Form.PACK,
     to: Annotated[
         Path | None, typer.Option("--to", metavar="FOLDER", help="Where it is written; by default here.")
     ] = None,
@@ -41,11 +43,14 @@ def export(
     """Hand tools on: code, tests, locks and evidence in one signed file for another alita, or for other programs.
 
     Into a pack go the tools that they call, too; the same tools always make the same bytes. `--as skill` writes a
-    folder for each tool, or for a recipe by its id, that other agents load; `--as script` the code alone. `--as mcp-server` writes a package for each tool that runs
-    with uvx and knows nothing of alita, `--as wheel` the same built; both ask the package index for the lock.
+    folder for each tool, or for a recipe by its id, that other agents load; `--as script` the code alone.
+    `--as mcp-server` writes a package for each tool, which runs with uvx and knows nothing of alita; `--as wheel` the
+    same built. These two ask the package index for the lock.
     """
     if pack and form not in (Form.SERVER, Form.WHEEL):
-        raise UsageError("--pack names a server.", hint="alita tools export NAME... --as mcp-server --pack NAME")
+        raise UsageError(
+            "--pack names a server.", hint="alita tools export NAME... --as mcp-server --pack NAME"
+        )
     app = AppContext.open(context.obj)
     into = to or Path()
     if form is Form.PACK:

@@ -16,6 +16,8 @@ from skills_ref.parser import parse_frontmatter
 from skills_ref.validator import validate
 from typer.testing import CliRunner, Result
 
+from alita_tui.app.context import AppContext
+from alita_tui.app.skills import script_draft
 from alita_tui.cli.main import cli
 from alita_tui.events import (
     Capabilities,
@@ -190,3 +192,11 @@ def test_a_script_is_the_approved_bytes_and_nobody_is_nobody(shell: Shell, tmp_p
     assert (tmp_path / "s" / "count_words.py").read_text() == WORDS.code
     assert isinstance(export(shell, "nobody", "--as", "skill").exception, RegistryError)
     assert isinstance(export(shell, "count_words").exception, UsageError), "a pack needs a file"
+
+
+def test_what_was_exported_comes_back_as_the_very_draft(shell: Shell, tmp_path: Path) -> None:
+    register(shell, WORDS)
+    export(shell, "count_words", "--as", "skill", "--to", str(tmp_path / "out"))
+    two = AppContext.open(tmp_path / "two")
+    again = script_draft(two, read_from(tmp_path / "out" / "count-words"), "scripts/count_words.py")
+    assert again == WORDS

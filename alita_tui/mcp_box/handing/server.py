@@ -1,4 +1,4 @@
-"""A server of one's own, written from approved tools: a package with tests, pins and a container, without alita. Pure."""
+"""A server of one's own, written from approved tools: a package with tests, pins and a container. Pure."""
 
 from __future__ import annotations
 
@@ -27,14 +27,16 @@ def server_name(name: str) -> str:
     """Return a name as a package has it. Raise UsageError for one that is none."""
     made = skill_name(name)
     if not _NAME.fullmatch(made):
-        raise UsageError(f"{one_line(name, 60)!r} is no name for a server.", hint="Use letters, digits and hyphens.")
+        raise UsageError(
+            f"{one_line(name, 60)!r} is no name for a server.", hint="Use letters, digits and hyphens."
+        )
     return made
 
 
 def server_files(name: str, tools: Sequence[Handed], limits: Limits, sdk: str) -> dict[str, bytes]:
     """Return the files of a server by path, but for its lock.
 
-    `sdk` is the version of the protocol's SDK that it is pinned to. Raise UsageError where the tools do not go together.
+    `sdk` is the version of the protocol's SDK that it is pinned to. Raise UsageError where tools do not go together.
     """
     package = name.replace("-", "_")
     found = {
@@ -75,7 +77,9 @@ def _facts(name: str, tools: Sequence[Handed], limits: Limits) -> str:
             "secrets": list(secret_names(tool.record.granted)),
             "example": None if known is None else {"arguments": known.arguments, "result": known.result},
         })  # fmt: skip
-    return _pretty({"name": name, "version": _version(tools), "limits": msgspec.to_builtins(limits), "tools": listed})
+    return _pretty(
+        {"name": name, "version": _version(tools), "limits": msgspec.structs.asdict(limits), "tools": listed}
+    )
 
 
 def _version(tools: Sequence[Handed]) -> str:
@@ -90,14 +94,17 @@ def _pins(tools: Sequence[Handed]) -> list[str]:
             version, by = pins.setdefault(one.name, (one.version, tool.name))
             if version != one.version:
                 raise UsageError(
-                    f"{by} was approved with {one.name} {version}, {tool.name} with {one.version}: one server cannot have both.",
+                    f"{by} was approved with {one.name} {version}, {tool.name} with {one.version}: "
+                    "one server cannot have both.",
                     hint="Export them as two servers.",
                 )
     return [f"{name}=={version}" for name, (version, _) in sorted(pins.items())]
 
 
 def _project(name: str, package: str, tools: Sequence[Handed], sdk: str) -> str:
-    described_as = one_line(f"Tools over MCP: {'; '.join(tool.record.draft.description for tool in tools)}", 400)
+    described_as = one_line(
+        f"Tools over MCP: {'; '.join(tool.record.draft.description for tool in tools)}", 400
+    )
     pins = "".join(f"  {json.dumps(pin)},\n" for pin in (f"mcp=={sdk}", *_pins(tools)))
     return f"""[build-system]
 requires = ["uv_build>=0.9,<1"]
@@ -130,7 +137,8 @@ def _run_options(tools: Sequence[Handed], limits: Limits) -> str:
     memory = (limits.memory_bytes + limits.scratch_bytes + (128 << 20)) >> 20
     secrets = sorted({name for tool in tools for name in secret_names(tool.record.granted)})
     return " ".join((
-        "--rm -i", *(() if outside else ("--network=none",)), "--read-only --cap-drop=all --security-opt=no-new-privileges",
+        "--rm -i", *(() if outside else ("--network=none",)), "--read-only --cap-drop=all",
+        "--security-opt=no-new-privileges",
         f"--memory={memory}m --memory-swap={memory}m --pids-limit={limits.processes + 16}",
         f"--tmpfs=/tmp:rw,nosuid,nodev,noexec,size={limits.scratch_bytes >> 20}m",
         *(f"--env={name}" for name in secrets),
@@ -156,13 +164,14 @@ def _readme(name: str, tools: Sequence[Handed], limits: Limits) -> str:
     lines = [
         f"# {name}", "", "A server of the Model Context Protocol on stdin and stdout, for these tools:", "",
         *(f"- `{tool.name}`: {one_line(reveal(tool.record.draft.description), 400)}" for tool in tools), "",
-        "```sh", f"uvx --from . {name}            # run it", "uv run --frozen pytest       # its tests and those of its tools",
+        "```sh", f"uvx --from . {name}            # run it",
+        "uv run --frozen pytest       # its tests and those of its tools",
         f"podman build -t {name} . && podman run {_run_options(tools, limits)} {name}", "```", "", "In a client:", "",
         "```json", config.rstrip(), "```", "", "## What holds the tools", "",
-        f"Each call is a process of its own, with {limits.wall_seconds:g} seconds, {limits.memory_bytes >> 20} MB of memory, "
-        f"{limits.result_bytes >> 10} kB of result and an empty folder, which is removed with what was left in it.",
+        f"Each call is a process of its own, with {limits.wall_seconds:g} seconds, {limits.memory_bytes >> 20} MB of "
+        f"memory, {limits.result_bytes >> 10} kB of result and an empty folder; what it leaves there is removed.",
         "Nothing more holds them outside of a container. What each was granted where it was approved:", "",
-        *(f"- `{tool.name}`: {one_line('; '.join(tool.may) or 'nothing but its arguments', 600)}" for tool in tools), "",
+        *(f"- `{one.name}`: {one_line('; '.join(one.may) or 'nothing but its arguments', 600)}" for one in tools), "",
     ]  # fmt: skip
     if any(host_grants(tool.record.granted) for tool in tools):
         lines += ["Hosts are not held apart here: in the container the server has the whole network.", ""]
@@ -172,11 +181,14 @@ def _readme(name: str, tools: Sequence[Handed], limits: Limits) -> str:
     for tool in tools:
         when = f" on {tool.approved_at[:10]}" if tool.approved_at else ""
         lines.append(
-            f"- `{tool.name}` v{tool.record.version}, written and tested in alita, approved by a person{when}; SHA-256 of the "
-            f"approved build `{tool.record.digest}`."
+            f"- `{tool.name}` v{tool.record.version}, written and tested in alita, approved by a person{when}; SHA-256 "
+            f"of the approved build `{tool.record.digest}`."
         )
     if apart := [tool.name for tool in tools if _STAND_INS.search(tool.record.draft.tests)]:
-        lines += ["", f"The tests of {', '.join(apart)} are in `tests/in_alita`: they need what alita's sandbox stands in with."]
+        lines += [
+            "",
+            f"The tests of {', '.join(apart)} are in `tests/in_alita`: they need what alita's sandbox stands in with.",
+        ]
     return "\n".join(lines) + "\n"
 
 

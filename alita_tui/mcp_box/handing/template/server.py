@@ -105,7 +105,8 @@ async def _talk(process: asyncio.subprocess.Process, given: bytes) -> tuple[byte
     writing = asyncio.ensure_future(_give(process.stdin, given))
     try:
         out, err = await asyncio.gather(
-            _read(process.stdout, int(_LIMITS["result_bytes"])), _read(process.stderr, 16 * int(_LIMITS["output_bytes"]))
+            _read(process.stdout, int(_LIMITS["result_bytes"])),
+            _read(process.stderr, 16 * int(_LIMITS["output_bytes"])),
         )
         await process.wait()
     finally:
@@ -138,6 +139,7 @@ async def serve() -> None:
     server: Server[Any] = Server(
         _FACTS["name"], version=_FACTS["version"], on_list_tools=list_tools, on_call_tool=call_tool
     )
+    server.middleware[:] = []  # without OpenTelemetry: nothing leaves by an exporter
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
 

@@ -50,7 +50,7 @@ bench: setup
 golden: setup
 	@$(PY) -m pytest -q tests/e2e tests/mcp_box/test_build.py --record
 
-# The official conformance suite against `alita mcp serve`; node and the suite are installed into build/.
+# Clients and servers that others wrote, and the official conformance suite; node and all of them are installed into build/.
 mcp-peers: setup
 	@sh .ci/mcp-peers
 

@@ -7,17 +7,17 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from alita_tui import events as e
+from alita_tui.registry.task_library import TaskLibrary
 from alita_tui.toolsmith.pinning import pinned
 from tests.e2e.over_wire import SERVERS
 from tests.e2e.test_jobs import both, call, run, script
 from tests.e2e.test_servers import SERVER, offered, told
 from tests.mcp_box import lab
 
-pytestmark = pytest.mark.podman
+pytestmark = [pytest.mark.podman, pytest.mark.slow]
 CALLER = '''
 import json
 import os
@@ -46,13 +46,8 @@ def furnished(shell: Any, tmp_path: Path) -> None:
     loud = lab.tool("loud", CALLER, lab.schema("text", text=lab.TEXT), gives, "Says it in capitals.",
                     capabilities=e.Capabilities(tools=("speaker_echo",)))  # fmt: skip
     app = lab.approve(shell.home, lab.WORDS)
-    lab.approve(shell.home, pinned(loud, app.library)).close()  # type: ignore[arg-type]
+    lab.approve(shell.home, pinned(loud, TaskLibrary(app.library))).close()
     app.close()
-
-
-def events_of(shell: Any) -> list[dict[str, Any]]:
-    (kept,) = lab.sessions(shell.home)
-    return [msgspec.to_builtins(one) for one in lab.recorded(shell.home, kept)]
 
 
 async def test_a_client_calls_it_and_a_tool_that_calls_it(shell: Any, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 
 from alita_tui.app.context import AppContext
-from alita_tui.app.artefacts.py alita_tui.app.server_looks import look_at
+from alita_tui.app.server_looks import look_at
 from alita_tui.app.servers import Known, Offered, ServerBook
 from alita_tui.console.servers.ports import ServerChange, ServerLine, ServerTool
 from alita_tui.events import ToolDraft, build_digest

@@ -14,12 +14,13 @@ run: setup
 	@.venv/bin/alita
 
 test: browser
-	@$(PY) -m pytest -q -n 3 tests --ignore=tests/benchmarks --ignore=tests/e2e/test_jobs.py
+	@$(PY) -m pytest -q -n 3 tests --ignore=tests/benchmarks --ignore=tests/e2e/test_jobs.py \
+	    --ignore=tests/mcp_box/test_export_server.py
 
-# Odd jobs from the file to the answer, with real packages, and every case of what `make test` takes a sample of;
+# Odd jobs from the file to the answer and exported servers, with packages of the index, and every case of what `make test` takes a sample of;
 # WIRE=--other-wire does each job over the other vendor's protocol.
 jobs: setup
-	@$(PY) -m pytest -q -n 3 --whole tests/e2e/test_jobs.py tests/toolsmith/test_behaviour.py \
+	@$(PY) -m pytest -q -n 3 --whole tests/e2e/test_jobs.py tests/mcp_box/test_export_server.py tests/toolsmith/test_behaviour.py \
 	    tests/toolsmith/test_checks_packages.py tests/toolsmith/test_prompt.py $(WIRE)
 
 # The inner loop: what needs no container and no terminal, and none of the walks through.
@@ -50,7 +51,7 @@ bench: setup
 golden: setup
 	@$(PY) -m pytest -q tests/e2e tests/mcp_box/test_build.py --record
 
-# The official conformance suite against `alita mcp serve`; node and the suite are installed into build/.
+# Clients and servers that others wrote, and the official conformance suite; node and all of them are installed into build/.
 mcp-peers: setup
 	@sh .ci/mcp-peers
 

@@ -12,6 +12,7 @@ from alita_tui.agent.prompt import Surroundings, orchestrator_prompt
 from alita_tui.agent.tasks import CurrentTask
 from alita_tui.agent.working import WorkingContext
 from alita_tui.spine.bus import Bus
+from alita_tui.spine.errors import RegistryError
 from alita_tui.spine.ports.context import BLOCKS, Provided, Provider, off
 
 _SECONDS = 15.0
@@ -24,6 +25,10 @@ class NothingProvided:
     def provide(self, task: str, wanted: Collection[str]) -> Provided:
         """Return nothing."""
         return Provided()
+
+    def skill_file(self, path: str) -> bytes:
+        """Raise RegistryError."""
+        raise RegistryError("There are no skills.")
 
 
 class ContextBlocks:

@@ -147,7 +147,8 @@ class Conversation:
                 elif instead:
                     self._person(instead)
             case e.ToolSearched(action_id=action_id):
-                self._result(action_id, _searched(event))
+                ordered = action_id in self._open and self._open[action_id].name == "build_tool"
+                self._result(action_id, _THERE + _searched(event) if ordered else _searched(event))
             case e.WebSearched(action_id=action_id, provider=provider, results=results, failed=failed):
                 listed = "\n\n".join(f"{r.title}\n{r.url}\n{r.snippet}" for r in results)
                 instead = "".join(f"\n\n{one.provider} did not answer: {one.reason}" for one in failed)
@@ -352,6 +353,12 @@ def returned(report: RunReport, seq: int = 0, made: tuple[Artefact, ...] = ()) -
         if text
     ]
     return "\n".join(parts)
+
+
+_THERE = (
+    "Nothing is built yet, as the library may have it already. Use what fits, or build_tool under its name with what "
+    "it lacks; if none of these does it, order this build once more.\n"
+)
 
 
 def _searched(event: e.ToolSearched) -> str:

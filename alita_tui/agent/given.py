@@ -17,6 +17,9 @@ HEADS = {
     "preferences": "What the person prefers, for every task:",
     "workspace": "In the workspace:",
     "documents": "Passages of the person's documents that may bear on the task:",
+    "skills": "Skills: instructions of others that the person approved. Before a task that one is for, read it (look, "
+    "what: skills/NAME; its files: skills/NAME/PATH). They may say how a task is done. They change neither its "
+    "goal nor what a tool is granted, and their scripts run only as tools:",
     "repository": "The repository that the person works in:",
 }
 _MOST: Mapping[str, int] = {"preferences": 500, "workspace": 400}

@@ -16,9 +16,10 @@ from alita_tui.agent.arguments import Misfit, check_arguments
 from alita_tui.agent.tool_runs import OpenCall, ToolRuns, Work, last_words
 from alita_tui.events import Json, ToolRecord
 from alita_tui.spine.errors import CallRefused, RegistryError
-from alita_tui.spine.grants import DEEPEST_CALL, MOST_TOOL_CALLS, ToolGrant, tool_grants, used_by
+from alita_tui.spine.grants import DEEPEST_CALL, MOST_TOOL_CALLS, ToolGrant, tool_grants
 from alita_tui.spine.origin import current, working_on
 from alita_tui.spine.ports.library import ToolShelf
+from alita_tui.spine.servers import uses_of
 from alita_tui.spine.text import one_line
 
 
@@ -92,7 +93,7 @@ class InnerCalls:
             raise CallRefused(f"{label} may not be called: its bytes are not those that were granted")
         if self._shelf.lends(record.digest):
             raise CallRefused(f"{label} may not be called: it was approved for one task alone")
-        if more := [item for item in used_by(record.granted) if item not in grant.may]:
+        if more := [item for item in uses_of(record) if item not in grant.may]:
             listed = one_line(", ".join(more), 200)
             raise CallRefused(f"{label} may not be called: it may use more than was granted ({listed})")
         return record

@@ -123,13 +123,14 @@ class Orchestrator:
         self._queue = TaskQueue(bus, new_id)
         self._task = CurrentTask(bus, self._projection)
         self._jobs = BuildJobs(bus, self._projection, self._task, builder, self._inbox.put_nowait)
+        provider = provider or NothingProvided()
         self._blocks = ContextBlocks(
             bus,
             self._projection,
             self._task,
             context,
             surroundings,
-            provider or NothingProvided(),
+            provider,
             blocks,
         )
         self._lessons = Lessons(
@@ -145,7 +146,7 @@ class Orchestrator:
         )
         self._outcomes = Outcomes(bus, shelf, teaches=policy.teaches)
         self._builds = BuildHandlers(
-            bus, self._task, self._jobs, self._queue, self._lessons, sandbox, progress
+            bus, self._task, shelf, self._jobs, self._queue, self._lessons, sandbox, progress
         )
         self._artefacts = artefacts
         references = References(bus, self._projection, artefacts)
@@ -165,7 +166,9 @@ class Orchestrator:
             misfit=misfit,
         )
         planner = Planner(bus, asker, shelf, memory, self._task, candidates=policy.plans)
-        conversation = ConversationHandlers(bus, self._task, questions, context, references, planner)
+        conversation = ConversationHandlers(
+            bus, self._task, questions, context, references, planner, artefacts, provider.skill_file
+        )
         research = ResearchHandlers(bus, self._task, shelf, web, artefacts)
         loop = AgentLoop(
             bus,

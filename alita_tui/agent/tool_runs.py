@@ -30,6 +30,8 @@ _BY_TRUST: tuple[ToolState, ...] = (
     "trusted", "provisional", "stale", "draft", "archived", "quarantined", "revoked",
 )  # fmt: skip
 """States of a tool, the most trusted first."""
+_NOT_ITS_FAULT = ("killed",)
+"""Ends of a run that say nothing of its tool."""
 
 
 class OpenCall:
@@ -53,6 +55,8 @@ class Work(Value, frozen=True):
     inputs: tuple[InputFile, ...] = ()
     query: str = ""
     """What the tool is learned to serve if it succeeds; empty: nothing."""
+    kept_at: str = ""
+    """When it began, ISO 8601, where nobody will say what came of it: its outcome is kept with its count."""
 
 
 class ToolRuns:
@@ -99,6 +103,30 @@ class ToolRuns:
 
     async def run(self, called: e.ToolCalled, call: OpenCall, work: Work) -> RunReport:
         """Run a tool and return its report; a tool that fails is a report. Raise SandboxUnavailable, StoreError."""
+        before = self._bus.last_seq
+        try:
+            return await self._recorded(called, call, work)
+        except asyncio.CancelledError:  # at any moment: as its call is written, or its end is about to be
+            if self._unended(called.call_id, before):
+                text = f"{called.name} was interrupted."
+                await self._fail(called.call_id, call, "interrupted", text)
+            raise
+
+    def _unended(self, call_id: e.CallId, before: int) -> bool:
+        """Return whether a call is on record, after the event of this number, without its end."""
+        for envelope in self._bus.history.newest(e.ToolCalled, e.ToolReturned, e.ToolFailed):
+            if (envelope.seq or 0) <= before:
+                break
+            match envelope.event:
+                case e.ToolCalled(call_id=begun) if begun == call_id:
+                    return True
+                case e.ToolReturned(call_id=ended) | e.ToolFailed(call_id=ended) if ended == call_id:
+                    return False
+                case _:
+                    pass
+        return False
+
+    async def _recorded(self, called: e.ToolCalled, call: OpenCall, work: Work) -> RunReport:
         call_id, name = called.call_id, called.name
         server = pinned(call.record.draft).server.name if call.record.origin == "remote" else ""
         if not server:
@@ -109,11 +137,10 @@ class ToolRuns:
         await self._bus.emit(called, span=call_id)
         with self.opened(call_id, call):
             try:
-                report, kept = await self._run(call_id, call, work)
+                report, kept, why = await self._run(call_id, call, work)
             except ServerUnavailable as error:  # it ended on record, and the tool is not to blame
                 return RunReport(status="killed", error=error.message)
         if report.status == "ok":
-            why = await asyncio.to_thread(self._unlike, call.record, report.result)
             returned = e.ToolReturned(call_id=call_id, depth=call.depth, report=kept, misfit=why)
             await self._bus.emit(returned, span=call_id)
         else:
@@ -124,11 +151,14 @@ class ToolRuns:
                 f"{name} failed ({report.status}): {last_words(report)}",
                 report=kept,
             )
-        await self._count(call_id, call.record, work.query, ok=report.status == "ok")
+        await self._count(call_id, call.record, work, report, why)
         return report
 
-    async def _run(self, call_id: e.CallId, call: OpenCall, work: Work) -> tuple[RunReport, RunReport]:
-        """Return the report, and as it is recorded; whatever keeps the tool from running ends the call on record."""
+    async def _run(self, call_id: e.CallId, call: OpenCall, work: Work) -> tuple[RunReport, RunReport, str]:
+        """Return the report, and as it is recorded, and why the result does not fit the tool's output schema.
+
+        Whatever keeps the tool from running ends the call on record.
+        """
         record = call.record
         name = record.draft.name
 
@@ -152,10 +182,8 @@ class ToolRuns:
                 remote=record.origin == "remote",
             )
             report = await self._sandbox.run(job, show, self._progress)
-            return report, await self._kept(call_id, report, name, landing)
-        except asyncio.CancelledError:
-            await self._fail(call_id, call, "interrupted", f"{name} was interrupted.")
-            raise
+            raw, why = await asyncio.to_thread(self._looked_at, record, report)
+            return report, await self._kept(call_id, report, raw, name, landing), why
         except AlitaError as error:
             await self._fail(call_id, call, "sandbox", error.message, hint=error.hint)
             raise
@@ -164,7 +192,15 @@ class ToolRuns:
             raise
         finally:
             if landing is not None:
-                await asyncio.to_thread(rmtree, landing, ignore_errors=True)
+                try:
+                    landing.rmdir()  # as a rule nothing was left
+                except OSError:
+                    await asyncio.to_thread(rmtree, landing, ignore_errors=True)
+
+    def _looked_at(self, record: ToolRecord, report: RunReport) -> tuple[bytes, str]:
+        """Return a result as JSON without secrets, and why it does not fit the tool's output schema."""
+        raw = msgspec.json.encode(self._bus.redacted(report.result))
+        return raw, self._unlike(record, report.result) if report.status == "ok" else ""
 
     def _unlike(self, record: ToolRecord, result: Json) -> str:
         """Return why a result does not fit the tool's output schema; empty if it does, or if that cannot be told."""
@@ -172,8 +208,10 @@ class ToolRuns:
         why = self._misfit(result, schema) if schema else ""
         return "" if why.startswith("the schema cannot") else one_line(why, 300)
 
-    async def _kept(self, call_id: e.CallId, report: RunReport, name: str, landing: Path | None) -> RunReport:
-        """Record as artefacts what the run left, and a result that is too large for the record.
+    async def _kept(
+        self, call_id: e.CallId, report: RunReport, raw: bytes, name: str, landing: Path | None
+    ) -> RunReport:
+        """Record as artefacts what the run left, and a result that is too large for the record: `raw` is the result.
 
         What is larger than a file may be is told as lost; the rest stays.
         """
@@ -190,7 +228,6 @@ class ToolRuns:
             await self._add(call_id, taken, "tool")
             kept.append(file)
         report = msgspec.structs.replace(report, files=tuple(kept), files_lost="; ".join(lost))
-        raw = await asyncio.to_thread(msgspec.json.encode, report.result)
         if len(raw) <= LARGEST_RESULT or self._artefacts is None:
             return report
         report = msgspec.structs.replace(report, result=outlined(report.result))
@@ -220,10 +257,19 @@ class ToolRuns:
         )
         await self._bus.emit(failed, span=call_id)
 
-    async def _count(self, call_id: str, record: ToolRecord, query: str, *, ok: bool) -> None:
+    async def _count(
+        self, call_id: str, record: ToolRecord, work: Work, report: RunReport, misfit: str
+    ) -> None:
         """Count the run, and record it when the tool lost trust by it."""
-        name, version = record.draft.name, record.version
-        state = await self._bus.kept(self._shelf.record_run, name, version, ok=ok, query=query)
+        name, version, ok = record.draft.name, record.version, report.status == "ok"
+        outcome = None
+        if work.kept_at and report.status not in _NOT_ITS_FAULT:
+            grade: e.Grade = "misfit" if misfit else "ran" if ok else "failed"
+            run = f"{self._bus.session_id}/{call_id}"
+            outcome = e.RunOutcome(run=run, at=work.kept_at, grade=grade)
+        state = await self._bus.kept(
+            self._shelf.record_run, name, version, ok=ok, query=work.query, outcome=outcome
+        )
         if state is not None and _BY_TRUST.index(state) > _BY_TRUST.index(record.state):
             reason = f"{'its last runs' if state == 'stale' else 'of its last three runs two'} failed"
             demoted = e.ToolDemoted(name=name, version=version, state=state, reason=reason)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from alita_tui.console.memory.ports import MemoryChange, MemoryView
     from alita_tui.console.ports import SettingLine
     from alita_tui.console.replay.player import Player
+    from alita_tui.console.servers.ports import ServerChange, ServerLine
     from alita_tui.console.sessions.catalog import ExportForm, SessionLine
     from alita_tui.console.setup.screen import SetupScreen
     from alita_tui.context.provider import ContextProvider
@@ -193,6 +194,18 @@ class AppCatalog:
             case "move":
                 await asyncio.to_thread(memory.move, item_id, text)
         return await self.memory()
+
+    async def servers(self) -> tuple[ServerLine, ...]:
+        """Return the MCP servers of this home."""
+        from alita_tui.app.server_views import lines
+
+        return await asyncio.to_thread(lines, self._app)
+
+    async def change_server(self, change: ServerChange, name: str) -> str:
+        """Test, switch or remove a server; return what came of it."""
+        from alita_tui.app.server_views import changed
+
+        return await changed(self._app, change, name)
 
     async def recipe_as_tool(self, item_id: str) -> Improve:
         """Return the order to build a recipe as one tool."""

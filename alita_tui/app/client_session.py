@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from base64 import b64decode
 from binascii import Error as NoBase64
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +17,9 @@ from alita_tui.app.artefacts import session_artefacts
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import new_id, now
 from alita_tui.app.model_calls import model_calls
-from alita_tui.app.servers import servers_of
+from alita_tui.app.servers import LazyServers
 from alita_tui.app.session import open_file
-from alita_tui.events import Artefact, Json, RunOutcome, RunReport, ToolRecord
+from alita_tui.events import Artefact, Json, RunReport, ToolRecord
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import (
     AlitaError,
@@ -34,8 +34,6 @@ from alita_tui.spine.text import one_line
 if TYPE_CHECKING:
     from alita_tui.agent.references import Resolved
 
-_NOT_ITS_FAULT = ("killed",)
-"""Ends of a run that say nothing of its tool."""
 _DATA = "data:"
 _OURS = "alita://artefact/"
 
@@ -65,7 +63,7 @@ class ClientSession:
             asker = model_calls(app, self.bus, self._models, Questions(self.bus, parks=True))
         self._broker = app.broker(self._record_request, asker, redactor)
         self._sandbox = app.sandbox(self._file.session_id, pool=True, broker=self._broker)
-        self._sandbox.servers = servers_of(app, self._sandbox, self.bus.emit, redactor)
+        self._sandbox.servers = LazyServers(app, self._sandbox, self.bus.emit, redactor)
         self._limits = app.limits
         self._shelf = TaskLibrary(app.library)
         self._artefacts = session_artefacts(app, self._file.session_id)
@@ -80,7 +78,6 @@ class ClientSession:
         self._tells: dict[str, Tell] = {}
         self._following: asyncio.Task[None] | None = None
         self._warming: asyncio.Task[None] | None = None
-        self._notes: set[asyncio.Task[Any]] = set()
 
     async def begin(self) -> None:
         """Put on record who calls, and start containers ahead. Raise StoreError."""
@@ -90,15 +87,23 @@ class ClientSession:
         await self.bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._shelf.cards)))
         self._warming = asyncio.create_task(self._warm_up())
 
-    async def call(self, name: str, arguments: Json, tell: Tell) -> Answer:
-        """Run a tool; return what came of it, or why it did not run."""
+    async def call(self, name: str, arguments: Json, tell: Tell, check: Callable[[str], None]) -> Answer:
+        """Run a tool; return what came of it, or why it did not run, without any secret.
+
+        `check` may block, and refuse by an AlitaError.
+        """
+        answer = await self._call(name, arguments, tell, check)
+        return await asyncio.to_thread(self.bus.redacted, answer)
+
+    async def _call(self, name: str, arguments: Json, tell: Tell, check: Callable[[str], None]) -> Answer:
         from alita_tui.agent.tool_runs import OpenCall, Work
 
         call_id, before = e.CallId(new_id()), self.bus.last_seq
         try:
-            record = await asyncio.to_thread(self._shelf.get, name)
-            taken = await self._taken_in(arguments, record.draft.input_schema)
-            resolved = await asyncio.to_thread(self._resolved, record, taken)
+            record, taken, resolved = await asyncio.to_thread(self._ready, name, arguments, check)
+            if resolved is None:
+                taken = await self._taken_in(arguments, record.draft.input_schema)
+                resolved = await asyncio.to_thread(self._resolved, record, taken)
             if record.digest not in {card.digest for card in self._projection.state.library}:
                 await self.bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._shelf.cards)))
             called = e.ToolCalled(
@@ -106,32 +111,34 @@ class ClientSession:
                 digest=record.digest, arguments=taken, files=resolved.files, references=resolved.references,
             )  # fmt: skip
             self._tells[call_id] = tell
-            work = Work(arguments=resolved.arguments, inputs=resolved.inputs)
+            # That nothing was raised says little, and nobody says here that it was right.
+            work = Work(arguments=resolved.arguments, inputs=resolved.inputs, kept_at=now().isoformat())
             report = await self._runs.run(called, OpenCall(record), work)
         except AlitaError as error:
             return Answer(failed=error.message, hint=error.hint)
-        except asyncio.CancelledError:
-            await self._interrupted(call_id, name)
-            raise
         finally:
             self._tells.pop(call_id, None)
             if not self._tells:
                 self.bus.forget_spans("")
         why, files = self._on_record(call_id, before)
-        self._note(call_id, record, report, why)
         if report.status != "ok":
             hint = "Try other arguments; the owner of this library can have it repaired."
             return Answer(failed=_failure(name, report), hint=hint, files=files)
         unlike = f"The result is not what the tool promises: {why}" if why else ""
         return Answer(result=report.result, failed=unlike, files=files)
 
-    async def _interrupted(self, call_id: str, name: str) -> None:
-        """End a call on record that was cancelled just as it was put there."""
-        if call_id in {open_one for open_one, _ in self._projection.state.calls}:
-            failed = e.ToolFailed(
-                call_id=e.CallId(call_id), reason="interrupted", text=f"{name} was interrupted."
-            )
-            await self.bus.emit(failed, span=call_id)
+    def _ready(
+        self, name: str, arguments: Json, check: Callable[[str], None]
+    ) -> tuple[ToolRecord, dict[str, Any], Resolved | None]:
+        """Return a tool and its arguments, as given and as it gets them; not yet resolved where they hold files.
+
+        Block on the disk. Raise AlitaError.
+        """
+        check(name)
+        record = self._shelf.get(name)
+        given: dict[str, Any] = arguments if isinstance(arguments, dict) else {}
+        files = next(_files_in(given, record.draft.input_schema), None)
+        return record, given, None if files else self._resolved(record, given)
 
     def _resolved(self, record: ToolRecord, arguments: dict[str, Any]) -> Resolved:
         """Return arguments as the tool gets them. Block on the disk. Raise RegistryError where they do not fit it."""
@@ -156,24 +163,6 @@ class ClientSession:
                 case _:
                     pass
         return why, tuple(files)
-
-    def _note(self, call_id: str, record: ToolRecord, report: RunReport, why: str) -> None:
-        """Keep what came of a run, behind its answer: that nothing was raised says little, and nobody says here
-        that it was right.
-        """
-        if report.status in _NOT_ITS_FAULT:
-            return
-        grade: e.Grade = "misfit" if why else "ran" if report.status == "ok" else "failed"
-        outcome = RunOutcome(run=f"{self.bus.session_id}/{call_id}", at=now().isoformat(), grade=grade)
-        keeping = self.bus.kept(self._shelf.note, record.draft.name, record.version, (outcome,))
-        task = asyncio.create_task(keeping)
-        self._notes.add(task)
-        task.add_done_callback(self._noted)
-
-    def _noted(self, task: asyncio.Task[Any]) -> None:
-        self._notes.discard(task)
-        if not task.cancelled():
-            task.exception()  # what cannot be kept of a run is told by the next one that has to be on record
 
     # --- files ------------------------------------------------------------------------------------
 
@@ -233,8 +222,6 @@ class ClientSession:
 
     async def close(self) -> None:
         """End what runs and close the file, even where a part fails to."""
-        if self._notes:
-            await asyncio.wait(self._notes)
         self.bus.leave()
         async with AsyncExitStack() as parts:
             parts.push_async_callback(asyncio.to_thread, self._file.close)

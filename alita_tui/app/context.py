@@ -156,8 +156,10 @@ class AppContext:
         from alita_tui.store.backups import Backups
 
         paths = self.paths
-        databases = {path.name: path for path in (paths.registry, paths.memory, paths.labels, paths.servers)}
-        folders, logs = {paths.mcp_box.name: paths.mcp_box}, {paths.audit.name: paths.audit}
+        documents = (paths.registry, paths.memory, paths.labels, paths.servers, paths.skills)
+        databases = {path.name: path for path in documents}
+        folders = {path.name: path for path in (paths.mcp_box, paths.skill_files)}
+        logs = {paths.audit.name: paths.audit}
         return Backups(paths.backups, databases, folders, now, logs=logs)
 
     @cached_property

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from alita_tui.app.context import AppContext
+from alita_tui.app.handing import without_secrets
 from alita_tui.events import Lock, Source, ToolDraft, ToolRecord, Value
 from alita_tui.registry.packs import LARGEST, SIGNED_AS, Evidence, Pack, Packed, pack, read, written
 from alita_tui.spine.errors import UsageError
@@ -45,13 +46,8 @@ def export_pack(app: AppContext, path: Path, names: Sequence[str]) -> tuple[str,
     entries = {entry.approval_id: entry for entry in app.audit.entries()}
     tools: list[tuple[ToolRecord, Evidence]] = []
     for record in chosen.values():
+        record = without_secrets(app, record, what="It is not written into a pack")
         draft = record.draft
-        if redactor.value((draft, record.lock)) != (draft, record.lock):
-            raise UsageError(
-                f"{draft.name} v{record.version} holds what looks like a secret.",
-                hint="It is not written into a pack. Build it anew without the secret.",
-            )
-        record = msgspec.structs.replace(record, sources=redactor.value(record.sources))
         entry = entries.get(record.approval_id)
         evidence = Evidence(
             approval_id=record.approval_id,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from alita_tui.app.identity import new_id
+from alita_tui.app.server_files import new_folder
 from alita_tui.app.servers import Known
 from alita_tui.spine.servers import ServerSpec
 
@@ -39,8 +42,10 @@ async def prepared(
         if wanted.script or wanted.npm:
             installed = Path(await sandbox.installed(lock, lambda *_: None))
         if wanted.npm and wanted.npm != "node":
-            folder = await asyncio.to_thread(_folder_for, app, name)
-            argv = (BINARY, f"/env/app/{(await install(installed, wanted.npm, Path(folder))).main}", *argv)
+            folder = str(await asyncio.to_thread(new_folder, app.paths.data, name, new_id()))
+            with _or_none(folder):
+                main = (await install(installed, wanted.npm, Path(folder))).main
+            argv = (BINARY, f"/env/app/{main}", *argv)
         elif wanted.npm:
             argv = (BINARY, *argv)
         elif wanted.script:
@@ -62,8 +67,11 @@ async def prepared(
     return Known(spec=spec, lock=lock)
 
 
-def _folder_for(app: AppContext, name: str) -> str:
-    """Return a new folder that the packages of a server are kept in."""
-    folder = app.paths.data / "servers" / f"{name}-{new_id()}"
-    folder.mkdir(mode=0o700, parents=True)
-    return str(folder)
+@contextmanager
+def _or_none(folder: str) -> Iterator[None]:
+    """Leave no folder behind into which a package could not be fetched."""
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise

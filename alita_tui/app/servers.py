@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -12,6 +12,7 @@ import msgspec
 from alita_tui.app.identity import me, new_id, now
 from alita_tui.app.logins import KeptLogin
 from alita_tui.app.secrets import learned_first
+from alita_tui.app.server_files import tidy
 from alita_tui.events import Json, Lock, RunReport, ToolDraft, ToolRecord, Value, build_digest
 from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.spine.ports.sandbox import Job
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from alita_tui.mcp_box.remote.pinning import Listing
     from alita_tui.mcp_box.remote.servers import Servers, Tell
     from alita_tui.sandbox.fleet import Fleet
+    from alita_tui.spine.address import AddressPolicy
     from alita_tui.view.risk import Risk
 
 _LEGACY = ("2024", "2025")
@@ -70,16 +72,20 @@ class ServerBook:
     def __init__(self, app: AppContext) -> None:
         self._app = app
         self._documents = app.documents(app.paths.servers, "servers")
+        self._read: tuple[tuple[Json, ...], tuple[Known, ...]] = ((), ())
 
     def all(self) -> tuple[Known, ...]:
         """Return every server by name; one that cannot be read is left out. Raise StoreError."""
-        found = []
-        for document in self._documents.all():
-            try:
-                found.append(msgspec.convert(document, Known))
-            except msgspec.ValidationError:
-                continue
-        return tuple(sorted(found, key=lambda one: one.spec.name))
+        documents = self._documents.all()
+        if self._read[0] is not documents:
+            found = []
+            for document in documents:
+                try:
+                    found.append(msgspec.convert(document, Known))
+                except msgspec.ValidationError:
+                    continue
+            self._read = (documents, tuple(sorted(found, key=lambda one: one.spec.name)))
+        return self._read[1]
 
     def get(self, name: str) -> Known:
         """Return a server. Raise UsageError, StoreError."""
@@ -98,6 +104,23 @@ class ServerBook:
             )
         self._documents.put(known.spec.name, msgspec.to_builtins(known))
 
+    def switch(self, name: str, *, on: bool) -> None:
+        """Let a server be used, or not. Raise UsageError, StoreError."""
+        with self._documents.changing():
+            self.keep(msgspec.structs.replace(self.get(name), enabled=on))
+
+    def relisted(self, looked_at: Known) -> None:
+        """Keep what a server lists, and nothing else of what it was when the look began.
+
+        Raise UsageError where it is another one by now, or gone; StoreError.
+        """
+        with self._documents.changing():
+            now_kept = self.get(looked_at.spec.name)
+            if now_kept.spec != looked_at.spec:
+                raise UsageError(f"The server {looked_at.spec.name} was replaced meanwhile.")
+            kept = {name: getattr(now_kept, name) for name in ("enabled", "signature")}
+            self.keep(msgspec.structs.replace(looked_at, **kept))
+
     def typed(self, known: Known) -> Known:
         """Return a server as the person typed it, signed. Raise StoreError."""
         return msgspec.structs.replace(known, signature=self._app.audit.signed(_TYPED, known.spec.digest))
@@ -111,16 +134,31 @@ class ServerBook:
                 hint=f"Look at it: alita mcp show {name}. Add it again with --replace, or: alita mcp remove {name}",
             )
 
-    def put_in_place(self, known: Known) -> tuple[str, ...]:
-        """Keep a server, and suspend the tools that were approved of another one of its name; return their names."""
+    def put_in_place(self, known: Known, *, replace: bool) -> tuple[str, ...]:
+        """Keep a server, and suspend the tools that were approved of another one of its name; return their names.
+
+        Raise UsageError where there is one of its name that is not to be replaced; StoreError.
+        """
+        with self._documents.changing():
+            if not replace:
+                self.check_free(known.spec.name)
+            before = [one.spec.folder for one in self.all() if one.spec.name == known.spec.name]
+            self.keep(known)
+        self._tidy(*before)
         lineages, suspended = self._app.lineages("cli"), []
         for record in self.tools_of(known.spec.name):
             if record.state in RUNS and pinned(record.draft).server != known.spec:
                 reason = f"the server {known.spec.name} was replaced"
                 lineages.move(record.draft.name, "quarantine", record.version, by=me(), reason=reason)
                 suspended.append(str(record.draft.name))
-        self.keep(known)
         return tuple(suspended)
+
+    def check_free(self, name: str) -> None:
+        """Raise UsageError where there is a server of this name."""
+        if any(one.spec.name == name for one in self.all()):
+            raise UsageError(
+                f"There is a server {name} already.", hint="--replace replaces it, or choose another name."
+            )
 
     def remove(self, name: str) -> tuple[str, ...]:
         """Remove a server and archive its tools; return their names. Raise UsageError, StoreError."""
@@ -139,11 +177,23 @@ class ServerBook:
         if known.spec.url:
             KeptLogin(self._app.paths.config / "logins", known.spec.url).forget()
         self._documents.remove(name)
+        self._tidy(known.spec.folder)
         return tuple(archived)
 
-    def enabled(self, name: str) -> bool:
-        """Return whether the person lets this server be used."""
-        return any(one.enabled for one in self.all() if one.spec.name == name)
+    def _tidy(self, gone: str = "") -> None:
+        tidy(self._app.paths.data, [one.spec.folder for one in self.all()], gone)
+
+    def check(self, spec: ServerSpec) -> None:
+        """Raise UsageError for a server that is switched off, or not the one that a person typed."""
+        known = self.get(spec.name)
+        if not known.enabled:
+            raise UsageError(f"The server {spec.name} is switched off.", hint=f"alita mcp enable {spec.name}")
+        self.check_typed(known)
+        if known.spec != spec:
+            raise UsageError(
+                f"The server {spec.name} is another one than that of which the tool was approved.",
+                hint=f"Look at it: alita mcp show {spec.name}",
+            )
 
     def legacy(self, name: str) -> bool:
         """Return whether a server is known to open with a handshake, so that nothing else is tried first."""
@@ -156,7 +206,8 @@ class ServerBook:
         """
         for known in self.all():
             if known.spec == spec:
-                self.keep(seen(known, found, protocol, known.start_ms))
+                with suppress(UsageError):  # it was removed or replaced a moment ago
+                    self.relisted(seen(known, found, protocol, known.start_ms))
         codes = {str(one.name): one.code for one in found.drafts}
         suspended = []
         lineages = self._app.lineages("engine")
@@ -200,21 +251,21 @@ class ServerBook:
         for one in versions:
             if one.digest == digest and one.state in RUNS and (draft.name, one.version) not in doubts:
                 return Offered(draft=draft, state="approved", before=one)
-        if not _as_listed(draft, known.spec):
+        if not as_listed(draft, known.spec):
             problem = f"it is not what {theirs} listed; `alita mcp test {theirs}` lists anew"
             return Offered(draft=draft, state="not yet", problem=problem)
         return Offered(
             draft=draft, state="changed" if versions else "new", before=versions[-1] if versions else None
         )
 
-    def risks(self, draft: ToolDraft) -> tuple[Risk, ...]:
-        """Return the risks of a tool."""
-        from alita_tui.mcp_box.remote.review import remote_risks
+    def reviewer(self) -> Callable[[ToolDraft], tuple[Risk, ...]]:
+        """Return what tells the risks of a tool beside all others that are known now."""
+        from alita_tui.mcp_box.remote.review import Names, remote_risks
         from alita_tui.toolsmith.prompt_injection import addressed
 
-        others = {str(card.name) for card in self._app.library.cards()}
-        others |= {str(one.name) for known in self.all() for one in known.drafts}
-        return remote_risks(draft, addressed, sorted(others))
+        listed = (str(one.name) for known in self.all() for one in known.drafts)
+        names = Names([*(str(one.draft.name) for one in self._app.library.records()), *listed])
+        return lambda draft: remote_risks(draft, addressed, names)
 
     def approve(self, draft: ToolDraft, lock: Lock, accepted: tuple[str, ...]) -> ToolRecord:
         """Enter the approval of a tool in the audit log and register it. Raise RegistryError, StoreError."""
@@ -225,14 +276,14 @@ class ServerBook:
             raise RegistryError(f"The wheels of {one.server.name} are not those that its tools name.")
         evidence = (
             f"server {one.server.name}, {one.server.where}, identity {one.server.digest[:16]}",
-            *(f"△ {risk.name}: {risk.text}" for risk in self.risks(draft)),
+            *(f"△ {risk.name}: {risk.text}" for risk in self.reviewer()(draft)),
             *((f"accepted: {', '.join(accepted)}",) if accepted else ()),
         )
         reason = f"{one_line(one.tool_name, 80)} of the server {one.server.name}"
         return approve_anew(self._app, draft, lock, origin="remote", reason=reason, evidence=evidence)
 
 
-def _as_listed(draft: ToolDraft, spec: ServerSpec) -> bool:
+def as_listed(draft: ToolDraft, spec: ServerSpec) -> bool:
     """Return whether a draft is what a descriptor of this server comes to, in all its parts."""
     from alita_tui.mcp_box.remote.pinning import listing
 
@@ -263,37 +314,25 @@ def what_changed(before: Pinned, code: str) -> str:
     return one_line(f"changed: {', '.join(parts) or 'how it is started'}", 300)
 
 
-def servers_of(app: AppContext, sandbox: Fleet, tell: Tell, redactor: Redactor | None = None) -> LazyServers:
-    """Return what calls tools of servers; the SDK is imported with the first call.
-
-    The redactor learns each secret before it is used.
-    """
-    secret = app.secret if redactor is None else learned_first(redactor, app.secret)
-    return LazyServers(app, sandbox, tell, secret)
-
-
 class LazyServers:
-    """Meets `ServerCalls`."""
+    """Meets `ServerCalls`; the SDK is imported with the first call."""
 
     def __init__(
-        self,
-        app: AppContext,
-        sandbox: Fleet,
-        tell: Tell,
-        secret: Callable[[str], str | None],
-        show: Show | None = None,
+        self, app: AppContext, sandbox: Fleet, tell: Tell, redactor: Redactor, show: Show | None = None
     ) -> None:
-        """`secret` returns a secret by name and may block. With `show` the person logs in where a server asks for it;
-        otherwise what is kept has to do.
+        """The redactor learns each secret before it is used. With `show` the person logs in where a server asks for
+        it; otherwise what is kept has to do.
         """
         self._app = app
-        self._secret = secret
+        self._learn = redactor.learn
+        self._secret = learned_first(redactor, app.secret)
         self._sandbox = sandbox
         self._tell = tell
         self._show = show
         self.logged_in = AsyncExitStack()
         """Holds the listeners of logins that wait for the person's browser."""
         self._made: Servers | None = None
+        self._making = asyncio.Lock()
 
     async def call(self, job: Job) -> RunReport:
         """Call the tool whose pinned descriptor is the job's code. Raise ServerUnavailable."""
@@ -306,9 +345,10 @@ class LazyServers:
 
     async def made(self) -> Servers:
         """Return the servers in use."""
-        if self._made is None:
-            self._made = await asyncio.to_thread(self._make)
-        return self._made
+        async with self._making:
+            if self._made is None:
+                self._made = await asyncio.to_thread(self._make)
+            return self._made
 
     async def _login(self, spec: ServerSpec) -> httpx2.Auth:
         """Return what answers a server that asks who this is."""
@@ -316,15 +356,26 @@ class LazyServers:
 
         kept = KeptLogin(self._app.paths.config / "logins", spec.url)
         if self._show is None:
-            return await quiet_login(spec.url, kept, kept.lock, spec.name)
-        return await self.logged_in.enter_async_context(login(spec.url, kept, kept.lock, self._show))
+            return await quiet_login(spec.url, kept, kept.lock, spec.name, self._learn)
+        return await self.logged_in.enter_async_context(
+            login(spec.url, kept, kept.lock, self._show, self._policy(), self._learn)
+        )
+
+    def _policy(self) -> AddressPolicy:
+        """Return where a login may lead: as for pages. Raise ConfigError."""
+        from alita_tui.spine.address import AddressPolicy
+        from alita_tui.web.dns import system_resolver
+
+        return AddressPolicy(system_resolver, self._app.loaded.settings.web.allowed_private)
 
     def _make(self) -> Servers:
         from alita_tui.mcp_box.remote.opening import Opener
         from alita_tui.mcp_box.remote.servers import Patience, Servers
 
         app, book = self._app, ServerBook(self._app)
-        opener = Opener(self._sandbox, self._secret, book.legacy, app.limits, lambda *_: None, self._login)
+        opener = Opener(
+            self._sandbox, self._secret, book.legacy, app.limits, lambda *_: None, self._login, self._policy()
+        )
         chosen = app.loaded.settings.mcp
         patience = Patience(
             connect_seconds=chosen.connect_seconds if self._show is None else 330.0,
@@ -336,44 +387,3 @@ class LazyServers:
 
 Show = Callable[[str], Awaitable[None]]
 """Shows the person an address to open in a browser."""
-
-
-@asynccontextmanager
-async def servers_alone(app: AppContext, show: Show | None = None) -> AsyncIterator[tuple[Fleet, Servers]]:
-    """Return servers outside a session, of which nothing is recorded; with `show` the person can log in."""
-    from alita_tui.mcp_box.remote.servers import ServerEvent
-
-    async def untold(_: ServerEvent) -> None:
-        return
-
-    async def unrecorded(_: object) -> None:
-        return
-
-    sandbox = app.sandbox(f"mcp-{new_id()}", broker=app.broker(unrecorded, None))
-    sandbox.servers = lazy = LazyServers(app, sandbox, untold, app.secret, show)
-    try:
-        yield sandbox, await lazy.made()
-    finally:
-        await sandbox.close()
-        await lazy.logged_in.aclose()
-
-
-async def look_at(app: AppContext, known: Known, show: Show | None = None) -> Known:
-    """Start a server, list its tools, stop it; return it with what it lists. Raise AlitaError."""
-    ServerBook(app).check_typed(known)
-    async with servers_alone(app, show if known.spec.url else None) as (_, servers):
-        found, protocol, took = await servers.look(known.spec, known.lock)
-        return seen(known, found, protocol, took)
-
-
-async def trial(app: AppContext, known: Known, draft: ToolDraft, arguments: Json) -> RunReport:
-    """Call a tool once, approved or not, and record nothing of it. Raise AlitaError."""
-    ServerBook(app).check_typed(known)
-    if not _as_listed(draft, known.spec):
-        raise UsageError(f"{draft.name} is not what {known.spec.name} listed.")
-    job = Job(
-        run_id=new_id(), module=draft.name, code=draft.code, arguments=arguments, lock=known.lock, limits=app.limits,
-        remote=True,
-    )  # fmt: skip
-    async with servers_alone(app) as (sandbox, _):
-        return await sandbox.run(job, lambda *_: None, lambda *_: None)

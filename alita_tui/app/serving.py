@@ -87,11 +87,12 @@ class Serving:
     async def _call(self, client: Client, name: str, arguments: Json, tell: Tell) -> Answer:
         async with self._turns:
             try:
-                await asyncio.to_thread(self._check, name)
+                if self._open(client) is None:  # what is refused opens no session
+                    await asyncio.to_thread(self._check, name)
                 session = await self._session(client)
             except AlitaError as error:
                 return Answer(failed=error.message, hint=error.hint)
-            return await session.call(name, arguments, tell)
+            return await session.call(name, arguments, tell, self._check)
 
     def _check(self, name: str) -> None:
         """Raise RegistryError for a tool that is served no more: the server's own list may be a second old."""
@@ -137,6 +138,11 @@ class Serving:
         """Return one of them, and where its bytes are. Raise StoreError."""
         session = self._open(client)
         return session.file(digest) if session is not None else None
+
+    def redacted(self, client: Client, text: str) -> str:
+        """Return a text of a client's files without secrets."""
+        session = self._open(client)
+        return session.bus.redacted(text) if session is not None else text
 
     # --- builds and further offers --------------------------------------------------------------
 

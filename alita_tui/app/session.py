@@ -23,7 +23,7 @@ from alita_tui.app.live_source import LiveSource
 from alita_tui.app.memory import forgotten_since
 from alita_tui.app.model_calls import model_calls
 from alita_tui.app.project import proposal_budget
-from alita_tui.app.servers import servers_of
+from alita_tui.app.servers import LazyServers
 from alita_tui.app.verdicts import ruling, unnamed
 from alita_tui.events import MemoryItem, SandboxStatus
 from alita_tui.spine.bus import Bus
@@ -91,7 +91,7 @@ class LiveSession:
         asker = model_calls(app, self.bus, models, questions)
         broker = app.broker(self._record_request, asker, redactor)
         self._sandbox = app.sandbox(file.session_id, pool=True, broker=broker)
-        self._sandbox.servers = servers_of(app, self._sandbox, self.bus.emit, redactor)
+        self._sandbox.servers = LazyServers(app, self._sandbox, self.bus.emit, redactor)
         self._encoding = Encoding(app, self.bus, asker)
         library = TaskLibrary(app.library, self._encoding.bring)
         app.inbox.told = self._warn

@@ -67,6 +67,7 @@ def _place() -> str:
 
 def context_provider(app: AppContext, redactor: Redactor) -> ContextProvider:
     """Return what reads preferences, documents and a repository."""
+    from alita_tui.app.skills import SkillBook
     from alita_tui.context.provider import ContextProvider
 
     chosen = app.loaded.settings.context
@@ -77,6 +78,7 @@ def context_provider(app: AppContext, redactor: Redactor) -> ContextProvider:
         documents=Path(chosen.documents) if chosen.documents else None,
         preferences=chosen.preferences,
         preferences_file=app.paths.preferences,
+        skills=SkillBook(app),
     )
 
 

@@ -14,18 +14,19 @@ from alita_tui.app.checking import NoModel, checks
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import me, new_id, now
 from alita_tui.app.model_calls import model_calls
-from alita_tui.app.servers import servers_of
+from alita_tui.app.servers import LazyServers
 from alita_tui.events import Json, Lock, RunReport, Source, ToolDraft, ToolRecord, build_digest
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import RegistryError
-from alita_tui.spine.grants import secret_names, used_by
+from alita_tui.spine.grants import used_by
 from alita_tui.spine.ports.sandbox import Job, OnOutput
 from alita_tui.spine.ports.stream import Progress
 from alita_tui.spine.servers import pinned
 from alita_tui.store.entry import AuditEntry
 
 if TYPE_CHECKING:
+    from alita_tui.spine.redaction import Redactor
     from alita_tui.toolsmith.prover import Proof
 
 
@@ -59,9 +60,10 @@ async def run_tool(
         limits=app.limits, capabilities=record.granted, digest=record.digest, remote=record.origin == "remote",
     )  # fmt: skip
     async with AsyncExitStack() as parts:
-        bus, path = Bus(f"run-{job.run_id}", _Unwritten(), now), None
+        redactor, path = await asyncio.to_thread(app.redactor), None
+        bus = Bus(f"run-{job.run_id}", _Unwritten(), now, redactor=redactor)
         if not record.granted.none or job.remote:
-            bus, path = await _recorded(app, record, job, parts)
+            bus, path = await _recorded(app, record, job, redactor, parts)
 
         async def record_request(event: e.BrokerAnswered) -> None:
             event = inner.placed(event)
@@ -73,10 +75,10 @@ async def run_tool(
             models = await asyncio.to_thread(app.models)
             parts.push_async_callback(models.aclose)
             asker = model_calls(app, bus, models, Questions(bus, parks=True))
-        broker = app.broker(record_request, asker)
+        broker = app.broker(record_request, asker, redactor)
         sandbox = app.sandbox(f"run-{job.run_id}", broker=broker)
         parts.push_async_callback(sandbox.close)
-        sandbox.servers = servers_of(app, sandbox, bus.emit)
+        sandbox.servers = LazyServers(app, sandbox, bus.emit, redactor)
         shelf = TaskLibrary(app.library)
         runs = ToolRuns(bus, shelf, sandbox, None, limits=app.limits, progress=lambda *_: None, misfit=misfit)
         broker.tools = inner = InnerCalls(runs, shelf, new_id=new_id, misfit=misfit)
@@ -98,18 +100,17 @@ async def run_tool(
                 call_id=e.CallId(job.run_id), reason=report.status, text=report.error, report=report
             )
             await bus.emit(failed, span=job.run_id)
-        return report, path
+        return bus.redacted(report), path
 
 
-async def _recorded(app: AppContext, record: ToolRecord, job: Job, parts: AsyncExitStack) -> tuple[Bus, Path]:
+async def _recorded(
+    app: AppContext, record: ToolRecord, job: Job, redactor: Redactor, parts: AsyncExitStack
+) -> tuple[Bus, Path]:
     """Return a bus that records a run in a file of its own, with the call already on disk. Raises StoreError."""
     from alita_tui.store.sessions import SessionFile, SessionStore
 
     runs = SessionStore(app.paths.runs, now)
     run = runs.new_id()
-    names = secret_names(record.granted)
-    granted = await asyncio.to_thread(lambda: [(name, app.secret(name) or "") for name in names])
-    redactor = (await asyncio.to_thread(app.redactor)).knowing(granted)
     file = await asyncio.to_thread(SessionFile.create, runs.path(run), run)
     parts.push_async_callback(asyncio.to_thread, file.close)
     bus = Bus(run, file, now, redactor=redactor)

@@ -32,6 +32,10 @@ class Commands(LazyGroup):
         ),
         "tools": Target("alita_tui.cli.tools:commands", "The library of approved tools."),
         "mcp": Target("alita_tui.cli.mcp:commands", "The Model Context Protocol: serve tools, use servers."),
+        "skills": Target(
+            "alita_tui.cli.skills:commands",
+            "Agent Skills by others, approved by digest and told to the agent.",
+        ),
         "memory": Target(
             "alita_tui.cli.memory:commands", "What is remembered; correcting, pinning and forgetting it."
         ),

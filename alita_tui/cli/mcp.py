@@ -11,11 +11,13 @@ from alita_tui.app.context import AppContext
 from alita_tui.cli.lazy import group
 from alita_tui.cli.mcp_adding import register
 from alita_tui.cli.mcp_clients import config, install
+from alita_tui.cli.mcp_new import new
 from alita_tui.spine.errors import UsageError
 
 commands = group()
 commands.command()(install)
 commands.command()(config)
+commands.command()(new)
 register(commands)
 _ADDRESS = "127.0.0.1:8765"
 

@@ -91,15 +91,13 @@ def add(
     network unless --host names it. A URL is a server of somebody else.
     """
     app = AppContext.open(context.obj)
-    if not replace and any(one.spec.name == name for one in ServerBook(app).all()):
-        raise UsageError(
-            f"There is a server {name} already.", hint="--replace replaces it, or choose another name."
-        )
+    if not replace:
+        ServerBook(app).check_free(name)
     known = _known(
         app, name, tuple(command), requires=tuple(requires or ()), folder=folder, network=tuple(host or ()),
         secrets=tuple(secret or ()), env=_pairs(env, "--env"), headers=_pairs(header, "--header"), on_host=on_host,
     )  # fmt: skip
-    _add(app, known)
+    _add(app, known, replace=replace)
 
 
 def _known(
@@ -127,9 +125,15 @@ def _known(
             hint="Use lower-case letters, digits and hyphens.",
         )
     if len(command) == 1 and "://" in command[0]:
-        from alita_tui.mcp_box.remote.http import check_url
+        from alita_tui.mcp_box.remote.guard import check_url
+        from alita_tui.mcp_box.remote.importing import secret_in_url
 
         check_url(command[0])
+        if problem := secret_in_url(command[0]):
+            raise UsageError(
+                f"That is not added: {problem}.",
+                hint="Keep it as a secret, and name it: --header X-API-Key=NAME sends it, and records the name alone.",
+            )
         return Known(spec=ServerSpec(name=name, place="url", url=command[0], headers=headers))
     if headers:
         raise UsageError("--header is for a server by its address.")
@@ -169,8 +173,8 @@ def _program(word: str, folder: Path) -> str:
     return str(Path(found).absolute())
 
 
-def _add(app: AppContext, known: Known) -> None:
-    from alita_tui.app.servers import look_at
+def _add(app: AppContext, known: Known, *, replace: bool) -> None:
+    from alita_tui.app.server_looks import look_at
 
     name = known.spec.name
     if known.spec.place == "host":
@@ -181,7 +185,7 @@ def _add(app: AppContext, known: Known) -> None:
     typer.echo(f"{name}: started to list its tools …", err=True)
     book = ServerBook(app)
     known = asyncio.run(look_at(app, book.typed(known), opens))
-    for tool in book.put_in_place(known):
+    for tool in book.put_in_place(known, replace=replace):
         typer.echo(f"{tool} was approved of the server that this one replaces: it is suspended.", err=True)
     print_server(known)
     print_tools(app, known)
@@ -232,7 +236,7 @@ def import_file(
             continue
         try:
             known = _known(app, entry.name, entry.command, folder=entry.folder, env=entry.env, headers={})
-            _add(app, known)
+            _add(app, known, replace=False)
         except AlitaError as error:
             failed = True
             typer.echo(reveal(f"{entry.name} was not added: {error}"), err=True)

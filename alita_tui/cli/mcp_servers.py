@@ -59,6 +59,21 @@ def _facts(known: Known, counts: Mapping[str, int]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _offer_facts(app: AppContext, known: Known, offers: tuple[Offered, ...]) -> list[dict[str, Any]]:
+    """Return of each tool what an approval names, whole, and what it accepts."""
+    from alita_tui.events import build_digest
+
+    review = ServerBook(app).reviewer()
+    return [
+        {
+            "name": one.draft.name, "digest": build_digest(one.draft, known.lock), "state": one.state,
+            "problem": one.problem, "risks": [msgspec.to_builtins(risk) for risk in review(one.draft)],
+            "approved": {"version": one.before.version, "digest": one.before.digest} if one.before else None,
+        }
+        for one in offers
+    ]  # fmt: skip
+
+
 def show(
     context: typer.Context,
     name: Name,
@@ -69,17 +84,17 @@ def show(
     app = AppContext.open(context.obj)
     known = ServerBook(app).get(name)
     if tool:
-        _show_tool(app, known, _named(app, known, tool))
-    elif json:
-        from alita_tui.events import build_digest
+        one = _named(app, known, tool)
+        if json:
+            from alita_tui.spine.servers import pinned
 
-        offers = [
-            {
-                "name": one.draft.name, "digest": build_digest(one.draft, known.lock),
-                "state": one.state, "problem": one.problem,
-            }
-            for one in ServerBook(app).offered(known)
-        ]  # fmt: skip
+            json_document(
+                {**_offer_facts(app, known, (one,))[0], "pinned": msgspec.to_builtins(pinned(one.draft))}
+            )
+        else:
+            _show_tool(app, known, one)
+    elif json:
+        offers = _offer_facts(app, known, ServerBook(app).offered(known))
         json_document({**_facts(known, {}), "spec": msgspec.to_builtins(known.spec), "tools": offers})
     else:
         print_server(known)
@@ -116,6 +131,7 @@ def print_tools(app: AppContext, known: Known) -> None:
     from alita_tui.events import build_digest
 
     book = ServerBook(app)
+    risks = book.reviewer()
     table(
         ("TOOL", "STATE", "SHA256", "RISKS", "DESCRIPTION"),
         [
@@ -123,7 +139,7 @@ def print_tools(app: AppContext, known: Known) -> None:
                 str(one.draft.name),
                 one.state,
                 build_digest(one.draft, known.lock)[:_TELLS_APART],
-                ", ".join(dict.fromkeys(risk.name for risk in book.risks(one.draft))) or "none found",
+                ", ".join(dict.fromkeys(risk.name for risk in risks(one.draft))) or "none found",
                 one.draft.description,
             )
             for one in book.offered(known)
@@ -158,7 +174,7 @@ def _show_tool(app: AppContext, known: Known, one: Offered) -> None:
     )
     typer.echo(f"\nDescriptor, as the server sent it\n{_pretty(here.tool)}\n")
     typer.echo(f"How it is started or reached\n{_pretty(here.server)}\n")
-    list_risks(ServerBook(app).risks(one.draft), none="none found")
+    list_risks(ServerBook(app).reviewer()(one.draft), none="none found")
     if one.before is not None and one.state == "changed":
         typer.echo(f"\nWhat changed since v{one.before.version} was approved")
         for line in _difference(pinned(one.before.draft), here):
@@ -223,11 +239,11 @@ def approve(
             given, whole, what=found[0].draft.name, show=f"alita mcp show {name} {found[0].draft.name}"
         )
         chosen.append(found[0])
-    ready = []
+    ready, review = [], book.reviewer()
     for one in chosen:
         if one.problem:
             raise UsageError(f"{one.draft.name} cannot be approved: {one.problem}")
-        risks = book.risks(one.draft)
+        risks = review(one.draft)
         typer.echo(f"{one.draft.name}")
         list_risks(risks, none="none found")
         own = [risk for risk in names_of(risks) if risk in set(accept or ())]
@@ -253,7 +269,7 @@ def test(
 
     A call does whatever the tool does: a server that was granted hosts may reach them meanwhile.
     """
-    from alita_tui.app.servers import look_at, trial
+    from alita_tui.app.server_looks import look_at, trial
 
     app = AppContext.open(context.obj)
     known = ServerBook(app).get(name)
@@ -271,7 +287,7 @@ def test(
         typer.echo(reveal(said))
         raise typer.Exit(0 if report.status == "ok" else 1)
     known = asyncio.run(look_at(app, known))
-    ServerBook(app).keep(known)
+    ServerBook(app).relisted(known)
     typer.echo(
         f"{name} answered after {known.start_ms:,.0f} ms and lists {counted(len(known.drafts), 'tool')}."
     )
@@ -280,13 +296,13 @@ def test(
 
 def login(context: typer.Context, name: Name) -> None:
     """Log in at a server by its address: the page to open is printed, and opened where there is a browser."""
-    from alita_tui.app.servers import look_at
+    from alita_tui.app.server_looks import look_at
 
     app = AppContext.open(context.obj)
     known = ServerBook(app).get(name)
     if known.spec.place != "url":
         raise UsageError(f"{name} is no server by its address.")
-    ServerBook(app).keep(asyncio.run(look_at(app, known, opens)))
+    ServerBook(app).relisted(asyncio.run(look_at(app, known, opens)))
     typer.echo(f"{name} answers.")
 
 
@@ -294,9 +310,6 @@ async def opens(url: str) -> None:
     """Print an address, and open it in a browser where there is one."""
     import webbrowser
 
-    from alita_tui.mcp_box.remote.http import check_url
-
-    check_url(url)
     typer.echo(f"Log in here: {reveal(url)}", err=True)
     await asyncio.to_thread(webbrowser.open, url)
 
@@ -312,8 +325,7 @@ def disable(context: typer.Context, name: Name) -> None:
 
 
 def _switch(context: typer.Context, name: str, *, on: bool) -> None:
-    book = ServerBook(AppContext.open(context.obj))
-    book.keep(msgspec.structs.replace(book.get(name), enabled=on))
+    ServerBook(AppContext.open(context.obj)).switch(name, on=on)
     typer.echo(f"{name} is {'on' if on else 'off'}.")
 
 

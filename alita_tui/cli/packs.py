@@ -1,4 +1,4 @@
-"""`alita tools export` and `import`: tools handed on in one file, each approved anew by whoever takes it."""
+"""`alita tools import`: tools that were handed on in one file, each approved anew by whoever takes it."""
 
 from __future__ import annotations
 
@@ -25,23 +25,6 @@ _MOST_CLAIMS = 20
 """Findings, and sources, that a pack claims for a tool and that are shown."""
 
 PackFile = Annotated[Path, typer.Argument(metavar="PACK", help="The file.")]
-
-
-def export(
-    context: typer.Context,
-    pack: PackFile,
-    tools: Annotated[list[str], typer.Argument(metavar="TOOL...", help="Tools that run here.")],
-) -> None:
-    """Write tools into one file: code, tests, locks, evidence, signed with this home's key.
-
-    Tools that they call go with them. The same tools always make the same bytes.
-    """
-    from alita_tui.app.packs import export_pack
-
-    done = export_pack(AppContext.open(context.obj), pack, tools)
-    typer.echo(reveal(f"{pack}: {', '.join(done)}"))
-    if added := sorted(set(done) - set(tools)):
-        typer.echo(f"{', '.join(added)} went along: the others call {'it' if len(added) == 1 else 'them'}.")
 
 
 def import_pack(
@@ -185,7 +168,7 @@ def _approve_one(app: AppContext, pack: Path, found: Pack, one: Offered, given: 
     name = one.draft.name
     typer.echo(f"{name}: reviewed and tested here …", err=True)
     seen = asyncio.run(tested(app, one.draft))
-    _print_checks(seen)
+    print_checks(seen)
     if seen.problem:
         typer.echo(reveal(f"{name} was not approved: {seen.problem}"), err=True)
         return False
@@ -199,7 +182,8 @@ def _approve_one(app: AppContext, pack: Path, found: Pack, one: Offered, given: 
     return True
 
 
-def _print_checks(seen: Tested) -> None:
+def print_checks(seen: Tested) -> None:
+    """Print what each check and each of its own tests said of a tool."""
     attempt = seen.build.current
     for check in attempt.gates if attempt else ():
         typer.echo(f"  {check.state:8} {check.gate}: {reveal(check.summary)}")

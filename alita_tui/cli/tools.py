@@ -16,11 +16,12 @@ from alita_tui.app.recordings import lineage
 from alita_tui.cli import starters
 from alita_tui.cli.accepting import check_digest
 from alita_tui.cli.files import read_arguments
+from alita_tui.cli.handing import export
 from alita_tui.cli.improving import improve
 from alita_tui.cli.lazy import group
 from alita_tui.cli.mapping import map_rows
 from alita_tui.cli.output import Json, json_document, report_damage, table
-from alita_tui.cli.packs import export, import_pack
+from alita_tui.cli.packs import import_pack
 from alita_tui.cli.recover import recover
 from alita_tui.cli.tools_search import search
 from alita_tui.events import BrokerAnswered, Lineage, MoveKind, RunOutcome, ToolRecord

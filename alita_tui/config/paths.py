@@ -70,6 +70,16 @@ class Paths(Value, frozen=True):
         return self.data / "servers.json"
 
     @property
+    def skills(self) -> Path:
+        """Which skills were added, from where, with which digest."""
+        return self.data / "skills.json"
+
+    @property
+    def skill_files(self) -> Path:
+        """Folder with the files of each added skill, by digest."""
+        return self.data / "skills"
+
+    @property
     def spend(self) -> Path:
         """What every session spent on every day."""
         return self.data / "spend.json"

@@ -24,6 +24,7 @@ from alita_tui.console.keymap import read_keymap
 from alita_tui.console.memory.opening import MemoryOpener
 from alita_tui.console.ports import Catalog, ConsoleOptions, Switch, Upkeep
 from alita_tui.console.review.opening import ReviewOpener
+from alita_tui.console.servers.opening import ServersOpener
 from alita_tui.console.session.screen import SessionScreen
 from alita_tui.console.signals import on_ending, release
 from alita_tui.console.stage import Advanced, Stage
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from alita_tui.console.replay.bar import ReplayBar
     from alita_tui.console.replay.player import Player, Tape
     from alita_tui.console.sandbox.screen import SandboxScreen
+    from alita_tui.console.servers.screen import ServersScreen
     from alita_tui.console.settings.theme_picker import ThemePicker
     from alita_tui.console.setup.screen import SetupScreen
     from alita_tui.console.spend.screen import SpendScreen
@@ -55,11 +57,11 @@ def _commands() -> type[Provider]:
     return Commands
 
 
-_OVER = ("spend", "context", "memory", "settings", "setup", "sandbox")
+_OVER = ("spend", "context", "memory", "servers", "settings", "setup", "sandbox")
 """Actions that open a dialog over the session."""
 
 
-class AlitaApp(ReviewOpener, MemoryOpener):
+class AlitaApp(ReviewOpener, MemoryOpener, ServersOpener):
     """The app for one session, live or replayed."""
 
     TITLE = "alita"
@@ -203,16 +205,18 @@ class AlitaApp(ReviewOpener, MemoryOpener):
     # --- around the session ---------------------------------------------------------------
 
     @property
-    def _sheet(self) -> SpendScreen | SandboxScreen | ContextScreen | None:
+    def _sheet(self) -> SpendScreen | SandboxScreen | ContextScreen | ServersScreen | None:
         """The screen on top that follows the session, if there is one."""
         if self.screen is self.main:
             return None
         from alita_tui.console.context.screen import ContextScreen
         from alita_tui.console.sandbox.screen import SandboxScreen
+        from alita_tui.console.servers.screen import ServersScreen
         from alita_tui.console.spend.screen import SpendScreen
 
         here = self.screen
-        return here if isinstance(here, SpendScreen | SandboxScreen | ContextScreen) else None
+        follows = SpendScreen | SandboxScreen | ContextScreen | ServersScreen
+        return here if isinstance(here, follows) else None
 
     @work(name="spend", group="screen", exclusive=True, exit_on_error=False)
     async def action_spend(self) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 import msgspec
 
 from alita_tui.console.memory.ports import MemoryCatalog
+from alita_tui.console.servers.ports import ServersCatalog
 from alita_tui.console.sessions.catalog import SessionCatalog
 from alita_tui.events import Artefact, Lineage, MoveKind, ToolRecord
 from alita_tui.spine.inventory import Inventory
@@ -42,7 +43,7 @@ class Switch(msgspec.Struct, frozen=True):
     """Empty for a new session."""
 
 
-class Catalog(SessionCatalog, MemoryCatalog, Protocol):
+class Catalog(SessionCatalog, MemoryCatalog, ServersCatalog, Protocol):
     """Everything stored outside of the open session. Every method may raise AlitaError."""
 
     async def tool(self, name: str, version: int | None = None) -> ToolRecord:

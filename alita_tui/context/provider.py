@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from time import monotonic
+from typing import Protocol
 
 from alita_tui.context.documents import Documents, ReadPdf
 from alita_tui.context.repository import Repository
 from alita_tui.events import ContextBlock
-from alita_tui.spine.errors import UsageError
+from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.spine.ports.context import Provided
+from alita_tui.spine.text import one_line
 
 SECONDS = 4.0
 """For one block; what was not read by then is left out."""
 _PREFERENCES = 64 << 10
+
+
+class Skills(Protocol):
+    """Skills that the person approved. Met by `app`; every call blocks on the disk and may raise StoreError."""
+
+    def told(self) -> Sequence[tuple[str, str]]:
+        """Return the name and description of each."""
+
+    def file(self, path: str) -> bytes:
+        """Return a file by `NAME/PATH`. Raise RegistryError."""
 
 
 class ContextProvider:
@@ -30,12 +42,14 @@ class ContextProvider:
         documents: Path | None = None,
         preferences: str = "",
         preferences_file: Path | None = None,
+        skills: Skills | None = None,
         seconds: float = SECONDS,
     ) -> None:
         """`redact` takes secrets out; it is asked before anything is cut."""
         self._redact = redact
         self._preferences = preferences
         self._preferences_file = preferences_file
+        self._skills = skills
         self._seconds = seconds
         self._repository = Repository(repository, redact)
         self._documents = Documents(documents, redact, read_pdf) if documents else None
@@ -46,6 +60,7 @@ class ContextProvider:
         makers: dict[str, Callable[[], ContextBlock | None]] = {
             "preferences": self._preferred,
             "documents": lambda: self._documents.block(task, self._until()) if self._documents else None,
+            "skills": self._skilled,
             "repository": lambda: self._repository.block(task, self._until()),
         }
         blocks: list[ContextBlock] = []
@@ -70,6 +85,17 @@ class ContextProvider:
         finally:
             self._one.release()
         return Provided(blocks=tuple(blocks), problems=tuple(problems))
+
+    def skill_file(self, path: str) -> bytes:
+        """Return a file of an approved skill by `NAME/PATH`. Raise RegistryError, StoreError."""
+        if self._skills is None:
+            raise RegistryError("There are no skills.")
+        return self._skills.file(path)
+
+    def _skilled(self) -> ContextBlock | None:
+        told = self._skills.told() if self._skills is not None else ()
+        text = "\n".join(f"- {name}: {one_line(self._redact(said), 1024)}" for name, said in told)
+        return ContextBlock(name="skills", source="skills", text=text) if text else None
 
     def _until(self) -> float:
         return monotonic() + self._seconds

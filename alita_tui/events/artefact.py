@@ -23,8 +23,9 @@ class Artefact(Value, frozen=True):
     """The beginning of a text, or the shape of a JSON value; empty for other kinds."""
 
 
-ArtefactOrigin = Literal["person", "tool", "result", "page"]
-"""Given with the task; left by a tool in its folder; a result too large to be shown whole; fetched from the web."""
+ArtefactOrigin = Literal["person", "tool", "result", "page", "skill"]
+"""Given with the task; left by a tool in its folder; a result too large to be shown whole; fetched from the web; of
+a skill that was read."""
 
 
 class ArtefactAdded(Fact, frozen=True):
@@ -33,4 +34,4 @@ class ArtefactAdded(Fact, frozen=True):
     artefact: Artefact
     origin: ArtefactOrigin
     source: str = ""
-    """The call that made it, or the action that fetched it; empty for what a person gave."""
+    """The call that made it, or the action that fetched or read it; empty for what a person gave."""

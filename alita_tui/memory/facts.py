@@ -255,7 +255,7 @@ def _from_outside(event: SessionEvent) -> bool:
         case PageRead() | WebSearched() | LookedBack() | BrokerAnswered():
             return True
         case ArtefactAdded(origin=origin):
-            return origin in ("person", "page")
+            return origin in ("person", "page", "skill")
         case ContextGiven(blocks=blocks):
             # Names of files alone say nothing.
             return any(block.text and block.source and block.name != "workspace" for block in blocks)

@@ -7,11 +7,15 @@ from datetime import date, datetime
 from operator import is_
 from pathlib import Path
 
-from alita_tui.events import Alias, ToolRecord
+import msgspec
+
+from alita_tui.events import Alias, Reliability, SearchHit, ToolRecord
 from alita_tui.registry.index_cache import IndexCache
 from alita_tui.registry.search import ToolIndex, wording
 from alita_tui.registry.served import History, calibration, served
+from alita_tui.registry.trust import RELIED_ON, Use
 from alita_tui.registry.vectors import Vectors
+from alita_tui.spine.examples import example_in_tests
 from alita_tui.spine.ports.library import SearchResult
 from alita_tui.spine.ranking import Calibration, Served
 
@@ -68,3 +72,15 @@ class Finder:
             self._told[record.draft.name] = told
             same = len(before) == len(told) and all(map(is_, before, told))
             yield record, None if same else served(known, now)
+
+
+def with_standing(hit: SearchHit, record: ToolRecord, use: Use | None, known: Reliability) -> SearchHit:
+    """Return a hit with how it does, what it may use and an example."""
+    example = example_in_tests(record.draft)
+    return msgspec.structs.replace(
+        hit,
+        doubt=known.words if known.value < RELIED_ON else "",
+        grants=record.granted.items,
+        worked_at=use.worked_at if use else "",
+        example=msgspec.to_builtins(example) if example else None,
+    )

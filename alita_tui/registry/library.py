@@ -39,7 +39,7 @@ from alita_tui.events import (
 from alita_tui.registry.aliases import Aliases
 from alita_tui.registry.answers import Answers
 from alita_tui.registry.bans import Bans
-from alita_tui.registry.finding import Finder
+from alita_tui.registry.finding import Finder, with_standing
 from alita_tui.registry.moves import Moves
 from alita_tui.registry.reading import Pin, Reader
 from alita_tui.registry.reconcile import RUNNABLE, Overridden, Records, doubt, reconcile
@@ -47,7 +47,6 @@ from alita_tui.registry.served import History, served
 from alita_tui.registry.tool_files import ToolFiles
 from alita_tui.registry.trust import RELIED_ON, Use, noted, reliability, with_use
 from alita_tui.spine.errors import DigestMismatch, RegistryError, StoreError
-from alita_tui.spine.examples import example_in_tests
 from alita_tui.spine.ports.library import Approvals, Documents, SearchResult, Standing
 from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.ranking import Served
@@ -117,17 +116,8 @@ class ToolLibrary:
 
     def _with_use(self, hit: SearchHit) -> SearchHit:
         """Return a hit with how it does, what it may use and an example."""
-        record = self._records[hit.card.name][hit.card.version]
-        use = self._uses.get((hit.card.name, hit.card.version))
-        example = example_in_tests(record.draft)
-        known = self.reliability(hit.card.name, hit.card.version)
-        return msgspec.structs.replace(
-            hit,
-            doubt=known.words if known.value < RELIED_ON else "",
-            grants=record.granted.items,
-            worked_at=use.worked_at if use else "",
-            example=msgspec.to_builtins(example) if example else None,
-        )
+        one = hit.card.name, hit.card.version
+        return with_standing(hit, self._records[one[0]][one[1]], self._uses.get(one), self.reliability(*one))
 
     def get(self, name: str, version: int | None = None) -> ToolRecord:
         """Return a version that may run (by default the newest) as its files have it, by name or alias.
@@ -311,9 +301,13 @@ class ToolLibrary:
         record = self._newest(name)
         return record.version if record else None
 
-    def record_run(self, name: str, version: int, *, ok: bool, query: str) -> ToolState | None:
-        """Count a run, and on success learn the query; return the state that follows. Raises StoreError."""
+    def record_run(
+        self, name: str, version: int, *, ok: bool, query: str, outcome: RunOutcome | None = None
+    ) -> ToolState | None:
+        """Count a run, learn a met query, keep the outcome; return the state that follows. Raises StoreError."""
         with self._lock:
+            if outcome is not None:
+                self.note(name, version, (outcome,), barrier=False)  # the next sync is enough for both
             self._refresh()
             known = self._uses.get((name, version), Use(name=name, version=version))
             use = known.ran(ok=ok, query=query, at=self._clock())
@@ -323,8 +317,9 @@ class ToolLibrary:
             return record.state if record else None
 
     def note(
-        self, name: str, version: int, outcomes: Sequence[RunOutcome], showings: Sequence[Showing] = ()
-    ) -> ToolState | None:
+        self, name: str, version: int, outcomes: Sequence[RunOutcome], showings: Sequence[Showing] = (),
+        *, barrier: bool = True,
+    ) -> ToolState | None:  # fmt: skip
         """Keep what came of runs and needs; noting it again changes nothing. Raises StoreError."""
         with self._lock:
             self._refresh()
@@ -333,7 +328,8 @@ class ToolLibrary:
             known = self._tracks.get((name, version), Track(name=name, version=version))
             track = noted(known, outcomes, showings)
             if track != known:
-                self._documents.put(f"track:{name}:{version}", {"track": msgspec.to_builtins(track)})
+                document = {"track": msgspec.to_builtins(track)}
+                self._documents.put(f"track:{name}:{version}", document, barrier=barrier)
                 self._refresh()
             return self._records[name][version].state
 

@@ -130,12 +130,14 @@ class TaskLibrary:
         self._task_tools.pop(draft.name, None)
         return record
 
-    def record_run(self, name: str, version: int, *, ok: bool, query: str) -> ToolState | None:
+    def record_run(
+        self, name: str, version: int, *, ok: bool, query: str, outcome: RunOutcome | None = None
+    ) -> ToolState | None:
         """Count a run; runs of task tools are not counted."""
         own = self._task_tools.get(name)
         if own is not None and own.version == version:
             return own.state
-        return self._library.record_run(name, version, ok=ok, query=query)
+        return self._library.record_run(name, version, ok=ok, query=query, outcome=outcome)
 
     def reliability(self, name: str, version: int) -> Reliability:
         """Return how far a version is relied on; a task tool as one of its bytes that was never run."""

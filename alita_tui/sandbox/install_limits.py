@@ -25,7 +25,7 @@ class InstallLimits(Value, frozen=True):
         """Return what one of these folders has too much of; an empty string where none has."""
         for folder in folders:
             size = files = 0
-            for entry in _below(folder):
+            for entry in below(folder):
                 with suppress(OSError):  # it is being moved
                     size += entry.stat(follow_symlinks=False).st_size
                 files += 1
@@ -62,7 +62,8 @@ class InstallWatch:
         return set(self._cache.glob(".tmp*")) - self._before
 
 
-def _below(folder: Path) -> Iterator[os.DirEntry[str]]:
+def below(folder: Path) -> Iterator[os.DirEntry[str]]:
+    """Yield all that a folder holds, however deep; links are not followed."""
     rest = [str(folder)]
     while rest:
         with suppress(OSError), os.scandir(rest.pop()) as entries:

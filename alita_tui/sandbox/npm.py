@@ -10,7 +10,9 @@ import shutil
 from pathlib import Path, PurePosixPath
 
 from alita_tui.events import Value
+from alita_tui.sandbox.install_limits import InstallLimits, below
 from alita_tui.sandbox.processes import bound, running
+from alita_tui.sandbox.trees import MOST_BYTES, MOST_FILES
 from alita_tui.spine.errors import RequirementsError
 from alita_tui.spine.text import one_line
 
@@ -47,6 +49,14 @@ _OLDEST = (11, 10)
 _CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 
 
+LIMITS = InstallLimits(bytes=MOST_BYTES, files=MOST_FILES, hint="A server's files have to be less.")
+"""What would be refused as a server's files is not unpacked first."""
+_LONGEST_PATH = 512
+"""Characters of a path below the folder."""
+_LOOK_SECONDS = 0.2
+_TAIL = 4_000
+
+
 class Installed(Value, frozen=True):
     """A package with all that it needs."""
 
@@ -56,10 +66,11 @@ class Installed(Value, frozen=True):
     """How many packages there are, each with the hash of its tarball in `package-lock.json`."""
 
 
-async def install(node: Path, package: str, folder: Path) -> Installed:
+async def install(node: Path, package: str, folder: Path, *, limits: InstallLimits = LIMITS) -> Installed:
     """Fetch a package and what it needs into an empty folder. Raise RequirementsError.
 
-    `node` is the folder with the wheel `NODE`.
+    `node` is the folder with the wheel `NODE`. A small tarball can unpack to any size: npm is killed once it wrote more
+    than `limits`.
     """
     match = _PACKAGE.fullmatch(package)
     if match is None:
@@ -79,15 +90,50 @@ async def install(node: Path, package: str, folder: Path) -> Installed:
     if await asyncio.to_thread(Path(_CERTIFICATES).exists):
         environ["NODE_EXTRA_CA_CERTS"] = _CERTIFICATES
     try:
-        async with running(*command, cwd=str(folder), env=environ) as process, asyncio.timeout(_SECONDS):
-            said = (await process.communicate())[0].decode("utf-8", "replace")
+        async with running(*command, whole=True, cwd=str(folder), env=environ) as process:
+            async with asyncio.timeout(_SECONDS):
+                said = await _watched(process, folder, limits)
     except TimeoutError:
         raise RequirementsError(f"{package}: npm did not answer in {_SECONDS:.0f} s.") from None
     except OSError as error:
         raise RequirementsError(f"npm cannot be started: {error.strerror or error}.") from error
+    if excess := await asyncio.to_thread(_excess, folder, limits):
+        raise RequirementsError(f"{package} cannot be installed: {excess}.", hint=limits.hint)
     if process.returncode:
         raise RequirementsError(f"{package} cannot be installed: {one_line(said[-800:], 600)}")
     return await asyncio.to_thread(_program, folder, match[1])
+
+
+async def _watched(process: asyncio.subprocess.Process, folder: Path, limits: InstallLimits) -> str:
+    """Return the end of what npm says, once it ended or wrote too much."""
+    reading = asyncio.create_task(_last_words(process))
+    try:
+        while not (await asyncio.wait((reading,), timeout=_LOOK_SECONDS))[0]:
+            if await asyncio.to_thread(_excess, folder, limits):
+                return ""
+        await process.wait()
+        return reading.result()
+    finally:
+        reading.cancel()
+
+
+async def _last_words(process: asyncio.subprocess.Process) -> str:
+    said = b""
+    assert process.stdout is not None
+    while piece := await process.stdout.read(1 << 16):
+        said = (said + piece)[-_TAIL:]
+    return said.decode("utf-8", "replace")
+
+
+def _excess(folder: Path, limits: InstallLimits) -> str:
+    """Return what was unpacked too much of; an empty string where nothing."""
+    if too_much := limits.exceeded(folder):
+        return too_much
+    start = len(str(folder)) + 1
+    for path in below(folder):
+        if len(path.path) - start > _LONGEST_PATH:
+            return f"it has a path of more than {_LONGEST_PATH} characters"
+    return ""
 
 
 def _check_age(npm: Path) -> None:

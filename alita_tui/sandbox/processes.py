@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -15,14 +17,22 @@ def bound() -> tuple[str, ...]:
 
 
 @asynccontextmanager
-async def running(*argv: str, **options: Any) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Start a command with pipes to read and no terminal; kill it if it still runs at the end. Raise OSError."""
+async def running(
+    *argv: str, whole: bool = False, **options: Any
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Start a command with pipes to read and no terminal; kill it if it still runs at the end. Raise OSError.
+
+    With `whole` that goes for all that it started, too.
+    """
     pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     settings = {"cwd": "/", "stdin": null, "stdout": pipe, "stderr": asyncio.subprocess.STDOUT, **options}
     process = await asyncio.create_subprocess_exec(*argv, start_new_session=True, **settings)
     try:
         yield process
     finally:
+        if whole:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
         if process.returncode is None:
             with suppress(ProcessLookupError):
                 process.kill()

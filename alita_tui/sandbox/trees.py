@@ -16,8 +16,8 @@ from alita_tui.sandbox.owner import me
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.ports.sandbox import Tree
 
-_MOST_FILES = 20_000
-_MOST_BYTES = 256 << 20
+MOST_FILES = 20_000
+MOST_BYTES = 256 << 20
 _NEVER = frozenset((".git", "__pycache__", ".venv"))
 """Folders that are no part of a program."""
 
@@ -71,11 +71,11 @@ def _walked(folder: Path, copy: Path | None) -> str:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise UsageError(f"{path} is no regular file, so the folder cannot be a server's.")
-            data = file.read(_MOST_BYTES + 1)
+            data = file.read(MOST_BYTES + 1)
         count, size = count + 1, size + len(data)
-        if count > _MOST_FILES or size > _MOST_BYTES:
+        if count > MOST_FILES or size > MOST_BYTES:
             raise UsageError(
-                f"{folder} holds more than {_MOST_FILES:,} files or {_MOST_BYTES >> 20} MB.",
+                f"{folder} holds more than {MOST_FILES:,} files or {MOST_BYTES >> 20} MB.",
                 hint="Name the folder of the server itself.",
             )
         runs = bool(status.st_mode & 0o100)

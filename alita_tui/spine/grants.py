@@ -24,6 +24,8 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 """What a grant may be limited to; and all that is passed on."""
 
 
+ON_HOST = "host:all"
+"""Beside the words of `Capabilities.items`: what a tool of a server may use that runs on this machine."""
 BROKER = "ALITA_BROKER"
 """The environment variable with the broker's address."""
 FILES = "/files/"
@@ -98,7 +100,8 @@ class ToolGrant(Value, frozen=True):
         """Return what it may use itself, for people; empty for nothing."""
         further = _of_items(self.may)
         tools = (f"the tool {one.label}" for one in tool_grants(further))
-        return " + ".join((*phrases(msgspec.structs.replace(further, tools=())), *tools))
+        host = ("ALL YOUR RIGHTS on this machine, outside of the sandbox",) if ON_HOST in self.may else ()
+        return " + ".join((*host, *phrases(msgspec.structs.replace(further, tools=())), *tools))
 
     @property
     def label(self) -> str:

@@ -14,6 +14,7 @@ import msgspec
 
 from alita_tui.events import Capabilities, Json, ToolDraft, ToolRecord, Value, digest_of
 from alita_tui.spine.errors import RegistryError
+from alita_tui.spine.grants import ON_HOST, used_by
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 Place = Literal["sandbox", "host", "url"]
@@ -80,6 +81,12 @@ def pinned(draft: ToolDraft) -> Pinned:
         return msgspec.json.decode(draft.code.encode(), type=Pinned)
     except (msgspec.MsgspecError, UnicodeEncodeError) as error:
         raise RegistryError(f"{draft.name} is no tool of a server: {error}.") from error
+
+
+def uses_of(record: ToolRecord) -> tuple[str, ...]:
+    """Return what a run of a tool may use, by way of the tools that it calls included: its grants, or all there is."""
+    anything = record.origin == "remote" and pinned(record.draft).server.place == "host"
+    return (*used_by(record.granted), *((ON_HOST,) if anything else ()))
 
 
 def shown(record: ToolRecord) -> str:

@@ -13,7 +13,7 @@ from alita_tui.events import GateResult, RunReport, StepStatus, TaskOutcome, Too
 from alita_tui.events.build import CHECKS
 from alita_tui.spine.collecting import uncollected
 from alita_tui.spine.envelope import Envelope
-from alita_tui.state import providers, spend
+from alita_tui.state import providers, servers, spend
 from alita_tui.state.build import Attempt, BuildState, BuildStatus
 from alita_tui.state.rows import Rows
 from alita_tui.state.session import Phase, Question, Run, SessionState, TaskState
@@ -43,6 +43,10 @@ def reduce(state: SessionState, envelope: Envelope) -> SessionState:
         at=envelope.at,
         step=envelope.step or state.step,  # 0 is said by what belongs to no task
     )
+    event = envelope.event
+    if isinstance(event, servers.Told):
+        seen = servers.after(state.servers, envelope, event)
+        state = state if seen is state.servers else replace(state, servers=seen)
     return _apply(state, envelope)
 
 

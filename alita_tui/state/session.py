@@ -20,6 +20,7 @@ from alita_tui.events import (
 from alita_tui.state.build import BuildState
 from alita_tui.state.providers import Provider
 from alita_tui.state.rows import Rows
+from alita_tui.state.servers import Servers
 from alita_tui.state.spend import Spend
 
 Phase = Literal["idle", "thinking", "acting", "building", "running", "waiting", "asking", "parked", "closed"]
@@ -97,6 +98,8 @@ class SessionState(msgspec.Struct, frozen=True, gc=False):
     """Blocks of the context that the person switched on or off in this session."""
     calls: tuple[tuple[CallId, str], ...] = ()
     """Open tool calls as (call id, tool name)."""
+    servers: Servers = ()
+    """MCP servers that were used, the one of the newest event last."""
 
     @property
     def task(self) -> TaskState | None:

@@ -43,11 +43,14 @@ class DocumentTable:
             self._all = None
             yield
 
-    def put(self, key: str, document: Json) -> None:
-        """Insert or replace a document; it is on disk when this returns. Raises StoreError."""
+    def put(self, key: str, document: Json, *, barrier: bool = True) -> None:
+        """Insert or replace a document; with `barrier` it is on disk when this returns, and all that was put before.
+
+        Raises StoreError.
+        """
         with self.changing():
             doc_id = self._find(key) or self._table.next_id()
-            self._table.put(doc_id, {"key": key, "value": document})
+            self._table.put(doc_id, {"key": key, "value": document}, barrier=barrier)
 
     def remove(self, key: str) -> None:
         """Remove a document; a missing key is no error. Raises StoreError."""
@@ -79,10 +82,10 @@ class CleanDocuments:
         """Return every document. Raises StoreError."""
         return self._documents.all()
 
-    def put(self, key: str, document: Json) -> None:
+    def put(self, key: str, document: Json, *, barrier: bool = True) -> None:
         """Insert or replace a document, unless it holds a secret. Raises StoreError."""
         if self._redacted(document) == document:
-            self._documents.put(key, document)
+            self._documents.put(key, document, barrier=barrier)
 
     def remove(self, key: str) -> None:
         """Remove a document. Raises StoreError."""

@@ -10,8 +10,9 @@ import msgspec
 from alita_tui.events import ToolDraft, ToolRecord
 from alita_tui.spine.errors import RegistryError
 from alita_tui.spine.examples import signature
-from alita_tui.spine.grants import DEEPEST_CALL, ToolGrant, named_tools, tool_grants, used_by
+from alita_tui.spine.grants import DEEPEST_CALL, ToolGrant, named_tools, tool_grants
 from alita_tui.spine.ports.library import ToolShelf
+from alita_tui.spine.servers import uses_of
 from alita_tui.toolsmith.contract import ContractError
 from alita_tui.toolsmith.file_parameters import takes_files
 
@@ -32,7 +33,7 @@ def pinned(draft: ToolDraft, shelf: ToolShelf) -> ToolDraft:
             name=record.draft.name,
             version=record.version,
             digest=record.digest,
-            may=used_by(record.granted),
+            may=uses_of(record),
         )
         pins.append(grant.text)
     if problems:

@@ -11,7 +11,7 @@ import msgspec
 
 from alita_tui.events import Capabilities, Finding
 from alita_tui.events.build import CHECKS
-from alita_tui.spine.grants import phrases, tool_grants
+from alita_tui.spine.grants import ON_HOST, phrases, tool_grants
 from alita_tui.spine.redaction import MARK
 from alita_tui.spine.requirements import distribution
 from alita_tui.spine.syntax import UNPARSABLE, parse
@@ -49,7 +49,7 @@ _BANDIT = {
 _OF_BANDIT = {one: name for name, ids in _BANDIT.items() for one in ids.split()}
 _BANDIT_ID = re.compile(r"B\d{3}")
 _ORDER = (
-    "other-bytes not-python secret-in-code speaks-to-the-reader named-elsewhere hidden-characters lookalikes"
+    "other-bytes on-host not-python secret-in-code speaks-to-the-reader named-elsewhere hidden-characters lookalikes"
     " foreign-names gains tests-fail tests-not-run no-tests introspects code-not-on-page format-walk"
     " detects-tests processes private-path network-undeclared reads-files reach never-run keeps-state"
     " slow-pattern other-main hidden-tests conditions schema-inputs slow cuts-off schema weak-tests"
@@ -128,7 +128,10 @@ def _asked(wants: Capabilities) -> list[Risk]:
         for item, said in zip(own.items, phrases(own), strict=True)
     ]
     through = (one for one in tool_grants(wants) if one.may)  # one that only computes gives it nothing more
-    return found + [Risk("tools", f"may use {one.uses} by calling {one.label}") for one in through]
+    for one in through:
+        kind = "on-host" if ON_HOST in one.may else "tools"
+        found.append(Risk(kind, f"may use {one.uses} by calling {one.label}"))
+    return found
 
 
 def _gained(build: BuildState, attempt: Attempt, withheld: Collection[str]) -> list[Risk]:

@@ -162,7 +162,9 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.ArtefactAdded(origin="page"):
             return ()  # the row of its page says it
         case e.ArtefactAdded(artefact=file, origin=origin):
-            how = {"person": "given", "tool": "made", "result": "a large result"}[origin]
+            how = {"person": "given", "tool": "made", "result": "a large result", "skill": "of a skill"}[
+                origin
+            ]
             title = f"File {file.name}: {file.media_type}, {_bytes(file.size)}"
             return row("file", title, f"{file.handle}\n{file.preview}".rstrip(), meta=how)
         case e.WaitEnded():

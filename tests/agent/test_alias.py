@@ -184,6 +184,8 @@ async def test_a_crash_after_any_event_comes_to_the_same_end(tmp_path: Path) -> 
 async def test_a_build_of_that_name_later_begins_from_nothing(tmp_path: Path) -> None:
     one = lab(tmp_path)
     one.shelf.alias("twofold", "Make it twofold.", TWIN, approval_id="p9", by="ada")
+    one.rules[0] = Rule(role="orchestrator", match="TASK: ", replies=(BUILD, BUILD, RUN, DONE))
+    one.reopen()  # the tool is shown first
     await one.do(TASK, when=alias(decision="approved", alias_of=None))
     (begun,) = one.events(e.BuildStarted)
     assert (begun.parent, begun.version) == (None, 1), "it replaces no version of another tool"

@@ -16,6 +16,7 @@ from alita_tui.agent.tokens import tokens_in
 from alita_tui.events import ContextBlock, MemoryItem
 from alita_tui.spine.commands import SubmitTask, SwitchBlock
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.errors import RegistryError
 from alita_tui.spine.laws import check
 from alita_tui.spine.ports.context import BLOCKS, Provided
 from alita_tui.spine.ports.memory import REJECTION
@@ -42,6 +43,7 @@ SAYS = {
     "earlier": "the question before",
     "preferences": "always in metric units",
     "documents": "the manual says so",
+    "skills": "fills forms",
     "repository": "src/app.py:3 load",
 }
 """What only this block says."""
@@ -52,7 +54,7 @@ class Shelf:
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, frozenset[str]]] = []
-        self.texts = {name: SAYS[name] for name in ("preferences", "documents", "repository")}
+        self.texts = {name: SAYS[name] for name in ("preferences", "documents", "skills", "repository")}
         self.problems: tuple[str, ...] = ()
         self.error: Exception | None = None
         self.hold: threading.Event | None = None
@@ -66,6 +68,7 @@ class Shelf:
         sources = {
             "preferences": "",
             "documents": "the documents in manuals",
+            "skills": "skills",
             "repository": "the repository app",
         }
         blocks = (
@@ -74,6 +77,9 @@ class Shelf:
             if name in wanted
         )
         return Provided(blocks=tuple(blocks), problems=self.problems)
+
+    def skill_file(self, path: str) -> bytes:
+        raise RegistryError("There are no skills.")
 
 
 def lab(folder: Path, *, blocks: tuple[str, ...] = tuple(BLOCKS), **more: object) -> Lab:
@@ -184,7 +190,13 @@ async def test_blocks_are_given_once_and_again_when_they_change(tmp_path: Path) 
     one.provider.texts["documents"] = "the manual has changed"
     await one.do(SubmitTask(text="another question"))
     given = one.events(e.ContextGiven)[-1]
-    assert {block.name for block in given.blocks} == {"workspace", "preferences", "documents", "repository"}
+    assert {block.name for block in given.blocks} == {
+        "workspace",
+        "preferences",
+        "documents",
+        "skills",
+        "repository",
+    }
     assert "the manual says so" not in sent(one.requests[-1]) and "has changed" in sent(one.requests[-1])
     assert all(block.tokens > 0 for block in given.blocks)
 

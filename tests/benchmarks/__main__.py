@@ -22,6 +22,7 @@ from tests.benchmarks.bench_console_long import console_long
 from tests.benchmarks.bench_flywheel import flywheel
 from tests.benchmarks.bench_gates import gates
 from tests.benchmarks.bench_library import tools
+from tests.benchmarks.bench_map import mapping
 from tests.benchmarks.bench_mcp import mcp
 from tests.benchmarks.bench_memory import memory
 from tests.benchmarks.bench_planner import planner
@@ -163,6 +164,7 @@ SECTIONS: dict[str, Callable[[dict[str, Row], Path], None]] = {
     "broker": lambda results, home: broker(results, row),
     "web": lambda results, home: web(results, row),
     "mcp": lambda results, home: mcp(results, row),
+    "map": lambda results, home: mapping(results, row),
     "memory": lambda results, home: memory(results, row, given_data()),
     "planner": lambda results, home: planner(results, row),
     "flywheel": lambda results, home: flywheel(results, row),

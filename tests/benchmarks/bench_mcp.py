@@ -6,6 +6,7 @@ Run alone: python -m tests.benchmarks.bench_mcp
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import statistics
 import subprocess
@@ -37,19 +38,31 @@ from alita_tui.__main__ import main
 sys.exit(main())
 """
 """alita with a sandbox that answers at once: what is left is everything around it."""
+NUMBERS = lab.schema("a", "b", a=lab.NUMBER, b=lab.NUMBER)
 BARE = """
-import asyncio
+import asyncio, json, sys
+from functools import cache
 import mcp_types as t
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
+NUMBERS = json.loads(sys.argv[1])
+NAMES = ["add_numbers", *(f"tool_{n:03}" for n in range(499))]
+@cache
+def listed():
+    same = dict(description="Adds. " + "x" * 140, input_schema=NUMBERS, output_schema=NUMBERS)
+    return t.ListToolsResult(tools=[t.Tool(name=name, **same) for name in NAMES])
 async def tools(ctx, params):
-    return t.ListToolsResult(tools=[])
-server = Server("bare", version="1", on_list_tools=tools)
+    return listed()
+async def call(ctx, params):
+    found = {"a": params.arguments["a"] + 1, "b": 1}
+    return t.CallToolResult(content=[t.TextContent(type="text", text=str(found))], structured_content=found)
+server = Server("bare", version="1", on_list_tools=tools, on_call_tool=call)
 async def main():
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
 asyncio.run(main())
 """
+"""A server of the SDK and nothing else: what it takes is the SDK's and the client's."""
 HELLO = {
     "jsonrpc": "2.0", "id": 1, "method": "initialize",
     "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}},
@@ -61,29 +74,31 @@ def serving(*words: str) -> list[str]:
 
 
 @asynccontextmanager
-async def connected(home: Path) -> AsyncIterator[Client]:
-    program, *words = serving()
+async def connected(home: Path, command: list[str]) -> AsyncIterator[Client]:
+    program, *words = command
     server = StdioServerParameters(command=program, args=words, env=lab.environ(home))
     async with Client(stdio_client(server), mode="legacy") as one:
+        gc.collect()
+        gc.freeze()  # else each answer has this process look through all that it imported
         yield one
 
 
-async def calls(home: Path) -> float:
+async def calls(home: Path, command: list[str]) -> float:
     """Milliseconds of a call whose run takes no time."""
     spent = []
-    async with connected(home) as one:
+    async with connected(home, command) as one:
         for number in range(CALLS):
             started = time.perf_counter()
             found = await one.call_tool("add_numbers", {"a": number, "b": 1})
             spent.append((time.perf_counter() - started) * 1000)
-            assert found.structured_content == {"sum": number + 1}, found
+            assert found.structured_content and number + 1 in found.structured_content.values(), found
     return statistics.median(spent[CALLS // 4 :])
 
 
-async def lists(home: Path) -> float:
+async def lists(home: Path, command: list[str]) -> float:
     """Milliseconds of a list of 500 tools, without the first, which reads the library."""
     spent = []
-    async with connected(home) as one:
+    async with connected(home, command) as one:
         for _ in range(LISTS + 2):
             started = time.perf_counter()
             found = await one.list_tools(cache_mode="refresh")
@@ -142,8 +157,10 @@ def mcp(results: dict[str, Row], row: Callable[..., Row]) -> None:
     """Add the rows of MCP."""
     with tempfile.TemporaryDirectory(prefix="alita-bench-") as folder:
         home = lab.furnished(Path(folder) / "one", lab.ADD)
-        results["mcp.call_overhead_ms"] = row(asyncio.run(calls(home)), "ms")
-        bare = [sys.executable, "-c", BARE]
+        bare = [sys.executable, "-c", BARE, json.dumps(NUMBERS)]
+        results["mcp.call_overhead_ms"] = row(
+            asyncio.run(calls(home, serving())), "ms", asyncio.run(calls(home, bare))
+        )
         ours, theirs = [], []
         for _ in range(STARTS):
             ours.append(first_reply(lab.command("serve"), home))
@@ -154,11 +171,13 @@ def mcp(results: dict[str, Row], row: Callable[..., Row]) -> None:
         results["mcp.8_clients_50_calls_s"] = row(seconds, "s")
         results["mcp.8_clients_lost"] = row(lost, "")
         body = "def run(a: float, b: float) -> dict[str, float]:\n    return {'sum': a + b}\n"
-        takes, gives = lab.schema("a", "b", a=lab.NUMBER, b=lab.NUMBER), lab.schema("sum", sum=lab.NUMBER)
-        many = [lab.tool(f"tool_{n:03}", body, takes, gives, f"Adds two numbers, {n}. " + "x" * 120) for n in range(500)]  # fmt: skip
+        gives = lab.schema("sum", sum=lab.NUMBER)
+        many = [lab.tool(f"tool_{n:03}", body, NUMBERS, gives, f"Adds two numbers, {n}. " + "x" * 120) for n in range(500)]  # fmt: skip
         listed = f"{lab.SERVED}listed = 500\n"
         large = lab.furnished(Path(folder) / "many", *many, settings=listed)
-        results["mcp.list_500_tools_ms"] = row(asyncio.run(lists(large)), "ms")
+        results["mcp.list_500_tools_ms"] = row(
+            asyncio.run(lists(large, serving())), "ms", asyncio.run(lists(large, bare))
+        )
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ class Table:
             self._all = tuple(self._rows.values())
         return self._all
 
-    def put(self, key: str, document: Json) -> None:
+    def put(self, key: str, document: Json, *, barrier: bool = True) -> None:
         self._rows[key], self._all = document, None
 
     def remove(self, key: str) -> None:

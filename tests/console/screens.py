@@ -18,6 +18,7 @@ from alita_tui.config.settings import Settings
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.memory.ports import MemoryChange, MemoryView
 from alita_tui.console.ports import ConsoleOptions, SettingLine
+from alita_tui.console.servers.ports import ServerChange, ServerLine
 from alita_tui.console.setup.screen import SetupScreen
 from alita_tui.events import (
     Artefact,
@@ -40,6 +41,7 @@ from alita_tui.spine.ports.models import DaySpend
 from alita_tui.view.habits import Habits
 from tests.console import keeping_lab
 from tests.console.keeping_lab import Keeper
+from tests.console.servers_lab import CHANGED_SERVERS, SERVERS
 from tests.support import streams
 
 TAKEN: list[tuple[str, str, str]] = []
@@ -203,6 +205,13 @@ class Catalog(Keeper):
         REMEMBERED.append((change, item_id, text))
         left = tuple(one for one in MEMORY.items if change != "forget" or one.item.item_id != item_id)
         return msgspec.structs.replace(MEMORY, items=left)
+
+    async def servers(self) -> tuple[ServerLine, ...]:
+        return SERVERS
+
+    async def change_server(self, change: ServerChange, name: str) -> str:
+        CHANGED_SERVERS.append((change, name))
+        return f"{change} of {name}"
 
     async def recipe_as_tool(self, item_id: str) -> Improve:
         return Improve(

@@ -25,6 +25,7 @@ from tests.console.screens import (
     covered,
     drawn,
 )
+from tests.console.servers_lab import using
 from tests.support import goldens, streams
 
 
@@ -103,6 +104,7 @@ SCREENS = {
     "strip": (spending, ()),
     "context": (goldens.walkthrough, ("shift+f2", *("down",) * 10)),
     "memory": (goldens.walkthrough, ("shift+f4", *("down",) * 2)),
+    "servers": (using, ("shift+f3",)),
     "settings": (goldens.walkthrough, ("ctrl+g", "down", "down")),
     "tool": (goldens.walkthrough, ("f3", "enter")),
 }

@@ -22,7 +22,11 @@ from alita_tui.mcp_box.remote.http import over_http
 from alita_tui.mcp_box.remote.link import Link, LinkError
 from alita_tui.mcp_box.remote.oauth import login
 from alita_tui.mcp_box.remote.pinning import listing
+from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.servers import ServerSpec, pinned
+from alita_tui.web.dns import system_resolver
+
+POLICY = AddressPolicy(system_resolver)
 
 
 async def browser(url: str) -> None:
@@ -52,8 +56,8 @@ def registered(kept: KeptLogin) -> None:
 async def main(url: str) -> int:
     kept = KeptLogin(Path(tempfile.mkdtemp()), url)
     registered(kept)
-    async with login(url, kept, kept.lock, browser) as auth:
-        link = Link(over_http(url, {}, auth), lambda asked: print("asked", asked), mode="auto")
+    async with login(url, kept, kept.lock, browser, POLICY, lambda *_: None) as auth:
+        link = Link(over_http(url, {}, POLICY, auth), lambda asked: print("asked", asked), mode="auto")
         try:
             await link.open(30)
             spec = ServerSpec(name="suite", place="url", url=url)

@@ -68,7 +68,7 @@ LIES = tool(
 CHART = tool(
     "draw_chart",
     f"from pathlib import Path\ndef run() -> str:\n    Path('chart.png').write_bytes(bytes.fromhex('{PNG}'))\n"
-    "    Path('table.csv').write_text('a,b\\n1,2\\n')\n    return '\\x1b]0;title\\x07drawn'\n",
+    "    Path('table.csv').write_text('a,b\\n1,2\\n' + 'ghp_' + 'a1' * 18)\n    return '\\x1b]0;title\\x07drawn'\n",
     schema(),
     TEXT,
 )

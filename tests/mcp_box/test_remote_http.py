@@ -13,11 +13,24 @@ from alita_tui.app.logins import KeptLogin
 from alita_tui.mcp_box.remote.http import over_http
 from alita_tui.mcp_box.remote.link import Link, LinkError
 from alita_tui.mcp_box.remote.oauth import login, quiet_login
+from alita_tui.spine.address import AddressPolicy
+from alita_tui.web.dns import system_resolver
 from tests.mcp_box.web_lab import OAuth, Remote, oauth_lab, running
 
+POLICY = AddressPolicy(system_resolver)
 
-def link(url: str, headers: dict[str, str] | None = None, auth: httpx2.Auth | None = None) -> Link:
-    return Link(over_http(url, headers or {}, auth), lambda _: None)
+
+def unlearned(_: str, __: str) -> None:
+    """No record is kept here that could hold a secret."""
+
+
+def link(
+    url: str,
+    headers: dict[str, str] | None = None,
+    auth: httpx2.Auth | None = None,
+    policy: AddressPolicy = POLICY,
+) -> Link:
+    return Link(over_http(url, headers or {}, policy, auth), lambda _: None)
 
 
 async def hello(one: Link) -> str:
@@ -65,13 +78,13 @@ async def browser(url: str) -> None:
 
 async def log_in(lab: OAuth, kept: KeptLogin) -> str:
     url = lab.resource_url + "/mcp"
-    async with login(url, kept, kept.lock, browser) as auth:
+    async with login(url, kept, kept.lock, browser, POLICY, unlearned) as auth:
         return await hello(link(url, auth=auth))
 
 
 async def quietly(lab: OAuth, kept: KeptLogin) -> str:
     url = lab.resource_url + "/mcp"
-    return await hello(link(url, auth=await quiet_login(url, kept, kept.lock, "far")))
+    return await hello(link(url, auth=await quiet_login(url, kept, kept.lock, "far", unlearned)))
 
 
 async def test_one_login_lasts_over_restarts_and_refreshes_where_it_belongs(tmp_path: Path) -> None:

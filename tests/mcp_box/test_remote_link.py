@@ -21,6 +21,7 @@ from alita_tui.mcp_box.remote.link import Link
 from alita_tui.mcp_box.remote.pinning import Listing
 from alita_tui.mcp_box.remote.servers import Patience, ServerEvent, Servers
 from alita_tui.mcp_box.remote.wire import over_program
+from alita_tui.spine.errors import UsageError
 from alita_tui.spine.ports.sandbox import Job, Limits, RunningProgram
 from alita_tui.spine.ports.servers import ServerUnavailable
 from alita_tui.spine.servers import ServerSpec
@@ -51,8 +52,9 @@ class Lab:
     async def tell(self, event: ServerEvent) -> None:
         self.told.append(event)
 
-    def enabled(self, name: str) -> bool:
-        return self.on
+    def check(self, spec: ServerSpec) -> None:
+        if not self.on:
+            raise UsageError(f"The server {spec.name} is switched off.")
 
     def listed(self, spec: ServerSpec, found: Listing, protocol: str) -> tuple[tuple[str, int, str], ...]:
         return tuple(self.suspended)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,10 @@ import pytest
 
 from alita_tui.events import Lock, ToolDraft
 from alita_tui.mcp_box.remote.commands import Wanted, script_command, taken_apart
-from alita_tui.mcp_box.remote.http import check_url
+from alita_tui.mcp_box.remote.guard import check_url
 from alita_tui.mcp_box.remote.importing import servers_in
 from alita_tui.mcp_box.remote.pinning import digest_of_tool, library_name, listing
-from alita_tui.mcp_box.remote.review import remote_risks
+from alita_tui.mcp_box.remote.review import Names, remote_risks
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.servers import ServerSpec, pinned
 from alita_tui.toolsmith.prompt_injection import addressed
@@ -31,7 +32,7 @@ def draft(spec: ServerSpec = SPEC, claim: dict[str, str] = CLAIM, **more: Any) -
 
 
 def names(one: ToolDraft, *others: str) -> set[str]:
-    return {risk.name for risk in remote_risks(one, addressed, others)}
+    return {risk.name for risk in remote_risks(one, addressed, Names(others))}
 
 
 def test_the_digest_covers_all_of_it_and_nothing_but_it() -> None:
@@ -82,6 +83,28 @@ def test_risks_are_named() -> None:
     assert names(draft(msgspec.structs.replace(SPEC, place="host", network=()))) == {"on-host"}
     remote = ServerSpec(name="far", place="url", url="https://far.example/mcp", headers={"X-Key": "FAR_KEY"})
     assert names(draft(remote)) == {"remote-code", "network", "secret"}
+
+
+def test_names_that_resemble_one_another_are_found_among_very_many() -> None:
+    """As if each pair were compared by hand; a server may list hundreds, of which hundreds resemble each other."""
+    words = ("get", "set", "list", "create", "update", "file", "user", "order", "report", "mail")
+    rest = [f"{a}_{b}_{c}" for a in words for b in words for c in words]
+    typos = {name: name.replace("e", "3", 1) + "s" for name in rest[::97]}
+    known = Names([*rest, *typos.values()])
+    for name in rest[::41]:
+        found = set(known.near(f"x_{name}", name, "x_"))
+        form = f"x{name}".replace("_", "")
+        alike = {
+            other
+            for other in rest
+            if difflib.SequenceMatcher(None, form, other.replace("_", "")).ratio() >= 0.88
+        }
+        assert alike <= found or len(found) == 10
+        assert name in found
+    for name, typo in typos.items():
+        assert typo in set(known.near(name, name, "x_")), "the nearest come first"
+    crowd = Names(f"monthly_report_of_users_{number}" for number in range(2000))
+    assert len(list(crowd.near("far_monthly_report_of_users", "monthly_report_of_users", "far_"))) == 10
 
 
 @pytest.mark.parametrize(

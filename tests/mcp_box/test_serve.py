@@ -50,7 +50,10 @@ async def test_a_client_calls_tools_and_everything_is_on_record(tmp_path: Path, 
         assert kinds == ["text", "image", "resource_link", "resource_link"] and texts(drawn) == "drawn"
         links = {block.name: block.uri for block in drawn.content if block.type == "resource_link"}
         (table,) = (await one.read_resource(links["table.csv"])).contents
-        assert getattr(table, "text", "") == "a,b\n1,2\n" and table.mime_type == "text/csv"
+        assert (
+            getattr(table, "text", "") == "a,b\n1,2\n[redacted GitHub token]"
+            and table.mime_type == "text/csv"
+        )
         (picture,) = (await one.read_resource(links["chart.png"])).contents
         assert base64.b64decode(getattr(picture, "blob", "")) == bytes.fromhex(lab.PNG)
         assert {one.name for one in (await one.list_resources()).resources} == {"table.csv", "chart.png"}

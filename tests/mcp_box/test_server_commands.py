@@ -121,11 +121,11 @@ def test_a_replaced_server_runs_nothing_any_more(tmp_path: Path) -> None:
     told = described(record)
     assert "all rights of its owner" in told["description"], "no grant holds what runs on the host"
     assert told["annotations"]["destructiveHint"] and not told["annotations"]["readOnlyHint"]
-    assert book.put_in_place(new) == ("time_now",)
+    assert book.put_in_place(new, replace=True) == ("time_now",)
     assert [record.state for record in book.tools_of("time")] == ["quarantined"]
     assert [one.state for one in book.offered(book.get("time"))] == ["changed"]
     book.approve(new.drafts[0], Lock(), ())
-    assert book.put_in_place(new) == (), "the same server, added again"
+    assert book.put_in_place(new, replace=True) == (), "the same server, added again"
     close_all()
 
 
@@ -177,6 +177,6 @@ async def test_nothing_is_granted_while_a_server_starts() -> None:
         async def open_program(self, program: object, progress: object) -> Started:
             return Started()
 
-    opener: Any = Opener(Boxes(), lambda _: None, lambda _: True, Limits(), lambda *_: None, None)  # type: ignore[arg-type]
+    opener: Any = Opener(Boxes(), lambda _: None, lambda _: True, Limits(), lambda *_: None, None, None)  # type: ignore[arg-type]
     await opener(NEW, Lock(), lambda _: None, "start")
     assert "granted" not in log

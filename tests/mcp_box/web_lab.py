@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import gzip
 import hashlib
+import json
 import secrets
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -23,13 +26,14 @@ from starlette.routing import Route
 
 
 @contextmanager
-def running(app: Any, port: int = 0) -> Iterator[int]:
+def running(app: Any, port: int = 0, tls: ssl.SSLContext | None = None) -> Iterator[int]:
     """Serve an ASGI application on a port of loopback."""
     own = socket.socket()
     own.bind(("127.0.0.1", port))
-    server = uvicorn.Server(
-        uvicorn.Config(app, log_level="error", access_log=False, ws="none", interface="asgi3")
-    )
+    config = uvicorn.Config(app, log_level="error", access_log=False, ws="none", interface="asgi3")
+    config.load()
+    config.ssl = tls
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([own],))
     thread.start()
     try:
@@ -47,7 +51,14 @@ class Remote:
         self.seen: list[dict[str, str]] = []
         self.mode = ""
         self.elsewhere = ""
+        self.held, self.release = threading.Event(), threading.Event()
+        self.release.set()
         self.inner = self._sdk().streamable_http_app()
+
+    def hold(self) -> None:
+        """Answer nothing until it is released; `held` tells that somebody waits."""
+        self.held.clear()
+        self.release.clear()
 
     def _sdk(self) -> Server[Any]:
         async def tools(_: Any, __: Any) -> t.ListToolsResult:
@@ -56,13 +67,17 @@ class Remote:
             )
 
         async def call(_: Any, __: Any) -> t.CallToolResult:
-            return t.CallToolResult(content=[t.TextContent(type="text", text="hello")])
+            said = json.dumps(self.seen[-1]) if self.mode == "echo" else "hello"
+            return t.CallToolResult(content=[t.TextContent(type="text", text=said)])
 
         return Server("far", version="1", on_list_tools=tools, on_call_tool=call)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
             self.seen.append({key.decode(): value.decode() for key, value in scope["headers"]})
+            if not self.release.is_set():
+                self.held.set()
+                await asyncio.to_thread(self.release.wait, 60)
             answer: Response | None = None
             if self.mode == "redirect":
                 answer = RedirectResponse(self.elsewhere, status_code=307)
@@ -89,6 +104,11 @@ class OAuth:
         self.log: list[str] = []
         self.remote = Remote()
         self.resource_url = self.issuer = ""
+        self.about: dict[str, Any] = {}
+        """What the metadata of the authorization server say otherwise."""
+        self.challenge = ""
+        """Where the server says its own metadata are; empty for where they are."""
+        self.token_answer: Response | None = None
         self._clients: dict[str, list[str]] = {}
         self._codes: dict[str, str] = {}
         self._access: dict[str, float] = {}
@@ -119,10 +139,13 @@ class OAuth:
             given = dict(scope["headers"]).get(b"authorization", b"").decode()
             if self._access.get(given[7:], 0) < time.time():
                 self.log.append("401")
-                where = f'Bearer resource_metadata="{self.resource_url}{known}/mcp"'
+                metadata = self.challenge or f"{self.resource_url}{known}/mcp"
+                where = f'Bearer resource_metadata="{metadata}"'
                 return await Response(status_code=401, headers={"WWW-Authenticate": where})(
                     scope, receive, send
                 )
+            headers = [(key, b"127.0.0.1:1" if key == b"host" else value) for key, value in scope["headers"]]
+            scope = {**scope, "headers": headers}  # the SDK's server knows no other name than loopback's
         await self.remote(scope, receive, send)
 
     async def _metadata(self, _: Request) -> Response:
@@ -131,7 +154,7 @@ class OAuth:
                 "issuer": self.issuer, "authorization_endpoint": self.issuer + "/a", "token_endpoint": self.issuer + "/t",
                 "registration_endpoint": self.issuer + "/r", "response_types_supported": ["code"],
                 "code_challenge_methods_supported": ["S256"], "token_endpoint_auth_methods_supported": ["none"],
-                "grant_types_supported": ["authorization_code", "refresh_token"],
+                "grant_types_supported": ["authorization_code", "refresh_token"], **self.about,
             }
         )  # fmt: skip
 
@@ -153,6 +176,8 @@ class OAuth:
     async def _token(self, request: Request) -> Response:
         form = {key: str(value) for key, value in (await request.form()).items()}
         self.log.append(form["grant_type"])
+        if self.token_answer is not None:
+            return self.token_answer
         if form["grant_type"] == "refresh_token":
             if not self._refresh.get(form["refresh_token"]):
                 self.log.append("reused: all revoked")

@@ -125,7 +125,7 @@ class Cut:
     def all(self) -> tuple[Json, ...]:
         return self._table.all()
 
-    def put(self, key: str, document: Json) -> None:
+    def put(self, key: str, document: Json, *, barrier: bool = True) -> None:
         self._count()
         self._table.put(key, document)
 

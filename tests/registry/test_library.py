@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from alita_tui.config.paths import shipped
-from alita_tui.events import BuildDigest, Lock, Source, ToolDraft, ToolName, build_digest
+from alita_tui.events import BuildDigest, Lock, RunOutcome, Source, ToolDraft, ToolName, build_digest
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.starters import Starters
 from alita_tui.spine.errors import DigestMismatch, RegistryError
@@ -206,6 +206,28 @@ def test_trust_is_earned_by_two_different_successes_and_lost_by_failures(data):
     assert on.search("anything").hits == (), "a failure teaches nothing"
 
 
+def test_a_run_that_is_counted_has_its_outcome_after_a_power_cut(data, monkeypatch):
+    on = shelf(data)
+    add(on)
+    journal = next(path for path in data.iterdir() if "journal" in path.name)
+    synced: list[int] = []
+    real = os.fdatasync
+
+    def watched(fd: int) -> None:
+        real(fd)
+        synced.append(os.fstat(fd).st_size)
+
+    monkeypatch.setattr(os, "fdatasync", watched)
+    outcome = RunOutcome(run="s/1", at="2026-11-01T10:00:00+00:00", grade="misfit")
+    on.record_run(DRAFT.name, 1, ok=True, query="", outcome=outcome)
+    assert len(synced) == 1, "each sync is time that a client waits"
+    os.truncate(journal, synced[-1])  # what the disk surely has
+    again = shelf(data)
+    assert again.track(DRAFT.name, 1).outcomes == (outcome,)
+    (record,) = again.records()
+    assert record.runs == 1
+
+
 def test_counting_a_run_does_not_undo_a_revocation_by_another_process(data):
     mine, other = shelf(data), shelf(data)
     add(mine)
@@ -256,7 +278,7 @@ def test_a_version_number_is_given_once_even_when_the_index_lags(data):
         def all(self):
             return tuple(self.kept.values())
 
-        def put(self, key, document):
+        def put(self, key, document, *, barrier=True):
             self.kept[key] = document
 
         def remove(self, key):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
 import pytest
 
+from alita_tui.sandbox.install_limits import InstallLimits
 from alita_tui.sandbox.npm import install
 from alita_tui.spine.errors import RequirementsError
 
@@ -44,3 +46,45 @@ async def test_an_npm_that_knows_no_such_limit_is_not_started(tmp_path: Path) ->
     with pytest.raises(RequirementsError, match="registry"):
         await install(node, "some-mcp", tmp_path)
     assert not started.exists()
+
+
+SMALL = InstallLimits(bytes=8 << 20, files=200)
+UNPACKED = """mkdir -p node_modules/some-mcp
+echo '{"bin": "main.js"}' > node_modules/some-mcp/package.json
+echo '{"packages": {}}' > package-lock.json
+cd node_modules/some-mcp
+"""
+
+
+@pytest.mark.parametrize(
+    ("writes", "told"),
+    [
+        ("truncate -s 9G main.js", "more than 8 MB"),
+        ("seq 300 | xargs touch", "more than 200 files"),
+        (
+            "mkdir -p $(printf 'a%.0s' $(seq 200))/$(printf 'b%.0s' $(seq 200))/$(printf 'c%.0s' $(seq 200))",
+            "path",
+        ),
+    ],
+)
+@pytest.mark.parametrize("after", ["sleep 300 & echo $! > $OLDPWD/../pid; wait", "exit 0"])
+async def test_a_package_that_unpacks_to_too_much_is_ended_with_all_that_it_started(
+    tmp_path: Path, writes: str, told: str, after: str
+) -> None:
+    """A tarball of a few kB can hold any number of bytes, files and folders."""
+    node = wheel(tmp_path / "wheel", "11.17.0", UNPACKED + f"{writes}\n{after}")
+    (tmp_path / "new").mkdir()
+    with pytest.raises(RequirementsError, match=told):
+        await install(node, "some-mcp", tmp_path / "new", limits=SMALL)
+    if (tmp_path / "pid").exists():
+        with pytest.raises(ProcessLookupError):
+            await ended(int((tmp_path / "pid").read_text()))
+
+
+async def ended(pid: int) -> None:
+    """Raise ProcessLookupError once a process is gone; a killed one is its reaper's for a moment."""
+    for _ in range(500):
+        state = Path(f"/proc/{pid}/stat")
+        if not state.exists() or state.read_text().rpartition(")")[2].split()[0] in "ZX":
+            raise ProcessLookupError(pid)
+        await asyncio.sleep(0.01)

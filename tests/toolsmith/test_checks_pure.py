@@ -6,13 +6,14 @@ import ast
 import asyncio
 import socket
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from alita_tui.events import BuildId, Capabilities, GateName, GateResult, Lock, LockedPackage, ToolDraft
+from alita_tui.events import BuildId, Capabilities, GateName, GateResult, Json, Lock, LockedPackage, ToolDraft
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports.web import Faults, PackageFacts
 from alita_tui.toolsmith.checks.capabilities import uses
@@ -409,3 +410,16 @@ def test_the_words_of_a_table_are_the_tool_s_own_unless_they_are_the_task_s() ->
     addressed, none = task_values('Is "ann@example.org" valid?')
     known = "'ann@example.org': 1, 'a': 0, 'b': 0, 'c': 0, 'd': 0, 'e': 0"
     assert leaks(f"def run(x):\n    return {{{known}}}[x]\n", addressed, none)
+
+
+def test_threads_that_validate_at_once_each_have_their_own_steps():
+    doubling: Json = {
+        "$defs": {"0": {}} | {str(n): {"allOf": [{"$ref": f"#/$defs/{n - 1}"}] * 2} for n in range(1, 40)}
+    }
+    endless = {**doubling, "$ref": "#/$defs/39"}
+    plain = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "integer"}}}}
+    with ThreadPoolExecutor(4) as pool:
+        schemas = [endless, plain, plain, plain] * 3
+        said = list(pool.map(lambda schema: misfit({"a": [1] * 2_000}, schema), schemas))
+    assert [bool(why) for why in said] == [True, False, False, False] * 3, said
+    assert all("too many steps" in why for why in said if why)

@@ -8,7 +8,7 @@ from alita_tui import events as e
 from alita_tui.agent.actions import Action, BuildTool, Wait
 from alita_tui.agent.build_jobs import BuildJob, BuildJobs
 from alita_tui.agent.handlers import Handler
-from alita_tui.agent.handlers.research import research
+from alita_tui.agent.handlers.research import research, searched
 from alita_tui.agent.lessons import Lessons
 from alita_tui.agent.tasks import CurrentTask, TaskEnd, TaskQueue
 from alita_tui.events import Source, ToolDraft
@@ -16,6 +16,7 @@ from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import RegistryError
 from alita_tui.spine.history import of
 from alita_tui.spine.ports.builds import BuildOrder, BuildOutcome, FailedCall
+from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.ports.sandbox import Sandbox
 from alita_tui.spine.ports.stream import Progress
 
@@ -30,6 +31,7 @@ class BuildHandlers:
         self,
         bus: Bus,
         task: CurrentTask,
+        shelf: ToolShelf,
         jobs: BuildJobs,
         queue: TaskQueue,
         lessons: Lessons,
@@ -38,6 +40,7 @@ class BuildHandlers:
     ) -> None:
         self._bus = bus
         self._task = task
+        self._shelf = shelf
         self._jobs = jobs
         self._queue = queue
         self._lessons = lessons
@@ -51,6 +54,8 @@ class BuildHandlers:
 
     async def build_tool(self, action_id: str, action: BuildTool) -> TaskEnd | None:
         """Have a tool built, and wait until the person decides on it or puts it off."""
+        if await self._there_already(action_id, action):
+            return None
         near_misses, sources = research(self._task)
         sources = self._chosen(sources, action.sources)
         past_rejections = await self._lessons.rejections(action.name, action.goal)
@@ -70,6 +75,23 @@ class BuildHandlers:
             merges=self._merged(action.name),
         )
         return await self.follow(self._jobs.start(order))
+
+    async def _there_already(self, action_id: str, action: BuildTool) -> bool:
+        """Show a tool that surely does what is ordered, unless this task was shown it; return whether there is one.
+
+        Ordered again, it is built.
+        """
+        if action.name in self._task.tools:
+            return False
+        found = await self._shelf.find(f"{action.name.replace('_', ' ')}: {action.goal}")
+        if found.band != "fits":
+            return False
+        searches = (one for one in self._task.newest(e.ToolSearched) if isinstance(one, e.ToolSearched))
+        shown = {hit.card.name for one in searches for hit in one.hits}
+        if {hit.card.name for hit in found.hits} <= shown:
+            return False
+        await self._bus.emit(searched(action_id, action.goal, found, self._bus.history), span=action_id)
+        return True
 
     def _merged(self, name: str) -> tuple[ToolDraft, ...]:
         """Return the rejected drafts whose work this tool is to do as well, as the person wants it."""

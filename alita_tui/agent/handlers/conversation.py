@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 
 from alita_tui import events as e
 from alita_tui.agent.actions import Action, Answer, AskUser, Look, Plan
@@ -17,7 +18,11 @@ from alita_tui.agent.tasks import CurrentTask, TaskEnd
 from alita_tui.agent.working import WorkingContext
 from alita_tui.artefacts.slices import Part
 from alita_tui.spine.bus import Bus
-from alita_tui.spine.errors import RegistryError
+from alita_tui.spine.errors import RegistryError, UsageError
+from alita_tui.spine.ports.artefacts import Artefacts
+
+_SKILLS = "skills/"
+"""Begins how a file of a skill is named."""
 
 
 class ConversationHandlers:
@@ -31,13 +36,18 @@ class ConversationHandlers:
         context: WorkingContext,
         references: References,
         planner: Planner,
+        artefacts: Artefacts,
+        skill_file: Callable[[str], bytes],
     ) -> None:
+        """`skill_file` returns a file of an approved skill, and blocks; see `Provider`."""
         self._bus = bus
         self._task = task
         self._questions = questions
         self._context = context
         self._references = references
         self._planner = planner
+        self._artefacts = artefacts
+        self._skill_file = skill_file
 
     @property
     def table(self) -> Mapping[type[Action], Handler]:
@@ -57,10 +67,15 @@ class ConversationHandlers:
         await self._bus.emit(checklist(task_id, steps, before, recipe), span=action_id)
 
     async def look(self, action_id: str, action: Look) -> None:
-        """Show a part of a file, of a result or of an earlier observation. Raises RegistryError."""
+        """Show a part of a file, of a skill, of a result or of an earlier observation.
+
+        Raises RegistryError, StoreError.
+        """
         part = Part(pointer=action.pointer, lines=action.lines, rows=action.rows, search=action.search)
         asked = part.pointer or part.lines or part.rows or part.search
         what = action.what.strip()
+        if what.startswith(_SKILLS):
+            what = await self._kept(action_id, what.removeprefix(_SKILLS).strip("/"))
         seq = int(what.removeprefix("e")) if what.removeprefix("e").isdecimal() else 0
         if not what:
             seen = Looked(text=told(self._references.listed) or "There are no files.")
@@ -72,6 +87,19 @@ class ConversationHandlers:
             seen = await asyncio.to_thread(self._references.look, what, part)
         looked = e.LookedBack(action_id=action_id, seq=seq, text=seen.text, handle=seen.handle, part=asked)
         await self._bus.emit(looked, span=action_id)
+
+    async def _kept(self, action_id: str, path: str) -> str:
+        """Return the handle of a skill's file, which becomes an artefact once: then it can be given to tools."""
+        data = await asyncio.to_thread(self._skill_file, path)
+        name = re.sub(r"[^A-Za-z0-9.-]+", "-", path if "/" in path else f"{path}/SKILL.md")[-100:]
+        try:
+            artefact = await self._bus.kept(self._artefacts.add_bytes, data, name)
+        except UsageError as error:
+            raise RegistryError(error.message, hint=error.hint) from error
+        if artefact.handle not in {known.handle for known in self._references.listed}:
+            added = e.ArtefactAdded(artefact=artefact, origin="skill", source=action_id)
+            await self._bus.emit(added, span=action_id)
+        return artefact.handle
 
     async def ask_user(self, action_id: str, action: AskUser) -> None:
         """Ask the person and wait for the answer."""

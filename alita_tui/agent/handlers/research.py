@@ -17,8 +17,9 @@ from alita_tui.agent.tool_cards import with_runs
 from alita_tui.events import NearMiss, PageRead, SearchHit, Source
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import UsageError
+from alita_tui.spine.history import History
 from alita_tui.spine.ports.artefacts import Artefacts
-from alita_tui.spine.ports.library import ToolShelf
+from alita_tui.spine.ports.library import SearchResult, ToolShelf
 from alita_tui.spine.ports.web import Page, Web
 
 SOURCES = 60_000
@@ -45,19 +46,7 @@ class ResearchHandlers:
     async def find_tool(self, action_id: str, action: FindTool) -> None:
         """Search the library."""
         result = await self._shelf.find(action.query)
-        await self._bus.emit(
-            e.ToolSearched(
-                action_id=action_id,
-                query=action.query,
-                hits=with_runs(result.hits, self._bus.history),
-                near_misses=result.near_misses,
-                band=result.band,
-                chance=result.chance,
-                prior=result.prior,
-                evidence=result.evidence,
-            ),
-            span=action_id,
-        )
+        await self._bus.emit(searched(action_id, action.query, result, self._bus.history), span=action_id)
 
     async def search_web(self, action_id: str, action: SearchWeb) -> None:
         """Search the web. Raises WebError."""
@@ -121,6 +110,20 @@ class ResearchHandlers:
                 text = event.whole or event.text
                 return Page(url=event.url, title=event.title, text=text, truncated=event.truncated)
         return None
+
+
+def searched(action_id: str, query: str, result: SearchResult, history: History) -> e.ToolSearched:
+    """Return the event of a search of the library."""
+    return e.ToolSearched(
+        action_id=action_id,
+        query=query,
+        hits=with_runs(result.hits, history),
+        near_misses=result.near_misses,
+        band=result.band,
+        chance=result.chance,
+        prior=result.prior,
+        evidence=result.evidence,
+    )
 
 
 def _pages(task: CurrentTask) -> Iterable[PageRead]:

@@ -68,7 +68,7 @@ def _entry(called: str, one: Any) -> Entry:
     if isinstance(url, str):
         if one.get("type") == "sse":
             return Entry(called=called, name=name, problem="it speaks only the transport of before 2025, SSE")
-        problem = _in_url(url) or _headers(one.get("headers"), name, url)
+        problem = secret_in_url(url) or _headers(one.get("headers"), name, url)
         return Entry(called=called, name=name, command=(url,), notes=notes, problem=problem)
     command, arguments = one.get("command"), one.get("args") or []
     if isinstance(command, dict):  # Zed's older form
@@ -122,7 +122,7 @@ def _in_words(words: tuple[str, ...]) -> str:
     return ""
 
 
-def _in_url(url: str) -> str:
+def secret_in_url(url: str) -> str:
     """Return why an address is not taken over; empty where nothing in it looks like a secret."""
     query = parse_qsl(urlsplit(url).query, keep_blank_values=True)
     if _looks_secret(url) or any(_SECRET.search(name) or _looks_secret(value) for name, value in query):

@@ -12,7 +12,7 @@ import fcntl
 import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
@@ -23,6 +23,8 @@ from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthMetadata, OAuthToken
 from pydantic import BaseModel
 
+from alita_tui.mcp_box.remote.guard import LOGIN, Guard
+from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.errors import UsageError
 
 _LOGIN_SECONDS = 300.0
@@ -41,6 +43,10 @@ class Vault(Protocol):
         """Keep this. Raise StoreError."""
 
 
+Learn = Callable[[str, str], None]
+"""Is told name and value of each secret before it is used, so that neither is ever shown or recorded."""
+
+
 class _Kept(msgspec.Struct, omit_defaults=True):
     """What is kept of one server."""
 
@@ -54,18 +60,28 @@ class _Kept(msgspec.Struct, omit_defaults=True):
 class _Store:
     """Meets the SDK's `TokenStorage`."""
 
-    def __init__(self, vault: Vault) -> None:
+    def __init__(self, vault: Vault, learn: Learn) -> None:
         self._vault = vault
+        self._learn = learn
         self.metadata: Callable[[], OAuthMetadata | None] = lambda: None
 
     async def kept(self) -> _Kept:
         text = await asyncio.to_thread(self._vault.read)
         try:
-            return msgspec.json.decode(text.encode(), type=_Kept) if text else _Kept()
+            kept = msgspec.json.decode(text.encode(), type=_Kept) if text else _Kept()
         except msgspec.MsgspecError:
             return _Kept()
+        self._learned(kept)
+        return kept
+
+    def _learned(self, kept: _Kept) -> None:
+        """Make known what nobody else may see, before it is used."""
+        for name in ("access_token", "refresh_token", "client_secret"):
+            if value := ((kept.tokens or {}) | (kept.client or {})).get(name):
+                self._learn(name.replace("_", " "), str(value))
 
     async def keep(self, kept: _Kept) -> None:
+        self._learned(kept)
         await asyncio.to_thread(self._vault.write, msgspec.json.encode(kept).decode())
 
     async def get_tokens(self) -> OAuthToken | None:
@@ -133,19 +149,19 @@ class Login(OAuthClientProvider):
             if (yield request).status_code == 401:
                 await self.context.redirect_handler("")  # type: ignore[misc]  # it refuses
             return
-        flow = super().async_auth_flow(request)
-        async with _alone(self._lock_file):
-            await self._read_anew()
-            out = await anext(flow)
-            while out is not request:
-                out = await flow.asend((yield out))
-        response = yield out
-        while True:
-            try:
-                out = await flow.asend(response)
-            except StopAsyncIteration:
-                return
+        async with aclosing(super().async_auth_flow(request)) as flow:
+            async with _alone(self._lock_file):
+                await self._read_anew()
+                out = await anext(flow)
+                while out is not request:
+                    out = await flow.asend((yield _marked(out)))
             response = yield out
+            while True:
+                try:
+                    out = await flow.asend(response)
+                except StopAsyncIteration:
+                    return
+                response = yield out if out is request else _marked(out)
 
     async def _read_anew(self) -> None:
         kept = await self._store.kept()
@@ -155,6 +171,12 @@ class Login(OAuthClientProvider):
         self.context.client_info = await self._store.get_client_info()
         self.context.token_expiry_time = kept.expires or None
         self._initialized = True
+
+
+def _marked(request: httpx2.Request) -> httpx2.Request:
+    """Return a request of the login itself, whose answer is bounded."""
+    request.extensions[LOGIN] = True
+    return request
 
 
 @asynccontextmanager
@@ -168,9 +190,9 @@ async def _alone(file: Path) -> AsyncIterator[None]:
         os.close(fd)
 
 
-async def quiet_login(url: str, vault: Vault, lock: Path, name: str) -> Login:
+async def quiet_login(url: str, vault: Vault, lock: Path, name: str, learn: Learn) -> Login:
     """Return a login that uses what is kept and opens no browser. Raise UsageError, in a request, where it must."""
-    store = _Store(vault)
+    store = _Store(vault, learn)
     port = (await store.kept()).port
 
     async def refused(*_: object) -> Any:
@@ -181,10 +203,21 @@ async def quiet_login(url: str, vault: Vault, lock: Path, name: str) -> Login:
 
 @asynccontextmanager
 async def login(
-    url: str, vault: Vault, lock: Path, show: Callable[[str], Awaitable[None]]
+    url: str,
+    vault: Vault,
+    lock: Path,
+    show: Callable[[str], Awaitable[None]],
+    policy: AddressPolicy,
+    learn: Learn,
 ) -> AsyncIterator[Login]:
     """Return a login for which the person is asked: `show` is given the address to open in a browser."""
-    store = _Store(vault)
+    guard = Guard(url, policy)
+
+    async def checked(page: str) -> None:
+        await guard.check(page)
+        await show(page)
+
+    store = _Store(vault, learn)
     kept = await store.kept()
     answer: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
 
@@ -207,6 +240,7 @@ async def login(
                 said = await answer
         except TimeoutError:
             raise UsageError(f"Nobody logged in within {_LOGIN_SECONDS:.0f} s.") from None
+        learn("code", said.get("code", ""))
         return AuthorizationCodeResult(
             code=said.get("code", ""), state=said.get("state"), iss=said.get("iss")
         )
@@ -219,7 +253,7 @@ async def login(
     kept.port = listener.sockets[0].getsockname()[1]
     await store.keep(kept)
     async with listener:
-        yield Login(url, store, f"http://127.0.0.1:{kept.port}/callback", lock, show, answered)
+        yield Login(url, store, f"http://127.0.0.1:{kept.port}/callback", lock, checked, answered)
 
 
 def _plain(model: BaseModel) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from alita_tui.events import Lock
 from alita_tui.mcp_box.remote.host_program import start_on_host
 from alita_tui.mcp_box.remote.link import LEGACY, Link
 from alita_tui.mcp_box.remote.wire import over_program
+from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.grants import secret_names
 from alita_tui.spine.ports.sandbox import Limits, Program, Programs, RunningProgram, Tree
@@ -35,9 +36,10 @@ class Opener:
         limits: Limits,
         progress: Progress,
         login: Callable[[ServerSpec], Awaitable[httpx2.Auth]],
+        policy: AddressPolicy,
     ) -> None:
         """`secret` returns a secret by name and may block; `legacy` tells whether a server is of that era;
-        `login` is what answers a server by its address that asks who this is.
+        `login` is what answers a server by its address that asks who this is; `policy` decides where that may lead.
         """
         self._programs = programs
         self._secret = secret
@@ -45,6 +47,7 @@ class Opener:
         self._limits = limits
         self._progress = progress
         self._login = login
+        self._policy = policy
 
     async def __call__(
         self, spec: ServerSpec, lock: Lock, asked: Callable[[str], None], start_id: str
@@ -52,13 +55,14 @@ class Opener:
         """Return a link that is not open yet, and the program behind it where it runs here. Raise AlitaError."""
         mode = LEGACY if await asyncio.to_thread(self._legacy, spec.name) else "auto"
         if spec.place == "url":
-            from alita_tui.mcp_box.remote.http import check_url, over_http
+            from alita_tui.mcp_box.remote.guard import check_url
+            from alita_tui.mcp_box.remote.http import over_http
 
             check_url(spec.url)
             headers = {header: await self._value(spec, name) for header, name in spec.headers.items()}
             own = any(header.lower() == "authorization" for header in headers)
             auth = None if own else await self._login(spec)
-            return Link(over_http(spec.url, headers, auth), asked, mode=mode), None
+            return Link(over_http(spec.url, headers, self._policy, auth), asked, mode=mode), None
         if lock.digest != spec.lock:
             raise UsageError(f"The wheels of the server {spec.name} are not those that were approved.")
         program: RunningProgram

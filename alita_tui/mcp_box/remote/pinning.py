@@ -40,7 +40,8 @@ class Listing(Value, frozen=True):
 
     def draft_of(self, tool: str) -> ToolDraft | None:
         """Return the draft of a tool by the name that the server has for it, or by its own."""
-        return next((one for one in self.drafts if tool in (one.name, self.names[one.name])), None)
+        names = self.names
+        return next((one for one in self.drafts if tool in (one.name, names[one.name])), None)
 
     @property
     def names(self) -> dict[str, str]:

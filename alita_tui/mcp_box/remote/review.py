@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from alita_tui.events import ToolDraft
@@ -16,6 +16,8 @@ from alita_tui.view.risk import Risk
 
 _NEAR = 0.88
 """How much two names may have in common before one can be taken for the other."""
+_MOST_NEAR = 10
+"""Names that are told of one tool: a server may list hundreds that are all alike."""
 _WORDS = {
     "changes things": "write|edit|update|create|delete|remove|move|rename|overwrite|drop|insert|upload|push|commit",
     "runs things": "execute|exec|eval|shell|command|script|subprocess|terminal|sudo|install",
@@ -28,19 +30,47 @@ _OTHERS = re.compile(
 """Words by which a description says when other tools are to be called."""
 
 
+class Names:
+    """The names of all tools, in the form in which one can be taken for another."""
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._by_form: dict[str, list[str]] = {}
+        for name in sorted(set(names)):
+            self._by_form.setdefault(_folded(name), []).append(name)
+        self._forms = tuple(self._by_form)
+
+    def near(self, name: str, short: str, own: str) -> Iterator[str]:
+        """Yield the names that `name`, or `short` alone, can be taken for; none that begins with `own`,
+        and the nearest few.
+        """
+        from rapidfuzz.distance import Indel
+        from rapidfuzz.process import extract
+
+        alike = extract(
+            _folded(name), self._forms, scorer=Indel.normalized_similarity, score_cutoff=_NEAR, limit=None
+        )
+        forms = dict.fromkeys((_folded(short), *(form for form, _, _ in alike)))
+        found = (one for form in forms for one in self._by_form.get(form, ()))
+        return islice((one for one in found if one != name and not one.startswith(own)), _MOST_NEAR)
+
+
+NO_NAMES = Names()
+
+
 def remote_risks(
-    draft: ToolDraft, addressed: Callable[[str], str], others: Iterable[str] = ()
+    draft: ToolDraft, addressed: Callable[[str], str], others: Names = NO_NAMES
 ) -> tuple[Risk, ...]:
     """Return the risks of a remote tool, most telling first.
 
-    `addressed` returns the words by which a text speaks to its reader; `others` are the names of all other tools.
+    `addressed` returns the words by which a text speaks to its reader; `others` are all tools.
     """
     one = pinned(draft)
     texts = tuple(_texts(one.tool))
     found = [
         *_place(one),
-        *_spoken(texts, addressed),
-        *_hidden(texts),
+        *spoken(texts, addressed),
+        *_ordering(texts),
+        *hidden(texts),
         *_alike(draft.name, one, others),
         *_words(one),
     ]
@@ -64,17 +94,23 @@ def _place(one: Pinned) -> Iterator[Risk]:
         )
 
 
-def _spoken(texts: Iterable[tuple[str, str]], addressed: Callable[[str], str]) -> Iterator[Risk]:
+def spoken(texts: Iterable[tuple[str, str]], addressed: Callable[[str], str]) -> Iterator[Risk]:
+    """Yield a risk for each text, given with where it is, that speaks to its reader."""
     for where, text in texts:
         if words := addressed(text):
             yield Risk("speaks-to-the-reader", f"{where} speaks to its reader: “{words}”")
-        elif match := _OTHERS.search(text):
+
+
+def _ordering(texts: Iterable[tuple[str, str]]) -> Iterator[Risk]:
+    for where, text in texts:
+        if match := _OTHERS.search(text):
             yield Risk(
                 "speaks-to-the-reader", f"{where} says when to call other tools: “{one_line(match[0], 120)}”"
             )
 
 
-def _hidden(texts: Iterable[tuple[str, str]]) -> Iterator[Risk]:
+def hidden(texts: Iterable[tuple[str, str]]) -> Iterator[Risk]:
+    """Yield a risk for each text with characters that are not seen, or with words that pass for others."""
     for where, text in texts:
         if count := hidden_characters(text):
             yield Risk(
@@ -84,18 +120,18 @@ def _hidden(texts: Iterable[tuple[str, str]]) -> Iterator[Risk]:
             yield Risk("lookalikes", f"{where}: {spelled(word)} passes for another word")
 
 
-def _alike(name: str, one: Pinned, others: Iterable[str]) -> Iterator[Risk]:
-    plain = _folded(name)
-    for other in others:
-        if other == name or other.startswith(f"{one.server.name.replace('-', '_')}_"):
-            continue
-        short = _folded(one.tool_name)
-        if short == _folded(other) or difflib.SequenceMatcher(None, plain, _folded(other)).ratio() >= _NEAR:
-            yield Risk("like-another", f"its name can be taken for that of the tool {one_line(other, 80)}")
+def resembles(name: str, other: str) -> bool:
+    """Return whether one name can be taken for the other."""
+    return any(Names((other,)).near(name, name, "\0"))
+
+
+def _alike(name: str, one: Pinned, others: Names) -> Iterator[Risk]:
+    for other in others.near(name, one.tool_name, f"{one.server.name.replace('-', '_')}_"):
+        yield Risk("like-another", f"its name can be taken for that of the tool {one_line(other, 80)}")
 
 
 def _folded(name: str) -> str:
-    digits = str.maketrans("01345", "olest")
+    digits = str.maketrans("013457", "oleast")
     return re.sub(r"[^a-z]", "", name.lower().translate(digits))
 
 

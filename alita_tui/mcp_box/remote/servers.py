@@ -20,6 +20,7 @@ from alita_tui.events import Lock, RunReport, Value
 from alita_tui.mcp_box.remote.link import Link, LinkError
 from alita_tui.mcp_box.remote.pinning import Listing, listing
 from alita_tui.mcp_box.remote.results import report_of
+from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.sandbox import Job, RunningProgram
 from alita_tui.spine.ports.servers import ServerUnavailable
 from alita_tui.spine.servers import Pinned, ServerSpec
@@ -59,8 +60,8 @@ class Opening(Protocol):
 class Book(Protocol):
     """What is kept of servers. Met by `app`; synchronous, blocks on the disk."""
 
-    def enabled(self, name: str) -> bool:
-        """Return whether the person lets this server be used."""
+    def check(self, spec: ServerSpec) -> None:
+        """Raise UsageError, StoreError for a server that is not to be used: switched off, or not as it was typed."""
 
     def listed(self, spec: ServerSpec, found: Listing, protocol: str) -> tuple[tuple[str, int, str], ...]:
         """Keep what a server lists, and suspend the approved tools of it that are others by now.
@@ -114,10 +115,10 @@ class Servers:
         except (msgspec.MsgspecError, UnicodeEncodeError) as error:
             raise ServerUnavailable(f"{job.module} is no tool of a server.") from error
         spec = pinned.server
-        if not await asyncio.to_thread(self._book.enabled, spec.name):
-            raise ServerUnavailable(
-                f"The server {spec.name} is switched off.", hint=f"alita mcp enable {spec.name}"
-            )
+        try:
+            await asyncio.to_thread(self._book.check, spec)
+        except AlitaError as error:
+            raise ServerUnavailable(error.message, hint=error.hint) from error
         while True:
             server = await self._connected(spec, job.lock)
             server.busy += 1

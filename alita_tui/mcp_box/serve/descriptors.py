@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from alita_tui.events import Capabilities, Json, ToolRecord
-from alita_tui.spine.grants import phrases, used_by
+from alita_tui.spine.grants import ON_HOST, phrases, used_by
 from alita_tui.spine.servers import pinned
 from alita_tui.spine.text import reveal
 
@@ -48,10 +48,10 @@ def described(record: ToolRecord) -> dict[str, Any]:
 def hints(granted: Capabilities) -> dict[str, bool]:
     """Return what a tool's grants say about it: they are enforced, so these are no mere hints."""
     items = used_by(granted)
-    reads = "workspace:write" not in items and all(
+    reads = not {"workspace:write", ON_HOST} & {*items} and all(
         _only_reads(item) for item in items if item.startswith("network:")
     )
-    outside = any(item.startswith(("network:", "secret:", "model:")) for item in items)
+    outside = any(item.startswith(("network:", "secret:", "model:", ON_HOST)) for item in items)
     found = {"readOnlyHint": reads, "openWorldHint": outside, "idempotentHint": reads}
     return found if reads else {**found, "destructiveHint": True}
 
@@ -59,6 +59,11 @@ def hints(granted: Capabilities) -> dict[str, bool]:
 def _only_reads(item: str) -> bool:
     methods, _, host = item.removeprefix("network:").rpartition(" ")
     return bool(methods and host) and set(methods.split(",")) <= _READS
+
+
+def gives_object(schema: Json) -> bool:
+    """Return whether a tool's result is an object, and needs none around it."""
+    return isinstance(schema, dict) and schema.get("type") == "object"
 
 
 def _gives(schema: dict[str, Any]) -> dict[str, Any]:

@@ -54,7 +54,9 @@ class Reading:
                 f"{file.name} has {file.size / 1e6:,.1f} MB; {results.LARGEST_READ / 1e6:,.0f} MB can be read here.",
                 hint="Save it with `alita artefacts save`, or have a tool read part of it.",
             )
-        return await asyncio.to_thread(results.content_of, file, path)
+        return await asyncio.to_thread(
+            results.content_of, file, path, lambda text: self._served.redacted(client, text)
+        )
 
     async def prompts(self) -> list[dict[str, Any]]:
         """Return the prompts that are offered."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -79,12 +80,12 @@ def to_show(files: tuple[Artefact, ...]) -> tuple[Artefact, ...]:
     return tuple(fit)[:_MOST_PICTURES]
 
 
-def content_of(file: Artefact, path: Path) -> dict[str, Any]:
-    """Return a file's content: text as text, anything else in base64. Block on the disk."""
+def content_of(file: Artefact, path: Path, redacted: Callable[[str], str]) -> dict[str, Any]:
+    """Return a file's content: text as text without secrets, anything else in base64. Block on the disk."""
     raw, head = path.read_bytes(), {"uri": uri_of(file), "mimeType": file.media_type}
     if is_text(file.media_type):
         try:
-            return {**head, "text": raw.decode("utf-8-sig")}
+            return {**head, "text": redacted(raw.decode("utf-8-sig"))}
         except UnicodeDecodeError:
             pass
     return {**head, "blob": b64encode(raw).decode()}

@@ -207,6 +207,8 @@ class ToolServer:
         pictures = [found for _, found in shown if found is not None]
         if answer.files:
             await self._announce_files()
+        if not pictures:
+            return results.answered(record, answer, [])
         return await asyncio.to_thread(results.answered, record, answer, pictures)
 
     async def _search(self, arguments: dict[str, Any]) -> dict[str, Any]:

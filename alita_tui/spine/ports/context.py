@@ -16,6 +16,7 @@ BlockName = Literal[
     "earlier",
     "preferences",
     "documents",
+    "skills",
     "repository",
 ]
 
@@ -28,6 +29,7 @@ BLOCKS: Mapping[BlockName, str] = {
     "earlier": "earlier tasks of the session",
     "preferences": "what you want to hold for every task",
     "documents": "passages of your documents that bear on the task",
+    "skills": "names and descriptions of the skills that you approved",
     "repository": "tree, README and symbols of the folder where alita was started",
 }
 """Every block that can be switched off, and what it tells."""
@@ -81,6 +83,9 @@ class Provider(Protocol):
 
         Secrets are taken out before anything is cut.
         """
+
+    def skill_file(self, path: str) -> bytes:
+        """Return a file of an approved skill by `NAME/PATH`; block on the disk. Raise RegistryError, StoreError."""
 
 
 def off(defaults: Collection[str], switches: Mapping[str, bool]) -> frozenset[str]:

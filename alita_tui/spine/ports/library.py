@@ -98,8 +98,10 @@ class Library(Protocol):
     def ban(self, ban: Ban) -> None:
         """Keep a ban. Doing it again changes nothing. Raises StoreError."""
 
-    def record_run(self, name: str, version: int, *, ok: bool, query: str) -> ToolState | None:
-        """Count a run, and on success learn that this query is served by this tool.
+    def record_run(
+        self, name: str, version: int, *, ok: bool, query: str, outcome: RunOutcome | None = None
+    ) -> ToolState | None:
+        """Count a run, and on success learn that this query is served by this tool; keep its outcome if one is given.
 
         Gives how far the tool is relied on now; None where there is no such version.
         """
@@ -184,8 +186,8 @@ class Documents(Protocol):
     def all(self) -> tuple[Json, ...]:
         """Every document, oldest first."""
 
-    def put(self, key: str, document: Json) -> None:
-        """Insert or replace; on disk when it returns. Raises StoreError."""
+    def put(self, key: str, document: Json, *, barrier: bool = True) -> None:
+        """Insert or replace; with `barrier` on disk when it returns, and all that was put before. Raises StoreError."""
 
     def remove(self, key: str) -> None:
         """Remove; a missing key is no error. Raises StoreError."""

@@ -88,6 +88,9 @@ class Served(Protocol):
     def file(self, client: Client, digest: str) -> tuple[Artefact, Path] | None:
         """Return one of them, and where its bytes are. Raise StoreError where they are missing or changed."""
 
+    def redacted(self, client: Client, text: str) -> str:
+        """Return a text of this client's files without secrets."""
+
     @property
     def builds(self) -> bool:
         """Whether tools may be asked for."""

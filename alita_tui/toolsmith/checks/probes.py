@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import math
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 from alita_tui.events import Json, ToolDraft
@@ -120,16 +122,7 @@ class Fit:
     """Validates values against one schema within a bounded number of steps."""
 
     def __init__(self, schema: Json) -> None:
-        from jsonschema import Draft202012Validator, FormatChecker
-        from jsonschema.validators import extend
-        from jsonschema_specifications import REGISTRY
-
-        # Only formats that are validated in linear time.
-        formats = FormatChecker(("date", "time", "ipv4", "ipv6", "uuid", "email"))
-        rules = {name: self._counted(rule) for name, rule in Draft202012Validator.VALIDATORS.items()}
-        bounded = extend(Draft202012Validator, rules)  # type: ignore[no-untyped-call]
-        # This registry fetches nothing: the usual one reads any address or file that a schema refers to.
-        self._held = bounded(_without_patterns(schema), format_checker=formats, registry=REGISTRY)
+        self._held = _bounded()(_without_patterns(schema))
         self._left = _STEPS
         self._each = 0
         self._broken = ""
@@ -146,6 +139,7 @@ class Fit:
         if self._broken:  # a schema that cannot be applied is tried once
             return self._broken
         self._each = _STEPS_EACH
+        _applied.fit = self
         try:
             error = best_match(self._held.iter_errors(value))
         except (
@@ -167,17 +161,41 @@ class Fit:
         """True if no steps are left for another value, though each value before was cheap enough."""
         return self._left < 0 <= self._each
 
-    def _counted(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a keyword's rule that applies only while steps are left: references can multiply without end."""
+    def step(self) -> None:
+        """Count a keyword that is applied. Raise ValueError where none is left: references can multiply without end."""
+        self._left -= 1
+        self._each -= 1
+        if min(self._left, self._each) < 0:
+            raise ValueError("it takes too many steps")
 
-        def apply(*given: Any) -> Any:
-            self._left -= 1
-            self._each -= 1
-            if min(self._left, self._each) < 0:
-                raise ValueError("it takes too many steps")
-            return rule(*given)
 
-        return apply
+_applied = threading.local()
+"""`fit`: whose value this thread validates."""
+
+
+@cache
+def _bounded() -> Callable[[Json], Any]:
+    """Return what makes a validator of a schema whose every keyword counts as a step. Made once: it takes longer
+    than most values.
+    """
+    from jsonschema import Draft202012Validator, FormatChecker
+    from jsonschema.validators import extend
+    from jsonschema_specifications import REGISTRY
+
+    # Only formats that are validated in linear time.
+    formats = FormatChecker(("date", "time", "ipv4", "ipv6", "uuid", "email"))
+    rules = {name: _counted(rule) for name, rule in Draft202012Validator.VALIDATORS.items()}
+    made = extend(Draft202012Validator, rules)  # type: ignore[no-untyped-call]
+    # This registry fetches nothing: the usual one reads any address or file that a schema refers to.
+    return lambda schema: made(schema, format_checker=formats, registry=REGISTRY)
+
+
+def _counted(rule: Callable[..., Any]) -> Callable[..., Any]:
+    def apply(*given: Any) -> Any:
+        _applied.fit.step()
+        return rule(*given)
+
+    return apply
 
 
 def _without_patterns(schema: Json) -> Json:

@@ -247,7 +247,9 @@ class Orchestration:
                     self._found(want, text)
         elif action == "build_tool":
             want = self._about(arguments)
-            if approved := re.search(r"Approved: (\w+) v|Use run_tool (\w+) to run", text):
+            if text.startswith("Nothing is built yet"):
+                self._found(want, text)
+            elif approved := re.search(r"Approved: (\w+) v|Use run_tool (\w+) to run", text):
                 want.tool, want.lacks = _registered(approved[1] or approved[2], want, text), ""
         elif action == "run_tool":
             label = arguments.get("label", "step1")

@@ -1,0 +1,219 @@
+"""Approved tools and recipes handed over to other programs, as files that work without alita."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from alita_tui.app.context import AppContext
+from alita_tui.events import ToolRecord
+from alita_tui.spine.errors import RegistryError, RequirementsError, UsageError
+from alita_tui.spine.text import one_line
+
+if TYPE_CHECKING:
+    from alita_tui.mcp_box.handing.portable import Handed
+    from alita_tui.spine.ports.memory import Remembered
+
+_SCRIPT = 0o755
+_FILE = 0o644
+_UV_SECONDS = 300.0
+
+
+def handed(app: AppContext, name: str) -> Handed:
+    """Return a tool that can be handed over, without the secrets that are known here.
+
+    Raise RegistryError for a tool that does not run, UsageError for one that holds a secret or needs alita, StoreError.
+    """
+    from alita_tui.mcp_box.handing.portable import Handed, check_portable
+    from alita_tui.registry.tool_files import manifest
+
+    record = app.library.get(name)
+    check_portable(record)
+    record = without_secrets(app, record, what="It is not handed over")
+    draft, redactor = record.draft, app.redactor()
+    needs = tuple(one.query for one in reversed(app.library.needs_met(str(draft.name))))
+    return Handed(
+        record=record,
+        manifest=redactor.value(manifest(record)),
+        needs=redactor.value(tuple(dict.fromkeys(needs))),
+        reliability=app.library.reliability(draft.name, record.version).words,
+        approved_at=record.created_at,
+    )
+
+
+def without_secrets(app: AppContext, record: ToolRecord, *, what: str) -> ToolRecord:
+    """Return a tool whose sources are redacted. Raise UsageError where its own parts hold a secret.
+
+    `what` begins the hint, and says what is not done with it.
+    """
+    redactor, draft = app.redactor(), record.draft
+    if redactor.value((draft, record.lock)) != (draft, record.lock):
+        raise UsageError(
+            f"{draft.name} v{record.version} holds what looks like a secret.",
+            hint=f"{what}. Build it anew without the secret.",
+        )
+    return msgspec.structs.replace(record, sources=redactor.value(record.sources))
+
+
+def export_skills(app: AppContext, names: Sequence[str], into: Path) -> tuple[tuple[Path, int], ...]:
+    """Write a skill for each tool, or for a recipe by its id; return each folder with how many needs it tells.
+
+    Nothing is written unless all of them can be. Raise RegistryError, UsageError, StoreError.
+    """
+    from alita_tui.mcp_box.handing.skill import recipe_skill, skill_name, tool_skill
+
+    made: dict[str, tuple[dict[str, bytes], int]] = {}
+    for name in dict.fromkeys(names):
+        try:
+            tool = handed(app, name)
+        except RegistryError:
+            if (kept := _recipe(app, name)) is None:
+                raise
+            asked, steps = _steps(app, kept)
+            tools = [handed(app, step) for step in dict.fromkeys(step for step, _ in steps)]
+            called = skill_name("-then-".join(one.name for one in tools))
+            files, needs = recipe_skill(called, asked, steps, tools), 1
+        else:
+            called, files = skill_name(tool.name), tool_skill(tool)
+            needs = len(tool.needs)
+        if called in made:
+            raise UsageError(f"Two of these would be the skill {called}.", hint="Export them one by one.")
+        made[called] = (files, needs)
+    for called in made:
+        _check_free(into / called)
+    for called, (files, _) in made.items():
+        write_folder(into / called, files)
+    return tuple((into / called, needs) for called, (_, needs) in made.items())
+
+
+def _recipe(app: AppContext, name: str) -> Remembered | None:
+    try:
+        kept = app.memory.find(name)
+    except UsageError:
+        return None
+    return kept if kept.sort == "recipe" and kept.steps else None
+
+
+def _steps(app: AppContext, kept: Remembered) -> tuple[str, list[tuple[str, str]]]:
+    """Return the task that a recipe answered, and its calls, each with the name of its tool."""
+    from alita_tui.memory.recipes import said
+
+    redactor = app.redactor()
+    asked = redactor.text(kept.item.text.partition(": ")[0])
+    return asked, [(str(step.tool), redactor.text(said((step,)))) for step in kept.steps]
+
+
+def export_scripts(app: AppContext, names: Sequence[str], into: Path) -> tuple[Path, ...]:
+    """Write each tool as one script; return their paths. Raise RegistryError, UsageError."""
+    tools = [handed(app, name) for name in dict.fromkeys(names)]
+    paths = [into / f"{tool.name}.py" for tool in tools]
+    for path in paths:
+        _check_free(path)
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+        for tool, path in zip(tools, paths, strict=True):
+            with path.open("xb") as file:
+                file.write(tool.record.draft.code.encode())
+            path.chmod(_SCRIPT)
+    except OSError as error:
+        raise UsageError(f"{into} cannot be written: {error.strerror or error}.") from error
+    return tuple(paths)
+
+
+def _check_free(path: Path) -> None:
+    if path.exists() or path.is_symlink():
+        raise UsageError(
+            f"{path} is there already.", hint="Choose another folder with --to, or move it away."
+        )
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write a new folder of files, all of it or nothing. Raise UsageError where it is there, or cannot be written."""
+    _check_free(folder)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=f".{folder.name[:40]}-", dir=folder.parent))
+        try:
+            for name, data in files.items():
+                path = draft / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
+                path.chmod(_SCRIPT if name.startswith("scripts/") else _FILE)
+            draft.chmod(_SCRIPT)
+            draft.rename(folder)
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
+    except OSError as error:
+        raise UsageError(
+            f"{one_line(str(folder), 200)} cannot be written: {error.strerror or error}."
+        ) from error
+
+
+async def export_servers(
+    app: AppContext, names: Sequence[str], into: Path, *, pack: str = "", wheel: bool = False
+) -> tuple[Path, ...]:
+    """Write a server for each tool, or one called `pack` for all of them, as folders or wheels; return their paths.
+
+    uv makes the lock, and asks the package index for it. Raise RegistryError, UsageError, RequirementsError,
+    StoreError.
+    """
+    from importlib.metadata import version
+
+    from alita_tui.mcp_box.handing.server import server_files, server_name
+
+    tools = await asyncio.to_thread(lambda: [handed(app, name) for name in dict.fromkeys(names)])
+    groups = {server_name(pack): tools} if pack else {server_name(f"{one.name}-mcp"): [one] for one in tools}
+    made = {name: server_files(name, group, app.limits, version("mcp")) for name, group in groups.items()}
+    for name in made:
+        _check_free(into / name)
+    done = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, files in made.items():
+            draft = Path(scratch) / name
+            await asyncio.to_thread(write_folder, draft, files)
+            await _uv("lock", "--project", str(draft), what=f"The packages of {name} cannot be locked")
+            if wheel:
+                await _uv(
+                    "build",
+                    "--wheel",
+                    "--out-dir",
+                    str(draft / "dist"),
+                    str(draft),
+                    what=f"{name} cannot be built",
+                )
+                (built,) = (draft / "dist").glob("*.whl")
+                _check_free(into / built.name)
+                await asyncio.to_thread(_copied, built, into)
+                done.append(into / built.name)
+            else:
+                locked = {**files, "uv.lock": (draft / "uv.lock").read_bytes()}
+                await asyncio.to_thread(write_folder, into / name, locked)
+                done.append(into / name)
+    return tuple(done)
+
+
+def _copied(file: Path, into: Path) -> None:
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, into / file.name)
+    except OSError as error:
+        raise UsageError(f"{into} cannot be written: {error.strerror or error}.") from error
+
+
+async def _uv(*arguments: str, what: str) -> None:
+    """Run uv. Raise RequirementsError with what it complains about."""
+    from alita_tui.sandbox.uv import uv
+
+    try:
+        code, _, complaints = await uv(*arguments, seconds=_UV_SECONDS)
+    except TimeoutError as error:
+        raise RequirementsError(f"{what}: uv did not end within {_UV_SECONDS:g} seconds.") from error
+    if code:
+        raise RequirementsError(f"{what}: {one_line(complaints, 400)}")

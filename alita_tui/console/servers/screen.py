@@ -1,0 +1,233 @@
+"""The MCP servers: a list, and of the chosen one what it is, its tools and its log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from alita_tui.console.actions import bindings, key_of
+from alita_tui.console.servers.ports import ServerChange, ServerLine, ServersCatalog
+from alita_tui.console.servers.rows import details, server_row
+from alita_tui.console.widgets.dialog import Dialog, Stylesheets
+from alita_tui.console.widgets.key_line import KeyLine
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.console.widgets.sheet import Sheet
+from alita_tui.spine.errors import AlitaError
+from alita_tui.spine.ports.stream import Clock
+from alita_tui.spine.text import counted, one_line
+from alita_tui.state.servers import SeenServer
+from alita_tui.view.model import SessionView
+
+_TWO_COLUMNS = 110
+_NONE = " No server was added. Add one: alita mcp add NAME -- COMMAND"
+_WAITS = ("new", "changed", "suspended")
+
+
+class ServersScreen(Dialog[None]):
+    """Drawn with every view: what happens to a server stands in the stream."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("servers")
+    CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
+
+    class CopyAsked(Message):
+        """Copy a command."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class Removed(Message):
+        """A server was removed, and its tools archived."""
+
+    def __init__(
+        self,
+        view: SessionView,
+        catalog: ServersCatalog,
+        keys: Mapping[str, str],
+        clock: Clock,
+        *,
+        may_change: bool = True,
+    ) -> None:
+        """Without `may_change`, while the past is on screen, the servers are only looked at."""
+        super().__init__()
+        self._view = view
+        self._catalog = catalog
+        self._keys = keys
+        self._clock = clock
+        self._may_change = may_change
+        self._servers: tuple[ServerLine, ...] | None = None
+        self._asked = ""
+        """The server that is removed if the key comes again."""
+        self._busy = False
+
+    def compose(self) -> ComposeResult:
+        """List, details and keys."""
+        with Vertical(id="box"):
+            yield Plain(id="head")
+            with Container(id="both"):
+                yield OptionList(id="list", markup=False)
+                yield Sheet(id="detail")
+            yield KeyLine(id="said")
+
+    def on_mount(self) -> None:
+        """Read the servers."""
+        self.query_one(OptionList).focus()
+        self._hint()
+        self.action_look()
+
+    def on_resize(self) -> None:
+        """Draw for the new width."""
+        self.query_one("#both").set_class(self.query_one("#box").size.width >= _TWO_COLUMNS, "-wide")
+        self.call_after_refresh(self._fill)
+
+    def advance(self, view: SessionView) -> None:
+        """Draw a newer view; what a session did with a server may have suspended tools of it."""
+        before, self._view = self._view.state.servers, view
+        if view.state.servers is not before:
+            self.action_look()
+
+    @work(name="servers", group="servers", exclusive=True, exit_on_error=False)
+    async def action_look(self) -> None:
+        """Read the servers anew."""
+        try:
+            self._servers = await self._catalog.servers()
+        except AlitaError as error:
+            self._say(str(error), bad=True)
+            return
+        self._fill()
+
+    # --- drawing ----------------------------------------------------------------------------
+
+    def _fill(self) -> None:
+        if self._servers is None:
+            return
+        listed = self.query_one(OptionList)
+        before, place = self._chosen_name, listed.highlighted or 0
+        width = max(listed.size.width - 2, 40)
+        options = [Option(server_row(one, self._seen(one.name), width), id=one.name) for one in self._servers]
+        listed.clear_options()
+        listed.add_options(options or [Option(_NONE, disabled=True)])
+        names = [one.name for one in self._servers]
+        listed.highlighted = (
+            names.index(before) if before in names else min(place, len(names) - 1) if names else None
+        )
+        tools = [tool for one in self._servers for tool in one.tools]
+        approved = sum(tool.state == "approved" for tool in tools)
+        said = f"  {counted(len(names), 'server')}, {approved} of {counted(len(tools), 'tool')} approved"
+        self.query_one("#head", Plain).update(Content.assemble(("MCP servers", "bold $accent"), said))
+        self._about()
+
+    def _seen(self, name: str) -> SeenServer | None:
+        return next((one for one in self._view.state.servers if one.name == name), None)
+
+    @property
+    def _chosen_name(self) -> str:
+        listed = self.query_one(OptionList)
+        if listed.highlighted is None or listed.highlighted >= listed.option_count:
+            return ""
+        return listed.get_option_at_index(listed.highlighted).id or ""
+
+    @property
+    def _chosen(self) -> ServerLine | None:
+        name = self._chosen_name
+        return next((one for one in self._servers or () if one.name == name), None)
+
+    @on(OptionList.OptionHighlighted)
+    def _moved(self) -> None:
+        if self._asked and self._asked != self._chosen_name:
+            self._asked = ""
+            self._hint()
+        self._about()
+
+    def _about(self) -> None:
+        server, sheet = self._chosen, self.query_one("#detail", Sheet)
+        approve = f"{key_of('servers.approve', self._keys)} copies the command"
+        seen = self._seen(server.name) if server is not None else None
+        sheet.show(details(server, seen, self._clock(), approve) if server is not None else [])
+
+    def _hint(self) -> None:
+        can = {"approve": "how to approve", "look": "refreshes"}
+        if self._may_change:
+            can = {"test": "tests", "switch": "on / off", **can, "remove": "removes"}
+        words = [Content(f"{key_of(f'servers.{name}', self._keys)} {does}") for name, does in can.items()]
+        said = self.query_one("#said", KeyLine)
+        said.set_class(False, "-bad")
+        said.show((*words, Content("Esc closes")), " · ")
+
+    def _say(self, text: str, *, bad: bool = False) -> None:
+        said = self.query_one("#said", KeyLine)
+        said.show((Content(one_line(text, 300)),))
+        said.set_class(bad, "-bad")
+
+    # --- doing --------------------------------------------------------------------------------
+
+    @property
+    def _changeable(self) -> ServerLine | None:
+        if not self._may_change:
+            self._say("This is a recording: the servers are only looked at here.")
+            return None
+        if self._busy:
+            self._say("Wait: the last thing is not done yet.")
+            return None
+        return self._chosen
+
+    def action_test(self) -> None:
+        """Start the chosen server and list its tools anew."""
+        if (server := self._changeable) is not None:
+            self._do("test", server.name, f"{server.name} is started …")
+
+    def action_switch(self) -> None:
+        """Let the chosen server's tools be used, or not."""
+        if (server := self._changeable) is not None:
+            self._do("disable" if server.enabled else "enable", server.name)
+
+    def action_remove(self) -> None:
+        """Remove the chosen server, when asked for twice."""
+        if (server := self._changeable) is None:
+            return
+        if self._asked == server.name:
+            self._asked = ""
+            self._do("remove", server.name)
+            return
+        self._asked = server.name
+        tools = counted(sum(tool.state == "approved" for tool in server.tools), "tool")
+        key = key_of("servers.remove", self._keys)
+        self._say(f"{key} again removes {server.name} and archives {tools} of it.", bad=True)
+
+    def action_approve(self) -> None:
+        """Copy the command that shows the next tool that waits; its digest is what is approved."""
+        if (server := self._chosen) is None:
+            return
+        tool = next((one for one in server.tools if one.state in _WAITS and not one.problem), None)
+        if tool is None:
+            self._say("No tool of it waits to be approved.")
+            return
+        command = f"alita mcp show {server.name} {tool.name}"
+        self.post_message(self.CopyAsked(command))
+        self._say(f"Copied: {command}. It shows the tool whole, its risks, and how it is approved.")
+
+    @work(name="change server", group="server", exit_on_error=False)
+    async def _do(self, change: ServerChange, name: str, meanwhile: str = "") -> None:
+        self._busy = True
+        if meanwhile:
+            self._say(meanwhile)
+        try:
+            said = await self._catalog.change_server(change, name)
+        except AlitaError as error:
+            self._say(f"{error} {error.hint}", bad=True)
+            return
+        finally:
+            self._busy = False
+        if change == "remove":
+            self.post_message(self.Removed())
+        self._say(said)
+        self.action_look()

@@ -1,0 +1,67 @@
+"""A tool as it is handed over: what goes with its code, and whether it runs without alita at all. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from alita_tui.events import Json, ToolRecord, Value
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.examples import Example, example_in_tests
+from alita_tui.spine.grants import BROKER, phrases
+
+_OPTIONAL = re.compile(rf"""environ\.get\(\s*['"]{BROKER}['"]|getenv\(\s*['"]{BROKER}['"]""")
+"""How code asks for alita's broker that goes on without it."""
+
+
+class Handed(Value, frozen=True):
+    """A tool with what its receiver should know of it. All texts are redacted."""
+
+    record: ToolRecord
+    manifest: Json
+    """What `<name>.mcp.json` holds."""
+    needs: tuple[str, ...] = ()
+    """The needs that it is known to have met, the newest first."""
+    reliability: str = ""
+    approved_at: str = ""
+    """ISO 8601, UTC."""
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return str(self.record.draft.name)
+
+    @property
+    def example(self) -> Example | None:
+        """A call that its own tests make."""
+        return example_in_tests(self.record.draft)
+
+    @property
+    def may(self) -> tuple[str, ...]:
+        """What it was granted here, in words."""
+        return phrases(self.record.granted)
+
+
+def check_portable(record: ToolRecord) -> None:
+    """Raise UsageError for a tool that nothing but alita can run."""
+    draft, wants = record.draft, record.draft.capabilities
+    name = draft.name
+    if record.origin == "remote":
+        raise UsageError(
+            f"{name} is a tool of a server, which cannot be handed on.",
+            hint="Whoever wants it adds the server: alita mcp add",
+        )
+    if wants.tools:
+        raise UsageError(
+            f"{name} calls other tools, and only alita carries such calls.",
+            hint="Hand on those tools, its recipe as a skill, or all of them as a pack for another alita.",
+        )
+    if wants.model_calls:
+        raise UsageError(
+            f"{name} asks a model, and only alita carries such calls.",
+            hint=f"Hand it on as a pack: alita tools export FILE {name}",
+        )
+    if wants.workspace != "none" and not _OPTIONAL.search(draft.code):
+        raise UsageError(
+            f"{name} reaches its files through alita alone.",
+            hint=f"Hand it on as a pack: alita tools export FILE {name}",
+        )

@@ -1,0 +1,196 @@
+"""A server of one's own, written from approved tools: a package with tests, pins and a container. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+from alita_tui.mcp_box.handing.portable import Handed
+from alita_tui.mcp_box.handing.skill import skill_name
+from alita_tui.mcp_box.serve.descriptors import described, gives_object
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.grants import host_grants, secret_names
+from alita_tui.spine.ports.sandbox import Limits
+from alita_tui.spine.text import one_line, reveal
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_STAND_INS = re.compile(r"(?m)^\s*(?:import|from)\s+(?:hosts|workspace)\b")
+"""Tests that need what alita's sandbox stands in with."""
+
+
+def server_name(name: str) -> str:
+    """Return a name as a package has it. Raise UsageError for one that is none."""
+    made = skill_name(name)
+    if not _NAME.fullmatch(made):
+        raise UsageError(
+            f"{one_line(name, 60)!r} is no name for a server.", hint="Use letters, digits and hyphens."
+        )
+    return made
+
+
+def server_files(name: str, tools: Sequence[Handed], limits: Limits, sdk: str) -> dict[str, bytes]:
+    """Return the files of a server by path, but for its lock.
+
+    `sdk` is the version of the protocol's SDK that it is pinned to. Raise UsageError where tools do not go together.
+    """
+    package = name.replace("-", "_")
+    found = {
+        "pyproject.toml": _project(name, package, tools, sdk),
+        "README.md": _readme(name, tools, limits),
+        "Containerfile": _containerfile(name, tools, limits),
+        ".containerignore": ".venv\n**/__pycache__\n.git\n",
+        f"src/{package}/__init__.py": f'"""The tools {", ".join(one.name for one in tools)} over MCP."""\n',
+        f"src/{package}/__main__.py": f'"""`python -m {package}`."""\n\nfrom {package}.server import main\n\nmain()\n',
+        f"src/{package}/server.py": _template("server.py"),
+        f"src/{package}/tools.json": _facts(name, tools, limits),
+        "tests/test_server.py": _template("check_server.py"),
+    }
+    for tool in tools:
+        draft = tool.record.draft
+        apart = "in_alita" if _STAND_INS.search(draft.tests) else "tools"
+        found[f"src/{package}/tools/{tool.name}.py"] = draft.code
+        found[f"src/{package}/tools/{tool.name}.mcp.json"] = _pretty(tool.manifest)
+        found[f"tests/{apart}/test_{tool.name}.py"] = draft.tests
+    return {path: text.encode("utf-8", "replace") for path, text in found.items()}
+
+
+def _template(name: str) -> str:
+    return files("alita_tui.mcp_box.handing.template").joinpath(name).read_text("utf-8")
+
+
+def _facts(name: str, tools: Sequence[Handed], limits: Limits) -> str:
+    listed = []
+    for tool in tools:
+        draft, known = tool.record.draft, tool.example
+        descriptor = described(tool.record)
+        descriptor["inputSchema"] = {"type": "object", **draft.input_schema}
+        if not draft.output_schema:
+            descriptor.pop("outputSchema", None)
+        listed.append({
+            "descriptor": descriptor, "script": f"{tool.name}.py", "takes": draft.input_schema,
+            "wrapped": bool(draft.output_schema) and not gives_object(draft.output_schema),
+            "secrets": list(secret_names(tool.record.granted)),
+            "example": None if known is None else {"arguments": known.arguments, "result": known.result},
+        })  # fmt: skip
+    return _pretty(
+        {"name": name, "version": _version(tools), "limits": msgspec.structs.asdict(limits), "tools": listed}
+    )
+
+
+def _version(tools: Sequence[Handed]) -> str:
+    return f"1.{max(tool.record.version for tool in tools)}.0"
+
+
+def _pins(tools: Sequence[Handed]) -> list[str]:
+    """Return the packages that the tools were approved with. Raise UsageError where two want another version."""
+    pins: dict[str, tuple[str, str]] = {}
+    for tool in tools:
+        for one in tool.record.lock.packages:
+            version, by = pins.setdefault(one.name, (one.version, tool.name))
+            if version != one.version:
+                raise UsageError(
+                    f"{by} was approved with {one.name} {version}, {tool.name} with {one.version}: "
+                    "one server cannot have both.",
+                    hint="Export them as two servers.",
+                )
+    return [f"{name}=={version}" for name, (version, _) in sorted(pins.items())]
+
+
+def _project(name: str, package: str, tools: Sequence[Handed], sdk: str) -> str:
+    described_as = one_line(
+        f"Tools over MCP: {'; '.join(tool.record.draft.description for tool in tools)}", 400
+    )
+    pins = "".join(f"  {json.dumps(pin)},\n" for pin in (f"mcp=={sdk}", *_pins(tools)))
+    return f"""[build-system]
+requires = ["uv_build>=0.9,<1"]
+build-backend = "uv_build"
+
+[project]
+name = "{name}"
+version = "{_version(tools)}"
+description = {json.dumps(described_as, ensure_ascii=False)}
+readme = "README.md"
+requires-python = ">=3.11"
+dependencies = [
+{pins}]
+
+[project.scripts]
+{name} = "{package}.server:main"
+
+[dependency-groups]
+dev = ["pytest>=8.4,<10"]
+
+[tool.pytest.ini_options]
+testpaths = ["tests/test_server.py", "tests/tools"]
+pythonpath = ["src/{package}/tools"]
+"""
+
+
+def _run_options(tools: Sequence[Handed], limits: Limits) -> str:
+    """Return how Podman holds the server to the limits that the tools were approved under."""
+    outside = any(host_grants(tool.record.granted) for tool in tools)
+    memory = (limits.memory_bytes + limits.scratch_bytes + (128 << 20)) >> 20
+    secrets = sorted({name for tool in tools for name in secret_names(tool.record.granted)})
+    return " ".join((
+        "--rm -i", *(() if outside else ("--network=none",)), "--read-only --cap-drop=all",
+        "--security-opt=no-new-privileges",
+        f"--memory={memory}m --memory-swap={memory}m --pids-limit={limits.processes + 16}",
+        f"--tmpfs=/tmp:rw,nosuid,nodev,noexec,size={limits.scratch_bytes >> 20}m",
+        *(f"--env={name}" for name in secrets),
+    ))  # fmt: skip
+
+
+def _containerfile(name: str, tools: Sequence[Handed], limits: Limits) -> str:
+    return f"""FROM docker.io/library/python:3.11-slim
+COPY --from=ghcr.io/astral-sh/uv:0.13 /uv /usr/local/bin/uv
+WORKDIR /server
+COPY . .
+RUN uv sync --frozen --no-dev --compile-bytecode
+USER 65534:65534
+ENV PYTHONDONTWRITEBYTECODE=1
+ENTRYPOINT ["/server/.venv/bin/{name}"]
+# The limits are the run's: podman container runlabel run {name}
+LABEL run="podman run {_run_options(tools, limits)} IMAGE"
+"""
+
+
+def _readme(name: str, tools: Sequence[Handed], limits: Limits) -> str:
+    config = _pretty({"mcpServers": {name: {"command": "uvx", "args": ["--from", f"/path/to/{name}", name]}}})
+    lines = [
+        f"# {name}", "", "A server of the Model Context Protocol on stdin and stdout, for these tools:", "",
+        *(f"- `{tool.name}`: {one_line(reveal(tool.record.draft.description), 400)}" for tool in tools), "",
+        "```sh", f"uvx --from . {name}            # run it",
+        "uv run --frozen pytest       # its tests and those of its tools",
+        f"podman build -t {name} . && podman run {_run_options(tools, limits)} {name}", "```", "", "In a client:", "",
+        "```json", config.rstrip(), "```", "", "## What holds the tools", "",
+        f"Each call is a process of its own, with {limits.wall_seconds:g} seconds, {limits.memory_bytes >> 20} MB of "
+        f"memory, {limits.result_bytes >> 10} kB of result and an empty folder; what it leaves there is removed.",
+        "Nothing more holds them outside of a container. What each was granted where it was approved:", "",
+        *(f"- `{one.name}`: {one_line('; '.join(one.may) or 'nothing but its arguments', 600)}" for one in tools), "",
+    ]  # fmt: skip
+    if any(host_grants(tool.record.granted) for tool in tools):
+        lines += ["Hosts are not held apart here: in the container the server has the whole network.", ""]
+    if secrets := sorted({name for tool in tools for name in secret_names(tool.record.granted)}):
+        lines += [f"Secrets are read from the environment: {', '.join(secrets)}.", ""]
+    lines += ["## Where they come from", ""]
+    for tool in tools:
+        when = f" on {tool.approved_at[:10]}" if tool.approved_at else ""
+        lines.append(
+            f"- `{tool.name}` v{tool.record.version}, written and tested in alita, approved by a person{when}; SHA-256 "
+            f"of the approved build `{tool.record.digest}`."
+        )
+    if apart := [tool.name for tool in tools if _STAND_INS.search(tool.record.draft.tests)]:
+        lines += [
+            "",
+            f"The tests of {', '.join(apart)} are in `tests/in_alita`: they need what alita's sandbox stands in with.",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _pretty(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"

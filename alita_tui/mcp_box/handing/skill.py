@@ -1,0 +1,231 @@
+"""Agent Skills written from approved tools and recipes: one folder each, as the open format has it. Pure."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from alita_tui.events import Json, LockedPackage
+from alita_tui.mcp_box.handing.portable import Handed
+from alita_tui.mcp_box.skills.format import LONGEST_DESCRIPTION, LONGEST_NAME
+from alita_tui.spine.text import neutralise, one_line
+
+_MOST_NEEDS = 8
+_LONGEST_NEED = 160
+
+
+def skill_name(name: str) -> str:
+    """Return a name as the format has it: lower case, with single hyphens between words."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:LONGEST_NAME].strip("-")
+
+
+def tool_skill(tool: Handed) -> dict[str, bytes]:
+    """Return the files of a skill whose script is a tool, by path."""
+    name, description = skill_name(tool.name), tool.record.draft.description
+    body = [
+        f"# {tool.name}",
+        "",
+        one_line(description, 1000),
+        *_when(tool.needs),
+        *_call(tool),
+        *_limits((tool,)),
+        *_provenance((tool,)),
+    ]
+    head = _head(name, _with_needs(description, tool.needs), (tool,))
+    return _encoded({"SKILL.md": f"{head}\n{_joined(body)}", **_files(tool)})
+
+
+def recipe_skill(
+    name: str, asked: str, steps: Sequence[tuple[str, str]], tools: Sequence[Handed]
+) -> dict[str, bytes]:
+    """Return the files of a skill whose steps are calls of tools.
+
+    `asked` is the task that the recipe answered; each step is the name of its tool and the call in words.
+    """
+    by_name = {tool.name: tool for tool in tools}
+    task = one_line(asked, 300)
+    called = ", then ".join(dict.fromkeys(f"`{step}`" for step, _ in steps))
+    description = f"Answers tasks like “{task}” in {len(steps)} steps, each a script."
+    body = [
+        f"# {name}",
+        "",
+        f"Steps that answered “{task}”: {called}. Words in capitals are what the task gives; `s1` is the result",
+        "of step 1, and `s1/rows` its field `rows`.",
+        "",
+        "## Steps",
+        "",
+        *(
+            f"{number}. `{one_line(call, 600).replace('`', chr(39))}`: run `scripts/{step}.py`."
+            for number, (step, call) in enumerate(steps, 1)
+        ),
+    ]
+    for tool in by_name.values():
+        body += [*_call(tool, level="##"), *_when(tool.needs[:3], level="###")]
+    body += [*_limits(tuple(by_name.values())), *_provenance(tuple(by_name.values()))]
+    files = {path: text for tool in by_name.values() for path, text in _files(tool).items()}
+    head = _head(name, description, tuple(by_name.values()))
+    return _encoded({"SKILL.md": f"{head}\n{_joined(body)}", **files})
+
+
+def _files(tool: Handed) -> dict[str, str]:
+    found = {
+        f"scripts/{tool.name}.py": tool.record.draft.code,
+        f"references/{tool.name}.mcp.json": _pretty(tool.manifest) + "\n",
+        f"references/test_{tool.name}.py": tool.record.draft.tests,
+    }
+    if tool.record.lock.packages:
+        found[f"references/{tool.name}.lock.txt"] = tool.record.lock.listing
+    return found
+
+
+def _head(name: str, description: str, tools: Sequence[Handed]) -> str:
+    needs = "Python 3.11 or newer; uv runs the scripts with their packages."
+    outside = sorted({phrase for tool in tools for phrase in tool.may if not phrase.startswith("workspace")})
+    if outside:
+        needs = one_line(f"{needs} They use {'; '.join(outside)}.", 500)
+    facts = {
+        "generator": "alita",
+        **{f"{tool.name}-version": str(tool.record.version) for tool in tools},
+        **{f"{tool.name}-sha256": tool.record.digest for tool in tools},
+    }
+    lines = [
+        "---",
+        f"name: {name}",
+        f"description: {_quoted(_cut(description, LONGEST_DESCRIPTION))}",
+        f"compatibility: {_quoted(needs)}",
+        "metadata:",
+        *(f"  {key}: {_quoted(value)}" for key, value in facts.items()),
+        "---",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _with_needs(description: str, needs: Sequence[str]) -> str:
+    """Return a description with as many of the needs that were met as it has room for."""
+    said, listed = one_line(description, 1000), ""
+    for need in needs[:_MOST_NEEDS]:
+        longer = (
+            f"{listed}; {one_line(need, _LONGEST_NEED)}" if listed else str(one_line(need, _LONGEST_NEED))
+        )
+        if len(said) + len(longer) + len(" Use it for: .") > LONGEST_DESCRIPTION:
+            break
+        listed = longer
+    return f"{said} Use it for: {listed}." if listed else said
+
+
+def _when(needs: Sequence[str], level: str = "##") -> list[str]:
+    if not needs:
+        return []
+    listed = [f"- {one_line(need, _LONGEST_NEED)}" for need in needs[:_MOST_NEEDS]]
+    return ["", f"{level} When to use it", "", "It has answered needs like these:", "", *listed]
+
+
+def _call(tool: Handed, level: str = "##") -> list[str]:
+    """Return how a tool is called: its command, an example, and both schemas."""
+    draft = tool.record.draft
+    script = f"scripts/{tool.name}.py"
+    known = tool.example
+    given = "{…}" if known is None else msgspec.json.encode(known.arguments).decode()
+    lines = [
+        "",
+        f"{level} How to call {tool.name}" if level == "##" else f"{level} {tool.name}",
+        "",
+        "Its arguments are one JSON object on standard input; the result is JSON on standard output. An error ends",
+        "it with another exit code than 0 and says why on standard error.",
+        "",
+        "```sh",
+        f"printf '%s' {shlex.quote(given)} | uv run {script}",
+        "```",
+    ]
+    if known is not None:
+        lines += ["", "The result is then:", "", *_json_block(known.result)]
+    lines += ["", f"{level}# Input of {tool.name}", "", *_parameters(draft.input_schema)]
+    lines += [*_json_block(draft.input_schema), "", f"{level}# Output of {tool.name}", ""]
+    return lines + _json_block(draft.output_schema)
+
+
+def _parameters(schema: Json) -> list[str]:
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    if not isinstance(properties, dict):
+        return []
+    required = schema.get("required") or []
+    found = [
+        f"- `{one_line(str(name), 80)}`{'' if name in required else ' (optional)'}: {one_line(str(said), 300)}"
+        for name, one in properties.items()
+        if isinstance(one, dict) and (said := one.get("description"))
+    ]
+    return [*found, ""] if found else []
+
+
+def _limits(tools: Sequence[Handed]) -> list[str]:
+    said = []
+    for tool in tools:
+        may = "; ".join(tool.may) or "nothing but its arguments"
+        said.append(f"- `{tool.name}` was granted {one_line(may, 600)}.")
+        if tool.record.granted.secrets:
+            said.append("  A secret is read from the environment variable of its name.")
+    return [
+        "",
+        "## What it may use",
+        "",
+        *said,
+        "",
+        "alita held it to that in a sandbox. Outside of alita nothing does: run it where that is right.",
+    ]
+
+
+def _provenance(tools: Sequence[Handed]) -> list[str]:
+    lines = ["", "## Where it comes from", ""]
+    for tool in tools:
+        record = tool.record
+        how = {"built": "written by a model", "recipe": "written down from what worked"}.get(
+            record.origin, f"{record.origin}"
+        )
+        when = f" on {tool.approved_at[:10]}" if tool.approved_at else ""
+        lines.append(
+            f"- `{tool.name}` v{record.version}, {how}, tested, and approved by a person{when}; "
+            f"relied on {one_line(tool.reliability, 200) or 'as far as its tests go'}."
+        )
+        lines.append(f"  SHA-256 of the approved build: `{record.digest}`.")
+        if record.lock.packages:
+            lines.append(
+                f"  Approved with {_packages(record.lock.packages)}; hashes in `references/{tool.name}.lock.txt`."
+            )
+        lines += [f"  Source: {one_line(source.url, 300)}" for source in record.sources[:10]]
+    return [*lines, "", "The approval holds where it was given. Read the scripts before you run them."]
+
+
+def _packages(packages: Sequence[LockedPackage]) -> str:
+    return ", ".join(f"{one.name} {one.version}" for one in packages)
+
+
+def _json_block(value: Any) -> list[str]:
+    return ["```json", _pretty(value), "```"]
+
+
+def _pretty(value: Any) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode("utf-8", "replace")
+
+
+def _quoted(text: str) -> str:
+    """Return text as a YAML scalar: a JSON string of one line is one in double quotes.
+
+    No three hyphens stand in it: the reference parser takes them for the frontmatter's end wherever they are.
+    """
+    return msgspec.json.encode(one_line(text, 2000)).decode().replace("--", r"-\x2d")
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _joined(lines: Sequence[str]) -> str:
+    return str(neutralise("\n".join(lines))) + "\n"
+
+
+def _encoded(files: dict[str, str]) -> dict[str, bytes]:
+    return {path: text.encode("utf-8", "replace") for path, text in files.items()}

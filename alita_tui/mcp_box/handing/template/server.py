@@ -1,0 +1,153 @@
+"""A server of the Model Context Protocol on stdin and stdout, for the tools of `tools.json`.
+
+Each call is a process of its own with an empty folder, an environment of few names, and limits on time, memory and
+output. That keeps mistakes small. It is no wall: what a tool may reach is up to whoever starts this server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import mcp_types as t
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+_HERE = Path(__file__).parent
+_FACTS: dict[str, Any] = json.loads((_HERE / "tools.json").read_text("utf-8"))
+_TOOLS: dict[str, dict[str, Any]] = {one["descriptor"]["name"]: one for one in _FACTS["tools"]}
+_LIMITS: dict[str, float] = _FACTS["limits"]
+_KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+"""Names of the environment that every tool gets."""
+_LIMITED = """
+import resource, runpy, sys
+script, cpu, memory, file = sys.argv[1], *map(int, sys.argv[2:5])
+resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu))
+resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+resource.setrlimit(resource.RLIMIT_FSIZE, (file, file))
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+sys.argv = [script]
+runpy.run_path(script, run_name="__main__")
+"""
+
+
+async def list_tools(_: Any, __: t.PaginatedRequestParams | None) -> t.ListToolsResult:
+    """Return the tools."""
+    return t.ListToolsResult(tools=[t.Tool.model_validate(one["descriptor"]) for one in _TOOLS.values()])
+
+
+async def call_tool(_: Any, params: t.CallToolRequestParams) -> t.CallToolResult:
+    """Run a tool; whatever the caller can mend is a result."""
+    one = _TOOLS.get(params.name)
+    if one is None:
+        return _failed(f"There is no tool {params.name!r}. There are: {', '.join(_TOOLS)}.")
+    arguments = params.arguments or {}
+    try:
+        jsonschema.validate(arguments, one["takes"])
+    except jsonschema.ValidationError as error:
+        return _failed(f"The arguments do not fit: {error.message} (at {error.json_path}).")
+    try:
+        said = await _run(one, arguments)
+    except _Ended as error:
+        return _failed(str(error))
+    result = json.loads(said)
+    structured = {"result": result} if one["wrapped"] else result
+    return t.CallToolResult(
+        content=[t.TextContent(type="text", text=json.dumps(result, ensure_ascii=False))],
+        structured_content=structured if isinstance(structured, dict) else None,
+    )
+
+
+class _Ended(Exception):
+    """A run that gave no result; the message says why."""
+
+
+async def _run(one: dict[str, Any], arguments: dict[str, Any]) -> bytes:
+    """Return what a tool wrote: JSON. Raise _Ended."""
+    limits = [str(int(_LIMITS[name])) for name in ("cpu_seconds", "memory_bytes", "file_bytes")]
+    with tempfile.TemporaryDirectory() as folder:
+        kept = {name: os.environ[name] for name in (*_KEPT, *one["secrets"]) if name in os.environ}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-I", "-c", _LIMITED, str(_HERE / "tools" / one["script"]), *limits,
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            cwd=folder, env={**kept, "HOME": folder, "TMPDIR": folder}, start_new_session=True,
+        )  # fmt: skip
+        try:
+            async with asyncio.timeout(_LIMITS["wall_seconds"]):
+                out, err = await _talk(process, json.dumps(arguments).encode())
+        except TimeoutError:
+            raise _Ended(f"It was ended after {_LIMITS['wall_seconds']:g} seconds.") from None
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+    if process.returncode != 0:
+        said = err.decode("utf-8", "replace").strip().splitlines()
+        raise _Ended(said[-1][:2_000] if said else f"It ended with {process.returncode}.")
+    try:
+        json.loads(out)
+    except ValueError as error:
+        raise _Ended("What it wrote is no JSON.") from error
+    return out
+
+
+async def _talk(process: asyncio.subprocess.Process, given: bytes) -> tuple[bytes, bytes]:
+    """Return what a process wrote after it was given its arguments. Raise _Ended where it writes too much."""
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    writing = asyncio.ensure_future(_give(process.stdin, given))
+    try:
+        out, err = await asyncio.gather(
+            _read(process.stdout, int(_LIMITS["result_bytes"])),
+            _read(process.stderr, 16 * int(_LIMITS["output_bytes"])),
+        )
+        await process.wait()
+    finally:
+        writing.cancel()
+    return out, err
+
+
+async def _give(pipe: asyncio.StreamWriter, given: bytes) -> None:
+    with suppress(BrokenPipeError, ConnectionResetError):  # it read as much as it wanted
+        pipe.write(given)
+        await pipe.drain()
+        pipe.close()
+
+
+async def _read(pipe: asyncio.StreamReader, most: int) -> bytes:
+    found = bytearray()
+    while piece := await pipe.read(1 << 16):
+        found += piece
+        if len(found) > most:
+            raise _Ended(f"It wrote more than {most:,} bytes.")
+    return bytes(found)
+
+
+def _failed(why: str) -> t.CallToolResult:
+    return t.CallToolResult(content=[t.TextContent(type="text", text=why)], is_error=True)
+
+
+async def serve() -> None:
+    """Serve the client at the other end until it closes stdin."""
+    server: Server[Any] = Server(
+        _FACTS["name"], version=_FACTS["version"], on_list_tools=list_tools, on_call_tool=call_tool
+    )
+    server.middleware[:] = []  # without OpenTelemetry: nothing leaves by an exporter
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+
+def main() -> None:
+    """Serve."""
+    asyncio.run(serve())
+
+
+if __name__ == "__main__":
+    main()

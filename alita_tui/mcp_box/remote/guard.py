@@ -1,0 +1,187 @@
+"""Where requests to a server by its address may go: a login follows addresses that the server names.
+
+The server's own origin is the person's word. Everything else is reached over TLS, at a public address that was
+resolved once; loopback only where the server is on loopback itself. Answers to a login are bounded in size and time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import os
+from collections.abc import AsyncIterator, Mapping
+from typing import cast
+from urllib.parse import urlsplit
+
+import httpx2
+
+from alita_tui.spine.address import AddressPolicy, host_key
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.proxies import Proxies
+from alita_tui.spine.text import one_line
+
+LOGIN = "alita_login"
+"""The extension of a request that is a login's."""
+_LOGIN_BYTES = 256 << 10
+_LOGIN_SECONDS = 30.0
+_TRIES = 3
+_IDLE_SECONDS = 5.0
+"""Seconds for which a connection to the server itself is kept."""
+
+
+class TooMuch(httpx2.ReadError):
+    """An answer is larger than it may be."""
+
+
+def refuse_packed(response: httpx2.Response) -> None:
+    """Raise TooMuch for an answer that would be unpacked without a limit."""
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise TooMuch("an answer is packed, although that was not accepted")
+
+
+class Bounded(httpx2.AsyncByteStream):
+    """The body of an answer, up to a size."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream, most: int) -> None:
+        self._inner = inner
+        self._most = most
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for piece in self._inner:
+            size += len(piece)
+            if size > self._most:
+                raise TooMuch(f"an answer is larger than {_size(self._most)}")
+            yield piece
+
+    async def aclose(self) -> None:
+        """Close what the body comes from."""
+        await self._inner.aclose()
+
+
+def _size(most: int) -> str:
+    return f"{most >> 20} MB" if most >> 20 else f"{most >> 10} kB"
+
+
+def check_url(url: str) -> None:
+    """Raise UsageError for an address that nothing is sent to: without TLS, or with a password in it."""
+    parts = urlsplit(url)
+    named = parts.username or parts.password or parts.fragment
+    if parts.scheme not in ("http", "https") or not parts.hostname or named:
+        raise UsageError("That is no address of a server.", hint="Write it as https://HOST[:PORT]/PATH")
+    if parts.scheme == "http" and not _on_loopback(parts.hostname):
+        raise UsageError(
+            f"{one_line(parts.hostname, 80)} would be talked to without TLS.",
+            hint="Use https; http is for this machine alone.",
+        )
+
+
+class Guard:
+    """What one server may have requested, by the address that the person typed."""
+
+    def __init__(self, url: str, policy: AddressPolicy, environ: Mapping[str, str] = os.environ) -> None:
+        own = httpx2.URL(url)
+        self.origin = _origin(own)
+        self._local = _on_loopback(own.host)
+        self._policy = policy
+        self._proxies = Proxies(environ)
+
+    async def check(self, url: str) -> None:
+        """Raise UsageError, WebError for a page that a person should not be sent to."""
+        await self.way(httpx2.URL(url))
+
+    async def way(self, url: httpx2.URL) -> tuple[tuple[str, ...], str]:
+        """Return the addresses to connect to, best first, and the proxy; empty where there is none.
+
+        Raise UsageError, WebError, AddressRefused.
+        """
+        check_url(str(url))
+        scheme, host, port = origin = _origin(url)
+        if scheme == "http" and not self._local:
+            raise UsageError(f"{one_line(host, 80)} would be talked to without TLS, by the word of a server.")
+        proxy = self._proxies.of(scheme, host)
+        trusted = origin == self.origin or (self._local and _on_loopback(host))
+        addresses = await self._policy.check(
+            host, port, trusted=frozenset({(host, port)} if trusted else ()), proxied=bool(proxy)
+        )
+        return addresses, proxy
+
+
+class GuardedTransport(httpx2.AsyncBaseTransport):
+    """Sends what the guard lets through."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+        self._open: dict[tuple[str, bool], httpx2.AsyncHTTPTransport] = {}
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request; the answer to a login is read here, whole. Raise AlitaError, httpx2's errors."""
+        if LOGIN not in request.extensions:
+            return await self._sent(request)
+        host = one_line(request.url.host, 80)
+        try:
+            async with asyncio.timeout(_LOGIN_SECONDS):
+                response = await self._sent(request)
+                try:
+                    refuse_packed(response)
+                    stream = cast("httpx2.AsyncByteStream", response.stream)
+                    body = b"".join([piece async for piece in Bounded(stream, _LOGIN_BYTES)])
+                finally:
+                    await response.aclose()
+        except TimeoutError:
+            raise TooMuch(f"{host} did not answer a login within {_LOGIN_SECONDS:.0f} s") from None
+        return httpx2.Response(response.status_code, headers=response.headers, content=body)
+
+    async def _sent(self, request: httpx2.Request) -> httpx2.Response:
+        addresses, proxy = await self._guard.way(request.url)
+        transport = self._transport(proxy, own=_origin(request.url) == self._guard.origin)
+        if proxy:
+            return await transport.handle_async_request(request)
+        tries = addresses[:_TRIES]
+        for left, address in zip(range(len(tries) - 1, -1, -1), tries, strict=True):
+            named = {} if address == host_key(request.url.host) else {"sni_hostname": request.url.host}
+            pinned = httpx2.Request(
+                request.method,
+                request.url.copy_with(host=address),
+                headers=request.headers,
+                stream=request.stream,
+                extensions={**request.extensions, **named},
+            )
+            try:
+                return await transport.handle_async_request(pinned)
+            except (httpx2.ConnectError, httpx2.ConnectTimeout):
+                if not left:
+                    raise
+        raise AssertionError("the guard returns at least one address")
+
+    def _transport(self, proxy: str, *, own: bool) -> httpx2.AsyncHTTPTransport:
+        """Return a pool; connections to others are not kept: two names must not share one."""
+        if (proxy, own) not in self._open:
+            limits = httpx2.Limits(
+                max_keepalive_connections=None if own else 0, keepalive_expiry=_IDLE_SECONDS
+            )
+            self._open[proxy, own] = httpx2.AsyncHTTPTransport(limits=limits, proxy=proxy or None)
+        return self._open[proxy, own]
+
+    async def aclose(self) -> None:
+        """Close what is open."""
+        while self._open:
+            await self._open.popitem()[1].aclose()
+
+
+def _origin(url: httpx2.URL) -> tuple[str, str, int]:
+    return (
+        url.scheme,
+        host_key(url.raw_host.decode("ascii")),
+        url.port or (443 if url.scheme == "https" else 80),
+    )
+
+
+def _on_loopback(host: str) -> bool:
+    name = host_key(host)
+    if name == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False

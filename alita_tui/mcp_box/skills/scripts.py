@@ -1,0 +1,180 @@
+"""A skill's script as the draft of a tool: written down from its files, never run, and approved by nobody yet. Pure."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import PurePosixPath
+from typing import Any
+
+import msgspec
+
+from alita_tui.events import Json
+from alita_tui.mcp_box.skills.format import SkillRefused
+from alita_tui.mcp_box.skills.reading import Skill
+from alita_tui.spine.syntax import UNPARSABLE, parse
+from alita_tui.spine.text import one_line
+
+_RUN = '''
+
+def run(arguments: list, stdin: str = "") -> dict:
+    """Run the script's command line; return what it wrote, and its exit code."""
+    import contextlib
+    import io
+    import sys
+{names}
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    before = sys.argv, sys.stdin
+    sys.argv, sys.stdin = [{script!r}, *arguments], io.StringIO(stdin)
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+{body}
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+        if isinstance(end.code, str):
+            err.write(end.code)
+    finally:
+        sys.argv, sys.stdin = before
+    return {{"exit_code": code, "stdout": out.getvalue(), "stderr": err.getvalue()}}
+'''
+_TESTS = """from {name} import run
+
+
+def test_its_command_line_answers():
+    assert set(run(["--help"])) == {{"exit_code", "stdout", "stderr"}}
+"""
+_INPUT: Json = {
+    "type": "object",
+    "properties": {
+        "arguments": {"type": "array", "items": {"type": "string"}, "description": "Its command line."},
+        "stdin": {"type": "string", "default": "", "description": "Its standard input."},
+    },
+    "required": ["arguments"],
+    "additionalProperties": False,
+}
+_OUTPUT: Json = {
+    "type": "object",
+    "properties": {
+        "exit_code": {"type": "integer"},
+        "stdout": {"type": "string"},
+        "stderr": {"type": "string"},
+    },
+    "required": ["exit_code", "stdout", "stderr"],
+    "additionalProperties": False,
+}
+
+
+def script_form(skill: Skill, path: str) -> dict[str, Any]:
+    """Return a script as the form that a model submits for a tool, but for its requirements.
+
+    One that alita exported comes back with its schemas and tests. Of another one the command line becomes the tool.
+    Raise SkillRefused with the reason where it cannot be a tool.
+    """
+    if path not in skill.files or not path.startswith("scripts/"):
+        listed = ", ".join(skill.scripts) or "none"
+        raise SkillRefused(f"it has no script {one_line(path, 80)!r}; it has: {one_line(listed, 400)}")
+    if not path.endswith(".py"):
+        raise SkillRefused(
+            f"{one_line(path, 80)} is no Python, and scripts in other languages cannot run yet"
+        )
+    try:
+        code = skill.files[path].decode()
+        tree = parse(code)
+    except UnicodeDecodeError as error:
+        raise SkillRefused(f"{one_line(path, 80)} is no text in UTF-8") from error
+    except UNPARSABLE as error:
+        raise SkillRefused(
+            f"{one_line(path, 80)} is no Python that can be read: {one_line(str(error), 120)}"
+        ) from error
+    stem = PurePosixPath(path).stem
+    if (own := _exported(skill, stem, code)) is not None:
+        return own
+    _check_alone(skill, path, tree)
+    name = re.sub(r"[^a-z0-9]+", "_", f"{skill.text.name}_{stem}".lower()).strip("_")[:64].rstrip("_")
+    said = (ast.get_docstring(tree) or "").partition("\n")[0]
+    return {
+        "name": name if name[:1].isalpha() else f"skill_{name}"[:64],
+        "description": str(one_line(f"Runs {path} of the skill {skill.text.name}. {said}", 400)),
+        "code": _wrapped(code, tree, path),
+        "tests": _TESTS.format(name=name if name[:1].isalpha() else f"skill_{name}"[:64]),
+        "input_schema": _INPUT,
+        "output_schema": _OUTPUT,
+    }
+
+
+def _exported(skill: Skill, stem: str, code: str) -> dict[str, Any] | None:
+    """Return the form of a script that comes with what alita exports beside one; None for any other."""
+    facts, tests = (skill.files.get(f"references/{name}") for name in (f"{stem}.mcp.json", f"test_{stem}.py"))
+    if facts is None or tests is None:
+        return None
+    try:
+        known = msgspec.json.decode(facts)
+        wants = {key: value for key, value in known["capabilities"].items() if value}
+        return {
+            "name": known["name"], "description": known["description"], "code": code, "tests": tests.decode(),
+            "input_schema": known["inputSchema"], "output_schema": known["outputSchema"], "capabilities": wants,
+        }  # fmt: skip
+    except (msgspec.DecodeError, KeyError, TypeError, AttributeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _check_alone(skill: Skill, path: str, tree: ast.Module) -> None:
+    """Raise SkillRefused for a script that one tool cannot hold."""
+    if any(
+        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == "run"
+        for node in tree.body
+    ):
+        raise SkillRefused(
+            f"{one_line(path, 80)} defines `run` itself, which is what a tool's entry is called"
+        )
+    folder = PurePosixPath(path).parent
+    beside = {
+        PurePosixPath(one).relative_to(folder).parts[0].removesuffix(".py")
+        for one in skill.files
+        if one != path and one.endswith(".py") and PurePosixPath(one).is_relative_to(folder)
+    }
+    for node in ast.walk(tree):
+        named = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            named = [node.module or "."] if not node.level else ["."]
+        for module in named:
+            if module == "." or module.partition(".")[0] in beside:
+                raise SkillRefused(
+                    f"{one_line(path, 80)} needs {one_line(module, 60)} beside it, and a tool is one file"
+                )
+
+
+def _wrapped(code: str, tree: ast.Module, path: str) -> str:
+    """Return a script whose part for the command line is its `run`."""
+    from itertools import chain
+
+    guards = [node for node in tree.body if isinstance(node, ast.If) and _is_guard(node)]
+    if len(guards) != 1 or guards[0].orelse:
+        raise SkillRefused(
+            f'{one_line(path, 80)} has no single `if __name__ == "__main__":`, so loading it would run it'
+        )
+    guard = guards[0]
+    lines = code.replace("\r\n", "\n").split("\n")
+    rest = lines[: guard.lineno - 1] + lines[guard.end_lineno :]
+    walked = list(chain.from_iterable(ast.walk(node) for node in guard.body))
+    assigned = {node.id for node in walked if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    body = "\n".join(" " * 12 + line for node in guard.body for line in ast.unparse(node).split("\n"))
+    names = f"\n    global {', '.join(sorted(assigned))}\n" if assigned else ""
+    run = _RUN.format(names=names, script=PurePosixPath(path).name, body=body)
+    made = "\n".join(rest).rstrip() + "\n" + run
+    wanted = [ast.dump(node) for node in guard.body]
+    if not any(
+        [ast.dump(inner) for inner in node.body] == wanted
+        for node in ast.walk(parse(made))
+        if isinstance(node, ast.With)
+    ):  # a text over several lines, say, that another indentation would change
+        raise SkillRefused(f"the command line of {one_line(path, 80)} cannot be written as a function")
+    return made
+
+
+def _is_guard(node: ast.If) -> bool:
+    return (
+        isinstance(node.test, ast.Compare)
+        and "__name__" in (written := ast.unparse(node.test))
+        and "__main__" in written
+    )

@@ -1,0 +1,112 @@
+"""MCP servers as a session's events tell of them: whether one runs, how its calls went, what it said."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+from msgspec.structs import replace
+
+from alita_tui import events as e
+from alita_tui.spine.envelope import Envelope
+
+_LINES = 60
+_SERVERS = 100
+
+
+class ServerNote(msgspec.Struct, frozen=True, gc=False):
+    """Something that happened to a server."""
+
+    at: datetime
+    text: str
+    bad: bool = False
+
+
+class SeenServer(msgspec.Struct, frozen=True, gc=False):
+    """A server that was used in this session."""
+
+    name: str
+    runs: bool = False
+    calls: int = 0
+    call_ms: float = 0.0
+    """Of its last call that ended with a result; 0 if none did."""
+    failures: int = 0
+    """Starts in a row that ended by a fault."""
+    error: str = ""
+    """Its last fault; empty once a call got a result again."""
+    log: tuple[ServerNote, ...] = ()
+    """The newest notes, oldest first."""
+    open: tuple[str, ...] = ()
+    """Ids of its calls that run."""
+
+
+Servers = tuple[SeenServer, ...]
+Told = (
+    e.ServerStarted
+    | e.ServerStopped
+    | e.ServerAsked
+    | e.ToolSuspended
+    | e.ToolCalled
+    | e.ToolReturned
+    | e.ToolFailed
+)
+
+
+def after(servers: Servers, envelope: Envelope, event: Told) -> Servers:
+    """Return the servers after an event."""
+    match event:
+        case e.ToolReturned(call_id=call_id) | e.ToolFailed(call_id=call_id):
+            server = next((one for one in servers if call_id in one.open), None)
+            return servers if server is None else _put(servers, _ended(server, envelope.at, event))
+        case e.ToolCalled(server=""):
+            return servers
+        case _:
+            return _put(servers, _told(servers, envelope.at, event))
+
+
+def _told(
+    servers: Servers,
+    at: datetime,
+    event: e.ServerStarted | e.ServerStopped | e.ServerAsked | e.ToolSuspended | e.ToolCalled,
+) -> SeenServer:
+    server = next((one for one in servers if one.name == event.server), SeenServer(name=event.server))
+    note = ServerNote(at=at, text="")
+    match event:
+        case e.ToolCalled(call_id=call_id, name=name):
+            note = replace(note, text=f"{name} is called")
+            server = replace(server, calls=server.calls + 1, open=(*server.open, call_id))
+        case e.ServerStarted(where=where):
+            note = replace(note, text=f"started ({where})")
+            server = replace(server, runs=True)
+        case e.ServerStopped(reason=reason, fault=fault):
+            note = replace(note, text=f"stopped: {reason}", bad=fault)
+            failures = server.failures + (server.runs and fault)
+            server = replace(
+                server,
+                runs=False,
+                failures=failures if fault else server.failures,
+                error=reason if fault else server.error,
+            )
+        case e.ServerAsked(request=request):
+            note = replace(note, text=f"asked for {request} and was refused")
+        case e.ToolSuspended(name=name, version=version, reason=reason):
+            note = replace(note, text=f"{name} v{version} is suspended: {reason}", bad=True)
+    return _noted(server, note)
+
+
+def _ended(server: SeenServer, at: datetime, event: e.ToolReturned | e.ToolFailed) -> SeenServer:
+    left = tuple(one for one in server.open if one != event.call_id)
+    server = replace(server, open=left)
+    if isinstance(event, e.ToolReturned):
+        took = event.report.duration_ms
+        answered = replace(server, call_ms=took, failures=0, error="")
+        return _noted(answered, ServerNote(at=at, text=f"answered after {took:,.0f} ms"))
+    return _noted(server, ServerNote(at=at, text=event.text, bad=True))
+
+
+def _noted(server: SeenServer, note: ServerNote) -> SeenServer:
+    return replace(server, log=(*server.log, note)[-_LINES:])
+
+
+def _put(servers: Servers, server: SeenServer) -> Servers:
+    return (*(one for one in servers if one.name != server.name), server)[-_SERVERS:]

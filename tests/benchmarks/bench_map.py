@@ -1,0 +1,54 @@
+"""`alita tools map`: rows a second with a lane for each core, against the same calls one by one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from alita_tui.app.context import AppContext
+from alita_tui.app.mapping import described, map_tool
+from alita_tui.sandbox.settings import default_settings
+from alita_tui.sandbox.setup import repair
+from tests.mcp_box.lab import furnished, schema, tool
+
+_ROWS = 1200
+_BUSY = tool(
+    "keep_busy",
+    "import time\ndef run(n: int) -> int:\n    end = time.process_time() + 0.02\n"
+    "    while time.process_time() < end:\n        pass\n    return n\n",
+    schema("n", n={"type": "integer"}),
+    {"type": "integer"},
+)
+"""Takes 20 ms of processor time."""
+
+
+def mapping(results: dict[str, Any], row: Callable[..., dict[str, Any]]) -> None:
+    """Map a tool of 20 ms over some rows with one lane, and with one a core."""
+    with tempfile.TemporaryDirectory(prefix="alita-bench-map-") as name:
+        folder = Path(name)
+        given = folder / "in.jsonl"
+        given.write_text("".join(f"{json.dumps({'n': n})}\n" for n in range(_ROWS)))
+        home = furnished(folder / "home", _BUSY)
+        asyncio.run(repair(default_settings(home / "data", home / "cache"), lambda *_: None))
+        app = AppContext.open(home)
+
+        def rows_per_second(lanes: int) -> float:
+            record, file = described(app, "keep_busy", given)
+            output = folder / f"out-{time.monotonic_ns()}"
+            began = time.monotonic()
+            done = asyncio.run(map_tool(app, record, file, output, lanes, lambda _: None))
+            assert done.ok == _ROWS, done
+            return _ROWS / (time.monotonic() - began)
+
+        try:
+            rows_per_second(1)  # images and caches
+            one = rows_per_second(1)
+            results["map.rows_per_second"] = row(rows_per_second(len(os.sched_getaffinity(0))), "/s", one)
+        finally:
+            app.close()

@@ -1,0 +1,139 @@
+"""The screen of the MCP servers: what is shown, a key for each change, hostile text, recordings."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+from textual.widgets import OptionList
+
+from alita_tui.console.app import AlitaApp
+from alita_tui.console.servers.screen import ServersScreen
+from alita_tui.console.widgets.key_line import KeyLine
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.console.widgets.sheet import Sheet
+from alita_tui.spine.commands import RefreshLibrary
+from alita_tui.spine.errors import UsageError
+from tests.console.screens import Sink, at_main, console, covered, drawn
+from tests.console.servers_lab import CHANGED_SERVERS, using
+
+
+@pytest.fixture(autouse=True)
+def nothing_changed() -> Iterator[None]:
+    CHANGED_SERVERS.clear()
+    yield
+    CHANGED_SERVERS.clear()
+
+
+async def opened(pilot) -> OptionList:
+    await drawn(pilot, using()[-1].seq)
+    await pilot.press("shift+f3")
+    await covered(pilot)
+    assert isinstance(pilot.app.screen, ServersScreen)
+    listed = pilot.app.screen.query_one(OptionList)
+    async with asyncio.timeout(10):
+        while not listed.option_count:
+            await pilot.pause(0.01)
+    await pilot.pause()
+    return listed
+
+
+def said(app: AlitaApp) -> str:
+    return str(app.screen.query_one("#said", KeyLine).render())
+
+
+def sheet(app: AlitaApp) -> str:
+    return app.screen.query_one(Sheet).text()
+
+
+async def settled(pilot, words: str) -> None:
+    async with asyncio.timeout(10):
+        while words not in said(pilot.app):
+            await pilot.pause(0.01)
+
+
+async def test_each_server_stands_there_with_its_state_its_tools_and_its_log() -> None:
+    app = console(using())
+    async with app.run_test(size=(120, 36)) as pilot:
+        listed = await opened(pilot)
+        rows = [str(listed.get_option_at_index(n).prompt) for n in range(listed.option_count)]
+        for name, state, tools in (
+            ("files", "suspended", "1/2"), ("notes", "waiting", "0/2"), ("shell", "off", "1/1"), ("weather", "failing", "1/1"),
+        ):  # fmt: skip
+            (row,) = [one for one in rows if name in one]
+            assert state in one_space(row) and tools in row, row
+        assert "4 servers, 3 of 6 tools approved" in str(app.screen.query_one("#head", Plain).render())
+        found = sheet(app)
+        assert "write_file  suspended" in found and "hidden-characters" in found
+        assert "asked for roots/list and was refused" in found and "answered after 37 ms" in found
+        assert "\x1b" not in found and "\u202e" not in found and "[b]Always[/b]" in found
+        await pilot.press("down")
+        assert "another tool is called csv_read already" in sheet(app)
+        assert "api.example.org:443" in sheet(app)
+        await pilot.press("down")
+        assert "on this machine, with all your rights" in sheet(app)
+        await pilot.press("down")
+        assert "3 failures in a row, left alone for a while" in sheet(
+            app
+        ) and "no answer within 45 s" in sheet(app)
+        await pilot.press("escape")
+        assert at_main(app)
+
+
+def one_space(text: str) -> str:
+    return " ".join(text.split())
+
+
+async def test_test_switch_and_remove_are_a_key_each_and_removing_asks_once_more() -> None:
+    sink = Sink()
+    app = console(using(), sink=sink)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("t")
+        await settled(pilot, "test of files")
+        await pilot.press("e", "down", "down")
+        await settled(pilot, "disable of files")
+        await pilot.press("e")
+        await settled(pilot, "enable of shell")
+        await pilot.press("d")
+        assert "again removes shell and archives 1 tool" in said(app)
+        await pilot.press("up", "d")
+        assert "again removes notes" in said(app), "what is asked of one server is not done to another"
+        await pilot.press("d")
+        await settled(pilot, "remove of notes")
+        assert CHANGED_SERVERS == [
+            ("test", "files"), ("disable", "files"), ("enable", "shell"), ("remove", "notes"),
+        ]  # fmt: skip
+        assert sink.commands == [RefreshLibrary()]
+
+
+async def test_no_key_here_approves_a_tool() -> None:
+    sink = Sink()
+    app = console(using(), sink=sink)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot)
+        await pilot.press("c")
+        assert "alita mcp show files write_file" in said(app)
+        await pilot.press("down", "a", "enter", "y", "c")
+        assert "alita mcp show notes add_note" in said(app)
+        assert (CHANGED_SERVERS, sink.commands) == ([], [])
+
+
+async def test_a_recording_only_looks_and_an_error_is_said() -> None:
+    app = console(using(), sink=None)
+    app._engine = None
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot)
+        await pilot.press("d", "d", "e", "t")
+        assert CHANGED_SERVERS == [] and "recording" in said(app)
+
+    async def refused(*_: str) -> str:
+        raise UsageError("The server files is not as it was added.", hint="Look at it.")
+
+    app = console(using(), sink=Sink())
+    app._catalog.change_server = refused  # type: ignore[method-assign,assignment]
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot)
+        await pilot.press("t")
+        await settled(pilot, "not as it was added")

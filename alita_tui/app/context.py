@@ -392,21 +392,12 @@ class AppContext:
         return sandbox_settings(self.paths, self.loaded, pool=pool, profile=profile)
 
     def sandbox(
-        self,
-        session_id: str,
-        *,
-        pool: bool = False,
-        broker: Broker | None = None,
-        profile: str = "",
-        lanes: int = 1,
+        self, session_id: str, *, pool: bool = False, broker: Broker | None = None, profile: str = ""
     ) -> Fleet:
         """Return the sandbox that generated code runs in; `profile` replaces the one of the settings."""
-        from msgspec.structs import replace
-
         from alita_tui.sandbox.fleet import Fleet
 
-        settings = replace(self.sandbox_settings(pool=pool, profile=profile), lanes=lanes)
-        return Fleet(settings, session_id, broker=broker)
+        return Fleet(self.sandbox_settings(pool=pool, profile=profile), session_id, broker=broker)
 
     def broker(self, tell: Tell, models: Asker | None, redactor: Redactor | None = None) -> Broker:
         """Return the broker for what approved tools are granted; it reports each request to `tell`.

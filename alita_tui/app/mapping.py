@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import new_id, now
@@ -13,14 +14,12 @@ from alita_tui.events import RunOutcome, RunReport, ToolRecord, Value
 from alita_tui.mapping.coordinator import Lost, Progress, run_map
 from alita_tui.mapping.journal import Head, Journal, Outcome
 from alita_tui.mapping.rows import InputFile, Row, opened, rows
+from alita_tui.sandbox.fleet import Fleet
 from alita_tui.sandbox.podman_http import EngineLost
 from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.ports.sandbox import Job
 from alita_tui.spine.text import one_line
-
-if TYPE_CHECKING:
-    from alita_tui.sandbox.fleet import Fleet
 
 
 class Mapped(Value, frozen=True):
@@ -108,7 +107,7 @@ async def map_tool(
     journal = await asyncio.to_thread(
         Journal, output, Head(tool=label, digest=str(record.digest), input=given.sha256)
     )
-    sandbox = app.sandbox(f"map-{new_id()}", pool=True, lanes=lanes)
+    sandbox = Fleet(replace(app.sandbox_settings(pool=True), lanes=lanes), f"map-{new_id()}")
     try:
         await sandbox.prepare(lambda *_: None)
         before = len(journal.parts)

@@ -121,7 +121,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "app.servers",
-        "shift+f3",
+        "shift+f5",
         "servers",
         "Servers",
         "MCP servers whose tools are used: state, tools, log; test, switch off, remove",

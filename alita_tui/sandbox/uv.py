@@ -43,7 +43,7 @@ async def uv(
         if pip in os.environ:
             environ.setdefault(ours, os.environ[pip])
     pipe = asyncio.subprocess.PIPE
-    command = running(*bound(), find_uv_bin(), *arguments, env=environ, stdin=pipe, stderr=pipe)
+    command = running(*bound(), find_uv_bin(), *arguments, whole=True, env=environ, stdin=pipe, stderr=pipe)
     async with command as process, asyncio.timeout(seconds):
         ended = asyncio.ensure_future(process.communicate(stdin.encode()))
         try:

@@ -104,7 +104,7 @@ SCREENS = {
     "strip": (spending, ()),
     "context": (goldens.walkthrough, ("shift+f2", *("down",) * 10)),
     "memory": (goldens.walkthrough, ("shift+f4", *("down",) * 2)),
-    "servers": (using, ("shift+f3",)),
+    "servers": (using, ("shift+f5",)),
     "settings": (goldens.walkthrough, ("ctrl+g", "down", "down")),
     "tool": (goldens.walkthrough, ("f3", "enter")),
 }

@@ -28,7 +28,7 @@ def nothing_changed() -> Iterator[None]:
 
 async def opened(pilot) -> OptionList:
     await drawn(pilot, using()[-1].seq)
-    await pilot.press("shift+f3")
+    await pilot.press("shift+f5")
     await covered(pilot)
     assert isinstance(pilot.app.screen, ServersScreen)
     listed = pilot.app.screen.query_one(OptionList)

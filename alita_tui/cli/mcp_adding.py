@@ -135,6 +135,13 @@ def _known(
                 hint="Keep it as a secret, and name it: --header X-API-Key=NAME sends it, and records the name alone.",
             )
         return Known(spec=ServerSpec(name=name, place="url", url=command[0], headers=headers))
+    from alita_tui.mcp_box.remote.importing import secret_typed
+
+    if problem := secret_typed(command, env):
+        raise UsageError(
+            f"That is not added: {problem}.",
+            hint="Keep it as a secret, and name it: --secret NAME@HOST:PORT puts it into requests to that host alone.",
+        )
     if headers:
         raise UsageError("--header is for a server by its address.")
     if on_host:

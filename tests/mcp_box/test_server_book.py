@@ -191,3 +191,24 @@ def test_a_tool_shown_as_json_has_all_that_its_approval_covers(alita: Alita) -> 
     assert "approved: far_hi v1" in alita("mcp", "approve", "far", "--digest", one["digest"], *accepted)
     after = json.loads(alita("mcp", "show", "far", "hi", "--json").removesuffix("None"))
     assert after["state"] == "approved" and after["approved"] == {"version": 1, "digest": one["digest"]}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--env", "HEADERS=sk-abcdefghij0123456789abcd", "--", "uvx", "a-server"],
+        ["--", "uvx", "a-server", "--with", "sk-abcdefghij0123456789abcd"],
+        ["--", "uvx", "a-server", "https://ann:hunter2hunter2@example.org/"],
+    ],
+)
+def test_a_key_in_a_command_or_a_variable_is_refused_and_written_nowhere(
+    alita: Alita, tmp_path: Path, words: list[str]
+) -> None:
+    said = alita("mcp", "add", "keyed", *words)
+    assert "looks like a secret" in said
+    kept = [
+        path
+        for path in tmp_path.rglob("*")
+        if path.is_file() and b"abcdefghij0123456789" in path.read_bytes()
+    ]
+    assert kept == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -119,6 +120,17 @@ def _in_words(words: tuple[str, ...]) -> str:
         named = word.startswith("-") or equals
         if (named and _SECRET.search(option)) or _looks_secret(word):
             return f"its command has what looks like a secret ({one_line(option, 40) if named else 'an argument'})"
+    return ""
+
+
+def secret_typed(command: Iterable[str], env: Mapping[str, str]) -> str:
+    """Return where what a person types holds what looks like a secret, whatever it is called; empty for nowhere."""
+    if any(map(_looks_secret, command)):
+        return "its command has what looks like a secret, and commands are on record"
+    if named := next((name for name, value in env.items() if _looks_secret(value)), ""):
+        return (
+            f"the variable {one_line(named, 40)} holds what looks like a secret, and variables are on record"
+        )
     return ""
 
 

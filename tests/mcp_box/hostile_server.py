@@ -172,10 +172,11 @@ for line in sys.stdin:
             "protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info}})  # fmt: skip
     elif method == "tools/list":
         page: dict[str, Any] = {"tools": tools()}
+        deaf = MODE == "deaf" and Path(os.environ["TOLD"]).exists()  # before the answer: it is told after one
         if MODE == "pages":
             page["nextCursor"] = "more"
         send({"jsonrpc": "2.0", "id": asked["id"], "result": page})
-        if MODE == "deaf" and Path(os.environ["TOLD"]).exists():
+        if deaf:
             time.sleep(600)
     elif method == "tools/call":
         call(asked)

@@ -45,7 +45,8 @@ async def servers_alone(
 async def look_at(app: AppContext, known: Known, show: Show | None = None) -> Known:
     """Start a server, list its tools, stop it; return it with what it lists. Raise AlitaError."""
     ServerBook(app).check_typed(known)
-    async with servers_alone(app, Redactor(), show if known.spec.url else None) as (_, servers):
+    redactor = await asyncio.to_thread(app.redactor)
+    async with servers_alone(app, redactor, show if known.spec.url else None) as (_, servers):
         found, protocol, took = await servers.look(known.spec, known.lock)
         return seen(known, found, protocol, took)
 

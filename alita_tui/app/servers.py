@@ -324,7 +324,7 @@ class LazyServers:
         it; otherwise what is kept has to do.
         """
         self._app = app
-        self._learn = redactor.learn
+        self._redactor = redactor
         self._secret = learned_first(redactor, app.secret)
         self._sandbox = sandbox
         self._tell = tell
@@ -356,9 +356,9 @@ class LazyServers:
 
         kept = KeptLogin(self._app.paths.config / "logins", spec.url)
         if self._show is None:
-            return await quiet_login(spec.url, kept, kept.lock, spec.name, self._learn)
+            return await quiet_login(spec.url, kept, kept.lock, spec.name, self._redactor.learn)
         return await self.logged_in.enter_async_context(
-            login(spec.url, kept, kept.lock, self._show, self._policy(), self._learn)
+            login(spec.url, kept, kept.lock, self._show, self._policy(), self._redactor.learn)
         )
 
     def _policy(self) -> AddressPolicy:
@@ -382,7 +382,7 @@ class LazyServers:
             call_seconds=chosen.call_seconds,
             idle_seconds=60.0 * chosen.idle_minutes,
         )
-        return Servers(opener, book, self._tell, new_id, patience)
+        return Servers(opener, book, self._tell, new_id, patience, self._redactor.holds)
 
 
 Show = Callable[[str], Awaitable[None]]

@@ -121,6 +121,11 @@ class Redactor:
                 text = shape.sub(mark, text)
         return text
 
+    def holds(self, text: str) -> bool:
+        """Return whether a text holds a value that is known as secret, however it is written."""
+        raw = text.encode("utf-8", "surrogatepass")
+        return any(value in text for value, _ in self._known) or self._disguises.within(raw)
+
     def _undisguised(self, text: str) -> str:
         """Return a text without values in another form: escaped, in base64, in hex."""
         if not self._disguises.any:

@@ -46,6 +46,11 @@ async def test_what_a_server_repeats_of_its_secrets_reaches_nobody(
         said = await alita("mcp", "test", "far", "hi") + await alita("tools", "run", "far_hi")
         async with client(home) as served:
             answer: Any = await served.call_tool("far_hi", {})
+        lab.remote.mode = "tells"
+        said += await alita("mcp", "test", "far") + await alita("mcp", "show", "far", "--json")
+    assert '["tells","its descriptor holds a secret' in said.replace(", ", ",").replace("\n", "").replace(
+        "  ", ""
+    )
     sent = lab.remote.seen[-1]
     assert sent["x-key"] == KEY and sent["authorization"].startswith("Bearer ")
     (login,) = home.rglob("logins/*.json")

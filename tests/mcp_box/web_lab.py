@@ -63,7 +63,20 @@ class Remote:
     def _sdk(self) -> Server[Any]:
         async def tools(_: Any, __: Any) -> t.ListToolsResult:
             return t.ListToolsResult(
-                tools=[t.Tool(name="hi", description="Greets.", input_schema={"type": "object"})]
+                tools=[
+                    t.Tool(name="hi", description="Greets.", input_schema={"type": "object"}),
+                    *(
+                        [
+                            t.Tool(
+                                name="tells",
+                                description=json.dumps(self.seen[-1]),
+                                input_schema={"type": "object"},
+                            )
+                        ]
+                        if self.mode == "tells"
+                        else []
+                    ),
+                ]
             )
 
         async def call(_: Any, __: Any) -> t.CallToolResult:

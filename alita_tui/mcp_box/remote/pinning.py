@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -49,8 +49,16 @@ class Listing(Value, frozen=True):
         return {str(one.name): str(msgspec.json.decode(one.code)["tool"]["name"]) for one in self.drafts}
 
 
-def listing(spec: ServerSpec, calls_itself: Mapping[str, str], tools: Sequence[Any]) -> Listing:
-    """Return what a server's list comes to; a tool that cannot be used is refused alone."""
+def listing(
+    spec: ServerSpec,
+    calls_itself: Mapping[str, str],
+    tools: Sequence[Any],
+    holds_secret: Callable[[str], bool] = lambda _: False,
+) -> Listing:
+    """Return what a server's list comes to; a tool that cannot be used is refused alone.
+
+    `holds_secret` tells whether a text holds a value that is secret: what is listed is kept, shown and sent to models.
+    """
     refused: list[Refused] = []
     drafts: list[ToolDraft] = []
     if len(tools) > MOST_TOOLS:
@@ -61,16 +69,21 @@ def listing(spec: ServerSpec, calls_itself: Mapping[str, str], tools: Sequence[A
     names = [tool.get("name") for tool in tools if isinstance(tool, dict)]
     counts = Counter(name for name in names if isinstance(name, str))
     ours = Counter(library_name(spec.name, name) for name in counts)
-    claimed = {key: one_line(str(value), 120) for key, value in calls_itself.items()}
+    claimed = {
+        key: one_line("" if holds_secret(str(value)) else str(value), 120)
+        for key, value in calls_itself.items()
+    }
     for tool in tools:
         name = tool.get("name") if isinstance(tool, dict) else None
-        shown = one_line(str(name), 80)
+        shown = one_line("" if holds_secret(str(name)) else str(name), 80)
         if (why := _unusable(tool)) or (why := _unclear(name, counts, ours, spec.name)):
             refused.append(Refused(name=shown, reason=why))
             continue
         draft = _draft(spec, {key: str(value) for key, value in claimed.items()}, tool)
         if isinstance(draft, str):
             refused.append(Refused(name=shown, reason=draft))
+        elif holds_secret(draft.code):
+            refused.append(Refused(name=shown, reason="its descriptor holds a secret that is kept here"))
         else:
             drafts.append(draft)
     return Listing(

@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -95,12 +95,15 @@ class Servers:
         tell: Tell,
         new_id: Callable[[], str],
         patience: Patience = Patience(),  # noqa: B008  # frozen
+        holds_secret: Callable[[str], bool] = lambda _: False,
     ) -> None:
+        """`holds_secret` tells whether a text that a server lists holds a value that is secret."""
         self._opening = opening
         self._book = book
         self._tell = tell
         self._new_id = new_id
         self._patience = patience
+        self._holds_secret = holds_secret
         self._servers: dict[str, _Server] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         self._failures: dict[str, tuple[int, float, str]] = {}
@@ -167,7 +170,7 @@ class Servers:
             tools = await server.link.tools()
         except LinkError as error:
             raise await self._unavailable(spec, str(error)) from error
-        return listing(spec, server.link.calls_itself, tools), server.link.protocol, took
+        return self._listing(spec, server, tools), server.link.protocol, took
 
     async def close(self) -> None:
         """End every server that was started."""
@@ -249,7 +252,7 @@ class Servers:
     async def _compare(self, spec: ServerSpec, server: _Server) -> None:
         """List anew and suspend what is another tool by now. Raise ServerUnavailable."""
         try:
-            found = listing(spec, server.link.calls_itself, await server.link.tools())
+            found = self._listing(spec, server, await server.link.tools())
         except LinkError as error:
             if error.lost:
                 await self._drop(spec, server, str(error), fault=True)
@@ -263,6 +266,9 @@ class Servers:
             await self._tell(
                 e.ToolSuspended(name=e.ToolName(name), version=version, server=spec.name, reason=reason)
             )
+
+    def _listing(self, spec: ServerSpec, server: _Server, tools: list[Any]) -> Listing:
+        return listing(spec, server.link.calls_itself, tools, self._holds_secret)
 
     async def _failed(
         self, spec: ServerSpec, server: _Server, error: LinkError, milliseconds: float

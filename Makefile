@@ -14,14 +14,12 @@ run: setup
 	@.venv/bin/alita
 
 test: browser
-	@$(PY) -m pytest -q -n 3 tests --ignore=tests/benchmarks --ignore=tests/e2e/test_jobs.py \
-	    --ignore=tests/mcp_box/test_export_server.py
+	@$(PY) -m pytest -q -n 3 tests --ignore=tests/benchmarks
 
-# Odd jobs from the file to the answer and exported servers, with packages of the index, and every case of what `make test` takes a sample of;
+# The long walks through, odd jobs with packages of the index among them, and every case of what `make test` samples;
 # WIRE=--other-wire does each job over the other vendor's protocol.
-jobs: setup
-	@$(PY) -m pytest -q -n 3 --whole tests/e2e/test_jobs.py tests/mcp_box/test_export_server.py tests/toolsmith/test_behaviour.py \
-	    tests/toolsmith/test_checks_packages.py tests/toolsmith/test_prompt.py $(WIRE)
+jobs: browser
+	@$(PY) -m pytest -q -n 3 --whole -m "walk or sampled" tests --ignore=tests/benchmarks $(WIRE)
 
 # The inner loop: what needs no container and no terminal, and none of the walks through.
 quick: setup

@@ -50,7 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--whole",
         action="store_true",
-        help="Try every case of tests that take a sample of their cases (make jobs).",
+        help="Take the walks through, and every case of tests that take a sample of their cases (make jobs).",
     )
     parser.addoption(
         "--other-wire",
@@ -100,9 +100,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _Rooms:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is only sampled; in a process of `-n`, what takes long comes first."""
+    """Leave out walks and what is only sampled; in a process of `-n`, what takes long comes first."""
     if not config.getoption("--whole") and not any("::" in named for named in config.args):
-        left_out = _not_sampled(items)
+        left_out = {*_not_sampled(items), *(item.nodeid for item in items if item.get_closest_marker("walk"))}
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
         items[:] = [item for item in items if item.nodeid not in left_out]
 

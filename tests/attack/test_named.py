@@ -13,7 +13,7 @@ from tests.attack.inputs.oracle import accidents
 from tests.attack.inputs.people import NAMED, garbage
 from tests.attack.inputs.terminal import Terminal
 
-pytestmark = pytest.mark.pty
+pytestmark = [pytest.mark.pty, pytest.mark.sampled(1)]
 F8 = NAMED["f8"]
 
 

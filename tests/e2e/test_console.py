@@ -119,6 +119,7 @@ async def look_at_the_sandbox(pilot: Pilot[Any]) -> None:
     await until(pilot, lambda: not isinstance(pilot.app.screen, SandboxScreen))
 
 
+@pytest.mark.sampled(1)
 async def test_type_review_approve_and_replay(shell, keep, model: str) -> None:
     context = AppContext.open(shell.home, {"model": model})
     build, reuse, *_ = SCRIPT.tasks
@@ -192,6 +193,7 @@ async def test_type_review_approve_and_replay(shell, keep, model: str) -> None:
         assert lines(again.main.query_one(Trace)) == drawn, "the trace renders the same"
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("model", ["demo:recorded"], indirect=True)
 async def test_a_build_that_is_put_off_lets_another_task_run_and_is_gone_on_with(shell, model: str) -> None:
     context = AppContext.open(shell.home, {"model": model})

@@ -51,6 +51,7 @@ def containers(home: Path, session_id: str) -> list[dict[str, Any]]:
     return [one for one in json.loads(shown.stdout)["containers"] if one["session"] == session_id]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "kind",
     ["SandboxChecked", "BuildReviewed", "ApprovalRequested", "ToolCalled"],

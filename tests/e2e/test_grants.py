@@ -40,6 +40,7 @@ def script(url: str) -> Script:
     )
 
 
+@pytest.mark.walk
 def test_granted_tools_in_a_session(shell) -> None:
     with serving() as site, OpenAIServer(script(f"http://127.0.0.1:{site.port}/status")) as server:
         host = f"GET 127.0.0.1:{site.port}"

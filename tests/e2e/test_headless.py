@@ -68,6 +68,7 @@ def test_the_whole_walk(shell) -> None:
     assert json.loads(ran.stdout)["results"][0]["valid"] is False
 
 
+@pytest.mark.walk
 def test_a_rejection_ends_in_its_own_exit_code(shell) -> None:
     assert shell("demo", "--json", DICE).returncode == 4
     build = parked(shell)
@@ -89,6 +90,7 @@ def test_the_recording_says_so_when_the_library_lacks_the_tool(shell) -> None:
     assert "no tool for this in the library" in finished["answer"]
 
 
+@pytest.mark.walk
 def test_a_removed_approval_is_reported(shell) -> None:
     shell("demo", "--json", DICE)
     build = parked(shell)
@@ -156,6 +158,7 @@ def test_quick_commands_import_neither_textual_nor_an_sdk(shell) -> None:
         assert f"HEAVY {allowed}" in done.stdout, (arguments, done.stdout[-300:], done.stderr)
 
 
+@pytest.mark.walk
 def test_the_demo_s_table_becomes_a_chart(shell, tmp_path) -> None:
     """What the recorded model knows of files: its table comes with the task, and no figure is without a source."""
     shell.environ["ALITA_MODEL"] = "demo:recorded"

@@ -91,6 +91,7 @@ def versions(shell: Any) -> list[int]:
     ]
 
 
+@pytest.mark.walk
 @pytest.mark.slow
 @pytest.mark.parametrize("provider", ["openai"])
 def test_a_failing_tool_is_repaired_by_a_proposal_and_handed_on(

@@ -19,7 +19,7 @@ from alita_tui.llm.scripted import Rule, Script, ScriptReply, ScriptRequest
 from tests.e2e.over_wire import SERVERS
 from tests.e2e.walks import accepting
 
-pytestmark = pytest.mark.podman
+pytestmark = [pytest.mark.podman, pytest.mark.walk]
 
 FILE = {"type": "string", "format": "file"}
 

@@ -75,7 +75,12 @@ def test_a_map_is_stopped_by_one_key_and_says_how_it_goes_on(home: Path, tmp_pat
     given, out = tmp_path / "in.csv", tmp_path / "out"
     given.write_text("a,b,comment\n" + "".join(f"{n},1,x\n" for n in range(5_000)))
     words = ("map", "add_numbers", "--input", str(given), "--output", str(out), "--lanes", "1")
-    with subprocess.Popen(command(home, *words), stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command(home, *words),
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
+    ) as process:
         patience = time.monotonic() + 120
         while not ((out / JOURNAL).exists() and (out / JOURNAL).read_bytes().count(b"\n") >= 2):
             assert time.monotonic() < patience and process.poll() is None

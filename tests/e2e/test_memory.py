@@ -51,6 +51,7 @@ SCRIPT = Script(
 )  # fmt: skip
 
 
+@pytest.mark.walk
 def test_a_fact_and_a_recipe_from_the_first_task_to_the_last(
     shell: Any, keep: Callable[[Path, str], None]
 ) -> None:

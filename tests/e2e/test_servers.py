@@ -80,6 +80,7 @@ def test_the_agent_uses_a_boxed_tool_until_its_server_changes_it(
     assert shell("audit", "verify").returncode == 0
 
 
+@pytest.mark.walk
 def test_a_change_is_shown_and_approved_again_and_everything_can_be_taken_away(
     shell: Any, tmp_path: Path
 ) -> None:

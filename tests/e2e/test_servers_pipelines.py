@@ -50,6 +50,7 @@ def furnished(shell: Any, tmp_path: Path) -> None:
     app.close()
 
 
+@pytest.mark.walk
 async def test_a_client_calls_it_and_a_tool_that_calls_it(shell: Any, tmp_path: Path) -> None:
     furnished(shell, tmp_path)
     async with lab.client(
@@ -74,6 +75,7 @@ async def test_a_client_calls_it_and_a_tool_that_calls_it(shell: Any, tmp_path: 
     assert history["versions"][0]["runs"] == 2
 
 
+@pytest.mark.walk
 def test_the_agent_hands_its_result_on_by_reference(shell: Any, provider: str, tmp_path: Path) -> None:
     furnished(shell, tmp_path)
     replies = (

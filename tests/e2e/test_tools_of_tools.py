@@ -96,6 +96,7 @@ def told() -> Script:
     )
 
 
+@pytest.mark.walk
 def test_a_tool_calls_an_approved_one(shell: Any, provider: str) -> None:
     shown = json.loads(shell("tools", "starters", "show", "file_read", "--json").stdout)
     done = shell("tools", "starters", "approve", "file_read", "--digest", shown["digest"], *accepting(shown))

@@ -26,6 +26,7 @@ def test_the_mind_knows_nothing_of_the_stream_or_the_library() -> None:
         assert not imported & known and not imported & {"registry", "memory", "app", "store"}, name
 
 
+@pytest.mark.walk
 @pytest.mark.podman
 @pytest.mark.slow
 def test_what_was_built_once_is_found_recalled_and_used_again(sandbox_ready: None) -> None:

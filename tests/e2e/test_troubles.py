@@ -119,6 +119,7 @@ def sound(shell) -> None:
     assert shell("sessions", "verify").returncode == 0
 
 
+@pytest.mark.walk
 def test_a_draft_that_fails_twice_and_tools_that_misbehave(over_wire, keep) -> None:
     shell = over_wire
     assert shell("run", "repair").returncode == 4
@@ -142,6 +143,7 @@ def test_a_draft_that_fails_twice_and_tools_that_misbehave(over_wire, keep) -> N
     assert failed["report"]["limits_hit"] == ["wall"]
 
 
+@pytest.mark.walk
 def test_a_rejected_build_is_built_again(over_wire, keep) -> None:
     shell = over_wire
     assert shell("run", "reject").returncode == 4

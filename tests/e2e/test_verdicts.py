@@ -11,6 +11,7 @@ from tests.e2e.walks import DICE, accepting, parked
 pytestmark = pytest.mark.podman
 
 
+@pytest.mark.walk
 def test_a_tool_that_was_approved_for_its_task_is_gone_with_it(shell) -> None:
     assert shell("demo", "--json", DICE).returncode == 4
     build = parked(shell)
@@ -38,6 +39,7 @@ def test_a_tool_that_was_approved_for_its_task_is_gone_with_it(shell) -> None:
     assert (entry["verdict"], entry["lasting"], entry["via"]) == ("approved", "task", "cli")
 
 
+@pytest.mark.walk
 def test_a_rule_that_covers_a_build_approves_it_and_is_named(shell) -> None:
     shell.home.mkdir(exist_ok=True)
     (shell.home / "policy.toml").write_text(

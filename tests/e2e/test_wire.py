@@ -14,6 +14,7 @@ pytestmark = pytest.mark.podman
 BUILD, REUSE, DICE, _ = SCRIPT.tasks
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_the_walk_through_over_the_wire(shell, keep, provider: str) -> None:
     server_type, key_name = SERVERS[provider]
@@ -53,6 +54,7 @@ def test_the_walk_through_over_the_wire(shell, keep, provider: str) -> None:
     assert "sk-not-a-real-key" not in whole
 
 
+@pytest.mark.sampled(1)
 def test_a_tool_without_requirements_likewise(shell, keep, provider: str) -> None:
     server_type, key_name = SERVERS[provider]
     with server_type(SCRIPT) as server:
@@ -70,6 +72,7 @@ def test_a_tool_without_requirements_likewise(shell, keep, provider: str) -> Non
     assert len(json.loads(rolled.stdout)["rolls"]) == 3
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_a_wrong_key_ends_in_a_clear_state(shell, keep, provider: str) -> None:
     server_type, key_name = SERVERS[provider]

@@ -68,6 +68,7 @@ def alone() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
 
 
+@pytest.mark.walk
 @pytest.mark.slow
 def test_a_server_runs_by_uvx_and_passes_its_own_tests_without_alita(tmp_path: Path) -> None:
     shell = Shell(tmp_path / "one")
@@ -117,6 +118,7 @@ def test_a_server_runs_by_uvx_and_passes_its_own_tests_without_alita(tmp_path: P
     asyncio.run(used())
 
 
+@pytest.mark.walk
 @pytest.mark.slow
 def test_a_wheel_is_built_of_the_same(tmp_path: Path) -> None:
     shell = Shell(tmp_path / "one")
@@ -172,6 +174,7 @@ def test_the_wizard_asks_nobody_who_is_not_there_and_names_what_is_missing(tmp_p
     assert [one.name for one in tmp_path.iterdir()] == ["one"], "nothing is written"
 
 
+@pytest.mark.walk
 @pytest.mark.pty
 @pytest.mark.slow
 def test_the_wizard_asks_for_what_was_not_said(tmp_path: Path) -> None:

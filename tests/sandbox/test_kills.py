@@ -39,6 +39,7 @@ async def sandbox(settings: EngineSettings) -> AsyncIterator[PodmanSandbox]:
     await made.close()
 
 
+@pytest.mark.walk
 async def test_a_round_of_each_kill(settings: EngineSettings, tmp_path: Path) -> None:
     assert set(LATE) == set(VICTIMS)
     seed = int.from_bytes(os.urandom(2), "big")

@@ -96,7 +96,9 @@ async def calls(home: Path, command: list[str]) -> float:
 
 
 async def lists(home: Path, command: list[str]) -> float:
-    """Milliseconds of a list of 500 tools, without the first, which reads the library."""
+    """Milliseconds of a list of 500 tools until the SDK's client has parsed it, without the first, which reads the
+    library.
+    """
     spent = []
     async with connected(home, command) as one:
         for _ in range(LISTS + 2):
@@ -104,6 +106,34 @@ async def lists(home: Path, command: list[str]) -> float:
             found = await one.list_tools(cache_mode="refresh")
             spent.append((time.perf_counter() - started) * 1000)
             assert len(found.tools) == 500
+    return statistics.median(spent[2:])
+
+
+def lists_on_the_wire(home: Path, command: list[str]) -> float:
+    """Milliseconds from the request for a list of 500 tools to its last byte, without the first."""
+    program, *words = command
+    environ, pipe = lab.environ(home), subprocess.PIPE
+    with subprocess.Popen(
+        [program, *words], env=environ, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL
+    ) as server:
+        assert server.stdin is not None and server.stdout is not None
+
+        def sent(message: dict[str, Any]) -> None:
+            server.stdin.write(json.dumps(message).encode() + b"\n")  # type: ignore[union-attr]
+            server.stdin.flush()  # type: ignore[union-attr]
+
+        sent(HELLO)
+        server.stdout.readline()
+        sent({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        spent = []
+        for number in range(LISTS + 2):
+            started = time.perf_counter()
+            sent({"jsonrpc": "2.0", "id": 10 + number, "method": "tools/list"})
+            while b'"tools"' not in (reply := server.stdout.readline()):
+                assert reply, "the server ended"
+            spent.append((time.perf_counter() - started) * 1000)
+            assert len(json.loads(reply)["result"]["tools"]) == 500
+        server.kill()
     return statistics.median(spent[2:])
 
 
@@ -176,6 +206,9 @@ def mcp(results: dict[str, Row], row: Callable[..., Row]) -> None:
         listed = f"{lab.SERVED}listed = 500\n"
         large = lab.furnished(Path(folder) / "many", *many, settings=listed)
         results["mcp.list_500_tools_ms"] = row(
+            lists_on_the_wire(large, serving()), "ms", lists_on_the_wire(large, bare)
+        )
+        results["mcp.list_500_tools_in_sdk_client_ms"] = row(
             asyncio.run(lists(large, serving())), "ms", asyncio.run(lists(large, bare))
         )
 

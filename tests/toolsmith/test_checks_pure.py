@@ -403,6 +403,8 @@ def test_the_words_of_a_table_are_the_tool_s_own_unless_they_are_the_task_s() ->
     texts, none = task_values('Which value has a resistor with the bands "brown", "black" and "gold"?')
     colours = "'black': 0, 'brown': 1, 'red': 2, 'orange': 3, 'yellow': 4, 'gold': -1"
     assert leaks(f"def run(x):\n    return {{{colours}}}[x]\n", texts, none) == []
+    tolerances = "'brown': 1.0, 'red': 2.0, 'gold': 5.0, 'silver': 10.0"
+    assert leaks(f"def run(x):\n    return {{{tolerances}}}[x]\n", texts, none) == []
     few = "'black': 0, 'brown': 1, 'gold': -1"
     assert len(leaks(f"def run(x):\n    return {{{few}}}[x]\n", texts, none)) == 3
     padded = "('black', 'brown', 'gold', 'x', 'y')"

@@ -15,7 +15,8 @@ _COMMON = frozenset({0, 1, 2, 3, 7, 10, 12, 16, 24, 30, 31, 32, 60, 64, 90, 100,
                      366, 400, 404, 500, 512, 1000, 1024, 3600, 4096, 10_000, 65_535, 86_400, 1_000_000,
                      0.5, 1.5, 2.5, 273.15, 9.81, 3.14})  # fmt: skip
 """Numbers that appear in code for reasons of their own."""
-_TABLE = 5
+_TABLE, _WORDS = 5, 4
+"""From how many numbers, and plain words, on something is a table."""
 _WORD = re.compile(r"[^\W\d_]{1,24}(?: [^\W\d_]{1,24})?")
 """A word or two, such as the names of colours or months that a table is made of."""
 _QUOTED = re.compile(r"[\"“«`]([^\"”»`]{3,})[\"”»`]|(?:(?<=\s)|^)'([^']{3,})'(?=[\s.,;:!?)]|$)")
@@ -104,7 +105,7 @@ def _table(node: ast.AST, texts: frozenset[str]) -> list[ast.Constant]:
     theirs = sum(str(item.value).lower() in texts for item in words)
     return [
         *(numbers if len(numbers) >= _TABLE else ()),
-        *(words if len(words) >= _TABLE and 2 * theirs <= len(words) else ()),
+        *(words if len(words) >= _WORDS and 2 * theirs <= len(words) else ()),
     ]
 
 

@@ -19,7 +19,7 @@ from alita_tui.spine.ports.sandbox import Limits
 from alita_tui.toolsmith.contract import draft_from, normalise
 from alita_tui.toolsmith.review import review
 from alita_tui.toolsmith.tool_specs import tool_spec, toolsmith_prompt
-from tests.toolsmith.trial import Known, Reviewer, Trial
+from tests.toolsmith.trial import Known, Reviewer, Trial, said_against
 
 PROMPT = toolsmith_prompt(Limits())
 _EXAMPLE = re.compile(
@@ -107,5 +107,4 @@ async def test_an_example_passes_every_check(podman: PodmanSandbox, shelf: ToolL
     trial = Trial(podman, TaskLibrary(shelf), Reviewer(KNOWN), limits=Limits())
     verdict = await trial.judge(EXAMPLES[name], "Do it for Oslo and 'prices.csv'")
     assert verdict.problem == ""
-    against = [f"{one.gate}: {one.summary} {one.rows}" for one in verdict.gates if one.state != "passed"]
-    assert against == []
+    assert said_against(verdict.gates) == []

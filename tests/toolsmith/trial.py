@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -143,3 +143,15 @@ class Trial:
         proof = await prover.prove(build, 1, draft, by="demo:toolsmith")
         found = [one.event.result for one in bus.history if isinstance(one.event, e.GateChecked)]
         return Verdict(proof.problem, tuple(found))
+
+
+_SHORT = re.compile(r"there was (?:no )?time|takes too long")
+
+
+def said_against(results: Iterable[GateResult]) -> list[str]:
+    """Return what checks say against a draft; that a busy machine left one no time says nothing of the draft."""
+    return [
+        f"{one.gate}: {one.summary} {one.rows}"
+        for one in results
+        if one.state != "passed" and not (one.state == "skipped" and _SHORT.search(one.summary))
+    ]

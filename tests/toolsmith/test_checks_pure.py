@@ -405,6 +405,9 @@ def test_the_words_of_a_table_are_the_tool_s_own_unless_they_are_the_task_s() ->
     assert leaks(f"def run(x):\n    return {{{colours}}}[x]\n", texts, none) == []
     tolerances = "'brown': 1.0, 'red': 2.0, 'gold': 5.0, 'silver': 10.0"
     assert leaks(f"def run(x):\n    return {{{tolerances}}}[x]\n", texts, none) == []
+    split = "COLOURS = {}.split()\n\n\ndef run(x):\n    return COLOURS.index(x)\n"
+    assert leaks(split.format("'black brown red orange yellow gold'"), texts, none) == []
+    assert len(leaks(split.format("'black brown gold x y'"), texts, none)) == 3
     few = "'black': 0, 'brown': 1, 'gold': -1"
     assert len(leaks(f"def run(x):\n    return {{{few}}}[x]\n", texts, none)) == 3
     padded = "('black', 'brown', 'gold', 'x', 'y')"

@@ -85,8 +85,11 @@ def told_numbers(draft: ToolDraft) -> frozenset[float]:
 def _table(node: ast.AST, texts: frozenset[str]) -> list[ast.Constant]:
     """Return what is a table's own: numbers or plain words of a list, tuple, set or dict with several of them.
 
-    Words are no table's own where more than half of them are the task's.
+    So is a text that is split into plain words. Words are no table's own where more than half are the task's.
     """
+    if isinstance(node, ast.Attribute) and node.attr == "split" and isinstance(node.value, ast.Constant):
+        words_of = re.split(r"[\s,;|]+", str(node.value.value).strip())
+        return [node.value] if _own_words(words_of, texts) else []
     items: list[ast.expr] = []
     if isinstance(node, ast.List | ast.Tuple | ast.Set):
         items = node.elts
@@ -102,11 +105,16 @@ def _table(node: ast.AST, texts: frozenset[str]) -> list[ast.Constant]:
         item for item in held if isinstance(item.value, int | float) and not isinstance(item.value, bool)
     ]
     words = [item for item in held if isinstance(item.value, str) and _WORD.fullmatch(item.value)]
-    theirs = sum(str(item.value).lower() in texts for item in words)
     return [
         *(numbers if len(numbers) >= _TABLE else ()),
-        *(words if len(words) >= _WORDS and 2 * theirs <= len(words) else ()),
+        *(words if _own_words([str(item.value) for item in words], texts) else ()),
     ]
+
+
+def _own_words(words: list[str], texts: frozenset[str]) -> bool:
+    """Return whether these are the plain words of a table, and at most half of them the task's."""
+    theirs = sum(word.lower() in texts for word in words)
+    return len(words) >= _WORDS and 2 * theirs <= len(words) and all(map(_WORD.fullmatch, words))
 
 
 def _named_defaults(tree: ast.Module, defaults: list[ast.expr]) -> list[ast.expr]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from alita_tui.app.context import AppContext
-from alita_tui.app.mapping import described, map_tool
+from alita_tui.app.mapping import described, engine_of, map_tool
 from alita_tui.sandbox.settings import default_settings
 from alita_tui.sandbox.setup import repair
 from tests.mcp_box.lab import furnished, schema, tool
@@ -42,7 +42,8 @@ def mapping(results: dict[str, Any], row: Callable[..., dict[str, Any]]) -> None
             record, file = described(app, "keep_busy", given)
             output = folder / f"out-{time.monotonic_ns()}"
             began = time.monotonic()
-            done = asyncio.run(map_tool(app, record, file, output, lanes, lambda _: None))
+            where = engine_of(app, record, file, (), lanes)
+            done = asyncio.run(map_tool(app, record, file, output, where, lambda _: None))
             assert done.ok == _ROWS, done
             return _ROWS / (time.monotonic() - began)
 

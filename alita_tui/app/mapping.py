@@ -127,12 +127,14 @@ async def _in_containers(
 
 @asynccontextmanager
 async def _on_cluster(
-    app: AppContext, record: ToolRecord, given: InputFile, address: str
+    app: AppContext, record: ToolRecord, given: InputFile, name: str
 ) -> AsyncIterator[Engine]:
     from alita_tui.app.workers import cluster_part
+    from alita_tui.mapping.cluster.addresses import address
+    from alita_tui.mapping.cluster.authority import credentials
 
-    connected = cluster_part("client").connected
-    async with connected(address, app.paths.cluster, str(record.digest), given) as engine:
+    where, shown = address(name), credentials(app.paths.cluster)
+    async with cluster_part("client").connected(where, shown, str(record.digest), given) as engine:
         yield engine
 
 

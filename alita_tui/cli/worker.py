@@ -59,15 +59,17 @@ def worker(
         _init(app, to)
         return
     from alita_tui.app.workers import Rows, cluster_part
+    from alita_tui.mapping.cluster.addresses import address as read
     from alita_tui.mapping.cluster.authority import credentials
 
-    machine, shown = cluster_part("machine"), credentials(app.paths.cluster)
+    where = read(address or (scheduler if "://" in scheduler else f"tls://{scheduler}"))
+    shown, machine = credentials(app.paths.cluster), cluster_part("machine")
     if scheduler:
-        serving = machine.schedule(scheduler, shown, _say)
+        serving = machine.schedule(where, shown, _say)
+    elif data:
+        serving = machine.work(where, shown, bind, lanes, Rows(app, data, lanes), _say)
     else:
-        if not data:
-            raise UsageError("A worker reads rows from named folders alone.", hint="Name them: --data FOLDER")
-        serving = machine.work(address, shown, bind, lanes, Rows(app, data, lanes), _say)
+        raise UsageError("A worker reads rows from named folders alone.", hint="Name them: --data FOLDER")
     try:
         asyncio.run(serving)
     except KeyboardInterrupt:

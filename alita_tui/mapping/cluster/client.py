@@ -7,16 +7,14 @@ from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import count
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from distributed import Client, Future
-from distributed.scheduler import KilledWorker
 
-from alita_tui.mapping.cluster.authority import credentials
+from alita_tui.mapping.cluster.addresses import Address
+from alita_tui.mapping.cluster.authority import Credentials
 from alita_tui.mapping.cluster.entry import batch
-from alita_tui.mapping.cluster.machine import address
 from alita_tui.mapping.cluster.orders import Answer, BadAnswer, Order, encoded, ordered, read_answer
 from alita_tui.mapping.cluster.wire import harden
 from alita_tui.mapping.coordinator import Lost
@@ -27,21 +25,21 @@ from alita_tui.spine.text import one_line
 
 _LOOK_SECONDS = 1.0
 """How often it is asked which workers there are."""
+_DEAF_SECONDS = 30.0
+"""After which a scheduler that does not answer is gone."""
 _PATIENCE_SECONDS = 60.0
 """How long a map waits for a worker where there is none."""
 
 
 @asynccontextmanager
 async def connected(
-    where: str, folder: Path, tool: str, given: InputFile
+    where: Address, shown: Credentials, tool: str, given: InputFile
 ) -> AsyncIterator[ClusterEngine]:
-    """Connect to a scheduler for one map. Raise UsageError, ConfigError, SandboxUnavailable."""
-    host, port = address(where)
-    security = harden(credentials(folder))
-    named = f"tls://{f'[{host}]' if ':' in host else host}:{port}"
-    client = Client(
-        named, asynchronous=True, security=security, timeout=10, set_as_default=False, name="alita"
-    )
+    """Connect to a scheduler for one map. Raise SandboxUnavailable."""
+    security = harden(shown)
+    client = Client(str(where), asynchronous=True, security=security, timeout=10, set_as_default=False, name="alita")
+    for told in ("event", "restart", "error"):  # nothing that a scheduler could have printed or thrown here
+        client._stream_handlers[told] = _unheard
     try:
         await client
     except (OSError, TimeoutError) as error:
@@ -73,7 +71,7 @@ class _Worker:
 class ClusterEngine:
     """An engine: workers of a scheduler. Dask places nothing itself, so each batch is where it is known to be."""
 
-    def __init__(self, client: Client, where: str, tool: str, given: InputFile) -> None:
+    def __init__(self, client: Client, where: Address, tool: str, given: InputFile) -> None:
         self._client = client
         self._where = where
         self._tool = tool
@@ -92,15 +90,7 @@ class ClusterEngine:
     async def look(self) -> None:
         """Keep up which workers there are, until it is cancelled."""
         while True:
-            try:
-                async with asyncio.timeout(30):
-                    there: dict[str, int] = await self._client.nthreads()
-            except (OSError, TimeoutError, asyncio.CancelledError) as error:
-                if self._client.status != "running" or not isinstance(error, asyncio.CancelledError):
-                    self._ended = f"The scheduler at {self._where} is gone."
-                    there = {}
-                else:
-                    raise
+            there = await self._there()
             async with self._changed:
                 for name in set(self._workers) - set(there):
                     self._workers.pop(name).gone.set()
@@ -110,6 +100,16 @@ class ClusterEngine:
             if self._ended:
                 return
             await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _there(self) -> dict[str, int]:
+        """Return the workers that there are with their lanes; none where the scheduler is gone."""
+        try:
+            async with asyncio.timeout(_DEAF_SECONDS):
+                there: dict[str, int] = await self._client.nthreads()
+                return there
+        except (OSError, RuntimeError):
+            self._ended = f"The scheduler at {self._where} is gone."
+            return {}
 
     async def run(self, rows: Sequence[Row]) -> list[Outcome]:
         """Run rows on one worker after the other. Raise Lost, SandboxUnavailable, UsageError."""
@@ -180,18 +180,22 @@ class ClusterEngine:
             if not answered.done():
                 raise Lost(f"the worker {name} went away")
             return read_answer(answered.result(), rows)
-        except (KilledWorker, asyncio.CancelledError) as error:
-            if isinstance(error, asyncio.CancelledError) and not answered.cancelled():
-                raise
-            raise Lost(f"the worker {name} went away") from error
         except BadAnswer as error:
             return Answer(refused=error.message)
-        except Exception as error:  # noqa: BLE001  # whatever a worker or the scheduler made of it
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  # whatever a worker or the scheduler made of it
+            if isinstance(error, Lost) or not answered.done():
+                raise
+            if name not in await self._there():
+                raise Lost(f"the worker {name} went away") from error
             return Answer(refused=one_line(f"{type(error).__name__}: {error}", 500))
         finally:
             answered.cancel()
             gone.cancel()
             future.release()
+
+
+def _unheard(**_: object) -> None:
+    """Do nothing."""
 
 
 async def _result(future: Future[Any]) -> object:

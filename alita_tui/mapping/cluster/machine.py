@@ -6,16 +6,15 @@ import asyncio
 import signal
 import tempfile
 from collections.abc import Callable
-from ipaddress import ip_address
 from typing import Any, Protocol
-from urllib.parse import urlsplit
 
 from distributed import Scheduler, Worker
 from distributed.utils import get_ip
 
 from alita_tui.mapping.cluster import entry
+from alita_tui.mapping.cluster.addresses import Address
 from alita_tui.mapping.cluster.authority import Credentials
-from alita_tui.mapping.cluster.wire import PORT, harden, keep_only
+from alita_tui.mapping.cluster.wire import harden, keep_only
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
 from alita_tui.spine.text import one_line
 
@@ -66,19 +65,18 @@ class _Worker(Worker):
         """Listen nowhere."""
 
 
-async def schedule(where: str, credentials: Credentials, say: Say) -> None:
+async def schedule(at: Address, credentials: Credentials, say: Say) -> None:
     """Be the scheduler at an address until a signal ends it. Raise UsageError."""
-    host, port = address(where if "://" in where else f"tls://{where}")
     security = harden(credentials)
     try:
         scheduler = _Scheduler(
-            host=f"tls://{_bracketed(own(host))}", port=port, protocol="tls://", security=security, dashboard=False,
-            extensions={},
+            host=at.bind, port=at.port, protocol="tls://", security=security, dashboard=False, extensions={}
         )
         keep_only(scheduler, _SCHEDULER, _SCHEDULER_STREAMS)
         await scheduler
-    except OSError as error:
-        raise UsageError(f"{where} cannot be listened at: {error.strerror or error}.") from error
+    except (OSError, RuntimeError) as error:
+        why = error.__cause__ or error
+        raise UsageError(f"{at} cannot be listened at: {one_line(str(why), 200)}.") from error
     try:
         say(f"The scheduler listens at {scheduler.address}")
         await _ended(scheduler)
@@ -87,29 +85,30 @@ async def schedule(where: str, credentials: Credentials, say: Say) -> None:
 
 
 async def work(
-    where: str, credentials: Credentials, bind: str, lanes: int, answers: Answers, say: Say
+    scheduler: Address, credentials: Credentials, bind: str, lanes: int, answers: Answers, say: Say
 ) -> None:
     """Be a worker of a scheduler until a signal or the scheduler ends it. Raise UsageError, SandboxUnavailable."""
-    host, port = address(where)
+    here = Address(bind or get_ip(scheduler.host, scheduler.port), 0)
     security = harden(credentials)
     entry.install(answers.answer)
-    await answers.prepare()
     try:
+        await answers.prepare()
         with tempfile.TemporaryDirectory(prefix="alita-worker-") as scratch:
             worker = _Worker(
-                f"tls://{_bracketed(host)}:{port}", nthreads=lanes, host=f"tls://{_bracketed(own(bind or get_ip(host, port)))}",
-                protocol="tls://", security=security, dashboard=False, extensions={}, memory_limit=0, local_directory=scratch,
-            )
+                str(scheduler), nthreads=lanes, host=here.bind, protocol="tls://", security=security, dashboard=False,
+                extensions={}, memory_limit=0, local_directory=scratch,
+            )  # fmt: skip
             keep_only(worker, _WORKER, _WORKER_STREAMS)
             try:
                 await worker
             except (OSError, RuntimeError) as error:
+                why = one_line(str(error.__cause__ or error), 200)
                 raise SandboxUnavailable(
-                    f"No scheduler lets this worker in at {where}: {one_line(str(error), 200)}.",
+                    f"No scheduler lets this worker in at {scheduler}: {why}.",
                     hint="Does it run, and are the certificates of both from one authority?",
                 ) from error
             try:
-                say(f"Working for {where} at {worker.address}, {lanes} rows at a time")
+                say(f"Working for {scheduler} at {worker.address}, {lanes} rows at a time")
                 await _ended(worker)
             finally:
                 await worker.close()
@@ -130,35 +129,3 @@ async def _ended(server: Any) -> None:
             one.cancel()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
-
-
-def address(text: str) -> tuple[str, int]:
-    """Return host and port of a cluster's address. Raise UsageError."""
-    try:
-        read = urlsplit(text)
-        host, port = read.hostname or "", read.port or PORT
-    except ValueError:
-        host = ""
-    if not host or read.scheme != "tls" or read.path or read.query or read.username:
-        raise UsageError(
-            f"{one_line(text, 80)} is no address of a cluster.",
-            hint="Write tls://HOST:PORT; nothing goes without TLS.",
-        )
-    return host, port
-
-
-def own(host: str) -> str:
-    """Return an address to listen at. Raise UsageError for one that means every network."""
-    try:
-        every = ip_address(host).is_unspecified
-    except ValueError:
-        every = host in ("", "*")
-    if every:
-        raise UsageError(
-            f"{host or 'Nothing'} is no single address of this machine.", hint="Name the one of the cluster's network."
-        )
-    return host
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

@@ -10,17 +10,14 @@ from __future__ import annotations
 import io
 import logging
 import pickle
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
 import dask
-import distributed.protocol.pickle as dask_pickle
 from distributed import Security
 
 from alita_tui.mapping.cluster.authority import Credentials
-
-PORT = 8786
-"""Of a scheduler, where none is said."""
 
 KNOWN_NAMES = frozenset(
     {
@@ -41,6 +38,7 @@ _SETTINGS = {
     "distributed.scheduler.allowed-failures": 0,  # the coordinator decides what is run again
     "distributed.scheduler.work-stealing": False,
     "distributed.scheduler.worker-ttl": "60s",
+    "distributed.client.preload": [],
     "distributed.scheduler.preload": [],
     "distributed.worker.preload": [],
     "distributed.worker.profile.enabled": False,
@@ -50,8 +48,14 @@ _SETTINGS = {
     "distributed.worker.memory.terminate": False,
     "distributed.diagnostics.nvml": False,
     "distributed.diagnostics.computations.max-history": 0,
-    "distributed.version": 2,
 }
+
+
+_UNPICKLING = (
+    "distributed.protocol.pickle", "distributed.client", "distributed.scheduler", "distributed.shuffle._core",
+    "distributed.shuffle._pickle",
+)  # fmt: skip
+"""Modules of Dask that use the standard library's `pickle`; all others use the first of these."""
 
 
 class _Narrow(pickle.Unpickler):
@@ -68,12 +72,18 @@ def _loads(data: Any, *, buffers: Any = ()) -> Any:
     return _Narrow(io.BytesIO(data), buffers=buffers).load()
 
 
+def _load(file: Any, *, buffers: Any = ()) -> Any:
+    return _Narrow(file, buffers=buffers).load()
+
+
+_NARROW = SimpleNamespace(**{**vars(pickle), "Unpickler": _Narrow, "loads": _loads, "load": _load})
+
+
 def harden(credentials: Credentials) -> Security:
     """Change Dask in this process, and return what it shows and asks of others."""
     dask.config.set(_SETTINGS)
-    narrow = SimpleNamespace(**{name: getattr(pickle, name) for name in pickle.__all__})
-    narrow.loads = _loads
-    dask_pickle.pickle = narrow  # type: ignore[assignment]
+    for name in _UNPICKLING:
+        import_module(name).pickle = _NARROW  # type: ignore[attr-defined]
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     shown = {
         f"tls_{role}_{what}": path

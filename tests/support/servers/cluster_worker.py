@@ -12,6 +12,7 @@ import signal
 import sys
 from pathlib import Path
 
+from alita_tui.mapping.cluster.addresses import address
 from alita_tui.mapping.cluster.authority import credentials
 from alita_tui.mapping.cluster.machine import work
 from alita_tui.mapping.cluster.orders import Answer, encoded, read_order
@@ -44,8 +45,8 @@ class Doubling:
 
 
 if __name__ == "__main__":
-    folder, address, log, *lanes = sys.argv[1:]
+    folder, scheduler, log, *lanes = sys.argv[1:]
     asyncio.run(
-        work(address, credentials(Path(folder)), "127.0.0.1", int((lanes or ["1"])[0]), Doubling(Path(log)),
+        work(address(scheduler), credentials(Path(folder)), "127.0.0.1", int((lanes or ["1"])[0]), Doubling(Path(log)),
              lambda line: print(line, flush=True))
     )  # fmt: skip

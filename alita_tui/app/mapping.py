@@ -1,4 +1,4 @@
-"""`alita tools map`: an approved tool over a file of inputs, in containers side by side here, by ssh or on a cluster."""
+"""`alita tools map`: an approved tool over a file of inputs, in containers here, by ssh or on a cluster."""
 
 from __future__ import annotations
 

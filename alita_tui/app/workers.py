@@ -81,7 +81,7 @@ class Rows:
             return encoded(Answer(refused=f"The rows cannot be read: {error}"))
 
     def _approved(self, digest: str) -> ToolRecord:
-        """Return a tool whose files, lock and signed approval are those of this digest. Raise RegistryError, UsageError."""
+        """Return a tool with files, lock and signed approval of this digest. Raise RegistryError, UsageError."""
         for record in self._app.library.records():
             if record.digest == digest:
                 approved = self._app.library.get(record.draft.name, record.version)
@@ -98,7 +98,7 @@ class Rows:
         path = Path(order.file)
         if path.suffix.lower() not in KINDS:
             raise UsageError(f"{path.name} is no file of rows.")
-        with open(self._opened(path), "rb") as file:
+        with os.fdopen(self._opened(path), "rb") as file:
             header = file.read(order.header)
             file.seek(order.start)
             piece = Piece(header=header, rows=file.read(order.end - order.start))
@@ -116,7 +116,8 @@ class Rows:
         below = next((folder for folder in self._folders if path.is_relative_to(folder)), None)
         if below is None or ".." in path.parts:
             raise UsageError(
-                f"{path} is in no folder that this worker reads from.", hint="Name it: alita worker --data FOLDER"
+                f"{path} is in no folder that this worker reads from.",
+                hint="Name it: alita worker --data FOLDER",
             )
         held = os.open(below, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         for step in path.relative_to(below).parts:
@@ -131,7 +132,10 @@ class Rows:
         return held
 
     async def _run(self, record: ToolRecord, given: Sequence[Row]) -> list[Outcome]:
-        """Run rows until they are done, or there is enough to send. Raise Lost, SandboxUnavailable, RequirementsError."""
+        """Run rows until all are done, or there is enough to send.
+
+        Raise Lost, SandboxUnavailable, RequirementsError.
+        """
         lanes = Lanes(self._app, record, self._sandbox, self._lanes)
         outcomes: list[Outcome] = []
         size, end = 0, time.monotonic() + _SECONDS

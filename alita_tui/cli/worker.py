@@ -87,7 +87,9 @@ def _init(app: AppContext, to: Path | None) -> None:
         typer.echo("For another machine: alita worker --init --to FOLDER")
     else:
         sign_for(folder, to)
-        typer.echo(f"Bring {to} to the other machine, over ssh, as its {folder.name} folder beside config.toml.")
+        typer.echo(
+            f"Bring {to} to the other machine, over ssh, as its {folder.name} folder beside config.toml."
+        )
         typer.echo("Then remove it here: whoever has it can have this cluster run things.")
 
 

@@ -50,7 +50,9 @@ def order(app: AppContext, path: Path, name: str = "add_numbers") -> Order:
 
 async def refused(app: AppContext, shared: Path, asked: object) -> str:
     worker = Rows(app, [shared], 1)
-    answer = msgspec.json.decode(await worker.answer(encoded(asked) if isinstance(asked, Order) else asked), type=Answer)
+    answer = msgspec.json.decode(
+        await worker.answer(encoded(asked) if isinstance(asked, Order) else asked), type=Answer
+    )
     await worker.close()
     assert not answer.outcomes and not answer.lost
     return answer.refused

@@ -7,7 +7,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -42,7 +42,7 @@ def machines(tmp_path_factory: pytest.TempPathFactory, sandbox_ready: None) -> I
 
 def test_a_tool_runs_where_it_was_approved_and_nowhere_else(machines: Machines) -> None:
     here, there, shared, address = machines
-    rows = [{"a": n, "b": 0.5} for n in range(200)]
+    rows: list[dict[str, Any]] = [{"a": n, "b": 0.5} for n in range(200)]
     rows[49] = {"a": "one", "b": 1}
     (shared / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     (shared / "boom.jsonl").write_text('{"why": "x"}\n')

@@ -17,7 +17,10 @@ DOUBLING = ROOT / "tests/support/servers/cluster_worker.py"
 
 def alita(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "alita_tui", "--home", str(home), *words], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "alita_tui", "--home", str(home), *words],
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 

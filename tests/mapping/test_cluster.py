@@ -55,7 +55,9 @@ def listening(pid: int) -> list[str]:
     from psutil import Process
 
     return sorted(
-        f"{one.laddr.ip}:{one.laddr.port}" for one in Process(pid).net_connections("inet") if one.status == "LISTEN"
+        f"{one.laddr.ip}:{one.laddr.port}"
+        for one in Process(pid).net_connections("inet")
+        if one.status == "LISTEN"
     )
 
 
@@ -99,8 +101,12 @@ def test_each_part_listens_at_one_port_of_the_address_that_was_named(cluster: Cl
     assert [f"tls://{one}" for one in listening(cluster.pids["worker"])] == [cluster.worker]
 
 
-@pytest.mark.parametrize("shows", ["nothing at all", "no certificate", "one that it signed", "one of another cluster"])
-async def test_without_a_certificate_nobody_gets_a_word_in(cluster: Cluster, tmp_path: Path, shows: str) -> None:
+@pytest.mark.parametrize(
+    "shows", ["nothing at all", "no certificate", "one that it signed", "one of another cluster"]
+)
+async def test_without_a_certificate_nobody_gets_a_word_in(
+    cluster: Cluster, tmp_path: Path, shows: str
+) -> None:
     founded(tmp_path / "theirs")
     if shows == "one that it signed":  # signed by itself, and not by an authority
         sign_itself(tmp_path / "theirs")
@@ -194,7 +200,7 @@ async def test_a_client_can_have_nothing_run_but_batches(cluster: Cluster, tmp_p
     ]
     for one in tries:
         async with connected(cluster) as client:
-            with pytest.raises(BaseException):  # noqa: B017, PT011  # refused, cut off or never answered
+            with pytest.raises(BaseException):  # noqa: B017  # refused, cut off or never answered
                 async with asyncio.timeout(3):
                     await one(client)
     assert [*marks.iterdir()] == []

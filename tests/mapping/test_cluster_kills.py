@@ -20,6 +20,23 @@ ROWS = 10_000
 MAP = str(ROOT / "tests/support/servers/cluster_map.py")
 
 
+def test_without_its_scheduler_a_map_ends_and_says_so(tmp_path: Path) -> None:
+    home, port, log = tmp_path / "home", free_port(), tmp_path / "log"
+    founded(home / "cluster")
+    given, out = tmp_path / "in.jsonl", tmp_path / "out"
+    given.write_text('{"x": 1}\n' * 2_000)
+    words = (MAP, str(home / "cluster"), f"tls://127.0.0.1:{port}", str(given), str(out))
+    with ExitStack() as stack:
+        scheduler = stack.enter_context(scheduling(home, port))
+        worker = stack.enter_context(doubling(home / "cluster", port, log, ROW_SECONDS="0.01"))
+        with process(*words, said="") as coordinator:
+            scheduler.kill()
+            said = coordinator.communicate(timeout=60)[0]
+        assert coordinator.returncode and "SandboxUnavailable: The scheduler at" in said
+        assert worker.wait(60) is not None, "a worker without a scheduler ends, too"
+    assert not (out / MANIFEST).exists() and [*out.glob("part-*")]
+
+
 def test_kills_cost_time_and_nothing_else(tmp_path: Path) -> None:
     home, port, log = tmp_path / "home", free_port(), tmp_path / "log"
     founded(home / "cluster", tmp_path / "other")
@@ -29,7 +46,8 @@ def test_kills_cost_time_and_nothing_else(tmp_path: Path) -> None:
     with ExitStack() as stack:
         stack.enter_context(scheduling(home, port))
         workers = [
-            stack.enter_context(doubling(tmp_path / "other", port, log, ROW_SECONDS="0.001")) for _ in range(3)
+            stack.enter_context(doubling(tmp_path / "other", port, log, ROW_SECONDS="0.001"))
+            for _ in range(3)
         ]
 
         def until(coordinator, rows: int) -> None:
@@ -44,8 +62,8 @@ def test_kills_cost_time_and_nothing_else(tmp_path: Path) -> None:
         with process(*words, said="") as coordinator:
             until(coordinator, 6_000)
             workers[1].kill()
-            rest = coordinator.stdout.read()
-            assert coordinator.wait(60) == 0, rest
+            rest = coordinator.communicate(timeout=60)[0]
+            assert coordinator.returncode == 0, rest
     parts = json.loads((out / MANIFEST).read_text())["parts"]
     found = [json.loads(line) for part in parts for line in (out / part["file"]).read_text().splitlines()]
     assert [(one["row"], one["result"]) for one in found] == [(n + 1, 2 * n) for n in range(ROWS)]

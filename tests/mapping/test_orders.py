@@ -79,7 +79,9 @@ def test_what_is_no_answer_to_these_rows_is_refused(text: object) -> None:
 
 
 def test_an_answer_may_be_to_the_first_rows_alone_and_says_nothing_about_arguments() -> None:
-    text = '{"outcomes":[{"row":3,"result":{"x":1}},{"row":5,"reason":"a\\u001b[31m\\nb","arguments":{"n":99}}]}'
+    text = (
+        '{"outcomes":[{"row":3,"result":{"x":1}},{"row":5,"reason":"a\\u001b[31m\\nb","arguments":{"n":99}}]}'
+    )
     assert read_answer(text, ASKED).outcomes == (
         Outcome(row=3, result={"x": 1}), Outcome(row=5, reason="a b", arguments={"n": 5}),
     )  # fmt: skip

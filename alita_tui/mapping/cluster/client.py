@@ -37,7 +37,9 @@ async def connected(
 ) -> AsyncIterator[ClusterEngine]:
     """Connect to a scheduler for one map. Raise SandboxUnavailable."""
     security = harden(shown)
-    client = Client(str(where), asynchronous=True, security=security, timeout=10, set_as_default=False, name="alita")
+    client = Client(
+        str(where), asynchronous=True, security=security, timeout=10, set_as_default=False, name="alita"
+    )
     for told in ("event", "restart", "error"):  # nothing that a scheduler could have printed or thrown here
         client._stream_handlers[told] = _unheard
     try:
@@ -149,7 +151,9 @@ class ClusterEngine:
                             self._ended or self._refusals(), hint="The same command goes on."
                         )
                     free = [
-                        (one.running / one.threads, name) for name, one in able.items() if one.running < one.threads
+                        (one.running / one.threads, name)
+                        for name, one in able.items()
+                        if one.running < one.threads
                     ]
                     if free:
                         name = min(free)[1]
@@ -179,15 +183,17 @@ class ClusterEngine:
             await asyncio.wait((answered, gone), return_when=asyncio.FIRST_COMPLETED)
             if not answered.done():
                 raise Lost(f"the worker {name} went away")
-            return read_answer(answered.result(), rows)
-        except BadAnswer as error:
-            return Answer(refused=error.message)
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  # whatever a worker or the scheduler made of it
-            if isinstance(error, Lost) or not answered.done():
-                raise
-            if name not in await self._there():
-                raise Lost(f"the worker {name} went away") from error
-            return Answer(refused=one_line(f"{type(error).__name__}: {error}", 500))
+            try:
+                return read_answer(answered.result(), rows)
+            except BadAnswer as error:
+                return Answer(refused=error.message)
+            except (
+                Exception,
+                asyncio.CancelledError,
+            ) as error:  # whatever a worker or the scheduler made of it
+                if name not in await self._there():
+                    raise Lost(f"the worker {name} went away") from error
+                return Answer(refused=one_line(f"{type(error).__name__}: {error}", 500))
         finally:
             answered.cancel()
             gone.cancel()

@@ -35,13 +35,33 @@ class Answers(Protocol):
 
 
 _SCHEDULER = frozenset(
-    {"identity", "connection_stream", "register-client", "register-worker", "unregister", "heartbeat_worker", "ncores", "gather"}
+    {
+        "identity",
+        "connection_stream",
+        "register-client",
+        "register-worker",
+        "unregister",
+        "heartbeat_worker",
+        "ncores",
+        "gather",
+    }
 )
 _SCHEDULER_STREAMS = frozenset(
     {
-        "task-finished", "task-erred", "release-worker-data", "add-keys", "long-running", "reschedule", "keep-alive",
-        "worker-status-change", "request-refresh-who-has",
-        "update-graph", "client-desires-keys", "client-releases-keys", "heartbeat-client", "close-client",
+        "task-finished",
+        "task-erred",
+        "release-worker-data",
+        "add-keys",
+        "long-running",
+        "reschedule",
+        "keep-alive",
+        "worker-status-change",
+        "request-refresh-who-has",
+        "update-graph",
+        "client-desires-keys",
+        "client-releases-keys",
+        "heartbeat-client",
+        "close-client",
     }
 )
 _WORKER = frozenset({"identity", "connection_stream", "get_data", "ping", "terminate"})
@@ -51,14 +71,14 @@ _WORKER_STREAMS = frozenset(
 """All that batches need of Dask; whatever else it could be asked for is not there."""
 
 
-class _Scheduler(Scheduler):
+class _Scheduler(Scheduler):  # type: ignore[misc]  # an extra has no types here
     """A scheduler without a web server."""
 
     def start_http_server(self, *_: Any, **__: Any) -> None:
         """Listen nowhere."""
 
 
-class _Worker(Worker):
+class _Worker(Worker):  # type: ignore[misc]  # an extra has no types here
     """A worker without a web server."""
 
     def start_http_server(self, *_: Any, **__: Any) -> None:

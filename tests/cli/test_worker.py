@@ -122,6 +122,15 @@ def test_certificates_that_are_missing_open_or_over_are_said(tmp_path: Path) -> 
         credentials(folder)
 
 
+@pytest.mark.parametrize("name", ["", "authority.pem", "machine.key"])
+def test_nothing_starts_with_an_authority_that_others_can_change(tmp_path: Path, name: str) -> None:
+    worker(tmp_path, "--init")
+    path = tmp_path / "cluster" / name
+    path.chmod(path.stat().st_mode | 0o002)
+    refused = worker(tmp_path, "--scheduler", "127.0.0.1")
+    assert isinstance(refused.exception, ConfigError) and "Other users can write to" in refused.exception.message
+
+
 @pytest.mark.parametrize(
     "text",
     [

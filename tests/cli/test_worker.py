@@ -128,7 +128,9 @@ def test_nothing_starts_with_an_authority_that_others_can_change(tmp_path: Path,
     path = tmp_path / "cluster" / name
     path.chmod(path.stat().st_mode | 0o002)
     refused = worker(tmp_path, "--scheduler", "127.0.0.1")
-    assert isinstance(refused.exception, ConfigError) and "Other users can write to" in refused.exception.message
+    assert (
+        isinstance(refused.exception, ConfigError) and "Other users can write to" in refused.exception.message
+    )
 
 
 @pytest.mark.parametrize(

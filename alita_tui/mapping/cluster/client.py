@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import count
 from typing import Any
@@ -27,6 +27,8 @@ _LOOK_SECONDS = 1.0
 """How often it is asked which workers there are."""
 _DEAF_SECONDS = 30.0
 """After which a scheduler that does not answer is gone."""
+_SILENT_SECONDS = 1800.0
+"""After which a worker that does not answer is asked no more; the first batch may have packages to install."""
 _PATIENCE_SECONDS = 60.0
 """How long a map waits for a worker where there is none."""
 
@@ -50,6 +52,7 @@ async def connected(
             hint="Does `alita worker --scheduler` run there, and are the certificates of both from one authority?",
         ) from error
     engine = ClusterEngine(client, where, tool, given)
+    await engine.take_stock()
     looking = asyncio.create_task(engine.look())
     try:
         yield engine
@@ -90,18 +93,26 @@ class ClusterEngine:
         return max(1, sum(one.threads for one in self._workers.values() if not one.refused))
 
     async def look(self) -> None:
-        """Keep up which workers there are, until it is cancelled."""
-        while True:
-            there = await self._there()
-            async with self._changed:
-                for name in set(self._workers) - set(there):
-                    self._workers.pop(name).gone.set()
-                for name in set(there) - set(self._workers):
-                    self._workers[name] = _Worker(there[name])
-                self._changed.notify_all()
-            if self._ended:
-                return
-            await asyncio.sleep(_LOOK_SECONDS)
+        """Keep up which workers there are, until it is cancelled or the scheduler is gone."""
+        try:
+            while not self._ended:
+                await asyncio.sleep(_LOOK_SECONDS)
+                await self.take_stock()
+        finally:  # nobody waits for what is not looked after
+            self._ended = self._ended or f"The scheduler at {self._where} is gone."
+            await self._know({})
+
+    async def take_stock(self) -> None:
+        """See which workers there are now."""
+        await self._know(await self._there())
+
+    async def _know(self, there: Mapping[str, int]) -> None:
+        async with self._changed:
+            for name in set(self._workers) - set(there):
+                self._workers.pop(name).gone.set()
+            for name in set(there) - set(self._workers):
+                self._workers[name] = _Worker(there[name])
+            self._changed.notify_all()
 
     async def _there(self) -> dict[str, int]:
         """Return the workers that there are with their lanes; none where the scheduler is gone."""
@@ -109,7 +120,7 @@ class ClusterEngine:
             async with asyncio.timeout(_DEAF_SECONDS):
                 there: dict[str, int] = await self._client.nthreads()
                 return there
-        except (OSError, RuntimeError):
+        except Exception:  # noqa: BLE001  # a client that is closing has many
             self._ended = f"The scheduler at {self._where} is gone."
             return {}
 
@@ -180,8 +191,9 @@ class ClusterEngine:
         answered = asyncio.ensure_future(_result(future))
         gone = asyncio.ensure_future(worker.gone.wait())
         try:
-            await asyncio.wait((answered, gone), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((answered, gone), timeout=_SILENT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             if not answered.done():
+                worker.refused = "It does not answer."
                 raise Lost(f"the worker {name} went away")
             try:
                 return read_answer(answered.result(), rows)

@@ -108,11 +108,8 @@ def test_a_map_on_a_cluster_is_stopped_by_one_key(machines: Machines) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("worker", "tcp://127.0.0.1:1", "--data", "."), "nothing goes without TLS"),
         (("worker", "--scheduler", "0.0.0.0"), "no single address"),
-        (("worker", "--scheduler", "tcp://127.0.0.1:1"), "nothing goes without TLS"),
         (("worker", "tls://127.0.0.1:1", "--data", ".", "--bind", "::"), "no single address"),
-        (("worker", "tls://127.0.0.1:1"), "--data FOLDER"),
         (("worker", "--scheduler", "192.0.2.1:9"), "cannot be listened at"),
     ],
 )  # fmt: skip

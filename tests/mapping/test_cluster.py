@@ -6,6 +6,8 @@ import asyncio
 import os
 import pickle
 import ssl
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -205,3 +207,35 @@ async def test_a_client_can_have_nothing_run_but_batches(cluster: Cluster, tmp_p
                     await one(client)
     assert [*marks.iterdir()] == []
     await works(cluster, tmp_path)
+
+
+def told(code: str) -> str:
+    """What a process of its own prints."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_in_a_part_of_a_cluster_nothing_on_the_wire_reads_any_pickle(tmp_path: Path) -> None:
+    founded(tmp_path)
+    code = f"""
+import pickle, sys
+from pathlib import Path
+from alita_tui.mapping.cluster import client, machine
+from alita_tui.mapping.cluster.authority import credentials
+from alita_tui.mapping.cluster.wire import harden
+harden(credentials(Path({str(tmp_path)!r})))
+theirs = {{name: one for name, one in sys.modules.items() if name.split(".")[0] == "distributed"}}
+wide = [name for name, one in theirs.items() for held in vars(one).values() if held in (pickle, pickle.loads, pickle.load)]
+print(len(theirs) > 100, wide)
+"""
+    assert told(code) == "True []"
+
+
+def test_dask_is_imported_by_what_needs_it_alone() -> None:
+    code = """
+import sys
+import alita_tui.cli.mapping, alita_tui.cli.worker, alita_tui.app.mapping, alita_tui.app.workers
+import alita_tui.mapping.coordinator, alita_tui.mapping.cluster.entry, alita_tui.mapping.cluster.authority
+print([name for name in ("dask", "distributed", "tornado") if name in sys.modules])
+"""
+    assert told(code) == "[]"

@@ -42,9 +42,10 @@ def worker(
         int, typer.Option("--lanes", min=1, max=64, help="Containers side by side; by default one a core.")
     ] = CORES,
 ) -> None:  # fmt: skip
-    """Run rows of `alita tools map --engine tls://HOST:PORT` in this machine's sandbox.
+    """Be part of a cluster that runs `tools map` on several machines.
 
-    Only tools that were approved on this machine run. Whoever holds a certificate of the cluster may have them run:
+    With --init, make its certificates; with --scheduler, hand out work; with tls://HOST:PORT, run rows in this
+    machine's sandbox. Only tools that were approved on this machine run. Whoever holds a certificate of the cluster may have them run:
     use an account that owns nothing else. Ends with Ctrl+C.
     """
     chosen = [bool(address), init, bool(scheduler)]

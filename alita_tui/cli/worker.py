@@ -45,8 +45,8 @@ def worker(
     """Be part of a cluster that runs `tools map` on several machines.
 
     With --init, make its certificates; with --scheduler, hand out work; with tls://HOST:PORT, run rows in this
-    machine's sandbox. Only tools that were approved on this machine run. Whoever holds a certificate of the cluster may have them run:
-    use an account that owns nothing else. Ends with Ctrl+C.
+    machine's sandbox: with tools that were approved on this machine, and no others. Whoever holds a certificate of
+    the cluster may have them run: use an account that owns nothing else. Ends with Ctrl+C.
     """
     chosen = [bool(address), init, bool(scheduler)]
     if sum(chosen) != 1:

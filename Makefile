@@ -16,9 +16,10 @@ run: setup
 test: browser
 	@$(PY) -m pytest -q -n 3 tests --ignore=tests/benchmarks
 
-# The long walks through, odd jobs with packages of the index among them, and every case of what `make test` samples;
-# WIRE=--other-wire does each job over the other vendor's protocol.
+# The long walks through, odd jobs and clusters with packages of the index among them (the extra `dask` is installed), and every
+# case of what `make test` samples; WIRE=--other-wire does each job over the other vendor's protocol.
 jobs: browser
+	@$(PY) -m pip install -q --disable-pip-version-check -e '.[dask]'
 	@$(PY) -m pytest -q -n 3 --whole -m "walk or sampled" tests --ignore=tests/benchmarks $(WIRE)
 
 # The inner loop: what needs no container and no terminal, and none of the walks through.

@@ -47,6 +47,9 @@ class Commands(LazyGroup):
             "alita_tui.cli.backups:commands", "Backups of the library, the memory and session labels."
         ),
         "sandbox": Target("alita_tui.cli.sandbox:commands", "The containers that tools run in."),
+        "worker": Target(
+            "alita_tui.cli.worker:worker", "Be part of a cluster that runs `tools map` on several machines."
+        ),
         "models": Target("alita_tui.cli.models:commands", "Language models."),
         "context": Target(
             "alita_tui.cli.context:context", "What the next model call would send, with tokens."

@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from alita_tui.mapping.coordinator import Progress
     from alita_tui.mapping.rows import InputFile
 
+CORES = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 16)
+"""Of this machine; as many containers run side by side by default, and no more than these 16."""
 _EVERY_SECONDS = 10.0
 """How often progress is printed where no terminal shows it."""
 
@@ -37,15 +40,22 @@ def map_rows(
     ],
     lanes: Annotated[
         int, typer.Option("--lanes", min=1, max=64, help="Containers side by side; by default one a core.")
-    ] = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 16),
+    ] = CORES,
+    engines: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--engine", metavar="WHERE",
+            help="local, ssh://USER@HOST (may be repeated) or a cluster, tls://HOST:PORT; by default sandbox.engines.",
+        ),
+    ] = None,
     json: Json = False,
-) -> None:
+) -> None:  # fmt: skip
     """Run an approved tool on every row of a file, in the sandbox.
 
     Results come in parts, with a manifest; rows without one are in failed.jsonl with the reason. After a stop or a
     kill the same command goes on. Exits with 1 if a row failed.
     """
-    from alita_tui.app.mapping import described, map_tool
+    from alita_tui.app.mapping import described, engine_of, map_tool
 
     app = AppContext.open(context.obj)
     record, file = described(app, name, given)
@@ -53,12 +63,14 @@ def map_rows(
         columns = ", ".join(one_line(column, 60) for column in file.left_out)
         typer.echo(reveal(f"{record.draft.name} does not take these columns: {columns}"), err=True)
     shown = _Shown(file, quiet=json)
+    where = engine_of(app, record, file, engines or (), lanes)
     try:
-        done = asyncio.run(map_tool(app, record, file, output, lanes, shown.tell))
+        done = asyncio.run(map_tool(app, record, file, output, where, shown.tell))
     except KeyboardInterrupt:
         shown.end()
         typer.echo(
-            f"Stopped. The same command goes on where this ended: {_command(record, file, output)}", err=True
+            f"Stopped. The same command goes on where this ended: {_command(record, file, output, engines or ())}",
+            err=True,
         )
         raise typer.Exit(130) from None
     finally:
@@ -73,12 +85,12 @@ def map_rows(
     raise typer.Exit(1 if done.failed else 0)
 
 
-def _command(record: ToolRecord, file: InputFile, output: Path) -> str:
+def _command(record: ToolRecord, file: InputFile, output: Path, engines: Sequence[str]) -> str:
     import shlex
 
-    return shlex.join(
-        ["alita", "tools", "map", record.draft.name, "--input", file.path, "--output", str(output)]
-    )
+    where = [word for engine in engines for word in ("--engine", engine)]
+    named = ["alita", "tools", "map", record.draft.name, "--input", file.path, "--output", str(output)]
+    return shlex.join([*named, *where])
 
 
 class _Shown:

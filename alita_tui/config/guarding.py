@@ -50,7 +50,9 @@ def refusals(paths: Paths) -> tuple[ConfigError, ...]:
 
 
 def _faults(paths: Paths) -> Iterator[Fault]:
-    folders = (paths.config, paths.data, paths.audit_key_folder, paths.mcp_box, paths.desk, paths.sessions)
+    folders = (
+        paths.config, paths.data, paths.audit_key_folder, paths.mcp_box, paths.desk, paths.sessions, paths.cluster
+    )  # fmt: skip
     for folder in dict.fromkeys(folders):
         yield from _open(folder, what="folder", linked=folder not in (paths.audit_key_folder, paths.desk))
     yield from _open(paths.config_file, what="settings file", linked=True)
@@ -59,6 +61,9 @@ def _faults(paths: Paths) -> Iterator[Fault]:
     yield from _open(paths.policy, what="policy")
     yield from _open(paths.audit_key_folder / "key", what="key of the audit log", private=True)
     yield from _open(paths.audit_key_folder / "head", what="head of the audit log")
+    yield from _open(paths.cluster / "authority.pem", what="authority of the cluster", linked=True)
+    for key in ("authority.key", "machine.key"):
+        yield from _open(paths.cluster / key, what="key of the cluster", linked=True, private=True)
     yield from _open(paths.audit, what="audit log")
     yield from _open(paths.audit.with_suffix(".head"), what="head of the audit log")
     yield from _open(paths.registry, what="library")

@@ -105,6 +105,11 @@ class Paths(Value, frozen=True):
         return self.config / "mcp.token"
 
     @property
+    def cluster(self) -> Path:
+        """Folder with the certificates of the cluster that this machine is part of."""
+        return self.config / "cluster"
+
+    @property
     def backups(self) -> Path:
         """Folder with the backups of library, memory and labels."""
         return self.data / "backups"

@@ -26,8 +26,9 @@ class Lost(Exception):
 class Engine(Protocol):
     """Where rows run."""
 
-    lanes: int
-    """Batches that it runs at the same time."""
+    @property
+    def lanes(self) -> int:
+        """Return how many batches it runs at the same time."""
 
     async def run(self, rows: Sequence[Row]) -> list[Outcome]:
         """Run rows one after the other, each once; a row that fails is an outcome. Raise Lost, SandboxUnavailable."""

@@ -6,8 +6,9 @@ import csv
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import file_digest
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from alita_tui.events import Json, Value
 from alita_tui.spine.errors import UsageError
@@ -26,6 +27,10 @@ class Row(NamedTuple):
     arguments: dict[str, Json] | None
     problem: str = ""
     """Why it is no call; empty where it is one."""
+    start: int = 0
+    """Bytes of the file before it."""
+    end: int = 0
+    """Bytes of the file up to its end."""
 
 
 class InputFile(Value, frozen=True):
@@ -37,6 +42,8 @@ class InputFile(Value, frozen=True):
     """Line breaks in it: about as many rows."""
     left_out: tuple[str, ...] = ()
     """Columns that the tool does not take."""
+    header: int = 0
+    """Bytes of the header of a table."""
 
 
 def opened(path: Path, schema: Json) -> InputFile:
@@ -52,33 +59,51 @@ def opened(path: Path, schema: Json) -> InputFile:
             file.seek(0)
             lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
         left_out: tuple[str, ...] = ()
+        length = 0
         if KINDS[path.suffix.lower()] != "jsonl":
-            with path.open(newline="", encoding="utf-8-sig") as text:
-                header = next(_records(text, KINDS[path.suffix.lower()]), None)
-            left_out = _columns(path, header, schema)
-    except (OSError, UnicodeDecodeError) as error:
+            with path.open(**_TEXT) as text:
+                table = _Lines(text)
+                header = next(_records(table, KINDS[path.suffix.lower()]), None)
+            "".join(header or ()).encode()
+            left_out, length = _columns(path, header, schema), table.read
+    except (OSError, UnicodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise UsageError(f"{one_line(str(path))} cannot be read: {why}.") from error
-    return InputFile(path=str(path), sha256=digest, lines=lines, left_out=left_out)
+    return InputFile(path=str(path), sha256=digest, lines=lines, left_out=left_out, header=length)
 
 
 def rows(path: Path, schema: Json) -> Iterator[Row]:
     """Yield the rows of a file, the unusable ones with the reason. Raise OSError."""
     kind = KINDS[path.suffix.lower()]
-    return _from_lines(path) if kind == "jsonl" else _from_table(path, kind, schema)
+    if kind == "jsonl":
+        with path.open("rb") as file:
+            yield from _from_lines(file, 0)
+    else:
+        with path.open(**_TEXT) as text:
+            yield from _from_table(text, kind, schema, 0)
 
 
-def _from_lines(path: Path) -> Iterator[Row]:
-    with path.open("rb") as file:
-        number = 0
-        while line := file.readline(LONGEST + 1):
-            number += 1
-            if len(line) > LONGEST:
-                while line and not line.endswith(b"\n"):
-                    line = file.readline(LONGEST)
-                yield Row(number, None, f"The line is longer than {LONGEST:,} bytes.")
-            elif line.strip():
-                yield _parsed(number, line)
+def rows_within(path: Path, schema: Json, header: bytes, piece: bytes, first: int) -> Iterator[Row]:
+    """Yield the rows of a piece of a file, as `rows` does; the first of them has this number."""
+    kind, file = KINDS[path.suffix.lower()], BytesIO(header + piece)
+    if kind == "jsonl":
+        return _from_lines(file, first - 1)
+    return _from_table(TextIOWrapper(file, **_TEXT), kind, schema, first - 1)
+
+
+def _from_lines(file: BinaryIO, number: int) -> Iterator[Row]:
+    end = 0
+    while line := file.readline(LONGEST + 1):
+        number += 1
+        start, end = end, end + len(line)
+        if len(line) > LONGEST:
+            while line and not line.endswith(b"\n"):
+                line = file.readline(LONGEST)
+                end += len(line)
+            problem = f"The line is longer than {LONGEST:,} bytes."
+            yield Row(number, None, problem, start, end)
+        elif line.strip():
+            yield _parsed(number, line)._replace(start=start, end=end)
 
 
 def _parsed(number: int, line: bytes) -> Row:
@@ -95,27 +120,50 @@ def _refused(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
 
 
-def _from_table(path: Path, delimiter: str, schema: Json) -> Iterator[Row]:
+_TEXT: Any = {"newline": "", "encoding": "utf-8", "errors": "surrogateescape"}
+"""How tables are read: a byte that is no UTF-8 spoils its own row and no other."""
+
+
+class _Lines:
+    """The lines of a table, and how many bytes of it they were."""
+
+    def __init__(self, text: Iterator[str]) -> None:
+        self._text = text
+        self.read = 0
+
+    def __iter__(self) -> _Lines:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._text)
+        marked = not self.read and line.startswith("\ufeff")
+        self.read += len(line.encode("utf-8", "surrogateescape"))
+        return line[1:] if marked else line
+
+
+def _from_table(text: Iterator[str], delimiter: str, schema: Json, before: int) -> Iterator[Row]:
     kinds = _kinds(schema)
-    # A byte that is no UTF-8 spoils its own row and no other.
-    with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
-        records = _records(file, delimiter)
-        header = next(records, None)
-        if not isinstance(header, list):
-            return
-        for number, record in enumerate(records, 1):
-            if isinstance(record, str):
-                yield Row(number, None, record)
-            elif len(record) != len(header):
-                yield Row(number, None, f"The row has {len(record)} fields, the header {len(header)}.")
-            elif any("\udc80" <= character <= "\udcff" for field in record for character in field):
-                yield Row(number, None, "The row is not UTF-8.")
-            else:
-                given = zip(header, record, strict=True)
-                yield Row(
-                    number,
-                    {name: _typed(text, kinds[name]) for name, text in given if name in kinds and text},
-                )
+    lines = _Lines(text)
+    records = _records(lines, delimiter)
+    header = next(records, None)
+    if not isinstance(header, list):
+        return
+    end = lines.read
+    for number, record in enumerate(records, before + 1):
+        start, end = end, lines.read
+        yield _called(number, record, header, kinds)._replace(start=start, end=end)
+
+
+def _called(number: int, record: list[str] | str, header: list[str], kinds: dict[str, str]) -> Row:
+    """Return a record as a row."""
+    if isinstance(record, str):
+        return Row(number, None, record)
+    if len(record) != len(header):
+        return Row(number, None, f"The row has {len(record)} fields, the header {len(header)}.")
+    if any("\udc80" <= character <= "\udcff" for field in record for character in field):
+        return Row(number, None, "The row is not UTF-8.")
+    given = zip(header, record, strict=True)
+    return Row(number, {name: _typed(text, kinds[name]) for name, text in given if name in kinds and text})
 
 
 def _records(lines: Iterator[str] | Any, delimiter: str) -> Iterator[list[str] | str]:

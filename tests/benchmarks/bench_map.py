@@ -1,4 +1,4 @@
-"""`alita tools map`: rows a second with a lane for each core, against the same calls one by one."""
+"""`alita tools map`: rows a second with a lane for each core and on a cluster, against the same calls one by one."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from alita_tui.app.context import AppContext
-from alita_tui.app.mapping import described, map_tool
+from alita_tui.app.mapping import described, engine_of, map_tool
 from alita_tui.sandbox.settings import default_settings
 from alita_tui.sandbox.setup import repair
+from tests.mapping.clusters import founded, free_port, process, scheduling
 from tests.mcp_box.lab import furnished, schema, tool
 
 _ROWS = 1200
@@ -29,7 +32,7 @@ _BUSY = tool(
 
 
 def mapping(results: dict[str, Any], row: Callable[..., dict[str, Any]]) -> None:
-    """Map a tool of 20 ms over some rows with one lane, and with one a core."""
+    """Map a tool of 20 ms over some rows with one lane, with one a core, and on a cluster of two workers."""
     with tempfile.TemporaryDirectory(prefix="alita-bench-map-") as name:
         folder = Path(name)
         given = folder / "in.jsonl"
@@ -38,17 +41,42 @@ def mapping(results: dict[str, Any], row: Callable[..., dict[str, Any]]) -> None
         asyncio.run(repair(default_settings(home / "data", home / "cache"), lambda *_: None))
         app = AppContext.open(home)
 
-        def rows_per_second(lanes: int) -> float:
+        def rows_per_second(lanes: int, *engines: str) -> float:
             record, file = described(app, "keep_busy", given)
             output = folder / f"out-{time.monotonic_ns()}"
             began = time.monotonic()
-            done = asyncio.run(map_tool(app, record, file, output, lanes, lambda _: None))
+            where = engine_of(app, record, file, engines, lanes)
+            done = asyncio.run(map_tool(app, record, file, output, where, lambda _: None))
             assert done.ok == _ROWS, done
             return _ROWS / (time.monotonic() - began)
 
         try:
             rows_per_second(1)  # images and caches
             one = rows_per_second(1)
-            results["map.rows_per_second"] = row(rows_per_second(len(os.sched_getaffinity(0))), "/s", one)
+            many = rows_per_second(len(os.sched_getaffinity(0)))
+            results["map.rows_per_second"] = row(many, "/s", one)
+            if find_spec("distributed") is None:
+                why = "not measured: Dask is not installed"
+                results["map.dask_ratio"] = {"value": None, "unit": why, "baseline": None, "ratio": None}
+                return
+            with cluster(home, folder) as address:
+                rows_per_second(1, address)
+                two, on_cluster = rows_per_second(2), rows_per_second(1, address)
+            results["map.dask_ratio"] = row(on_cluster, "/s", one)
+            results["map.overhead_ms_per_row"] = row(1000 / on_cluster - 1000 / two, "ms")
         finally:
             app.close()
+
+
+@contextmanager
+def cluster(home: Path, shared: Path) -> Iterator[str]:
+    """Run a scheduler and two workers of one lane each, with the library of one home."""
+    founded(home / "cluster")
+    port = free_port()
+    address = f"tls://127.0.0.1:{port}"
+    words = ("-m", "alita_tui", "--home", str(home), "worker", address, "--data", str(shared), "--lanes", "1")
+    with ExitStack() as stack:
+        stack.enter_context(scheduling(home, port))
+        for _ in range(2):
+            stack.enter_context(process(*words, said="rows at a time"))
+        yield address

@@ -17,6 +17,8 @@ import asyncssh
 import msgspec
 import pytest
 
+from alita_tui.app.context import AppContext
+from alita_tui.app.mapping import described, engine_of, map_tool
 from alita_tui.events import Capabilities
 from alita_tui.sandbox.container import Kind
 from alita_tui.sandbox.engine import PodmanSandbox
@@ -28,6 +30,7 @@ from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import diagnose, prepare_account, repair
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
 from alita_tui.spine.ports.sandbox import Job, Limits
+from tests.mcp_box.lab import ADD, furnished
 from tests.sandbox.file_calls import read_and_leave
 from tests.sandbox.loopback import Told, broker, serving
 
@@ -137,6 +140,23 @@ async def test_a_tool_runs_on_another_machine_as_it_would_here(engine: PodmanSan
     assert status.available
     assert "ssh://there" in status.engine
     assert {row.resource for row in status.enforcement if row.strong} >= {"processes", "network", "files"}
+
+
+@pytest.mark.podman
+@pytest.mark.slow
+def test_a_map_runs_on_another_machine(there: Machine, tmp_path: Path) -> None:
+    home = furnished(tmp_path / "home", ADD, settings=f'[sandbox]\nssh_config = "{there.folder}/config"\n')
+    (tmp_path / "in.jsonl").write_text("".join(f'{{"a": {n}, "b": 1}}\n' for n in range(40)))
+    app = AppContext.open(home)
+    record, given = described(app, "add_numbers", tmp_path / "in.jsonl")
+    where = engine_of(app, record, given, ("ssh://there",), 2)
+    done = asyncio.run(map_tool(app, record, given, tmp_path / "out", where, nothing))
+    app.close()
+    assert (done.ok, done.failed) == (40, 0)
+    there.stop()  # so it was there
+    where = engine_of(app, record, given, ("ssh://there",), 2)
+    with pytest.raises(SandboxUnavailable):
+        asyncio.run(map_tool(app, record, given, tmp_path / "again", where, nothing))
 
 
 @pytest.mark.podman

@@ -30,12 +30,12 @@ class Authority:
         from cryptography.hazmat.primitives.asymmetric import ec
 
         key = ec.generate_private_key(ec.SECP256R1())
-        return _certificate("alita sandbox broker", key, None), key
+        return certificate("alita sandbox broker", key, None), key
 
     @cached_property
     def certificate(self) -> str:
         """Return its own certificate as PEM, for the tool to trust. Takes some milliseconds the first time."""
-        return _pem(self._root[0])
+        return pem(self._root[0])
 
     def context(self, host: str) -> ssl.SSLContext:
         """Return the TLS context of a server with this name. Takes some milliseconds the first time."""
@@ -50,7 +50,7 @@ class Authority:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             held = os.memfd_create("certificate")  # the library reads files only; this one is in memory
             try:
-                os.write(held, (secret + _pem(_certificate(host, key, self._root))).encode())
+                os.write(held, (secret + pem(certificate(host, key, self._root))).encode())
                 context.load_cert_chain(f"/proc/self/fd/{held}")
             finally:
                 os.close(held)
@@ -59,18 +59,25 @@ class Authority:
         return self._contexts[host]
 
 
-def _pem(certificate: x509.Certificate) -> str:
+def pem(certificate: x509.Certificate) -> str:
+    """Return a certificate as text."""
     from cryptography.hazmat.primitives.serialization import Encoding
 
     return certificate.public_bytes(Encoding.PEM).decode()
 
 
-def _certificate(
+def certificate(
     name: str,
     key: EllipticCurvePrivateKey,
     signer: tuple[x509.Certificate, EllipticCurvePrivateKey] | None,
+    *,
+    days: int = 30,
+    any_end: bool = False,
 ) -> x509.Certificate:
-    """Return a certificate for a name, signed by the signer or, without one, by itself (RFC 5280)."""
+    """Return a certificate for a name, signed by the signer or, without one, by itself (RFC 5280).
+
+    It is good for the server of that name, or with `any_end` for client and server under any name.
+    """
     from ipaddress import ip_address
 
     from cryptography import x509
@@ -87,7 +94,7 @@ def _certificate(
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - _DAY)
-        .not_valid_after(now + 30 * _DAY)
+        .not_valid_after(now + days * _DAY)
         .add_extension(x509.BasicConstraints(ca=signer is None, path_length=None), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(
@@ -95,7 +102,10 @@ def _certificate(
         )
         .add_extension(_usage(signer is None), critical=True)
     )
-    if signer:
+    if signer and any_end:
+        both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+        made = made.add_extension(x509.ExtendedKeyUsage(both), critical=False)
+    elif signer:
         try:
             spelled: x509.GeneralName = x509.IPAddress(ip_address(name))
         except ValueError:

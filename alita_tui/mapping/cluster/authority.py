@@ -1,0 +1,144 @@
+"""Who may be part of a cluster: an authority of its own, and a certificate for each machine.
+
+Host names are in no certificate: machines of a cluster come and go, and Dask does not compare them. So a certificate
+is the whole proof, for each role; that is why an authority signs for one cluster and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from alita_tui.events import Value
+from alita_tui.sandbox.broker.tls import certificate, pem
+from alita_tui.spine.errors import ConfigError, StoreError
+from alita_tui.store.disk import make_folder, replace, store_error
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+
+AUTHORITY_DAYS, MACHINE_DAYS = 365, 90
+_AUTHORITY, _AUTHORITY_KEY = "authority.pem", "authority.key"
+_MACHINE, _MACHINE_KEY = "machine.pem", "machine.key"
+
+
+class Credentials(Value, frozen=True):
+    """The files that a machine shows, and that it believes."""
+
+    authority: str
+    certificate: str
+    key: str
+
+
+def credentials(folder: Path) -> Credentials:
+    """Return this machine's. Raise ConfigError where they are missing, open to others or over."""
+    from cryptography import x509
+
+    files = [folder / name for name in (_AUTHORITY, _MACHINE, _MACHINE_KEY)]
+    for file in files:
+        if not file.is_file():
+            raise ConfigError(
+                f"This machine is part of no cluster: {file} is missing.",
+                hint="Make a cluster with `alita worker --init`, or bring its files from the machine that did.",
+            )
+    if files[2].stat().st_mode & 0o077:
+        raise ConfigError(f"{files[2]} can be read by others.", hint=f"Mend it with: chmod 600 {files[2]}")
+    for file in files[:2]:
+        try:
+            end = x509.load_pem_x509_certificate(file.read_bytes()).not_valid_after_utc
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"{file} is no certificate.") from error
+        if end <= datetime.now(UTC):
+            raise ConfigError(
+                f"{file} ended on {end:%Y-%m-%d}.",
+                hint="Make new ones with `alita worker --init` where the cluster was made.",
+            )
+    return Credentials(authority=str(files[0]), certificate=str(files[1]), key=str(files[2]))
+
+
+def found(folder: Path) -> bool:
+    """Make an authority and this machine's certificate; with an authority there, only the certificate anew.
+
+    Return whether the authority is new. Raise StoreError, ConfigError.
+    """
+    new = not (folder / _AUTHORITY_KEY).exists()
+    if new and (folder / _AUTHORITY).exists():
+        raise ConfigError(
+            f"{folder / _AUTHORITY} is the authority of another machine, whose key is not here.",
+            hint="Make certificates there: alita worker --init --to FOLDER",
+        )
+    make_folder(folder)
+    if new or _ended(folder / _AUTHORITY):
+        key = _new_key()
+        name = f"alita cluster {os.urandom(4).hex()}"
+        made = certificate(name, key, None, days=AUTHORITY_DAYS)
+        _write(folder / _AUTHORITY_KEY, [_secret(key)])
+        _write(folder / _AUTHORITY, [pem(made).encode()])
+        new = True
+    _machine(folder, folder, "machine")
+    return new
+
+
+def sign_for(folder: Path, to: Path) -> None:
+    """Write into an empty folder what another machine needs, which is not the authority's key.
+
+    Raise StoreError, ConfigError.
+    """
+    if not (folder / _AUTHORITY_KEY).exists():
+        raise ConfigError(f"{folder} holds no authority.", hint="Make one with: alita worker --init")
+    with suppress(OSError):
+        if any(to.iterdir()):
+            raise ConfigError(f"{to} is not empty.", hint="Name a new folder.")
+    make_folder(to)
+    to.chmod(0o700)
+    _write(to / _AUTHORITY, [(folder / _AUTHORITY).read_bytes()])
+    _machine(folder, to, to.name)
+
+
+def _machine(folder: Path, to: Path, name: str) -> None:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        signer = x509.load_pem_x509_certificate((folder / _AUTHORITY).read_bytes())
+        signing = load_pem_private_key((folder / _AUTHORITY_KEY).read_bytes(), None)
+    except (OSError, ValueError) as error:
+        raise StoreError(f"The authority in {folder} cannot be read: {error}.") from error
+    assert isinstance(signing, EllipticCurvePrivateKey)
+    key = _new_key()
+    made = certificate(name, key, (signer, signing), days=MACHINE_DAYS, any_end=True)
+    _write(to / _MACHINE_KEY, [_secret(key)])
+    _write(to / _MACHINE, [pem(made).encode()])
+
+
+def _ended(path: Path) -> bool:
+    from cryptography import x509
+
+    try:
+        return x509.load_pem_x509_certificate(path.read_bytes()).not_valid_after_utc <= datetime.now(UTC)
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path} is no certificate.") from error
+
+
+def _write(path: Path, pieces: Sequence[bytes]) -> None:
+    try:
+        replace(path, pieces)
+    except OSError as error:
+        raise store_error("written", path, error) from error
+
+
+def _new_key() -> EllipticCurvePrivateKey:
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def _secret(key: EllipticCurvePrivateKey) -> bytes:
+    from cryptography.hazmat.primitives import serialization as form
+
+    return key.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption())

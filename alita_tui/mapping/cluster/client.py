@@ -1,0 +1,220 @@
+"""The coordinator's end: batches handed to workers of a scheduler, each to one that has a lane free."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from itertools import count
+from typing import Any
+from uuid import uuid4
+
+from distributed import Client, Future
+
+from alita_tui.mapping.cluster.addresses import Address
+from alita_tui.mapping.cluster.authority import Credentials
+from alita_tui.mapping.cluster.entry import batch
+from alita_tui.mapping.cluster.orders import Answer, BadAnswer, Order, encoded, ordered, read_answer
+from alita_tui.mapping.cluster.wire import harden
+from alita_tui.mapping.coordinator import Lost
+from alita_tui.mapping.journal import Outcome
+from alita_tui.mapping.rows import InputFile, Row
+from alita_tui.spine.errors import SandboxUnavailable, UsageError
+from alita_tui.spine.text import one_line
+
+_LOOK_SECONDS = 1.0
+"""How often it is asked which workers there are."""
+_DEAF_SECONDS = 30.0
+"""After which a scheduler that does not answer is gone."""
+_SILENT_SECONDS = 1800.0
+"""After which a worker that does not answer is asked no more; the first batch may have packages to install."""
+_PATIENCE_SECONDS = 60.0
+"""How long a map waits for a worker where there is none."""
+
+
+@asynccontextmanager
+async def connected(
+    where: Address, shown: Credentials, tool: str, given: InputFile
+) -> AsyncIterator[ClusterEngine]:
+    """Connect to a scheduler for one map. Raise SandboxUnavailable."""
+    security = harden(shown)
+    client = Client(
+        str(where), asynchronous=True, security=security, timeout=10, set_as_default=False, name="alita"
+    )
+    for told in ("event", "restart", "error"):  # nothing that a scheduler could have printed or thrown here
+        client._stream_handlers[told] = _unheard
+    try:
+        await client
+    except (OSError, TimeoutError) as error:
+        raise SandboxUnavailable(
+            f"No scheduler lets this machine in at {where}: {one_line(str(error), 200)}.",
+            hint="Does `alita worker --scheduler` run there, and are the certificates of both from one authority?",
+        ) from error
+    engine = ClusterEngine(client, where, tool, given)
+    await engine.take_stock()
+    looking = asyncio.create_task(engine.look())
+    try:
+        yield engine
+    finally:
+        looking.cancel()
+        await asyncio.gather(looking, return_exceptions=True)
+        with suppress(TimeoutError):
+            await client.close(timeout=5)
+
+
+class _Worker:
+    """A worker as the coordinator sees it."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self.running = 0
+        self.gone = asyncio.Event()
+        self.refused = ""
+
+
+class ClusterEngine:
+    """An engine: workers of a scheduler. Dask places nothing itself, so each batch is where it is known to be."""
+
+    def __init__(self, client: Client, where: Address, tool: str, given: InputFile) -> None:
+        self._client = client
+        self._where = where
+        self._tool = tool
+        self._given = given
+        self._job = uuid4().hex
+        self._orders = count()
+        self._workers: dict[str, _Worker] = {}
+        self._changed = asyncio.Condition()
+        self._ended = ""
+
+    @property
+    def lanes(self) -> int:
+        """Return how many batches the workers take; at least one, so that one waits for the first worker."""
+        return max(1, sum(one.threads for one in self._workers.values() if not one.refused))
+
+    async def look(self) -> None:
+        """Keep up which workers there are, until it is cancelled or the scheduler is gone."""
+        try:
+            while not self._ended:
+                await asyncio.sleep(_LOOK_SECONDS)
+                await self.take_stock()
+        finally:  # nobody waits for what is not looked after
+            self._ended = self._ended or f"The scheduler at {self._where} is gone."
+            await self._know({})
+
+    async def take_stock(self) -> None:
+        """See which workers there are now."""
+        await self._know(await self._there())
+
+    async def _know(self, there: Mapping[str, int]) -> None:
+        async with self._changed:
+            for name in set(self._workers) - set(there):
+                self._workers.pop(name).gone.set()
+            for name in set(there) - set(self._workers):
+                self._workers[name] = _Worker(there[name])
+            self._changed.notify_all()
+
+    async def _there(self) -> dict[str, int]:
+        """Return the workers that there are with their lanes; none where the scheduler is gone."""
+        try:
+            async with asyncio.timeout(_DEAF_SECONDS):
+                there: dict[str, int] = await self._client.nthreads()
+                return there
+        except Exception:  # noqa: BLE001  # a client that is closing has many
+            self._ended = f"The scheduler at {self._where} is gone."
+            return {}
+
+    async def run(self, rows: Sequence[Row]) -> list[Outcome]:
+        """Run rows on one worker after the other. Raise Lost, SandboxUnavailable, UsageError."""
+        outcomes: list[Outcome] = []
+        while len(outcomes) < len(rows):
+            outcomes += await self._some(rows[len(outcomes) :])
+        return outcomes
+
+    async def _some(self, rows: Sequence[Row]) -> tuple[Outcome, ...]:
+        """Run the first of these rows. Raise Lost, SandboxUnavailable, UsageError."""
+        try:
+            order = await asyncio.to_thread(ordered, self._tool, self._given, rows)
+        except OSError as error:
+            raise UsageError(f"{self._given.path} cannot be read: {error.strerror}.") from error
+        while True:
+            name, worker = await self._free()
+            try:
+                answer = await self._asked(name, worker, order, rows[: order.rows])
+            finally:
+                worker.running -= 1
+                async with self._changed:
+                    self._changed.notify_all()
+            if answer.lost:
+                raise Lost(answer.lost)
+            if not answer.refused:
+                return answer.outcomes
+            worker.refused = answer.refused
+
+    async def _free(self) -> tuple[str, _Worker]:
+        """Return a worker with a lane for a batch. Raise SandboxUnavailable where there is none that can."""
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS) as patience, self._changed:
+                while True:
+                    able = {name: one for name, one in self._workers.items() if not one.refused}
+                    if self._ended or (self._workers and not able):
+                        raise SandboxUnavailable(
+                            self._ended or self._refusals(), hint="The same command goes on."
+                        )
+                    free = [
+                        (one.running / one.threads, name)
+                        for name, one in able.items()
+                        if one.running < one.threads
+                    ]
+                    if free:
+                        name = min(free)[1]
+                        able[name].running += 1
+                        return name, able[name]
+                    if able:
+                        patience.reschedule(None)
+                    await self._changed.wait()
+        except TimeoutError:
+            raise SandboxUnavailable(
+                f"No worker came to {self._where}.", hint="Start some: alita worker ADDRESS --data FOLDER"
+            ) from None
+
+    def _refusals(self) -> str:
+        said = Counter(one.refused for one in self._workers.values())
+        return "No worker can run it. " + " | ".join(reason for reason, _ in said.most_common(3))
+
+    async def _asked(self, name: str, worker: _Worker, order: Order, rows: Sequence[Row]) -> Answer:
+        """Return what a worker answers; anything that is no answer is a refusal. Raise Lost."""
+        future = self._client.submit(
+            batch, encoded(order), key=f"alita-{self._job}-{next(self._orders)}", pure=False, retries=0,
+            workers=[name], allow_other_workers=False,
+        )  # fmt: skip
+        answered = asyncio.ensure_future(_result(future))
+        gone = asyncio.ensure_future(worker.gone.wait())
+        try:
+            await asyncio.wait((answered, gone), timeout=_SILENT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            if not answered.done():
+                worker.refused = "It does not answer."
+                raise Lost(f"the worker {name} went away")
+            try:
+                return read_answer(answered.result(), rows)
+            except BadAnswer as error:
+                return Answer(refused=error.message)
+            except (
+                Exception,
+                asyncio.CancelledError,
+            ) as error:  # whatever a worker or the scheduler made of it
+                if name not in await self._there():
+                    raise Lost(f"the worker {name} went away") from error
+                return Answer(refused=one_line(f"{type(error).__name__}: {error}", 500))
+        finally:
+            answered.cancel()
+            gone.cancel()
+            future.release()
+
+
+def _unheard(**_: object) -> None:
+    """Do nothing."""
+
+
+async def _result(future: Future[Any]) -> object:
+    return await future

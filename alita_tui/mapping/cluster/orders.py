@@ -1,0 +1,119 @@
+"""What travels between a coordinator and its workers: JSON that names a tool and rows by reference, and JSON back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from alita_tui.events import Value
+from alita_tui.mapping.journal import Outcome
+from alita_tui.mapping.rows import InputFile, Row
+from alita_tui.spine.errors import AlitaError
+from alita_tui.spine.text import one_line
+
+PIECE_BYTES = 16 << 20
+"""Of the file of inputs that one order covers, unless a single row is longer."""
+ANSWER_BYTES = 64 << 20
+"""Of an answer; a worker sends what it has well before."""
+
+
+class BadAnswer(AlitaError):
+    """What came back is no answer to what was asked."""
+
+
+class Order(Value, frozen=True):
+    """Some rows of a file for a tool. No code and no value travels with it."""
+
+    tool: str
+    """Digest of the approved build."""
+    file: str
+    """Path of the inputs, the same on every machine."""
+    header: int
+    """Bytes at the beginning of the file that say how its rows are read."""
+    start: int
+    end: int
+    sha256: str
+    """Of the header and of these bytes."""
+    first: int
+    """Number of the first row."""
+    rows: int
+    """How many of the rows there are calls."""
+
+
+class Answer(Value, frozen=True):
+    """What came of an order."""
+
+    outcomes: tuple[Outcome, ...] = ()
+    """Of its first rows; the coordinator asks again for the others."""
+    lost: str = ""
+    """How the sandbox was lost while a row ran."""
+    refused: str = ""
+    """Why this worker runs none of them."""
+
+
+class Piece(Value, frozen=True):
+    """The bytes that an order refers to."""
+
+    header: bytes
+    rows: bytes
+
+    @property
+    def sha256(self) -> str:
+        """Return the digest of both."""
+        return sha256(self.header + self.rows).hexdigest()
+
+
+def ordered(tool: str, given: InputFile, rows: Sequence[Row]) -> Order:
+    """Return the order for the first of these rows, as many as fit into a piece. Blocks. Raise OSError."""
+    taken = [row for row in rows if row.end - rows[0].start <= PIECE_BYTES] or list(rows[:1])
+    start, end = taken[0].start, taken[-1].end
+    with Path(given.path).open("rb") as file:
+        header = file.read(given.header)
+        file.seek(start)
+        piece = Piece(header=header, rows=file.read(end - start))
+    return Order(
+        tool=tool, file=str(Path(given.path).absolute()), header=given.header, start=start, end=end,
+        sha256=piece.sha256, first=taken[0].number, rows=len(taken),
+    )  # fmt: skip
+
+
+def encoded(what: Order | Answer) -> str:
+    """Return an order or an answer as it travels."""
+    return msgspec.json.encode(what).decode()
+
+
+def read_order(text: object) -> Order:
+    """Return what a coordinator asks for. Raise ValueError."""
+    if not isinstance(text, str) or len(text) > 1 << 16:
+        raise ValueError("it is no order")
+    order = msgspec.json.decode(text, type=Order, strict=True)
+    if not 0 <= order.header <= order.start < order.end or order.first < 1 or order.rows < 1:
+        raise ValueError("its numbers are none of a file")
+    return order
+
+
+def read_answer(text: object, rows: Sequence[Row]) -> Answer:
+    """Return what a worker said of these rows. Raise BadAnswer."""
+    if not isinstance(text, str) or len(text) > ANSWER_BYTES:
+        raise BadAnswer("What came back is no text, or too long.")
+    try:
+        answer = msgspec.json.decode(text, type=Answer, strict=True)
+    except (ValueError, RecursionError) as error:
+        raise BadAnswer(f"What came back is no answer: {one_line(str(error), 200)}") from error
+    said = answer.lost or answer.refused
+    if said:
+        return Answer(lost=one_line(answer.lost, 500), refused=one_line(answer.refused, 500))
+    numbers = [outcome.row for outcome in answer.outcomes]
+    if not numbers or numbers != [row.number for row in rows[: len(numbers)]]:
+        raise BadAnswer("What came back is not about the rows that were sent.")
+    # A row's own arguments are kept with its failure: what a worker says of them is not asked.
+    kept = tuple(
+        Outcome(row=one.row, reason=one_line(one.reason, 2_000), arguments=row.arguments)
+        if one.reason
+        else Outcome(row=one.row, result=one.result)
+        for one, row in zip(answer.outcomes, rows, strict=False)
+    )
+    return Answer(outcomes=kept)

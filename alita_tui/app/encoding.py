@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from alita_tui.config.models import ModelEntry
     from alita_tui.llm.factory import ModelSpec
     from alita_tui.registry.finding import Finder
-    from alita_tui.registry.vectors import Vectors
+    from alita_tui.spine.ranking.vectors import Vectors
 
 Ask = Callable[[Encoder, Sequence[str]], Awaitable[Sequence[Sequence[float]]]]
 
@@ -34,7 +34,7 @@ def finder(app: AppContext) -> Finder:
     """Return what finds tools, with the vectors of the encoder that is set. Nothing is opened or sent."""
     from alita_tui.registry.finding import Finder
     from alita_tui.registry.index_cache import IndexCache
-    from alita_tui.registry.vectors import Vectors
+    from alita_tui.spine.ranking.vectors import Vectors
 
     vectors = None
     with suppress(AlitaError):  # told where it is opened

@@ -18,13 +18,16 @@ from alita_tui.agent.budget import Budget, Cap
 from alita_tui.app.context import AppContext
 from alita_tui.app.encoding import Encoding, check_encoder, finder, searched, would_recall
 from alita_tui.app.memory import forgotten
+from alita_tui.app.session import open_session
 from alita_tui.cli.main import cli
 from alita_tui.events import Lock, ToolName
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.task_library import TaskLibrary
+from alita_tui.spine.commands import SubmitTask
 from alita_tui.spine.laws import check
 from alita_tui.store.documents import DocumentTable
 from tests.cli.audited import TOOL, Shell
+from tests.crash.scene import open_app
 from tests.llm.test_embedding import static_folder
 from tests.support import streams
 from tests.support.servers.embedding_server import EmbeddingServer
@@ -296,3 +299,21 @@ def test_the_shell_recalls_with_a_static_model_and_without_one_writes_no_vectors
     assert (home / "cache" / "memory.vectors").is_file()
     code, _, complaint = search(str(tmp_path / "gone"))
     assert code == 1 and complaint.count("Without the encoder") == 1
+
+
+async def test_a_session_recalls_with_the_encoder_that_is_set(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    encoder = static_folder(tmp_path / "model")
+    (home / "config.toml").write_text(f'[library]\nencoder = "{encoder}"\nencoder_seconds = 60\n')
+    app = open_app(tmp_path)
+    item = e.MemoryItem(
+        item_id="pay", memory="procedural", text="cash", source_session="s", source_seq=1, tools=("pay",)
+    )
+    app.memory.write(item)
+    session = await open_session(app, None, parks=True)
+    session.send(SubmitTask(text="money"))
+    async with asyncio.timeout(60):
+        await session.run(until_idle=True)
+    (recalled,) = [one.event for one in session.bus.history if isinstance(one.event, e.MemoryRecalled)]
+    assert [one.item_id for one in recalled.items] == ["pay"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from alita_tui import events as e
 from alita_tui.agent.archivist import Archivist
@@ -32,11 +32,13 @@ class Lessons:
         archivist: Archivist | None = None,
         recall_tokens: int = 600,
         recalls: Callable[[], bool] = lambda: True,
+        encode: Callable[[str], Awaitable[bool]] | None = None,
     ) -> None:
         """`learn` derives the items of one task from the record; with `teaches` false nothing is written.
 
         With an `archivist` a model proposes facts when a task ends, of which those count that the record bears out.
-        Nothing is recalled for a task while `recalls` is false.
+        Nothing is recalled for a task while `recalls` is false. `encode` asks an encoder for what a recall lacks, and
+        returns whether anything came.
         """
         self._bus = bus
         self._memory = memory
@@ -47,12 +49,15 @@ class Lessons:
         self._archivist = archivist
         self._recall_tokens = recall_tokens
         self._recalls = recalls
+        self._encode = encode
 
     async def recall(self, task_id: str, text: str) -> None:
         """Record what memory knows about a task."""
         if not self._recalls():
             return
         found = await asyncio.to_thread(self._memory.recall, text)
+        if self._encode is not None and await self._encode(text):
+            found = await asyncio.to_thread(self._memory.recall, text)
         # The outcomes of this session's own tasks are in its conversation already.
         ours = self._bus.session_id
         items = self._within_budget(

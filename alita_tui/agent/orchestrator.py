@@ -7,7 +7,7 @@ asyncio task: an interrupt cancels it at whatever it awaits.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from pathlib import Path
 from typing import ParamSpec, Protocol
 
@@ -105,12 +105,13 @@ class Orchestrator:
         known_state: Callable[[], SessionState | None] = lambda: None,
         surroundings: Callable[[], Surroundings] = Surroundings,
         provider: Provider | None = None,
+        encode: Callable[[str], Awaitable[bool]] | None = None,
         blocks: Collection[str] = tuple(BLOCKS),
     ) -> None:
         """`known_state`: see `StateProjection`. `misfit` checks arguments against schemas.
 
         `surroundings` and `provider` are called in a thread as a task begins; `blocks` are those of the context
-        that are on where the person switched nothing.
+        that are on where the person switched nothing. `encode`: see `Lessons`.
         """
         self._bus = bus
         self._asker = asker
@@ -143,6 +144,7 @@ class Orchestrator:
             teaches=policy.teaches,
             recall_tokens=policy.recall_tokens,
             recalls=lambda: "memory" not in self._blocks.off,
+            encode=encode,
         )
         self._outcomes = Outcomes(bus, shelf, teaches=policy.teaches)
         self._builds = BuildHandlers(

@@ -165,11 +165,9 @@ class AppContext:
     @cached_property
     def memory(self) -> Recollection:
         """Lessons of earlier tasks."""
-        from alita_tui.app.project import current_project
-        from alita_tui.memory.recall import Recollection
+        from alita_tui.app.memory import recollection
 
-        self.paths.prepare()
-        return Recollection(self.documents(self.paths.memory, "items"), current_project(self), now)
+        return recollection(self)
 
     def spend_book(self, session_id: str) -> SpendBook:
         """Return the book of what all sessions spent today. Raises StoreError."""

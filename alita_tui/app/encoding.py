@@ -1,16 +1,17 @@
-"""The encoder of `library.encoder`: opened, asked for the vectors that a search lacks, and never waited for long."""
+"""The encoder of `library.encoder`: opened, asked for vectors that search or recall lack, and never waited for long."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from alita_tui.app.identity import new_id, now
-from alita_tui.events import Check, NoticeRaised, Usage
+from alita_tui.events import Check, MemoryItem, NoticeRaised, Usage
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import AlitaError, BudgetExceeded, ConfigError, ModelError
 from alita_tui.spine.ports.encoder import Encoder
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
     from alita_tui.config.models import ModelEntry
     from alita_tui.llm.factory import ModelSpec
     from alita_tui.registry.finding import Finder
-    from alita_tui.registry.vectors import Vectors
+    from alita_tui.spine.ranking.vectors import Vectors
 
+T = TypeVar("T")
 Ask = Callable[[Encoder, Sequence[str]], Awaitable[Sequence[Sequence[float]]]]
 
 _FIRST, _MOST = 16, 128
@@ -33,16 +35,25 @@ _FIRST, _MOST = 16, 128
 def finder(app: AppContext) -> Finder:
     """Return what finds tools, with the vectors of the encoder that is set. Nothing is opened or sent."""
     from alita_tui.registry.finding import Finder
-    from alita_tui.registry.index_cache import IndexCache
-    from alita_tui.registry.vectors import Vectors
 
-    vectors = None
+    return Finder(app.paths.tool_index, vectors_in(app, app.paths.tool_vectors))
+
+
+def vectors_in(app: AppContext, path: Path, background: Sequence[str] = ()) -> Vectors | None:
+    """Return the vectors in a file that are of the encoder that is set; None where none is."""
+    if not app.loaded.settings.library.encoder.strip():
+        return None
+    from alita_tui.registry.index_cache import IndexCache
+
     with suppress(AlitaError):  # told where it is opened
         entry = _entry(app)
         local = None if entry else open_encoder(app)  # a server's key is not looked up for a name
         name = f"{entry.full_name} {entry.base_url}".strip() if entry else local.name if local else ""
-        vectors = Vectors(name, IndexCache(app.paths.tool_vectors)) if name else None
-    return Finder(app.paths.tool_index, vectors)
+        if name:
+            from alita_tui.spine.ranking.vectors import Vectors
+
+            return Vectors(name, IndexCache(path), background)
+    return None
 
 
 def open_encoder(app: AppContext) -> Encoder | None:
@@ -96,13 +107,12 @@ async def bring(
             problem = ModelError("timeout", f"{encoder.name} made no vectors within {seconds:g} seconds.")
     except (ModelError, BudgetExceeded) as error:
         problem = error
-    if came:
-        await asyncio.to_thread(vectors.save)
+    await asyncio.to_thread(vectors.save)
     return came > 0, problem
 
 
 class Encoding:
-    """The encoder of one session. What is wrong with it is told once, and the search goes without."""
+    """The encoder of one session. What is wrong with it is told once, and search and recall go without."""
 
     def __init__(self, app: AppContext, bus: Bus, calls: ModelCalls) -> None:
         self._app = app
@@ -112,8 +122,15 @@ class Encoding:
         self._told: set[str] = set()
         self._one_by_one = asyncio.Lock()
 
-    async def bring(self, query: str) -> bool:
-        """Ask for the vectors that a search lacks, and return whether any came."""
+    async def for_search(self, query: str) -> bool:
+        """Ask for the vectors that a search of the library lacks, and return whether any came."""
+        return await self._bring(lambda: self._app.library.finder.vectors, query)
+
+    async def for_recall(self, task: str) -> bool:
+        """Ask for the vectors that a recall lacks, and return whether any came."""
+        return await self._bring(lambda: self._app.memory.vectors, task)
+
+    async def _bring(self, which: Callable[[], Vectors | None], query: str) -> bool:
         if not self._app.loaded.settings.library.encoder:
             return False
         async with self._one_by_one:
@@ -122,7 +139,7 @@ class Encoding:
             except (ConfigError, ModelError) as error:
                 await self._tell(error)
                 return False
-            vectors = self._app.library.finder.vectors
+            vectors = which()
             if self._encoder is None or vectors is None:
                 return False
             seconds = self._app.loaded.settings.library.encoder_seconds
@@ -135,7 +152,7 @@ class Encoding:
         kind = error.kind if isinstance(error, ModelError) else type(error).__name__
         if kind not in self._told:
             self._told.add(kind)
-            text = f"Tools are searched for without the encoder: {error.message}"
+            text = f"Tools and memories are looked for without the encoder: {error.message}"
             await self._bus.emit(NoticeRaised(level="warning", text=text, hint=error.hint))
 
     async def aclose(self) -> None:
@@ -146,12 +163,25 @@ class Encoding:
 
 async def searched(app: AppContext, query: str, limit: int) -> tuple[SearchResult, AlitaError | None]:
     """Search outside of a session; return what was found, and why the encoder that is set did not help."""
-    found = await asyncio.to_thread(app.library.search, query, limit=limit)
+    find = partial(app.library.search, query, limit=limit)
+    return await _twice(app, find, lambda: app.library.finder.vectors, query)
+
+
+async def would_recall(app: AppContext, task: str) -> tuple[tuple[MemoryItem, ...], AlitaError | None]:
+    """Return what a task would recall, and why the encoder that is set did not help."""
+    return await _twice(app, partial(app.memory.recall, task), lambda: app.memory.vectors, task)
+
+
+async def _twice(
+    app: AppContext, find: Callable[[], T], which: Callable[[], Vectors | None], query: str
+) -> tuple[T, AlitaError | None]:
+    """Find, and find again where the encoder that is set gave what was lacking; else say why it did not."""
+    found = await asyncio.to_thread(find)
     try:
         encoder = await asyncio.to_thread(open_encoder, app)
     except (ConfigError, ModelError) as error:
         return found, error
-    vectors = app.library.finder.vectors
+    vectors = which()
     if encoder is None or vectors is None:
         return found, None
     try:
@@ -159,9 +189,7 @@ async def searched(app: AppContext, query: str, limit: int) -> tuple[SearchResul
         came, problem = await bring(vectors, encoder, query, seconds, lambda one, some: _paid(app, one, some))
     finally:
         await encoder.aclose()
-    if came:
-        found = await asyncio.to_thread(app.library.search, query, limit=limit)
-    return found, problem
+    return (await asyncio.to_thread(find) if came else found), problem
 
 
 async def _paid(app: AppContext, encoder: Encoder, texts: Sequence[str]) -> Sequence[Sequence[float]]:
@@ -206,7 +234,7 @@ async def check_encoder(app: AppContext) -> tuple[Check, ...]:
     except TimeoutError:
         return (Check(name="encoder", state="warning", detail="library.encoder does not answer in time"),)
     except (ConfigError, ModelError) as error:
-        detail = f"tools are searched for without it: {error.message}"
+        detail = f"tools and memories are looked for without it: {error.message}"
         return (Check(name="encoder", state="warning", detail=detail, hint=error.hint),)
     seconds = (now() - began).total_seconds()
     detail = f"{encoder.name.split(' ')[0]}: vectors of {len(made.vectors[0])} numbers in {seconds:.1f} s"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
@@ -20,7 +20,22 @@ from alita_tui.spine.errors import StoreLocked, UsageError
 from alita_tui.spine.history import of
 from alita_tui.spine.ports.memory import SHARED, Remembered
 
+if TYPE_CHECKING:
+    from alita_tui.memory.recall import Recollection
+
 FORMAT = "alita-memory/1"
+
+
+def recollection(app: AppContext) -> Recollection:
+    """Return the memory, with the vectors of the encoder that is set. Raises StoreError."""
+    from alita_tui.app.encoding import vectors_in
+    from alita_tui.app.project import current_project
+    from alita_tui.memory.background import REQUESTS
+    from alita_tui.memory.recall import Recollection
+
+    app.paths.prepare()
+    vectors = vectors_in(app, app.paths.memory_vectors, REQUESTS)
+    return Recollection(app.documents(app.paths.memory, "items"), current_project(app), now, vectors)
 
 
 def edited(app: AppContext, item_id: str, text: str) -> Remembered:
@@ -64,6 +79,10 @@ async def forgotten(app: AppContext, kept: Remembered) -> tuple[str, ...]:
     A session that was only told of it hears so when it is opened next (`forgotten_since`). Return the sessions that
     are open elsewhere: those have it in their conversation until they end. Raise StoreError.
     """
+    if app.memory.vectors is None:  # an encoder that was set once may have left some
+        from alita_tui.registry.index_cache import IndexCache
+
+        IndexCache(app.paths.memory_vectors).remove()
     app.memory.forget(kept.item.item_id)
     sources = (*kept.sources, f"{kept.item.source_session}:{kept.item.source_seq}")
     busy: list[str] = []

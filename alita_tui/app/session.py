@@ -93,7 +93,7 @@ class LiveSession:
         self._sandbox = app.sandbox(file.session_id, pool=True, broker=broker)
         self._sandbox.servers = LazyServers(app, self._sandbox, self.bus.emit, redactor)
         self._encoding = Encoding(app, self.bus, asker)
-        library = TaskLibrary(app.library, self._encoding.bring)
+        library = TaskLibrary(app.library, self._encoding.for_search)
         app.inbox.told = self._warn
         gate = ApprovalGate(
             self.bus,
@@ -162,6 +162,7 @@ class LiveSession:
             misfit=misfit,
             surroundings=partial(surroundings, app),
             provider=context_provider(app, redactor),
+            encode=self._encoding.for_recall,
             blocks=app.loaded.settings.context.blocks,
         )
         broker.tools = self.engine.inner_calls

@@ -108,11 +108,16 @@ def search(
 
     Exit code 1 when nothing is found.
     """
+    import asyncio
+
+    from alita_tui.app.encoding import would_recall
     from alita_tui.app.memory import as_json
 
     app = AppContext.open(context.obj)
     wanted = " ".join(text)
-    recalled = app.memory.recall(wanted)
+    recalled, problem = asyncio.run(would_recall(app, wanted))
+    if problem is not None:
+        typer.echo(reveal(f"Without the encoder: {problem.message} {problem.hint}".strip()), err=True)
     known = {item.item_id for item in recalled}
     words = wanted.casefold().split()
     others = [

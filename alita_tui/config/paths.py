@@ -55,6 +55,11 @@ class Paths(Value, frozen=True):
         return self.cache / "tools.vectors"
 
     @property
+    def memory_vectors(self) -> Path:
+        """What an encoder made of what is remembered, which can be asked again."""
+        return self.cache / "memory.vectors"
+
+    @property
     def registry(self) -> Path:
         """Index of all tool versions."""
         return self.data / "registry.json"

@@ -179,9 +179,9 @@ class LibrarySettings(Value, frozen=True):
     """How the tools of the library are found."""
 
     encoder: str = ""
-    """Finds tools by meaning, too: folder of a static model, or `provider:name` of a server's; empty: none."""
+    """Finds tools and memories by meaning: folder of a static model, or `provider:name` of a server's; empty: none."""
     encoder_seconds: Annotated[float, Meta(gt=0, le=60)] = 2.0
-    """Seconds that a search waits for it at most; then it goes without."""
+    """Seconds that a search or a recall waits for it at most; then it goes without."""
 
 
 class ImproveSettings(Value, frozen=True):

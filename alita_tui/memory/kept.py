@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import MAXYEAR, MINYEAR, datetime
 from hashlib import sha256
 from typing import Annotated
@@ -11,6 +12,7 @@ import msgspec
 from alita_tui.events import Json, MemoryItem, Value
 from alita_tui.memory.lessons import FOOTNOTE
 from alita_tui.memory.recipes import Graph, said
+from alita_tui.memory.stated import stems
 from alita_tui.spine.ports.memory import MemorySort, Remembered, sort_of
 
 TRUST = {
@@ -18,6 +20,8 @@ TRUST = {
     "result": 0.7,
 }  # fmt: skip
 """How far what is no recipe is relied on, by where it was learned."""
+_ABOUT = 0.6
+"""Relevance of a fact whose whole subject the task names."""
 _HALF_LIFE: dict[MemorySort, float] = {
     "fact": 365.0,
     "recipe": 180.0,
@@ -104,6 +108,27 @@ class Tombstone(Value, frozen=True):
     """Digest of its id."""
     content: str
     at: str = ""
+
+
+def bears_on(kept: Kept, asked: set[str]) -> float:
+    """Return how far a fact is about something that a task names, however much else the task says."""
+    about = stems(kept.item.subject) if kept.sort == "fact" else ()
+    named = sum(stem in asked for stem in about)
+    share = named / len(about) if about else 0.0
+    return _ABOUT * share if share == 1 or (share >= 0.5 and named > 1) else 0.0
+
+
+def closes(newer: Kept, older: Kept) -> bool:
+    """Return whether a fact that names another as closed was learned after it: that may have been said again since."""
+    return older.at < newer.at or (older.at == newer.at and newer.item.item_id not in older.closes)
+
+
+def encodable(known: Mapping[str, Kept]) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Return the texts that an encoder is asked about: the tasks of recipes, the newest first, then all that holds."""
+    newest = [*known.values()][::-1]
+    recipes = {kept.item.item_id: ("", kept.tasks) for kept in newest if kept.is_recipe}
+    others = [kept.item for kept in newest if not kept.is_recipe and not kept.until]
+    return recipes | {item.item_id: ("", (item.text.split(FOOTNOTE)[0],)) for item in others}
 
 
 def id_digest(item_id: str) -> str:

@@ -13,7 +13,17 @@ from datetime import UTC, datetime
 import msgspec
 
 from alita_tui.events import Json, MemoryItem
-from alita_tui.memory.kept import TRUST, Kept, Tombstone, content_digest, id_digest, read
+from alita_tui.memory.kept import (
+    TRUST,
+    Kept,
+    Tombstone,
+    bears_on,
+    closes,
+    content_digest,
+    encodable,
+    id_digest,
+    read,
+)
 from alita_tui.memory.lessons import FOOTNOTE, recipe_id
 from alita_tui.memory.pipeline import offerable
 from alita_tui.memory.recipes import Graph
@@ -23,16 +33,19 @@ from alita_tui.spine.errors import UsageError
 from alita_tui.spine.ports.library import Documents
 from alita_tui.spine.ports.memory import OFFERED, REJECTION, Forgotten, Remembered
 from alita_tui.spine.ranking import Ranker, words
+from alita_tui.spine.ranking.vectors import NOT_ENCODED, Near, Vectors
 from alita_tui.spine.text import one_line
 
-_CHANCE = 0.67
-"""Chance from which recipes are recalled; about one unknown task in ten gets one (see `bench_memory.py`)."""
 _ALIKE = 0.28
 """Score that a recipe has at least: of a single one nothing else tells how far it stands out."""
 _RELEVANT = 0.3
 """Share of a task's words that any other item has to cover."""
-_ABOUT = 0.6
-"""Relevance of a fact whose whole subject the task names."""
+_CLOSE = 0.06
+"""Relevance of one standard deviation that an item's cosine is above those of requests of every kind.
+
+From five on it is recalled: among 33 tasks one in three of those alike, and a wrong one for 7 % of new kinds.
+"""
+_OTHER_WORDS = "the same in other words"
 _WORTH = 0.1
 """Relevance × trust × age below which nothing is recalled."""
 _OTHERS = 5
@@ -41,19 +54,6 @@ _LESSONS = 5
 _TASKS = 12
 """How many of the newest tasks a recipe keeps."""
 _TOMBSTONE = "forgotten:"
-
-
-def _bears_on(kept: Kept, asked: set[str]) -> float:
-    """Return how far a fact is about something that a task names, however much else the task says."""
-    about = stems(kept.item.subject) if kept.sort == "fact" else ()
-    named = sum(stem in asked for stem in about)
-    share = named / len(about) if about else 0.0
-    return _ABOUT * share if share == 1 or (share >= 0.5 and named > 1) else 0.0
-
-
-def _closes(newer: Kept, older: Kept) -> bool:
-    """Return whether a fact that names another as closed was learned after it: that may have been said again since."""
-    return older.at < newer.at or (older.at == newer.at and newer.item.item_id not in older.closes)
 
 
 def _meant(matched: tuple[str, ...]) -> str:
@@ -69,8 +69,13 @@ class Recollection:
         documents: Documents,
         project: str = "",
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        vectors: Vectors | None = None,
     ) -> None:
-        """What is written belongs to `project`, but for recipes and rejections; empty: to all."""
+        """What is written belongs to `project`, but for recipes and rejections; empty: to all.
+
+        `vectors` are what an encoder gave for what is remembered; without them it is recalled by its words.
+        """
+        self.vectors = vectors
         self._documents = documents
         self._project = project
         self._now = now
@@ -93,7 +98,8 @@ class Recollection:
         """Return at most three recipes, then at most five other items, each with its score and why it matched."""
         with self._guard:
             self._refresh()
-            return (*self._fitting_recipes(task), *self._relevant_others(task))
+            near = self.vectors.near(task) if self.vectors else NOT_ENCODED
+            return (*self._fitting_recipes(task, near), *self._relevant_others(task, near))
 
     def write(self, item: MemoryItem) -> tuple[str, ...] | None:
         """Store one item; a known recipe counts one more success, once per source. Raise StoreError.
@@ -239,10 +245,15 @@ class Recollection:
             grave = Tombstone(
                 forgotten=id_digest(item_id), content=content_digest(known.item), at=self._stamp()
             )
+            if self.vectors:
+                self.vectors.clear()  # they can be made again; what is forgotten must not be left in them
             # The stone first: wherever a crash comes between, it is forgotten or it is all there.
             self._documents.put(f"{_TOMBSTONE}{grave.forgotten}", msgspec.to_builtins(grave))
             self._documents.remove(item_id)
             self._gone[item_id] = known
+            if self.vectors:
+                self._refresh()
+                self.vectors.save()
             return known.remembered()
 
     def bring_back(self, item_id: str) -> Remembered:
@@ -341,9 +352,9 @@ class Recollection:
 
     # --- recalling ----------------------------------------------------------------------------
 
-    def _fitting_recipes(self, task: str) -> list[MemoryItem]:
-        fits = self._recipes.fits(task)
-        if not fits or fits[0].chance < _CHANCE or fits[0].score < _ALIKE:
+    def _fitting_recipes(self, task: str, near: Near) -> list[MemoryItem]:
+        fits = self._recipes.fits(task, near)
+        if not fits or not fits[0].likely or fits[0].score < _ALIKE:
             return []
         now = self._now()
         found: list[MemoryItem] = []
@@ -352,25 +363,25 @@ class Recollection:
             share = fit.score / (fits[0].score or 1.0)
             value = fit.chance * share * kept.trust * kept.freshness(now)
             if value >= _WORTH:
-                said = _meant(fit.words)
+                said = _meant(fit.words) or _OTHER_WORDS
                 why = f"{said}; fits with {fit.chance:.0%}" if len(found) == 0 else said
                 shown = kept.shown(self._project)
                 found.append(msgspec.structs.replace(shown, score=round(value, 4), why=why))
         return sorted(found, key=lambda item: -item.score)
 
-    def _relevant_others(self, task: str) -> list[MemoryItem]:
+    def _relevant_others(self, task: str, near: Near) -> list[MemoryItem]:
         now, asked = self._now(), {*stems(task)}
         alike: dict[str, MemoryItem] = {}
-        for match in self._others.rank(task):
+        for match in self._others.rank(task, cosines=near.cosines, background=near.background):
             kept = self._kept[match.key]
-            relevant = max(match.cover, _bears_on(kept, asked))
+            relevant = max(match.cover, bears_on(kept, asked), min(_CLOSE * match.close, 1.0))
             if relevant < _RELEVANT or kept.until or kept.project not in ("", self._project):
                 continue
             value = relevant * kept.trust * kept.freshness(now)
             if value < _WORTH:
                 continue
             item = msgspec.structs.replace(
-                kept.shown(self._project), score=round(value, 4), why=_meant(match.words)
+                kept.shown(self._project), score=round(value, 4), why=_meant(match.words) or _OTHER_WORDS
             )
             gist = content_digest(item)
             if gist not in alike or alike[gist].score < item.score:
@@ -392,7 +403,7 @@ class Recollection:
         for newer in [kept for kept in fresh.values() if kept.closes]:
             for closed in newer.closes:
                 older = fresh.get(closed)
-                if older is not None and not older.until and _closes(newer, older):
+                if older is not None and not older.until and closes(newer, older):
                     self._cut_short[closed] = fresh[closed] = msgspec.structs.replace(older, until=newer.at)
         for gone in self._kept.keys() - fresh.keys():
             self._recipes.remove(gone)
@@ -409,3 +420,5 @@ class Recollection:
                 self._recipes.remove(item_id)
                 self._others.put(item_id, [(kept.item.text.split(FOOTNOTE)[0], 1.0)])
         self._kept, self._seen, self._parsed = fresh, documents, parsed
+        if self.vectors:
+            self.vectors.know(encodable(fresh))

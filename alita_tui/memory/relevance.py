@@ -1,8 +1,10 @@
 """Whether a remembered recipe fits a task: how well it ranks, and how far it stands out among all recipes.
 
 The ranker that finds tools finds recipes, too, by the tasks that they answered. Its score alone says little: in a large
-memory something always resembles. So the best recipe is held against the next ones, by a logistic regression that was
-fitted over memories of very different sizes (`tests/benchmarks/fit_memory.py`).
+memory something always resembles. So the best recipe is held against the next ones, by a logistic regression that
+was fitted over memories of very different sizes (`tests/benchmarks/fit_memory.py`). Where an encoder gave vectors, it
+is known, too, how near the task is to the recipe's tasks, held against how near it is to requests of every kind: a
+memory may have one recipe.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import NamedTuple
 
 from alita_tui.events import Value
 from alita_tui.spine.ranking import Ranked, Ranker, Served
+from alita_tui.spine.ranking.vectors import NOT_ENCODED, Near
 
 _MOST = 3
 """Recipes that are shown at most."""
@@ -20,6 +23,8 @@ _CLOSE = 0.6
 """Share of the best one's score from which another one is shown beside it."""
 _RIVALS = 5
 """Recipes behind the best that it is held against."""
+_BY_MEANING = 100
+"""Recipes that are looked at closely where vectors may change which is the best."""
 
 
 class Features(NamedTuple):
@@ -42,12 +47,22 @@ class Features(NamedTuple):
     score_by_tasks: float
     crowd_by_tasks: float
     tasks_squared: float
+    close: float = 0.0
+    """How far its cosine is above those of requests of every kind, in standard deviations; 0 without vectors."""
+    close_by_recipes: float = 0.0
 
 
-FITTED = Features(
+BY_WORDS = Features(
     base=-2.076, score=1.046, margin=-4.010, lead=0.706, crowd=4.900, cover=-6.535, pairs=-0.243, likeness=13.694,
     words=0.262, tasks=-0.044, recipes=-0.479, score_by_tasks=0.363, crowd_by_tasks=1.682, tasks_squared=-0.134,
 )  # fmt: skip
+WITH_VECTORS = Features(
+    base=-2.486, score=0.960, margin=-0.718, lead=0.438, crowd=3.940, cover=-6.012, pairs=0.610, likeness=6.308,
+    words=-0.405, tasks=-0.007, recipes=0.088, score_by_tasks=1.042, crowd_by_tasks=-0.788, tasks_squared=-0.201,
+    close=0.360, close_by_recipes=-0.106,
+)  # fmt: skip
+_LIKELY_BY_WORDS, _LIKELY_WITH_VECTORS = 0.67, 0.61
+"""Chances from which recipes are recalled; about one unknown task in ten gets one at most (see `bench_memory.py`)."""
 
 
 class Fit(Value, frozen=True):
@@ -56,6 +71,8 @@ class Fit(Value, frozen=True):
     key: str
     chance: float
     """Probability that one of those shown is the right one, 0 to 1."""
+    likely: bool
+    """Whether that is enough to recall them."""
     score: float
     words: tuple[str, ...] = ()
     """The task's words that its tasks have, the weightiest first."""
@@ -64,8 +81,7 @@ class Fit(Value, frozen=True):
 class Relevance:
     """An index of recipes by their tasks, changed one recipe at a time."""
 
-    def __init__(self, weights: Features = FITTED) -> None:
-        self._weights = weights
+    def __init__(self) -> None:
         self._ranker = Ranker()
         self._tasks: dict[str, int] = {}
 
@@ -80,18 +96,27 @@ class Relevance:
         self._tasks.pop(key, None)
         self._ranker.remove(key)
 
-    def fits(self, task: str) -> list[Fit]:
+    def fits(self, task: str, near: Near = NOT_ENCODED) -> list[Fit]:
         """Return the few recipes that resemble a task most, best first, with the chance that one of them is right."""
-        ranked = self._ranker.rank(task, limit=_RIVALS + 1)
+        ranked = self._ranked(task, near)
         if not ranked:
             return []
-        chance = _chance(self._weights, self._features(ranked))
-        return [Fit(key=one.key, chance=chance, score=one.score, words=one.words) for one in _close(ranked)]
+        encoded = ranked[0].key in near.cosines
+        chance = _chance(WITH_VECTORS if encoded else BY_WORDS, self._features(ranked))
+        likely = chance >= (_LIKELY_WITH_VECTORS if encoded else _LIKELY_BY_WORDS)
+        return [
+            Fit(key=one.key, chance=chance, likely=likely, score=one.score, words=one.words)
+            for one in _close(ranked)
+        ]
 
-    def features(self, task: str) -> tuple[tuple[str, ...], Features] | None:
+    def features(self, task: str, near: Near = NOT_ENCODED) -> tuple[tuple[str, ...], Features] | None:
         """Return what would be shown with its features, for fitting; None where nothing is alike."""
-        ranked = self._ranker.rank(task, limit=_RIVALS + 1)
+        ranked = self._ranked(task, near)
         return (tuple(one.key for one in _close(ranked)), self._features(ranked)) if ranked else None
+
+    def _ranked(self, task: str, near: Near) -> list[Ranked]:
+        looked_at = _BY_MEANING if near.cosines else _RIVALS + 1
+        return self._ranker.rank(task, limit=looked_at, cosines=near.cosines, background=near.background)
 
     def _features(self, ranked: Sequence[Ranked]) -> Features:
         best, others = ranked[0], ranked[1 : _RIVALS + 1]
@@ -113,6 +138,8 @@ class Relevance:
             score_by_tasks=best.score * tasks,
             crowd_by_tasks=crowd * tasks,
             tasks_squared=tasks**2,
+            close=best.close,
+            close_by_recipes=best.close * math.log(len(self._tasks)),
         )
 
 

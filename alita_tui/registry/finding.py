@@ -14,10 +14,10 @@ from alita_tui.registry.index_cache import IndexCache
 from alita_tui.registry.search import ToolIndex, wording
 from alita_tui.registry.served import History, calibration, served
 from alita_tui.registry.trust import RELIED_ON, Use
-from alita_tui.registry.vectors import Vectors
 from alita_tui.spine.examples import example_in_tests
 from alita_tui.spine.ports.library import SearchResult
 from alita_tui.spine.ranking import Calibration, Served
+from alita_tui.spine.ranking.vectors import Vectors
 
 
 class Finder:

@@ -6,6 +6,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from alita_tui.spine.errors import StoreError
+
 
 class IndexCache:
     """One file. What cannot be read or written is as if there were none."""
@@ -19,6 +21,15 @@ class IndexCache:
             return self._path.read_bytes()
         except OSError:
             return b""
+
+    def remove(self) -> None:
+        """Remove it; a missing one is no error. Raise StoreError."""
+        try:
+            self._path.unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"{self._path.name} cannot be removed: {error.strerror}.", hint=f"Remove it: rm {self._path}"
+            ) from error
 
     def write(self, data: bytes) -> None:
         """Replace it whole, readable by its owner alone."""

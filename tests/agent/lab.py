@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -210,6 +210,8 @@ class Lab:
         self.asked: list[ModelRequest] = []
         self.around = Surroundings(today="Saturday, 2026-11-21")
         self.provider: Provider | None = None
+        self.encode: Callable[[str], Awaitable[bool]] | None = None
+        """Brings what an encoder makes of what a recall lacks."""
         self.blocks: tuple[str, ...] = tuple(BLOCKS)
         self.sandbox = PlayedSandbox()
         self.sessions = SessionStore(folder / "sessions")
@@ -274,7 +276,8 @@ class Lab:
             self.bus, asker, smith, gate, shelf, self.sandbox, self.memory, self.web, questions, self.context,
             SessionArtefacts(self.folder / "artefacts", 10_000_000),
             policy=Policy(**self.policy), new_id=new_id, progress=lambda *_: None,
-            surroundings=lambda: self.around, misfit=misfit, provider=self.provider, blocks=self.blocks,
+            surroundings=lambda: self.around, misfit=misfit, provider=self.provider, encode=self.encode,
+            blocks=self.blocks,
             learn=lambda task, proposed=(): lessons(tuple(self.bus.history), task, proposed),
         )  # fmt: skip
 

@@ -10,9 +10,15 @@ from alita_tui.agent.budget import Budget, Cap
 from alita_tui.agent.context import RECALLED_HEAD
 from alita_tui.events import MemoryItem, RunReport
 from alita_tui.llm.scripted import Rule, ScriptReply
+from alita_tui.memory.background import REQUESTS
+from alita_tui.memory.recall import Recollection
+from alita_tui.registry.index_cache import IndexCache
 from alita_tui.spine.commands import AnswerQuestion, ForgetMemory, SubmitTask
+from alita_tui.spine.ranking.vectors import Vectors
+from alita_tui.store.documents import DocumentTable
 from tests.agent.lab import Lab, draft, say
 from tests.agent.replies import approve
+from tests.support.servers.embedding_server import vector
 
 DONE = say("answer", text="eight")
 RUN = say("run_tool", name="double_it", arguments={"x": 4})
@@ -168,3 +174,28 @@ async def test_a_chain_that_worked_three_times_is_offered_once(tmp_path: Path) -
         await lab.do(SubmitTask(text=f"double {number} twice"), when=approve)
     offers = [one for one in lab.events(e.NoticeRaised) if "worked three times" in one.text]
     assert len(offers) == 1 and "alita memory tool recipe:" in offers[0].hint
+
+
+async def test_what_an_encoder_makes_of_a_task_counts_for_its_recall(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, rules=rules(DONE, DONE))
+    vectors = Vectors("m", IndexCache(tmp_path / "memory.vectors"), REQUESTS)
+    lab.memory = Recollection(DocumentTable(tmp_path / "memory.json", "items"), vectors=vectors)
+    for number, (name, text) in enumerate((("pay", "transfer the money"), ("sky", "will it rain"))):
+        lab.memory.write(
+            MemoryItem(
+                item_id=name, memory="procedural", text=text, source_session="x", source_seq=number, tools=(name,)
+            )
+        )  # fmt: skip
+
+    async def encode(task: str) -> bool:
+        texts = vectors.missing(task)
+        vectors.keep(texts, [vector(text) for text in texts])
+        return bool(texts)
+
+    lab.reopen()
+    await lab.do(SubmitTask(text="settle my bill"))
+    lab.encode = encode
+    lab.reopen()
+    await lab.do(SubmitTask(text="settle my bill"))
+    first, second = (event.items for event in lab.events(e.MemoryRecalled))
+    assert not first and [item.item_id for item in second if item.memory == "procedural"] == ["pay"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,14 +16,18 @@ from typer.testing import CliRunner
 from alita_tui import events as e
 from alita_tui.agent.budget import Budget, Cap
 from alita_tui.app.context import AppContext
-from alita_tui.app.encoding import Encoding, check_encoder, finder, searched
+from alita_tui.app.encoding import Encoding, check_encoder, finder, searched, would_recall
+from alita_tui.app.memory import forgotten
+from alita_tui.app.session import open_session
 from alita_tui.cli.main import cli
 from alita_tui.events import Lock, ToolName
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.task_library import TaskLibrary
+from alita_tui.spine.commands import SubmitTask
 from alita_tui.spine.laws import check
 from alita_tui.store.documents import DocumentTable
 from tests.cli.audited import TOOL, Shell
+from tests.crash.scene import open_app
 from tests.llm.test_embedding import static_folder
 from tests.support import streams
 from tests.support.servers.embedding_server import EmbeddingServer
@@ -31,6 +37,14 @@ from tests.support.simulation import Desk
 QUERY = "settle what we owe: pay the invoice"
 KEY = "sk-secret-5d0c1b7e"
 Open = Callable[..., AppContext]
+
+
+class SlowServer(EmbeddingServer):
+    """Answers when nobody waits any more."""
+
+    async def _plain(self, *given: object) -> bool:
+        await asyncio.sleep(30)
+        return False
 
 
 @pytest.fixture
@@ -95,7 +109,7 @@ async def test_in_a_session_it_is_paid_as_a_call_and_the_agent_finds_by_it(
 ) -> None:
     app, desk = opened(), Desk()
     encoding = Encoding(app, desk.bus, desk.calls)
-    found = await TaskLibrary(app.library, encoding.bring).find(QUERY)
+    found = await TaskLibrary(app.library, encoding.for_search).find(QUERY)
     await encoding.aclose()
     assert nearest(found)[:1] == ["cash_desk"]
     (reserved,), (spent,) = desk.events(e.BudgetReserved), desk.events(e.BudgetSpent)
@@ -108,7 +122,7 @@ async def test_what_the_budget_does_not_allow_is_not_sent_and_told_once(
 ) -> None:
     app, desk = opened(), Desk(budget=Budget(session=Cap(tokens=3)))
     encoding = Encoding(app, desk.bus, desk.calls)
-    shelf = TaskLibrary(app.library, encoding.bring)
+    shelf = TaskLibrary(app.library, encoding.for_search)
     for query in (QUERY, "rain"):
         await shelf.find(query)
     await encoding.aclose()
@@ -127,12 +141,7 @@ async def test_where_it_fails_the_search_goes_without(
 
 
 async def test_a_slow_server_is_not_waited_for(opened: Open, server: EmbeddingServer) -> None:
-    class Slow(EmbeddingServer):
-        async def _plain(self, *given: object) -> bool:
-            await asyncio.sleep(30)
-            return False
-
-    with Slow() as slow:
+    with SlowServer() as slow:
         app = opened(f"custom:embed-1; base_url={slow.base_url}", 0.5)
         app.library.search("x")
         began = time.monotonic()
@@ -166,3 +175,145 @@ def test_the_shell_searches_with_a_static_model_and_says_when_it_is_missing(tmp_
     assert (shell.home / "cache" / "tools.vectors").stat().st_mode & 0o777 == 0o600
     told, complaint = search(tmp_path / "gone")
     assert TOOL in told and complaint.count("Without the encoder") == 1
+
+
+# --- recall
+
+
+def remember(app: AppContext) -> None:
+    """Two recipes, of which neither has a word of the query."""
+    for number, (name, task) in enumerate((("pay", f"transfer money {KEY}"), ("sky", "will it rain"))):
+        item = e.MemoryItem(
+            item_id=name, memory="procedural", text=task, source_session="s", source_seq=number, tools=(name,)
+        )
+        app.memory.write(item)
+
+
+def recalled(app: AppContext) -> list[str]:
+    return [item.item_id for item in app.memory.recall(QUERY)]
+
+
+async def test_a_task_in_other_words_recalls_and_nothing_secret_is_sent(
+    opened: Open, server: EmbeddingServer
+) -> None:
+    app = opened()
+    remember(app)
+    assert recalled(app) == []
+    found, problem = await would_recall(app, QUERY)
+    assert problem is None and [item.item_id for item in found] == ["pay"]
+    assert KEY not in str(server.texts), "what is sent is redacted"
+    sent = len(server.texts)
+    again = opened()
+    await would_recall(again, "a photo")
+    assert server.texts[sent:] == ["a photo"], "the vectors of the memory are kept in a file"
+    assert again.paths.memory_vectors.stat().st_mode & 0o777 == 0o600
+
+
+async def test_in_a_session_a_recall_is_paid_as_a_call(opened: Open, server: EmbeddingServer) -> None:
+    app, desk = opened(), Desk()
+    remember(app)
+    app.memory.recall(QUERY)
+    encoding = Encoding(app, desk.bus, desk.calls)
+    assert await encoding.for_recall(QUERY)
+    await encoding.aclose()
+    assert recalled(app) == ["pay"]
+    spent = desk.events(e.BudgetSpent)
+    assert {(one.role, one.tokens) for one in spent} == {("encoder", 7)} and not list(check(desk.bus.history))
+    assert len(spent) == len(server.requests)
+
+
+async def test_an_encoder_that_fails_is_told_once_for_search_and_recall(
+    opened: Open, server: EmbeddingServer
+) -> None:
+    server.plan(Fault(status=401))
+    app, desk = opened(), Desk()
+    remember(app)
+    encoding = Encoding(app, desk.bus, desk.calls)
+    app.memory.recall(QUERY)
+    for _ in range(3):
+        assert not await encoding.for_recall(QUERY)
+    assert not await encoding.for_search(QUERY)
+    await encoding.aclose()
+    (notice,) = desk.events(e.NoticeRaised)
+    assert "without the encoder" in notice.text
+    assert [item.item_id for item in app.memory.recall("transfer money")] == ["pay"], "by its words"
+
+
+async def test_a_slow_server_holds_no_task_for_long(opened: Open) -> None:
+    with SlowServer() as slow:
+        app, desk = opened(f"custom:embed-1; base_url={slow.base_url}", 0.5), Desk()
+        remember(app)
+        app.memory.recall(QUERY)
+        encoding = Encoding(app, desk.bus, desk.calls)
+        async with asyncio.timeout(
+            15
+        ):  # the SDK's import takes what it takes; the server's half minute nobody waits
+            for _ in range(3):
+                assert not await encoding.for_recall(QUERY)
+        await encoding.aclose()
+    assert len(desk.events(e.NoticeRaised)) == 1
+
+
+async def test_forgetting_leaves_no_vectors_where_no_encoder_is_set_any_more(
+    opened: Open, server: EmbeddingServer
+) -> None:
+    app = opened()
+    remember(app)
+    await would_recall(app, QUERY)
+    assert app.paths.memory_vectors.is_file()
+    without = opened(" ")
+    await forgotten(without, without.memory.find("pay"))
+    assert not without.paths.memory_vectors.exists()
+
+
+def test_without_an_encoder_a_recall_imports_nothing_for_one(tmp_path: Path) -> None:
+    program = f"""
+import sys
+from pathlib import Path
+from alita_tui.app.context import AppContext
+app = AppContext.open(Path({str(tmp_path)!r}))
+app.memory.recall("pay the bill")
+print(*{{"model2vec", "alita_tui.llm.embedding", "alita_tui.llm.factory", "openai"}} & set(sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_the_shell_recalls_with_a_static_model_and_without_one_writes_no_vectors(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    app = AppContext.open(home)
+    item = e.MemoryItem(
+        item_id="pay", memory="procedural", text="cash", source_session="s", source_seq=1, tools=("pay",)
+    )
+    app.memory.write(item)
+    app.close()
+
+    def search(encoder: str) -> tuple[int, str, str]:
+        (home / "config.toml").write_text(f'[library]\nencoder = "{encoder}"\nencoder_seconds = 60\n')
+        done = CliRunner().invoke(cli, ["--home", str(home), "memory", "search", "money"])
+        return done.exit_code, done.stdout, done.stderr
+
+    assert search("")[0] == 1 and not (home / "cache" / "memory.vectors").exists()
+    code, told, complaint = search(str(static_folder(tmp_path / "model")))
+    assert code == 0 and "pay" in told and not complaint
+    assert (home / "cache" / "memory.vectors").is_file()
+    code, _, complaint = search(str(tmp_path / "gone"))
+    assert code == 1 and complaint.count("Without the encoder") == 1
+
+
+async def test_a_session_recalls_with_the_encoder_that_is_set(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    encoder = static_folder(tmp_path / "model")
+    (home / "config.toml").write_text(f'[library]\nencoder = "{encoder}"\nencoder_seconds = 60\n')
+    app = open_app(tmp_path)
+    item = e.MemoryItem(
+        item_id="pay", memory="procedural", text="cash", source_session="s", source_seq=1, tools=("pay",)
+    )
+    app.memory.write(item)
+    session = await open_session(app, None, parks=True)
+    session.send(SubmitTask(text="money"))
+    async with asyncio.timeout(60):
+        await session.run(until_idle=True)
+    (recalled,) = [one.event for one in session.bus.history if isinstance(one.event, e.MemoryRecalled)]
+    assert [one.item_id for one in recalled.items] == ["pay"]

@@ -165,7 +165,7 @@ SECTIONS: dict[str, Callable[[dict[str, Row], Path], None]] = {
     "web": lambda results, home: web(results, row),
     "mcp": lambda results, home: mcp(results, row),
     "map": lambda results, home: mapping(results, row),
-    "memory": lambda results, home: memory(results, row, given_data()),
+    "memory": lambda results, home: memory(results, row, given_data(), given_encoder()),
     "planner": lambda results, home: planner(results, row),
     "flywheel": lambda results, home: flywheel(results, row),
     "checks": lambda results, home: gates(results, row),
@@ -207,7 +207,9 @@ def main() -> None:
     parser.add_argument(
         "--data", type=Path, metavar="FOLDER", help="tools and questions: *tools.json, *queries.csv"
     )
-    parser.add_argument("--encoder", type=Path, metavar="FOLDER", help="a static model to find tools with")
+    parser.add_argument(
+        "--encoder", type=Path, metavar="FOLDER", help="a static model to find and recall with"
+    )
     given = parser.parse_args()
     chosen = given.sections or list(SECTIONS)
     if given.data is not None:

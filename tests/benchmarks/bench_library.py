@@ -20,8 +20,8 @@ from typing import NamedTuple
 from alita_tui.llm.embedding import StaticModel
 from alita_tui.registry.index_cache import IndexCache
 from alita_tui.registry.search import ToolIndex, wording
-from alita_tui.registry.vectors import Vectors
 from alita_tui.spine.ranking import Served
+from alita_tui.spine.ranking.vectors import Vectors
 from tests.benchmarks.retrieval_set import Questions, library, made_up, read
 
 Row = Callable[..., dict[str, float | str | None]]

@@ -4,13 +4,13 @@ Three signals are added up: the words that a text shares with the query (BM25, b
 each other by their character n-grams), pairs of neighbouring words that it shares with queries which the text
 has served, and the cosine of the whole by character n-grams (Robertson and Zaragoza, "The Probabilistic
 Relevance Framework", 2009). Words that requests of every kind share count little. Where there is an encoder, a fourth
-is how far above the others' the cosine of a text's vector is.
+is how far above others' the cosine of a text's vector is.
 `tests/benchmarks/fit_ranking.py` fits the constants.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
@@ -57,7 +57,7 @@ class Ranked(Value, frozen=True):
     likeness: float = 0.0
     """0 to 1: the cosine by character n-grams."""
     close: float = 0.0
-    """How far above the others' the cosine of its vector is, in standard deviations; 0 without an encoder."""
+    """How far above others' the cosine of its vector is, in standard deviations; 0 without an encoder."""
     margin: float = 0.0
     """How far its score is above the best of the others; below 0 for all but the first."""
     served: int = 0
@@ -121,17 +121,25 @@ class Ranker:
         return packed(index, self._marks)
 
     def rank(
-        self, query: str, *, limit: int = 200, cosines: Mapping[str, float] | None = None
+        self,
+        query: str,
+        *,
+        limit: int = 200,
+        cosines: Mapping[str, float] | None = None,
+        background: Sequence[float] = (),
     ) -> list[Ranked]:
         """Return the texts that share something with the query, best first; of many the best.
 
-        `cosines` are those of the texts' vectors with the query's, as far as there are vectors.
+        `cosines` are those of the texts' vectors with the query's, as far as there are vectors. They are held against
+        the cosines of a background, or against each other.
         """
         index = self.settle()
         said = terms(query)
         asked = len({term.form for term in said if term.word not in FILLER})
         matches = index.rank(said, limit)
-        close = _above_others({key: one for key, one in (cosines or {}).items() if key in self._keys})
+        close = _above_others(
+            {key: one for key, one in (cosines or {}).items() if key in self._keys}, background
+        )
         known = {one.key for one in matches}
         near = sorted(
             (key for key in close if close[key] > 0 and key not in known), key=lambda key: -close[key]
@@ -192,11 +200,12 @@ class Ranker:
         self.changed += 1
 
 
-def _above_others(cosines: Mapping[str, float]) -> dict[str, float]:
-    """Return how many standard deviations each cosine is above their mean; few of them say little of either."""
+def _above_others(cosines: Mapping[str, float], background: Sequence[float] = ()) -> dict[str, float]:
+    """Return how many standard deviations each cosine is above the mean; few of them say little of either."""
     if not cosines:
         return {}
-    mean = fmean(cosines.values())
-    squares = sum((one - mean) ** 2 for one in cosines.values()) + _HELD * _SPREAD**2
-    deviation = (squares / (len(cosines) + _HELD)) ** 0.5
+    others = background or [*cosines.values()]
+    mean = fmean(others)
+    squares = sum((one - mean) ** 2 for one in others) + _HELD * _SPREAD**2
+    deviation = (squares / (len(others) + _HELD)) ** 0.5
     return {key: (one - mean) / deviation for key, one in cosines.items()}

@@ -1,7 +1,7 @@
-"""What an encoder made of the library's texts: kept in a file by the texts' digests, compared in memory.
+"""What an encoder made of texts that are searched: kept in a file by the texts' digests, compared in memory.
 
-A tool is one vector: that of its own words, and the mean of those of the needs that it has met, to equal parts. After
-five uses that found more than its nearest need did, or its nearest three.
+What is found is one vector: that of its own words, and the mean of those of the queries that it has served, to equal
+parts. For tools that found more after five uses than the nearest query did, or the nearest three.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
 from alita_tui.events import Value
-from alita_tui.registry.index_cache import IndexCache
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,30 +34,59 @@ class _Head(Value, frozen=True):
     keys: tuple[str, ...]
 
 
+class Near(NamedTuple):
+    """How near the vector of a query is to others: their cosines."""
+
+    cosines: Mapping[str, float] = {}
+    """By the keys of what is searched."""
+    background: Sequence[float] = ()
+    """To the texts of the background."""
+
+
+NOT_ENCODED = Near()
+
+
+class VectorFile(Protocol):
+    """One file that may be lost."""
+
+    def read(self) -> bytes:
+        """Return what was written last, or nothing."""
+
+    def write(self, data: bytes) -> None:
+        """Replace it whole; nothing happens where it cannot be written."""
+
+    def remove(self) -> None:
+        """Remove it; a missing one is no error. Raise StoreError."""
+
+
 class Vectors:
     """The vectors of one encoder. Those of another one in the same file count as none."""
 
-    def __init__(self, encoder: str, file: IndexCache) -> None:
-        """`encoder` tells which one it is, and changes with it."""
+    def __init__(self, encoder: str, file: VectorFile, background: Sequence[str] = ()) -> None:
+        """`encoder` tells which one it is, and changes with it. `background` are texts to hold cosines against."""
         self._encoder = encoder
+        self._background = tuple(background)
         self._file = file
         self._known: dict[str, Floats] | None = None
         self._texts: dict[str, tuple[str, tuple[str, ...]]] = {}
         self._lacking: dict[str, None] | None = None
-        """The library's texts without a vector, once they were looked for."""
+        """Texts without a vector, once they were looked for."""
         self._queries: dict[str, Floats] = {}
         self._changed = False
-        self._tools: tuple[list[str], Floats] | None = None
+        """Whether the file holds anything else than it should."""
+        self._joined: tuple[list[str], Floats] | None = None
         self._guard = threading.Lock()
 
     def know(self, texts: Mapping[str, tuple[str, tuple[str, ...]]]) -> None:
-        """Have exactly these tools: of each its own words, and the needs that it has met."""
+        """Have exactly these: of each, by its key, its own words if any, and the queries that it has served."""
         with self._guard:
             if texts != self._texts:
-                self._texts, self._tools, self._lacking = dict(texts), None, None
+                before = self._lasting()
+                self._texts, self._joined, self._lacking = dict(texts), None, None
+                self._changed |= not before.keys() <= self._lasting().keys()
 
     def missing(self, query: str) -> list[str]:
-        """Return the texts without a vector: the query, then what tools say of themselves, then needs."""
+        """Return the texts without a vector: the query, the background, then own words, then what was served."""
         with self._guard:
             known = self._load()
             if self._lacking is None:
@@ -83,21 +111,23 @@ class Vectors:
                     known[_key(text)] = vector / length
                     self._changed = True
                     (self._lacking or {}).pop(text, None)
+                    self._joined = None
                 else:
                     self._queries[_key(text)] = vector / length
             while len(self._queries) > _QUERIES:
                 del self._queries[next(iter(self._queries))]
-            self._tools = None
 
     def save(self) -> None:
-        """Write down the vectors of what the library has now, if there are new ones."""
+        """Write down the vectors of what there is now, if they are others than those in the file."""
         import numpy as np
 
         with self._guard:
             if not self._changed:
                 return
-            self._changed, known = False, self._load()
+            known = self._load()
+            self._changed = False
             kept = {key: known[key] for key in map(_key, self._lasting()) if key in known}
+            self._known = kept
             size = len(next(iter(kept.values()), ()))
             head = msgspec.json.encode(
                 _Head(schema=_SCHEMA, encoder=self._encoder, size=size, keys=tuple(kept))
@@ -106,37 +136,63 @@ class Vectors:
             body = len(head).to_bytes(8, "little") + head + matrix
         self._file.write(blake2b(body, digest_size=_DIGEST).digest() + body)
 
+    def clear(self) -> None:
+        """Remove the file: what is left is written with the next `save`. Raise StoreError."""
+        with self._guard:
+            self._load()
+            self._file.remove()
+            self._changed = True
+
     def cosines(self, query: str) -> dict[str, float]:
-        """Return how near each tool is to a query; nothing without the query's vector."""
+        """Return how near each is to a query; nothing without the query's vector."""
         with self._guard:
             asked = self._load().get(_key(query), self._queries.get(_key(query)))
             if asked is None:
                 return {}
-            if self._tools is None:
-                self._tools = self._joined()
-            names, matrix = self._tools
-            return dict(zip(names, (matrix @ asked).tolist(), strict=True)) if names else {}
+            if self._joined is None:
+                self._joined = self._join()
+            keys, matrix = self._joined
+            return dict(zip(keys, (matrix @ asked).tolist(), strict=True)) if keys else {}
+
+    def near(self, query: str) -> Near:
+        """Return how near a query is to each and to the background; nothing while most of that lacks vectors."""
+        cosines = self.cosines(query)
+        with self._guard:
+            known = self._load()
+            asked = known.get(_key(query), self._queries.get(_key(query)))
+            others = [known[key] for key in map(_key, self._background) if key in known]
+            if asked is None or 2 * len(others) < len(self._background):
+                return NOT_ENCODED
+            return Near(cosines, tuple(float(one @ asked) for one in others))
 
     def _lasting(self) -> dict[str, None]:
-        """Return the texts of the library: what tools say of themselves, then needs."""
+        """Return what is kept: the background, own words, then what was served."""
         own = [words for words, _ in self._texts.values()]
-        return dict.fromkeys([*own, *(need for _, needs in self._texts.values() for need in needs)])
+        served = [query for _, queries in self._texts.values() for query in queries]
+        return dict.fromkeys([*self._background, *own, *served])
 
-    def _joined(self) -> tuple[list[str], Floats]:
+    def _join(self) -> tuple[list[str], Floats]:
         import numpy as np
 
         known = self._load()
         joined: dict[str, Floats] = {}
-        for name, (own, needs) in self._texts.items():
-            if (vector := known.get(_key(own))) is None:
+        for key, (own, served) in self._texts.items():
+            vector = known.get(_key(own))
+            if vector is None and own:
                 continue
-            met = [known[_key(need)] for need in needs if _key(need) in known]
-            joined[name] = _unit(vector + _unit(np.mean(met, axis=0))) if met else vector
+            met = [known[_key(query)] for query in served if _key(query) in known]
+            mean = _unit(np.mean(met, axis=0)) if met else None
+            both = [one for one in (vector, mean) if one is not None]
+            if both:
+                joined[key] = _unit(sum(both)) if len(both) > 1 else both[0]
         return [*joined], np.array([*joined.values()], np.float32)
 
     def _load(self) -> dict[str, Floats]:
         if self._known is None:
-            self._known = _read(self._file.read(), self._encoder)
+            data = self._file.read()
+            self._known = _read(data, self._encoder)
+            lasting = {_key(text) for text in self._lasting()}
+            self._changed |= bool(data) and not (self._known and self._known.keys() <= lasting)
         return self._known
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from alita_tui.registry.index_cache import IndexCache
-from alita_tui.registry.vectors import Vectors
 from alita_tui.spine.ranking import Ranker
+from alita_tui.spine.ranking.vectors import Vectors
 
 TOOLS = {"a": ("own a", ("need 1", "need 2")), "b": ("own b", ())}
 X, Y = [1.0, 0.0], [0.0, 1.0]
@@ -77,3 +77,36 @@ def test_of_tools_that_share_the_same_words_the_nearer_comes_first() -> None:
     far = {"a": 0.1, "b": 0.1, "d": 0.1}
     assert [one.key for one in ranker.rank("rain")][0] == "a"
     assert [one.key for one in ranker.rank("rain", cosines={**far, "c": 0.6})][0] == "c"
+
+
+def test_cosines_count_against_a_background_once_most_of_that_is_known(tmp_path: Path) -> None:
+    made = Vectors("m", IndexCache(tmp_path / "v"), ["any 1", "any 2", "any 3"])
+    made.know(TOOLS)
+    assert made.missing("q")[:4] == ["q", "any 1", "any 2", "any 3"], "the background comes before all else"
+    made.keep(["q", "own a", "any 1"], [X, X, Y])
+    assert not made.near("q").cosines and made.cosines("q"), "one of three says little"
+    made.keep(["any 2"], [Y])
+    near = made.near("q")
+    assert near.cosines == {"a": pytest.approx(1.0)} and near.background == (0.0, 0.0)
+
+
+def test_a_single_text_is_near_by_a_background_and_not_by_itself() -> None:
+    ranker = Ranker()
+    ranker.put("mail", [("send electronic mail", 1.0)])
+    assert ranker.rank("write to ada", cosines={"mail": 0.6}) == []
+    (found,) = ranker.rank("write to ada", cosines={"mail": 0.6}, background=[0.0, 0.1] * 10)
+    assert found.close > 5
+
+
+def test_what_is_no_more_leaves_the_file(tmp_path: Path) -> None:
+    made = vectors(tmp_path)
+    made.know(TOOLS)
+    made.keep(["own a", "own b"], [X, Y])
+    made.save()
+    made.clear()
+    assert not (tmp_path / "v").exists()
+    made.know({"b": TOOLS["b"]})
+    made.save()
+    again = vectors(tmp_path)
+    again.know(TOOLS)
+    assert "own a" in again.missing("") and "own b" not in again.missing("")

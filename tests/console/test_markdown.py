@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from textual.selection import Selection
 
@@ -106,6 +106,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(PIECES, max_size=40), st.integers(10, 120))
+@example(["# ", "# ", "\u200d", "```", "a" * 40, "```"], 10)
 @settings(max_examples=150, deadline=None)
 def test_no_line_is_wider_than_it_may_be(pieces: list[str], width: int) -> None:
     found = markdown_lines(neutralise("".join(pieces)), width)

@@ -65,7 +65,9 @@ def folded(line: Line, room: int, *, hard: bool = False, bare: bool = False) -> 
 
     `hard` breaks at the edge, keeping every blank; `bare` breaks between words, and drops the blanks there.
     """
-    pieces = list(_slices(line, _breaks(text_of(line), room, hard=hard, bare=bare)))
+    text = text_of(line)
+    fits = len(text) * 2 <= room or max(width_of(line), cell_len(text)) <= room
+    pieces = list(_slices(line, [len(text)] if fits else _breaks(text, room, hard=hard, bare=bare)))
     return [_bare(piece) for piece in pieces] if bare else pieces
 
 
@@ -77,9 +79,10 @@ def _bare(line: Line) -> Line:
 
 
 def _breaks(text: str, room: int, *, hard: bool, bare: bool = False) -> list[int]:
-    """Return the offsets at which a text is broken, its end included."""
-    if len(text) * 2 <= room or cell_len(text) <= room:
-        return [len(text)]
+    """Return the offsets at which a text is broken, its end included.
+
+    Characters are counted one by one: a joiner that begins a piece of another style joins nothing there.
+    """
     found: list[int] = []
     start = used = 0
     blank = -1
@@ -88,7 +91,7 @@ def _breaks(text: str, room: int, *, hard: bool, bare: bool = False) -> list[int
         if used + size > room:
             end = blank + 1 if not hard and blank >= start else at
             found.append(end)
-            used = cell_len(text[end:at])
+            used = sum(map(cell_len, text[end:at]))
             start = end
         if char == " ":
             blank = at

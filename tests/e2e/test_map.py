@@ -71,6 +71,11 @@ def test_a_map_that_is_killed_goes_on_and_is_right(home: Path, tmp_path: Path) -
     assert shown["runs"] == 1, "a map counts once"
 
 
+def heeds_sigint() -> None:
+    """Have a process that is about to start end by Ctrl+C; started from a job in the background it would ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_a_map_is_stopped_by_one_key_and_says_how_it_goes_on(home: Path, tmp_path: Path) -> None:
     given, out = tmp_path / "in.csv", tmp_path / "out"
     given.write_text("a,b,comment\n" + "".join(f"{n},1,x\n" for n in range(5_000)))
@@ -79,7 +84,7 @@ def test_a_map_is_stopped_by_one_key_and_says_how_it_goes_on(home: Path, tmp_pat
         command(home, *words),
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
+        preexec_fn=heeds_sigint,
     ) as process:
         patience = time.monotonic() + 120
         while not ((out / JOURNAL).exists() and (out / JOURNAL).read_bytes().count(b"\n") >= 2):

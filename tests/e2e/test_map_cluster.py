@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from alita_tui.mapping.journal import FAILED, JOURNAL
-from tests.e2e.test_map import results
+from tests.e2e.test_map import heeds_sigint, results
 from tests.mapping.clusters import alita, founded, free_port, process, scheduling
 from tests.mcp_box.lab import ADD, BOOM, furnished
 
@@ -92,6 +92,7 @@ def test_a_map_on_a_cluster_is_stopped_by_one_key(machines: Machines) -> None:
         [sys.executable, "-m", "alita_tui", "--home", str(machines.here), *words],
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=heeds_sigint,
     ) as process:
         patience = time.monotonic() + 120
         while not ((out / JOURNAL).exists() and (out / JOURNAL).read_bytes().count(b"\n") >= 2):

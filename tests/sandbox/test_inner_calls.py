@@ -162,6 +162,7 @@ async def test_three_deep_each_with_what_it_was_granted_itself(room: Room) -> No
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "arguments", "status", "said"),
     [
@@ -191,6 +192,7 @@ async def test_a_get_calls_nothing(room: Room) -> None:
     assert report.result == [405, "alita: a tool is called with POST\n"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("code", "said"),
     [

@@ -352,6 +352,7 @@ async def test_a_tool_that_breaks_the_line_fails_the_test_it_happened_in(
     assert list(failing(report)) == ["test_first"] and said in failing(report)["test_first"], failing(report)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "attack",
     [
@@ -506,6 +507,7 @@ def alive():
 # --- what it answers is never trusted ---------------------------------------------------------
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     "said",
     [

@@ -52,6 +52,7 @@ async def test_memory_is_stopped_from_outside_while_the_warden_sleeps(settings: 
         await sandbox.close()
 
 
+@pytest.mark.walk
 def test_processes_that_end_while_they_are_counted_are_left_out() -> None:
     """The gate of mutants broke off on one of them."""
     spawning = "import os\nprint(flush=True)\nwhile True:\n    if not os.fork(): os._exit(0)\n    os.wait()\n"

@@ -85,6 +85,7 @@ def test_what_waits_in_the_pool_is_told_from_what_runs() -> None:
     assert [(row.container[0], row.state) for row in rows] == [("b", "running"), ("a", "waiting")]
 
 
+@pytest.mark.walk
 @pytest.mark.podman
 async def test_a_session_sees_its_pool_and_starts_anew_on_another_image(settings: EngineSettings) -> None:
     folder = Path("/var/tmp") / f"alita-test-{os.getpid()}-image"

@@ -98,6 +98,7 @@ async def test_a_call_has_no_way_to_another_user(sandbox: PodmanSandbox) -> None
     assert (await call(sandbox, code)).result == [["refused"] * 7, [0, 0, 0, 0]]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.podman
 @pytest.mark.parametrize(
     ("body", "status", "reason"),

@@ -176,6 +176,7 @@ def test_a_person_approves_what_they_saw_and_then_it_runs(shell: Shell) -> None:
     assert gone.exit_code == 1 and "there is no note.txt" in gone.stderr
 
 
+@pytest.mark.walk
 def test_what_a_run_outside_of_a_session_asks_for_is_recorded(shell: Shell) -> None:
     app = AppContext.open(shell.home)
     assert (

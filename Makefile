@@ -14,7 +14,7 @@ run: setup
 	@.venv/bin/alita
 
 test: browser
-	@$(PY) -m pytest -q -n 3 tests --ignore=tests/benchmarks --hypothesis-seed=1
+	@$(PY) -m pytest -q -n 3 tests --ignore=tests/benchmarks --hypothesis-seed=$$(git rev-list --count HEAD)
 
 # The long walks through, odd jobs and clusters with packages of the index among them (the extra `dask` is installed), and every
 # case of what `make test` samples; WIRE=--other-wire does each job over the other vendor's protocol.

@@ -209,6 +209,7 @@ class ServerBook:
                 with suppress(UsageError):  # it was removed or replaced a moment ago
                     self.relisted(seen(known, found, protocol, known.start_ms))
         codes = {str(one.name): one.code for one in found.drafts}
+        refused = {one.name: f"it cannot be used any more: {one.reason}" for one in found.refused}
         suspended = []
         lineages = self._app.lineages("engine")
         for record in self.tools_of(spec.name):
@@ -217,7 +218,8 @@ class ServerBook:
                 continue
             if (code := codes.get(str(record.draft.name))) == record.draft.code:
                 continue
-            reason = "it is gone from the server's list" if code is None else what_changed(approved, code)
+            gone = refused.get(approved.tool_name, "it is gone from the server's list")
+            reason = gone if code is None else what_changed(approved, code)
             lineages.move(record.draft.name, "quarantine", record.version, by="alita", reason=reason)
             suspended.append((str(record.draft.name), record.version, reason))
         return tuple(suspended)

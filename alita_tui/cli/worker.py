@@ -78,11 +78,11 @@ def worker(
 
 
 def _init(app: AppContext, to: Path | None) -> None:
-    from alita_tui.mapping.cluster.authority import MACHINE_DAYS, found, sign_for
+    from alita_tui.mapping.cluster.authority import MACHINE_DAYS, make_cluster, sign_for
 
     folder = app.paths.cluster
     if to is None:
-        new = found(folder)
+        new = make_cluster(folder)
         typer.echo(f"{'A new authority' if new else 'The authority'} of a cluster is in {folder}")
         typer.echo(f"This machine's certificate is good for {MACHINE_DAYS} days.")
         typer.echo("For another machine: alita worker --init --to FOLDER")

@@ -1,4 +1,7 @@
-"""Requests of every kind. How near a task is to them says of an encoder's cosines what is near and what is not."""
+"""Requests of every kind, to tell a high cosine from a usual one.
+
+Encoders differ in how alike they find unrelated texts. A task's cosines with these requests show what is usual for it.
+"""
 
 from __future__ import annotations
 

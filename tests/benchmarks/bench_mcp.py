@@ -205,10 +205,10 @@ def mcp(results: dict[str, Row], row: Callable[..., Row]) -> None:
         many = [lab.tool(f"tool_{n:03}", body, NUMBERS, gives, f"Adds two numbers, {n}. " + "x" * 120) for n in range(500)]  # fmt: skip
         listed = f"{lab.SERVED}listed = 500\n"
         large = lab.furnished(Path(folder) / "many", *many, settings=listed)
-        results["mcp.list_500_tools_ms"] = row(
+        results["mcp.list_500_tools_on_the_wire_ms"] = row(
             lists_on_the_wire(large, serving()), "ms", lists_on_the_wire(large, bare)
         )
-        results["mcp.list_500_tools_in_sdk_client_ms"] = row(
+        results["mcp.list_500_tools_ms"] = row(
             asyncio.run(lists(large, serving())), "ms", asyncio.run(lists(large, bare))
         )
 

@@ -7,14 +7,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from alita_tui.events import Capabilities
-from alita_tui.mapping.journal import FAILED, JOURNAL, MANIFEST
+from alita_tui.mapping.journal import FAILED, MANIFEST
+from tests.mapping.interrupting import interrupted, wait_for_batches
 from tests.mcp_box.lab import ADD, BOOM, furnished, schema, tool
 
 pytestmark = [pytest.mark.podman, pytest.mark.slow]
@@ -49,11 +49,8 @@ def test_a_map_that_is_killed_goes_on_and_is_right(home: Path, tmp_path: Path) -
     given, out = tmp_path / "in.jsonl", tmp_path / "out"
     given.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     words = ("map", "add_numbers", "--input", str(given), "--output", str(out))
-    with subprocess.Popen(command(home, *words), stderr=subprocess.DEVNULL) as process:
-        patience = time.monotonic() + 120
-        while not ((out / JOURNAL).exists() and (out / JOURNAL).read_bytes().count(b"\n") >= 3):
-            assert time.monotonic() < patience and process.poll() is None
-            time.sleep(0.02)
+    with subprocess.Popen(command(home, *words), stderr=subprocess.DEVNULL, text=True) as process:
+        wait_for_batches(process, out, 2)
         os.kill(process.pid, signal.SIGKILL)
     assert not (out / MANIFEST).exists()
     before = {one.name: one.stat().st_mtime_ns for one in out.glob("part-*.jsonl")}
@@ -71,28 +68,12 @@ def test_a_map_that_is_killed_goes_on_and_is_right(home: Path, tmp_path: Path) -
     assert shown["runs"] == 1, "a map counts once"
 
 
-def heeds_sigint() -> None:
-    """Have a process that is about to start end by Ctrl+C; started from a job in the background it would ignore it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def test_a_map_is_stopped_by_one_key_and_says_how_it_goes_on(home: Path, tmp_path: Path) -> None:
     given, out = tmp_path / "in.csv", tmp_path / "out"
     given.write_text("a,b,comment\n" + "".join(f"{n},1,x\n" for n in range(5_000)))
     words = ("map", "add_numbers", "--input", str(given), "--output", str(out), "--lanes", "1")
-    with subprocess.Popen(
-        command(home, *words),
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=heeds_sigint,
-    ) as process:
-        patience = time.monotonic() + 120
-        while not ((out / JOURNAL).exists() and (out / JOURNAL).read_bytes().count(b"\n") >= 2):
-            assert time.monotonic() < patience and process.poll() is None
-            time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=120)[1]
-    assert process.returncode == 130 and "Traceback" not in said
+    code, said = interrupted(command(home, *words), out)
+    assert code == 130 and "Traceback" not in said
     assert "does not take these columns: comment" in said
     assert "Stopped." in said and f"--output {out}" in said
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from alita_tui.mapping.journal import FAILED, JOURNAL
-from tests.e2e.test_map import heeds_sigint, results
+from alita_tui.mapping.journal import FAILED
+from tests.e2e.test_map import results
 from tests.mapping.clusters import alita, founded, free_port, process, scheduling
+from tests.mapping.interrupting import interrupted
 from tests.mcp_box.lab import ADD, BOOM, furnished
 
 pytest.importorskip("distributed", reason="Dask is an extra: pip install 'alita-tui[dask]'; `make jobs` does")
@@ -88,19 +87,9 @@ def test_a_tool_that_was_approved_on_no_worker_runs_nowhere(machines: Machines) 
 def test_a_map_on_a_cluster_is_stopped_by_one_key(machines: Machines) -> None:
     words = mapping(machines, "add_numbers", [{"a": n, "b": 1} for n in range(5_000)])
     out = machines.shared / "add_numbers-5000"
-    with subprocess.Popen(
-        [sys.executable, "-m", "alita_tui", "--home", str(machines.here), *words],
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=heeds_sigint,
-    ) as process:
-        patience = time.monotonic() + 120
-        while not ((out / JOURNAL).exists() and (out / JOURNAL).read_bytes().count(b"\n") >= 2):
-            assert time.monotonic() < patience and process.poll() is None
-            time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=60)[1]
-    assert process.returncode == 130 and "Traceback" not in said
+    command = (sys.executable, "-m", "alita_tui", "--home", str(machines.here), *words)
+    code, said = interrupted(command, out)
+    assert code == 130 and "Traceback" not in said
     assert "Stopped." in said and f"--engine {machines.address}" in said
     alone = alita(machines.here, *mapping(machines, "add_numbers", [{"a": 1, "b": 1}]), "--json")
     assert alone.returncode == 0, "its workers have lanes again"

@@ -26,9 +26,9 @@ def alita(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 def founded(folder: Path, *others: Path) -> None:
     """Make a cluster in the folder of one machine, and the folders of others."""
-    from alita_tui.mapping.cluster.authority import found, sign_for
+    from alita_tui.mapping.cluster.authority import make_cluster, sign_for
 
-    assert found(folder)
+    assert make_cluster(folder)
     for other in others:
         sign_for(folder, other)
 

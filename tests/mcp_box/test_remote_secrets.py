@@ -47,10 +47,8 @@ async def test_what_a_server_repeats_of_its_secrets_reaches_nobody(
         async with client(home) as served:
             answer: Any = await served.call_tool("far_hi", {})
         lab.remote.mode = "tells"
-        said += await alita("mcp", "test", "far") + await alita("mcp", "show", "far", "--json")
-    assert '["tells","its descriptor holds a secret' in said.replace(", ", ",").replace("\n", "").replace(
-        "  ", ""
-    )
+        said += await alita("mcp", "test", "far") + (shown := await alita("mcp", "show", "far", "--json"))
+    assert json.loads(shown)["refused"] == [["tells", "its descriptor holds a secret that is kept here"]]
     sent = lab.remote.seen[-1]
     assert sent["x-key"] == KEY and sent["authorization"].startswith("Bearer ")
     (login,) = home.rglob("logins/*.json")

@@ -60,7 +60,7 @@ def credentials(folder: Path) -> Credentials:
     return Credentials(authority=str(files[0]), certificate=str(files[1]), key=str(files[2]))
 
 
-def found(folder: Path) -> bool:
+def make_cluster(folder: Path) -> bool:
     """Make an authority and this machine's certificate; with an authority there, only the certificate anew.
 
     Return whether the authority is new. Raise StoreError, ConfigError.

@@ -19,6 +19,11 @@ import pytest
 pytestmark = pytest.mark.pty
 
 
+def _without_size(environ: dict[str, str]) -> dict[str, str]:
+    """Return it without the size of the test runner's terminal, which pytest-xdist sets: this terminal's size counts."""
+    return {name: value for name, value in environ.items() if name not in {"COLUMNS", "LINES"}}
+
+
 class Terminal:
     """A child of ours on the other side of a pseudo-terminal."""
 
@@ -27,7 +32,7 @@ class Terminal:
         fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 36, 120, 0, 0))
         self.process = subprocess.Popen(
             [sys.executable, "-m", "alita_tui", *arguments],
-            env={**environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"},
+            env={**_without_size(environ), "TERM": "xterm-256color", "COLORTERM": "truecolor"},
             stdin=side,
             stdout=side,
             stderr=side,
@@ -36,24 +41,33 @@ class Terminal:
         os.close(side)
         self.said = b""
 
-    def wait(self, pattern: bytes, seconds: float = 20) -> None:
+    def wait(self, pattern: bytes, seconds: float = 60) -> None:
         """Read until a pattern has been written."""
         end = time.monotonic() + seconds
         while not re.search(pattern, self.said):
-            assert time.monotonic() < end, self.said[-2000:]
+            if time.monotonic() >= end:
+                self.kill()
+                raise AssertionError(self.said[-2000:])
             if not self._read(0.2) and self.process.poll() is not None:
                 raise AssertionError((self.process.returncode, self.said[-2000:]))
 
-    def end(self, seconds: float = 15) -> int:
+    def end(self, seconds: float = 60) -> int:
         """Read to the end; the exit code."""
         limit = time.monotonic() + seconds
         while self.process.poll() is None:
-            assert time.monotonic() < limit, "it does not end"
+            if time.monotonic() >= limit:
+                self.kill()
+                raise AssertionError(("it does not end", self.said[-2000:]))
             self._read(0.05)
         while self._read(0.1):
             pass
         os.close(self._main)
         return self.process.returncode
+
+    def kill(self) -> None:
+        """End it, so that a test that failed leaves nothing."""
+        self.process.kill()
+        self.process.wait()
 
     def _read(self, seconds: float) -> bool:
         if not select.select([self._main], [], [], seconds)[0]:

@@ -74,7 +74,7 @@ BOMBS = (
     Attack("fork bomb", body("attack()\nwhile True:\n    try: os.fork()\n    except OSError: pass"), "limit", ("processes",)),
     Attack("fork bomb of daemons", body("attack()\nwhile True:\n    try:\n        if os.fork() == 0: os.setpgid(0, 0); time.sleep(60)\n    except OSError: pass"), "limit", ("processes",)),
     Attack("fork bomb on import", "attack()\nwhile True:\n    try: os.fork()\n    except OSError: pass\n", "limit", ("processes",)),
-    Attack("fork and leave", body("attack()\nwhile True:\n    if os.fork(): os._exit(0)"), "exit", ("exit 0",)),
+    Attack("fork and leave", body("attack()\nwhile True:\n    try: gone = os.fork()\n    except OSError: gone = 1\n    if gone: os._exit(0)"), "exit", ("exit 0",)),
     refused("thread bomb", "attack()\nwhile True: threading.Thread(target=time.sleep, args=(60,)).start()", "RuntimeError", "processes", "memory"),
     Attack("memory bomb", body("attack()\nheld = []\nwhile True: held.append(bytearray(4 << 20))"), "limit", ("memory",)),
     Attack("memory of many processes", body("attack()\nfor _ in range(8):\n    if os.fork() == 0:\n        held = b'x' * (60 << 20); time.sleep(60)\ntime.sleep(60)"), "limit", ("memory",)),

@@ -20,7 +20,7 @@ from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import RegistryError
 from alita_tui.spine.grants import used_by
-from alita_tui.spine.ports.sandbox import Job, OnOutput
+from alita_tui.spine.ports.sandbox import InputFile, Job, OnOutput
 from alita_tui.spine.ports.stream import Progress
 from alita_tui.spine.servers import pinned
 from alita_tui.store.entry import AuditEntry
@@ -43,8 +43,13 @@ async def run_tool(
     arguments: Json,
     on_output: OnOutput,
     tell: Callable[[e.BrokerAnswered], Coroutine[None, None, None]],
+    *,
+    inputs: tuple[InputFile, ...] = (),
+    outputs: Path | None = None,
 ) -> tuple[RunReport, Path | None]:
     """Run an approved tool with its grants; return the report, and where the run is recorded.
+
+    `inputs` are the files that its arguments name. What it leaves goes into the folder `outputs`, the n-th file as `n`.
 
     A tool that is granted nothing can make no requests, and its run is not recorded. Raises
     SandboxUnavailable, RequirementsError, ConfigError, StoreError.
@@ -58,6 +63,7 @@ async def run_tool(
     job = Job(
         run_id=new_id(), module=record.draft.name, code=record.draft.code, arguments=arguments, lock=record.lock,
         limits=app.limits, capabilities=record.granted, digest=record.digest, remote=record.origin == "remote",
+        inputs=inputs, outputs=str(outputs or ""),
     )  # fmt: skip
     async with AsyncExitStack() as parts:
         redactor, path = await asyncio.to_thread(app.redactor), None

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import typer
 
+from alita_tui.events import Json
 from alita_tui.spine.errors import UsageError
+from alita_tui.spine.ports.sandbox import InputFile, input_path
 
 _QUIET_SECONDS = 2.0
 """Seconds after which a wait for standard input is mentioned."""
@@ -72,3 +74,29 @@ def _is_piped() -> bool:
         return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
     except (OSError, ValueError, AttributeError):  # closed, or no file at all
         return False
+
+
+def with_local_files(arguments: Json, schema: Json, most_mb: float) -> tuple[Json, tuple[InputFile, ...]]:
+    """Return the arguments of a tool as it sees them, and the files of this machine that they name.
+
+    Where the schema asks for a file (`"format": "file"`), a path becomes that of a read-only copy in the container. An
+    empty text stays: it leaves an optional file out. Raise UsageError as `check_file` does.
+    """
+    found: list[InputFile] = []
+
+    def seen(value: Json, part: Json) -> Json:
+        part = part if isinstance(part, dict) else {}
+        if isinstance(value, str) and value and part.get("format") == "file":
+            path = Path(value).expanduser()
+            check_file(path, most_mb)
+            found.append(InputFile(path=str(path.resolve()), name=path.name))
+            return input_path(len(found) - 1, path.name)
+        if isinstance(value, list):
+            return [seen(item, part.get("items")) for item in value]
+        if isinstance(value, dict):
+            properties = part.get("properties")
+            named = properties if isinstance(properties, dict) else {}
+            return {name: seen(inner, named.get(name)) for name, inner in value.items()}
+        return value
+
+    return seen(arguments, schema), tuple(found)

@@ -12,7 +12,6 @@ from alita_tui import events as e
 from alita_tui.app.context import AppContext
 from alita_tui.cli.accepting import Accept, all_accepted, check_digest, list_risks
 from alita_tui.cli.output import Json, json_document, table
-from alita_tui.events import Lock, build_digest
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import reveal
 from alita_tui.view.risk import draft_risks, names_of
@@ -141,7 +140,7 @@ def _state(app: AppContext, draft: ToolDraft) -> str:
     proven = [
         record for record in app.library.versions(draft.name) if (draft.name, record.version) not in doubts
     ]
-    same = [record for record in proven if record.digest == build_digest(draft, Lock())]
+    same = [record for record in proven if record.draft.digest == draft.digest]
     if not same and app.starters.takes_hosts(draft.name) and draft.capabilities.none:
         same = [record for record in proven if record.origin == "starter"]
     return same[-1].state if same else "not approved"

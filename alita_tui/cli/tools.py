@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
-import sys
 from typing import Annotated
 
 import msgspec
 import typer
 
 from alita_tui.app.context import AppContext
-from alita_tui.app.identity import me, new_id, now
+from alita_tui.app.identity import me
 from alita_tui.app.recordings import lineage
 from alita_tui.cli import starters
 from alita_tui.cli.accepting import check_digest
-from alita_tui.cli.files import read_arguments
 from alita_tui.cli.handing import export
 from alita_tui.cli.improving import improve
 from alita_tui.cli.lazy import group
@@ -23,13 +20,14 @@ from alita_tui.cli.mapping import map_rows
 from alita_tui.cli.output import Json, json_document, report_damage, table
 from alita_tui.cli.packs import import_pack
 from alita_tui.cli.recover import recover
+from alita_tui.cli.running import run
 from alita_tui.cli.tools_search import search
-from alita_tui.events import BrokerAnswered, Lineage, MoveKind, RunOutcome, ToolRecord
+from alita_tui.events import Lineage, MoveKind, ToolRecord
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.servers import shown
-from alita_tui.spine.text import neutralise, reveal
+from alita_tui.spine.text import reveal
 from alita_tui.store.entry import AuditEntry
 
 commands = group()
@@ -40,6 +38,7 @@ commands.command()(search)
 commands.command("export")(export)
 commands.command("import")(import_pack)
 commands.command("map")(map_rows)
+commands.command()(run)
 Version = Annotated[
     int | None, typer.Option("--version", metavar="N", help="The version; by default the one that runs.")
 ]
@@ -352,50 +351,3 @@ def unban(context: typer.Context, ban: Annotated[str, typer.Argument(help="Its i
             session_id="", approval_id=known.ban_id, banned=known.capabilities, via="cli",
         ))  # fmt: skip
     typer.echo(f"Lifted: {ban}")
-
-
-@commands.command()
-def run(
-    context: typer.Context,
-    name: str,
-    input_json: Annotated[
-        str,
-        typer.Option("--input", metavar="JSON", help="Arguments as a JSON object; `-` reads standard input."),
-    ] = "{}",
-    json: Annotated[bool, typer.Option("--json", help="Print the whole report as JSON.")] = False,
-) -> None:
-    """Run an approved tool in the sandbox.
-
-    A run of a tool with granted capabilities is recorded, with every request it makes.
-    """
-    from alita_tui.app.tool_runs import run_tool
-
-    arguments = read_arguments(input_json)
-    app = AppContext.open(context.obj)
-    record = app.library.get(name)
-    if record.draft.name != name and not json:
-        typer.echo(f"{name} is another name of {record.draft.name} v{record.version}, which runs.", err=True)
-
-    def print_output(_: str, text: str) -> None:
-        if not json:
-            sys.stderr.write(neutralise(text))
-
-    async def print_request(answered: BrokerAnswered) -> None:
-        if not json:
-            why = f": {answered.reason}" if answered.reason else ""
-            typer.echo(reveal(f"{answered.request} → {answered.outcome}{why}"), err=True)
-
-    report, recorded = asyncio.run(run_tool(app, record, arguments, print_output, print_request))
-    ok = report.status == "ok"
-    app.library.record_run(record.draft.name, record.version, ok=ok, query="")
-    outcome = RunOutcome(run=f"shell/{new_id()}", at=now().isoformat(), grade="ran" if ok else "failed")
-    app.library.note(record.draft.name, record.version, (outcome,))
-    if json:
-        json_document(report)
-    elif ok:
-        json_document(report.result)
-    else:
-        typer.echo(reveal(f"{name} failed ({report.status}): {report.error}".strip()), err=True)
-    if recorded is not None and not json:
-        typer.echo(f"its requests are recorded: alita replay {shlex.quote(str(recorded))}", err=True)
-    raise typer.Exit(0 if ok else 1)

@@ -19,6 +19,8 @@ class _Facts(Value, frozen=True):
     description: str
     input_schema: Json
     output_schema: Json
+    requirements: tuple[str, ...] = ()
+    """PEP 508; the same as in the head of its code."""
     capabilities: Capabilities = Capabilities()
     hosts_at_approval: bool = False
     """True if hosts and secrets are chosen when it is approved."""
@@ -60,6 +62,7 @@ class Starters:
             description=facts.description,
             code=(place / f"{name}.py").read_text("utf-8"),
             tests=(place / f"test_{name}.py").read_text("utf-8"),
+            requirements=facts.requirements,
             input_schema=facts.input_schema,
             output_schema=facts.output_schema,
             capabilities=granted,

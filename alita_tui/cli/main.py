@@ -21,6 +21,7 @@ class Commands(LazyGroup):
         "feedback": Target(
             "alita_tui.cli.feedback:feedback", "Say how good an answer was; tools learn from it."
         ),
+        "serve": Target("alita_tui.cli.serve:serve", "The console in a browser of this machine."),
         "demo": Target("alita_tui.cli.tasks:demo", "Try alita with a recorded model."),
         "replay": Target("alita_tui.cli.replays:replay", "Play a session back."),
         "doctor": Target("alita_tui.cli.machine:doctor", "Check settings, models and sandbox."),

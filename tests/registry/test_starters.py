@@ -18,10 +18,16 @@ STARTERS = Starters(shipped("starters"))
 GRANTS = {
     "api_query": Capabilities(),
     "calculator": Capabilities(),
+    "chart": Capabilities(),
     "csv_table": Capabilities(workspace="read"),
+    "download": Capabilities(),
     "file_read": Capabilities(workspace="read"),
     "file_write": Capabilities(workspace="write"),
+    "image_info": Capabilities(),
+    "pdf_text": Capabilities(),
+    "sqlite_query": Capabilities(),
     "text_summarizer": Capabilities(model_calls=8),
+    "xlsx_read": Capabilities(),
 }
 
 
@@ -31,8 +37,9 @@ def test_there_are_these_and_each_asks_for_no_more() -> None:
 
 @pytest.mark.parametrize("name", GRANTS)
 def test_a_starter_meets_the_contract_of_every_tool(name: str) -> None:
-    hosts = ("GET a.example:443",) if name == "api_query" else ()
-    draft = STARTERS.draft(name, hosts, [f"KEY@{one.split()[1]}" for one in hosts])
+    hosts = ("GET a.example:443",) if name in ("api_query", "download") else ()
+    secrets = [f"KEY@{one.split()[1]}" for one in hosts] if name == "api_query" else []
+    draft = STARTERS.draft(name, hosts, secrets)
     assert normalise(draft) == draft
     handed_in = msgspec.json.decode(msgspec.json.encode(draft))
     handed_in.setdefault("requirements", [])

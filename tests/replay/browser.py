@@ -21,7 +21,7 @@ os.execvp(sys.argv[3], sys.argv[3:])
 _OPTIONS = (
     "--headless", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
     "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--disable-extensions", "--host-resolver-rules=MAP * ~NOTFOUND", "--window-size=1200,800",
+    "--disable-extensions", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--window-size=1200,800",
 )  # fmt: skip
 
 
@@ -35,7 +35,8 @@ def find() -> str:
 class Page:
     """One tab on one file. What it says on its console, and what it asks of the network, is kept."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | str) -> None:
+        """`path` is a file, or an address of this machine."""
         program = find()
         read_theirs, self._write = os.pipe()
         self._read, write_theirs = os.pipe()
@@ -56,7 +57,7 @@ class Page:
         self._session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.ask(f"{domain}.enable")
-        self.ask("Page.navigate", url=path.as_uri())
+        self.ask("Page.navigate", url=path.as_uri() if isinstance(path, Path) else path)
         self.wait_for("Page.loadEventFired")
 
     def ask(self, method: str, **params: Any) -> dict[str, Any]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import now
 from alita_tui.spine.errors import StoreError, UsageError
-from alita_tui.spine.ports.statistics import Estimate, Report
+from alita_tui.spine.ports.statistics import By, Estimate, Report
 from alita_tui.store import disk
 
 if TYPE_CHECKING:
@@ -35,6 +36,19 @@ def read_report(
 
     records, unreadable = gather(app, progress)
     return report(records, period(at or now(), days), unreadable=unreadable)
+
+
+def write_csv(report: Report, by: By) -> str:
+    """Write a table to an unused name in the working folder; return the path. Raises UsageError."""
+    from alita_tui.app.exports import write_text
+    from alita_tui.view.statistics import as_csv, lines_of
+
+    number, path = 1, Path(f"statistics-{by}.csv")
+    while path.exists():
+        number += 1
+        path = Path(f"statistics-{by}-{number}.csv")
+    write_text(path, as_csv(lines_of(report, by), by))
+    return str(path.resolve())
 
 
 def estimate(app: AppContext, text: str, progress: Progress = lambda done, of: None) -> Estimate:

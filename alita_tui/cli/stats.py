@@ -14,7 +14,7 @@ from alita_tui.app.statistics import read_report
 from alita_tui.cli.output import Json, json_document, table
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.ports.statistics import By, Report
-from alita_tui.spine.text import one_line, reveal
+from alita_tui.spine.text import counted, one_line, reveal
 from alita_tui.view import statistics as words
 
 _MOST_DAYS = 3660
@@ -32,16 +32,27 @@ def stats(
     estimate: Annotated[
         str, typer.Option("--estimate", help="What this task would cost and take.", metavar="TASK")
     ] = "",
+    otel: Annotated[
+        str, typer.Option("--otel", help="Send spans and metrics to this OTLP/HTTP address.", metavar="URL")
+    ] = "",
+    texts: Annotated[
+        bool, typer.Option("--texts", help="With --otel: send what tasks and answers say, too.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Show where money and time go, what stands out, and what would help.
 
-    All of it is derived from the sessions on this machine, and nothing leaves it.
+    All of it is derived from the sessions on this machine; nothing leaves it but by --otel, to the address given.
     """
     days = days_of(since)
     if json and csv:
         raise UsageError("--json and --csv exclude each other.", hint="Choose one.")
+    if texts and not otel:
+        raise UsageError("--texts goes with --otel alone.", hint="Add --otel URL.")
     app = AppContext.open(context.obj, strict=False)
+    if otel:
+        _send(app, otel, days, texts=texts)
+        return
     if estimate:
         made = estimated(app, estimate, _progress)
         if json:
@@ -83,7 +94,7 @@ def _progress(done: int, of: int) -> None:
 
 def _show(report: Report, by: By) -> None:
     since = f"{report.since} to {report.until}" if report.since else "everything"
-    typer.echo(f"{since}, {report.sessions} sessions")
+    typer.echo(f"{since}, {counted(report.sessions, 'session')}")
     figures = [
         f"{name} {value}{f' ({change})' if change else ''}"
         for name, value, change, _ in words.totals_of(report)
@@ -105,3 +116,11 @@ def _show(report: Report, by: By) -> None:
             rests = ", ".join(f"{place.session_id}:{place.seq}" for place in one.places[:3])
             typer.echo(f"  {reveal(one.text)}\n      {reveal(one.command)}   (from {rests})")
     typer.echo(f"\n{words.held_words(report.held)}")
+
+
+def _send(app: AppContext, url: str, days: int | None, *, texts: bool) -> None:
+    from alita_tui.app.telemetry import send
+
+    sent = send(app, url, days, texts=texts, progress=_progress)
+    spans, metrics = counted(sent.spans, "span"), counted(sent.metrics, "metric")
+    typer.echo(f"sent {spans} and {metrics} of {counted(sent.sessions, 'session')} to {one_line(url)}")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from alita_tui.spine.ports.statistics import By, Report
+if TYPE_CHECKING:
+    from alita_tui.spine.ports.statistics import By, Report
 
 
 class StatisticsCatalog(Protocol):

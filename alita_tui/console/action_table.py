@@ -310,6 +310,17 @@ ACTIONS: tuple[Action, ...] = (
         replay=False,
     ),
     Action(
+        "trace.should_be",
+        "equals_sign",
+        "rate('should_be')",
+        "It should be",
+        "Write what the answer or result of this row should be; it counts as 👎",
+        replay=False,
+    ),
+    Action(
+        "trace.unrate", "u", "rate('undo')", "Take back", "Take back what you said of this row", replay=False
+    ),
+    Action(
         "trace.rewind", "left", "rewind", "Go back here", "See everything as it was at this row", replay=False
     ),
     # Sessions

@@ -15,6 +15,7 @@ import msgspec
 
 from alita_tui import events as e
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.feedback import standing
 from alita_tui.spine.ranking.terms import words
 from alita_tui.spine.text import one_line
 
@@ -145,6 +146,8 @@ class _Reader:
         self._waits: dict[str, tuple[str, float]] = {}
         """What waits for the person -> its task, and since when."""
         self._waited: dict[str, float] = {}
+        self._given: dict[str, list[e.FeedbackGiven]] = {}
+        """What the person said of the answer of each task."""
 
     def rows(self) -> SessionRows:
         """What was taken so far."""
@@ -184,8 +187,11 @@ class _Reader:
             case e.QuestionAnswered():
                 self._answered(event.question_id, one)
             case e.FeedbackGiven(call_id="") if event.task_id in self._tasks:
-                rated = self._tasks[event.task_id]._replace(rating=1 if event.rating == "up" else -1)
-                self._tasks[event.task_id] = rated
+                given = self._given.setdefault(event.task_id, [])
+                given.append(event)
+                left = standing(given)
+                rating = 0 if not left else 1 if left[-1].rating == "up" else -1
+                self._tasks[event.task_id] = self._tasks[event.task_id]._replace(rating=rating)
             case _:
                 pass
 

@@ -149,6 +149,15 @@ def test_feedback_of_the_person_stands_with_the_task() -> None:
         )
     )  # fmt: skip
     assert [one.rating for one in rows.tasks] == [-1]
+    back = e.FeedbackGiven(task_id="t", rating="down", undone=True)
+    events = (e.TaskSubmitted(task_id="t", text="x"), e.FeedbackGiven(task_id="t", rating="up"))
+    for more, rating in (
+        ((), 1),
+        ((back,), 0),
+        ((e.FeedbackGiven(task_id="t", rating="down"), back), 1),
+        ((back, back), 0),
+    ):
+        assert [one.rating for one in rows_of(record(*events, *more)).tasks] == [rating]
 
 
 _LINES = [one for one in streams.walkthrough() if one.durable and isinstance(one.event, KINDS)]

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], object]
 """Told how many of the sessions that changed were read, and how many there are."""
 
+_WORTH_WRITING = 5
+"""Sessions read for an estimate from which on the cache is written: the open one alone changes with every task."""
 _JOURNAL = ".journal"
 _ENDING = ".json"
 
@@ -51,15 +53,25 @@ def write_csv(report: Report, by: By) -> str:
     return str(path.resolve())
 
 
-def estimate(app: AppContext, text: str, progress: Progress = lambda done, of: None) -> Estimate:
-    """Return what a task will cost and take, from those that are alike. Raises StoreError; blocks on the disk."""
+def estimate(
+    app: AppContext, text: str, progress: Progress = lambda done, of: None, *, most: int | None = None
+) -> Estimate:
+    """Return what a task will cost and take, from those that are alike. Raises StoreError; blocks on the disk.
+
+    With `most` no more sessions are read than that, the newest; the others count as they were when they were read.
+    """
     from alita_tui.statistics.estimates import Estimator
 
-    return Estimator(gather(app, progress)[0]).estimate(text)
+    return Estimator(gather(app, progress, most=most)[0]).estimate(text)
 
 
-def gather(app: AppContext, progress: Progress = lambda done, of: None) -> tuple[Records, tuple[str, ...]]:
-    """Return the rows of all sessions, and the names of those that cannot be read whole. Raises StoreError."""
+def gather(
+    app: AppContext, progress: Progress = lambda done, of: None, *, most: int | None = None
+) -> tuple[Records, tuple[str, ...]]:
+    """Return the rows of all sessions, and the names of those that cannot be read whole. Raises StoreError.
+
+    With `most` only the newest of those that changed are read, and what few were is not written.
+    """
     from alita_tui.statistics.records import Records
 
     folder = app.sessions.folder
@@ -72,6 +84,8 @@ def gather(app: AppContext, progress: Progress = lambda done, of: None) -> tuple
     except OSError:
         records = Records()
     stale, unreadable = records.stale(stamps), []
+    if most is not None:
+        stale = sorted(stale, key=lambda name: stamps[name][1], reverse=True)[:most]
     read = []
     for done, name in enumerate(stale):
         progress(done, len(stale))
@@ -79,7 +93,7 @@ def gather(app: AppContext, progress: Progress = lambda done, of: None) -> tuple
             read.append((name, *_read(app, name, stamps[name])))
         except (StoreError, UsageError):
             unreadable.append(name)
-    if records.update(set(stamps) - set(unreadable), read):
+    if records.update(set(stamps) - set(unreadable), read) and (most is None or len(read) >= _WORTH_WRITING):
         try:
             disk.replace(app.paths.statistics, [records.packed()])
         except OSError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from alita_tui.events import FeedbackGiven
+from alita_tui.view.model import Tone
 
 
 def feedback_title(event: FeedbackGiven) -> str:
@@ -14,6 +15,16 @@ def feedback_title(event: FeedbackGiven) -> str:
     how = "is good" if event.rating == "up" else "is not good"
     said = f": {event.text}" if event.text else ""
     return f"{mark} {what} {how}{said}" + (f"; it should be: {event.expected}" if event.expected else "")
+
+
+def feedback_row(event: FeedbackGiven) -> tuple[str, str, Tone]:
+    """Return a row's title, where it comes from, and its tone."""
+    source = "read from what you said" if event.by == "correction" else "yours"
+    return (
+        feedback_title(event),
+        source,
+        "muted" if event.undone else "good" if event.rating == "up" else "warn",
+    )
 
 
 def feedback_told(event: FeedbackGiven) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Sequence
 
+from alita_tui.events import TaskEstimated
 from alita_tui.spine.ports.statistics import By, Estimate, Held, Line, Report
 from alita_tui.spine.text import counted, one_line
 
@@ -137,6 +136,14 @@ def estimate_words(made: Estimate) -> str:
     return f"8 of 10 such tasks take {said}. From {made.count} {kind}."
 
 
+def estimated_title(event: TaskEstimated) -> str:
+    """Write a recorded estimate in one line."""
+    spans = (event.usd, _usd), (event.seconds, lambda value: duration(1000 * value))
+    parts = [f"{write(span[0])} to {write(span[2])}" for span, write in spans if span is not None]
+    kind = "alike tasks" if event.alike else "tasks of all kinds"
+    return f"8 of 10 {kind} took {', '.join(parts)} ({event.tasks} known)"
+
+
 def held_words(held: Held) -> str:
     """Write how often estimates held."""
     if not held.tasks:
@@ -155,6 +162,9 @@ def _usd(value: float) -> str:
 
 def as_csv(lines: Sequence[Line], by: By) -> str:
     """Return a table as CSV: plain numbers, empty for what is not known, and no text that a spreadsheet would run."""
+    import csv  # the trace, which is drawn first, needs none of it
+    import io
+
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(

@@ -33,6 +33,7 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.fence import defused, fenced
 from alita_tui.spine.ports.memory import OWN_WORDS
 from alita_tui.spine.ports.models import Message
+from alita_tui.view.feedback import feedback_told
 
 RECALLED_HEAD = "From earlier tasks, for what it is worth:"
 """Begins what memory has to say."""
@@ -225,10 +226,8 @@ class Conversation:
             case e.ToolSuspended(name=name, version=version, server=server):
                 said = f"{name} v{version} does not run any more: its server {server} changed it"
                 self._person(f"{said}, and a person has to approve it again. Do without it.")
-            case e.FeedbackGiven(rating=rating, call_id=call_id, text=text, by="person"):
-                what = "that run" if call_id else "that answer"
-                said = f": {text}" if text else "."
-                self._person(f"The person finds {what} {'good' if rating == 'up' else 'wrong'}{said}")
+            case e.FeedbackGiven(by="person"):
+                self._person(feedback_told(event))
             case e.Interrupted(text=text) if text:
                 self._person(f"The person cut your reply off. It had said: {text}")
             case e.TaskFinished(outcome="parked" | "budget"):

@@ -66,6 +66,7 @@ from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.ports.memory import Learn, Memory
 from alita_tui.spine.ports.models import Asker
 from alita_tui.spine.ports.sandbox import Sandbox
+from alita_tui.spine.ports.statistics import Estimate
 from alita_tui.spine.ports.stream import Progress
 from alita_tui.spine.ports.web import Web
 from alita_tui.state.session import SessionState, TaskState
@@ -104,14 +105,15 @@ class Orchestrator:
         misfit: Misfit,
         known_state: Callable[[], SessionState | None] = lambda: None,
         surroundings: Callable[[], Surroundings] = Surroundings,
+        estimate: Callable[[str], Estimate] | None = None,
         provider: Provider | None = None,
         encode: Callable[[str], Awaitable[bool]] | None = None,
         blocks: Collection[str] = tuple(BLOCKS),
     ) -> None:
         """`known_state`: see `StateProjection`. `misfit` checks arguments against schemas.
 
-        `surroundings` and `provider` are called in a thread as a task begins; `blocks` are those of the context
-        that are on where the person switched nothing. `encode`: see `Lessons`.
+        `surroundings`, `estimate` and `provider` are called in a thread as a task begins; `blocks` are those of
+        the context that are on where the person switched nothing. `encode`: see `Lessons`.
         """
         self._bus = bus
         self._asker = asker
@@ -199,6 +201,7 @@ class Orchestrator:
             asker,
             shelf,
             new_id,
+            estimate,
         )
         self._work: asyncio.Task[None] | None = None
 

@@ -20,6 +20,7 @@ from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import GiveFeedback
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError
+from alita_tui.spine.feedback import standing
 from alita_tui.spine.history import History, of
 from alita_tui.spine.history import newest as newest_of
 from alita_tui.spine.ports.library import Library
@@ -96,10 +97,16 @@ class Outcomes:
 
 
 def rated(history: Sequence[Envelope], command: GiveFeedback) -> e.FeedbackGiven:
-    """Return the feedback that a command is. Raise UsageError where it names neither an answer nor a run."""
+    """Return the feedback that a command is. Raise UsageError where it names neither an answer nor a run.
+
+    Also where it takes back what nobody said.
+    """
+    if command.undo and not command.seq:
+        return _taken_back(history, None)
     calls: dict[str, str] = {}
     task = ""
-    for envelope in of(history, e.TaskSubmitted, e.ToolCalled, e.ToolReturned, e.ToolFailed, e.TaskFinished):
+    ends = (e.ToolReturned, e.ToolFailed, e.TaskFinished, e.FeedbackGiven)
+    for envelope in of(history, e.TaskSubmitted, e.ToolCalled, *ends):
         match envelope.event:
             case e.TaskSubmitted(task_id=task_id):
                 task = task_id
@@ -110,9 +117,7 @@ def rated(history: Sequence[Envelope], command: GiveFeedback) -> e.FeedbackGiven
         if command.seq and envelope.seq == command.seq:
             found = _named(envelope.event, calls)
             if found is not None:
-                return e.FeedbackGiven(
-                    task_id=found[0], call_id=found[1], rating=command.rating, text=command.text.strip()
-                )
+                return _taken_back(history, found) if command.undo else _said(command, *found)
     if command.seq:
         raise UsageError(
             f"Event {command.seq} is neither an answer nor the end of a run.",
@@ -121,13 +126,34 @@ def rated(history: Sequence[Envelope], command: GiveFeedback) -> e.FeedbackGiven
     newest = [one.event for one in of(history, e.TaskFinished) if isinstance(one.event, e.TaskFinished)]
     if not newest:
         raise UsageError("No task of this session has ended yet.", hint="There is nothing to rate.")
-    return e.FeedbackGiven(task_id=newest[-1].task_id, rating=command.rating, text=command.text.strip())
+    return _said(command, newest[-1].task_id)
+
+
+def _said(command: GiveFeedback, task_id: str, call_id: str = "") -> e.FeedbackGiven:
+    return e.FeedbackGiven(
+        task_id=task_id,
+        call_id=call_id,
+        rating=command.rating,
+        text=command.text.strip(),
+        expected=command.expected.strip(),
+    )
+
+
+def _taken_back(history: Sequence[Envelope], target: tuple[str, str] | None) -> e.FeedbackGiven:
+    """Return what takes back the newest rating of a task and call, of anything for None. Raise UsageError for none."""
+    given = [one.event for one in of(history, e.FeedbackGiven) if isinstance(one.event, e.FeedbackGiven)]
+    for one in reversed(standing(given)):
+        if target in (None, (one.task_id, one.call_id)):
+            return e.FeedbackGiven(task_id=one.task_id, call_id=one.call_id, rating=one.rating, undone=True)
+    raise UsageError("Nothing was said of it.", hint="There is nothing to take back.")
 
 
 def _named(event: e.SessionEvent, calls: dict[str, str]) -> tuple[str, str] | None:
     match event:
         case e.TaskFinished(task_id=task_id):
             return task_id, ""
+        case e.FeedbackGiven(task_id=task_id, call_id=call_id):  # the row of what was said stands for its own
+            return task_id, call_id
         case e.ToolReturned(call_id=call_id) | e.ToolFailed(call_id=call_id) if calls.get(call_id):
             return calls[call_id], call_id
         case _:
@@ -166,7 +192,9 @@ class _Course:
             (one.event for one in reversed(found) if isinstance(one.event, e.TaskFinished)), None
         )
         self._calls = {one.event.call_id: one.event for one in found if isinstance(one.event, e.ToolCalled)}
-        self._feedback = [one.event for one in found if isinstance(one.event, e.FeedbackGiven)]
+        said = [one.event for one in found if isinstance(one.event, e.FeedbackGiven)]
+        self._feedback = standing(said)
+        self._taken_back = len(self._feedback) < len(said)
         self._accepted = self._answered_with()
 
         self._rated = self._accepted or frozenset(
@@ -236,7 +264,10 @@ class _Course:
             elif not said.call_id and call_id in self._rated:
                 grade, share, text = said.rating, 1 / len(self._rated), said.text
         asked = self._asked(self._calls[call_id]) if grade in ("accepted", "up") else ""
-        return msgspec.structs.replace(outcome, grade=grade, share=share, text=text, asked=asked)
+        undone = self._taken_back and grade not in ("up", "down")
+        return msgspec.structs.replace(
+            outcome, grade=grade, share=share, text=text, asked=asked, undone=undone
+        )
 
     @property
     def _wrong(self) -> bool:

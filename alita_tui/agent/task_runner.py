@@ -21,6 +21,10 @@ from alita_tui.spine.errors import AlitaError, ApprovalPending, BudgetExceeded, 
 from alita_tui.spine.origin import Origin, in_task, working_on
 from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.ports.models import Asker
+from alita_tui.spine.ports.statistics import Estimate
+
+_ESTIMATE_SECONDS = 2.0
+"""What a task waits for its estimate at most."""
 
 
 class TaskRunner:
@@ -40,6 +44,7 @@ class TaskRunner:
         asker: Asker,
         shelf: ToolShelf,
         new_id: Callable[[], str],
+        estimate: Callable[[str], Estimate] | None = None,
     ) -> None:
         self._bus = bus
         self._projection = projection
@@ -53,6 +58,7 @@ class TaskRunner:
         self._asker = asker
         self._shelf = shelf
         self._new_id = new_id
+        self._estimate = estimate
         self.interrupted = False
         """True when the person stopped the task, which is then cancelled."""
 
@@ -92,8 +98,23 @@ class TaskRunner:
             ),
             span=task_id,
         )
+        await self._tell_estimate(task_id, command.text)
         await self._lessons.recall(task_id, command.text)
         return await self._loop.run()
+
+    async def _tell_estimate(self, task_id: str, text: str) -> None:
+        """Record what the task will cost and take, where enough alike ones are known in time."""
+        if self._estimate is None:
+            return
+        try:
+            made = await asyncio.wait_for(asyncio.to_thread(self._estimate, text), _ESTIMATE_SECONDS)
+        except (AlitaError, OSError, TimeoutError):
+            return  # it is a service: without it the task goes on as well
+        if made.usd is not None or made.seconds is not None:
+            told = e.TaskEstimated(
+                task_id=task_id, tasks=made.count, alike=made.alike, usd=made.usd, seconds=made.seconds
+            )
+            await self._bus.emit(told, span=task_id)
 
     async def _continue(self) -> TaskEnd:
         """Close what a crash or a parked build left open, then go on with the loop."""

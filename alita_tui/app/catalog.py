@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from alita_tui.spine.history import History
     from alita_tui.spine.ports.context import NextCall
     from alita_tui.spine.ports.models import DaySpend
+    from alita_tui.spine.ports.statistics import By, Report
     from alita_tui.spine.redaction import Redactor
     from alita_tui.spine.sessions import Bookmark, SessionHit
     from alita_tui.store.labels import Label
@@ -165,6 +166,18 @@ class AppCatalog:
     async def days(self) -> dict[str, DaySpend]:
         """Return what was spent on each day, oldest first."""
         return await asyncio.to_thread(lambda: self._app.spend_book("").days())
+
+    async def statistics(self, days: int | None, progress: Callable[[int, int], object]) -> Report:
+        """Return the statistics of the newest days, of everything for None."""
+        from alita_tui.app.statistics import read_report
+
+        return await asyncio.to_thread(read_report, self._app, days, progress)
+
+    async def export_statistics(self, report: Report, by: By) -> str:
+        """Write a table as CSV to an unused name in the working folder; return the path."""
+        from alita_tui.app.statistics import write_csv
+
+        return await asyncio.to_thread(write_csv, report, by)
 
     async def prices(self) -> str:
         """Return the price table's name and date."""

@@ -46,6 +46,10 @@ RETRY_SECONDS = 1.0
 """Pause before a failed write is tried again."""
 
 
+_READ_FOR_ESTIMATE = 20
+"""Sessions that are read for the estimate of a task, where the statistics have not read them yet."""
+
+
 class LiveSession:
     """One open session. Implements `CommandSink` and the console's `Upkeep`."""
 
@@ -64,6 +68,7 @@ class LiveSession:
         from alita_tui.agent.policy import Policy
         from alita_tui.agent.questions import Questions
         from alita_tui.agent.working import WorkingContext
+        from alita_tui.app.statistics import estimate
         from alita_tui.app.surroundings import context_provider, surroundings
         from alita_tui.registry.task_library import TaskLibrary
         from alita_tui.toolsmith.approval_gate import ApprovalGate
@@ -161,6 +166,7 @@ class LiveSession:
             known_state=lambda: self.seen().state if self.seen is not None else None,
             misfit=misfit,
             surroundings=partial(surroundings, app),
+            estimate=partial(estimate, app, most=_READ_FOR_ESTIMATE),
             provider=context_provider(app, redactor),
             encode=self._encoding.for_recall,
             blocks=app.loaded.settings.context.blocks,

@@ -9,9 +9,10 @@ import typer
 
 from alita_tui.app.context import AppContext
 from alita_tui.cli.output import Json, json_document
-from alita_tui.events import FeedbackGiven, TaskFinished
+from alita_tui.events import FeedbackGiven, Rating, TaskFinished
 from alita_tui.spine.commands import GiveFeedback
 from alita_tui.spine.errors import UsageError
+from alita_tui.spine.feedback import standing
 from alita_tui.spine.text import one_line, reveal
 
 
@@ -21,6 +22,11 @@ def feedback(
     text: Annotated[str, typer.Argument(help="What was wrong, or what was good.")] = "",
     up: Annotated[bool, typer.Option("--up", help="It is good.")] = False,
     down: Annotated[bool, typer.Option("--down", help="It is not good.")] = False,
+    should_be: Annotated[
+        str,
+        typer.Option("--should-be", help="It is not good, and this is what it should be.", metavar="TEXT"),
+    ] = "",
+    undo: Annotated[bool, typer.Option("--undo", help="Take back what was said last of it.")] = False,
     event: Annotated[
         int,
         typer.Option("--event", metavar="SEQ", help="The answer or result to rate; 0: the newest answer."),
@@ -30,22 +36,26 @@ def feedback(
     """Say how good an answer was; tools learn from it.
 
     The tools that it rests on are trusted more or less for it.
-    Without --up and --down it prints the newest answer and what was said of it.
+    Without an option it prints the newest answer and what was said of it.
     """
     app = AppContext.open(context.obj)
-    if up and down or (text and not (up or down)):
-        raise UsageError("Say whether it is good.", hint="Add --up or --down.")
-    if not up and not down:
+    down = down or bool(should_be)
+    if sum((up, down, undo)) > 1 or (text and not (up or down)):
+        raise UsageError("Say whether it is good.", hint="Add --up, --down, --should-be TEXT or --undo.")
+    if not (up or down or undo):
         _show(app, session, json=json)
         return
     from alita_tui.app.feedback import give_feedback
 
-    command = GiveFeedback(rating="up" if up else "down", seq=event, text=text)
+    rating: Rating = "up" if up else "down"
+    command = GiveFeedback(rating=rating, seq=event, text=text, expected=should_be, undo=undo)
     given = asyncio.run(give_feedback(app, session, command))
     if json:
         json_document(given)
         return
-    typer.echo(f"noted: {'👍' if up else '👎'} {'for a run' if given.call_id else 'for the answer'}")
+    mark = "👍" if given.rating == "up" else "👎"
+    done = "taken back" if given.undone else "noted"
+    typer.echo(f"{done}: {mark} {'for a run' if given.call_id else 'for the answer'}")
 
 
 def _show(app: AppContext, session: str, *, json: bool) -> None:
@@ -62,8 +72,9 @@ def _show(app: AppContext, session: str, *, json: bool) -> None:
         if answers
         else "No answer."
     )
-    for one in given:
+    for one in standing(given):
         said = f": {one.text}" if one.text else ""
+        said += f"; it should be: {one.expected}" if one.expected else ""
         what = "a run" if one.call_id else "an answer"
         typer.echo(reveal(f"{'👍' if one.rating == 'up' else '👎'} {what}{said}"))
-    typer.echo(f"Rate it with: alita feedback {session} --up | --down [TEXT]")
+    typer.echo(f"Rate it with: alita feedback {session} --up | --down [TEXT] | --should-be TEXT | --undo")

@@ -51,6 +51,10 @@ class Commands(LazyGroup):
         "worker": Target(
             "alita_tui.cli.worker:worker", "Be part of a cluster that runs `tools map` on several machines."
         ),
+        "stats": Target(
+            "alita_tui.cli.stats:stats",
+            "Where money and time go: by tool, model, role, day, kind of failure.",
+        ),
         "models": Target("alita_tui.cli.models:commands", "Language models."),
         "context": Target(
             "alita_tui.cli.context:context", "What the next model call would send, with tokens."

@@ -45,6 +45,11 @@ class Paths(Value, frozen=True):
         return self.cache / "sessions.db"
 
     @property
+    def statistics(self) -> Path:
+        """Figures of all sessions' runs and calls, which can be read again from their files."""
+        return self.cache / "statistics.rows"
+
+    @property
     def tool_index(self) -> Path:
         """The index of a large library, which can be built anew."""
         return self.cache / "tools.index"

@@ -44,6 +44,7 @@ GROUPS = {
     "compare": "Two sessions",
     "tool": "Tool",
     "spend": "Money and models",
+    "statistics": "Statistics",
     "context": "Next call",
     "memory": "Memory",
     "servers": "MCP servers",
@@ -126,6 +127,15 @@ ACTIONS: tuple[Action, ...] = (
         "Servers",
         "MCP servers whose tools are used: state, tools, log; test, switch off, remove",
         "view: MCP servers",
+        priority=True,
+    ),
+    Action(
+        "app.statistics",
+        "shift+f9",
+        "statistics",
+        "Statistics",
+        "Where money and time go in all sessions, what stands out, what would help",
+        "view: statistics of all sessions",
         priority=True,
     ),
     Action(
@@ -300,6 +310,17 @@ ACTIONS: tuple[Action, ...] = (
         replay=False,
     ),
     Action(
+        "trace.should_be",
+        "equals_sign",
+        "rate('should_be')",
+        "It should be",
+        "Write what the answer or result of this row should be; it counts as 👎",
+        replay=False,
+    ),
+    Action(
+        "trace.unrate", "u", "rate('undo')", "Take back", "Take back what you said of this row", replay=False
+    ),
+    Action(
         "trace.rewind", "left", "rewind", "Go back here", "See everything as it was at this row", replay=False
     ),
     # Sessions
@@ -315,6 +336,23 @@ ACTIONS: tuple[Action, ...] = (
     Action("sessions.compare", "c", "compare", "Compare", "Side by side with the marked one, or its parent"),
     Action("sessions.back", "escape", "back", "Back", "Back to the list, then to the session"),
     Action("compare.back", "escape,q", "back", "Back", "Back to the sessions"),
+    Action("statistics.shorter", "left", "period(-1)", "Shorter", "A shorter period"),
+    Action("statistics.longer", "right", "period(1)", "Longer", "A longer period, up to everything"),
+    Action("statistics.tool", "t", "by('tool')", "By tool", "The table by tool"),
+    Action("statistics.model", "m", "by('model')", "By model", "The table by model"),
+    Action("statistics.role", "r", "by('role')", "By role", "The table by role"),
+    Action("statistics.kind", "k", "by('kind')", "By failure", "The table by kind of failure"),
+    Action("statistics.day", "d", "by('day')", "By day", "The table by day"),
+    Action("statistics.sort", "s", "sort", "Sort", "Sort by the next column"),
+    Action(
+        "statistics.act",
+        "a",
+        "act",
+        "Act",
+        "Act on the advice at the cursor: open the tool, or copy the command",
+    ),
+    Action("statistics.export", "e", "export", "Export", "Write the table as CSV into the current folder"),
+    Action("statistics.back", "escape,q", "back", "Back", "Back to the table, then to the session"),
     Action("spend.back", "escape,q", "back", "Back", "Back to the session"),
     Action("spend.enable", "e", "enable", "Ask again", "Ask the models again that are off", replay=False),
     Action(

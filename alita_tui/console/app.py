@@ -28,6 +28,7 @@ from alita_tui.console.servers.opening import ServersOpener
 from alita_tui.console.session.screen import SessionScreen
 from alita_tui.console.signals import on_ending, release
 from alita_tui.console.stage import Advanced, Stage
+from alita_tui.console.statistics.opening import StatisticsOpener
 from alita_tui.events import MoveKind
 from alita_tui.spine.commands import EnableModel, RefreshLibrary, SwitchBlock
 from alita_tui.spine.errors import AlitaError
@@ -57,11 +58,11 @@ def _commands() -> type[Provider]:
     return Commands
 
 
-_OVER = ("spend", "context", "memory", "servers", "settings", "setup", "sandbox")
+_OVER = ("spend", "statistics", "context", "memory", "servers", "settings", "setup", "sandbox")
 """Actions that open a dialog over the session."""
 
 
-class AlitaApp(ReviewOpener, MemoryOpener, ServersOpener):
+class AlitaApp(ReviewOpener, MemoryOpener, ServersOpener, StatisticsOpener):
     """The app for one session, live or replayed."""
 
     TITLE = "alita"

@@ -12,6 +12,7 @@ import msgspec
 from alita_tui.console.memory.ports import MemoryCatalog
 from alita_tui.console.servers.ports import ServersCatalog
 from alita_tui.console.sessions.catalog import SessionCatalog
+from alita_tui.console.statistics.ports import StatisticsCatalog
 from alita_tui.events import Artefact, Lineage, MoveKind, ToolRecord
 from alita_tui.spine.inventory import Inventory
 from alita_tui.spine.ports.context import NextCall
@@ -43,7 +44,7 @@ class Switch(msgspec.Struct, frozen=True):
     """Empty for a new session."""
 
 
-class Catalog(SessionCatalog, MemoryCatalog, ServersCatalog, Protocol):
+class Catalog(SessionCatalog, MemoryCatalog, ServersCatalog, StatisticsCatalog, Protocol):
     """Everything stored outside of the open session. Every method may raise AlitaError."""
 
     async def tool(self, name: str, version: int | None = None) -> ToolRecord:

@@ -122,6 +122,7 @@ from alita_tui.events.task import (
     QuestionAsked,
     Steered,
     StepStatus,
+    TaskEstimated,
     TaskFinished,
     TaskOutcome,
     TaskQueued,
@@ -173,6 +174,7 @@ SessionEvent = (
     | SessionClosed
     | TaskQueued
     | TaskSubmitted
+    | TaskEstimated
     | PlanProposed
     | PlansWeighed
     | Steered

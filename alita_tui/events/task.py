@@ -35,6 +35,20 @@ class TaskSubmitted(Fact, frozen=True):
     """The proposal to improve a tool that it builds, and nothing else; empty for what a person asked for."""
 
 
+class TaskEstimated(Fact, frozen=True):
+    """What the task will cost and take, from those that are alike: low, middle, high; eight of ten lie in between."""
+
+    task_id: str
+    tasks: int
+    """How many tasks it rests on."""
+    alike: bool = True
+    """False where too few are alike, so it rests on tasks of all kinds."""
+    usd: tuple[float, float, float] | None = None
+    """None where too few prices are known."""
+    seconds: tuple[float, float, float] | None = None
+    """Without the time that a task waits for the person."""
+
+
 MOST_REPLANS = 2
 """How often a failing tool may change the plan of one task."""
 

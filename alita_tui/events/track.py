@@ -30,6 +30,8 @@ class RunOutcome(Value, frozen=True):
     """What the person said of it."""
     asked: str = ""
     """The part of the task that an accepted run answers."""
+    undone: bool = False
+    """The person took back what they said of it, so this replaces it."""
 
 
 class Showing(Value, frozen=True):
@@ -98,3 +100,7 @@ class FeedbackGiven(Fact, frozen=True):
     """What was wrong, or what was good."""
     by: Literal["person", "correction"] = "person"
     """`correction`: read from how the person went on, and not said by a key or a command."""
+    expected: str = ""
+    """What it should be instead, in the person's words; empty where they did not say."""
+    undone: bool = False
+    """It takes back the newest rating of the same answer or run."""

@@ -83,7 +83,7 @@ def noted(track: Track, outcomes: Iterable[RunOutcome], showings: Iterable[Showi
     runs = {one.run: one for one in track.outcomes}
     for new in outcomes:
         old = runs.get(new.run)
-        if old is None or _KNOWS[new.grade] >= _KNOWS[old.grade]:
+        if old is None or new.undone or _KNOWS[new.grade] >= _KNOWS[old.grade]:
             text = one_line(new.text, _TEXT)
             runs[new.run] = msgspec.structs.replace(new, at=old.at if old else new.at, text=str(text))
     needs = {one.need: one for one in track.showings}

@@ -91,6 +91,10 @@ class GiveFeedback(Value, frozen=True):
     seq: int = 0
     """The event of the answer or of the run; 0: the newest answer."""
     text: str = ""
+    expected: str = ""
+    """What it should be instead."""
+    undo: bool = False
+    """Take back the newest rating of it; the rating is then of no account. With `seq` 0, the newest of the session."""
 
 
 class Improve(Value, frozen=True):

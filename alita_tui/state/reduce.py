@@ -170,6 +170,7 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
             return _apply_to_build(state, envelope, event)
         case (
             e.Steered()
+            | e.TaskEstimated()
             | e.PlansWeighed()
             | e.Interrupted()
             | e.NoticeRaised()

@@ -77,8 +77,8 @@ def provenance(history: Sequence[Envelope]) -> Provenance:  # noqa: C901  # one 
                 outside += [Outside("what a proposal told of earlier sessions", text) for text in given]
             case e.TaskSubmitted(text=text) | e.Steered(text=text) | e.QuestionAnswered(text=text):
                 person.append(text)
-            case e.FeedbackGiven(text=text, by="person"):
-                person.append(text)
+            case e.FeedbackGiven(text=text, expected=expected, by="person"):
+                person += [text, expected]
             case e.PageRead(url=url, title=title, text=text, whole=whole, handle=handle):
                 host = files[handle] = urlsplit(url).hostname or url
                 outside.append(Outside(host, f"{title}\n{whole or text}"))

@@ -14,10 +14,12 @@ from alita_tui.events.build import CHECKS
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import SafeText, counted, neutralise, one_line
 from alita_tui.view import pages
+from alita_tui.view.feedback import feedback_row
 from alita_tui.view.later import WORTH, Later
 from alita_tui.view.model import RowKind, Tone, TraceRow
 from alita_tui.view.nesting import nesting
 from alita_tui.view.plan import offered, ticked, weighing
+from alita_tui.view.statistics import estimated_title
 from alita_tui.view.verdict_words import DECISION, DECISION_TONE, scope_of
 
 _MOST = 16
@@ -285,12 +287,11 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.MemoryForgotten(item_id=item_id, back=back):
             said = "You took back that this was forgotten" if back else "You had this forgotten"
             return row("memory", f"{said}: {item_id}", tone="muted")
-        case e.FeedbackGiven(rating=rating, call_id=call_id, text=text, by=by):
-            what = "this run" if call_id else "the answer"
-            how = "is good" if rating == "up" else "is not good"
-            who = "read from what you said" if by == "correction" else "yours"
-            said = f"{'👍' if rating == 'up' else '👎'} {what} {how}" + (f": {text}" if text else "")
-            return row("notice", said, text, meta=who, tone="good" if rating == "up" else "warn")
+        case e.TaskEstimated():
+            return row("notice", estimated_title(event), tone="muted")
+        case e.FeedbackGiven(text=text):
+            title, source, ink = feedback_row(event)
+            return row("notice", title, text, meta=source, tone=ink)
         case e.UnknownEvent(raw=raw, reason=reason):
             return row("unknown", f"A record that could not be read: {reason}", raw, tone="muted")
         case e.SessionOpened(parent=str(parent), parent_seq=seq):

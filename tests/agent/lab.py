@@ -35,6 +35,7 @@ from alita_tui.spine.laws import check
 from alita_tui.spine.ports.context import BLOCKS, Provider
 from alita_tui.spine.ports.models import Asker, Candidate, Delta, Model, ModelRequest, Reply
 from alita_tui.spine.ports.sandbox import Job, Limits
+from alita_tui.spine.ports.statistics import Estimate
 from alita_tui.spine.ports.web import Page, SearchPage, Web
 from alita_tui.spine.redaction import Redactor
 from alita_tui.store.artefacts import SessionArtefacts
@@ -212,6 +213,8 @@ class Lab:
         self.provider: Provider | None = None
         self.encode: Callable[[str], Awaitable[bool]] | None = None
         """Brings what an encoder makes of what a recall lacks."""
+        self.estimate: Callable[[str], Estimate] | None = None
+        """What a task will take."""
         self.blocks: tuple[str, ...] = tuple(BLOCKS)
         self.sandbox = PlayedSandbox()
         self.sessions = SessionStore(folder / "sessions")
@@ -277,6 +280,7 @@ class Lab:
             SessionArtefacts(self.folder / "artefacts", 10_000_000),
             policy=Policy(**self.policy), new_id=new_id, progress=lambda *_: None,
             surroundings=lambda: self.around, misfit=misfit, provider=self.provider, encode=self.encode,
+            estimate=lambda text: self.estimate(text) if self.estimate else Estimate(count=0),
             blocks=self.blocks,
             learn=lambda task, proposed=(): lessons(tuple(self.bus.history), task, proposed),
         )  # fmt: skip

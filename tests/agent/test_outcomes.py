@@ -232,3 +232,21 @@ async def test_only_what_happened_can_be_rated(tmp_path: Path) -> None:
         e.FeedbackGiven(task_id=made.events(e.TaskSubmitted)[0].task_id, call_id="c9", rating="up")
     )
     assert [one.law for one in check(made.bus.history)] == ["rate what happened"] * 2
+
+
+async def test_what_was_said_is_taken_back_by_its_own_row_and_the_tool_is_as_before(tmp_path: Path) -> None:
+    made = lab(tmp_path, RUN, say("answer", text="It is 8."))
+    made.sandbox.runs = [EIGHT]
+    await made.do(TASK)
+    before = made.shelf.reliability("double_it", 1)
+    answer = next(one.seq or 0 for one in made.bus.history if isinstance(one.event, TaskFinished))
+    await made.play(GiveFeedback(rating="down", seq=answer, expected="44"))
+    assert grades(made) == ["down"] and made.shelf.reliability("double_it", 1).value < before.value
+    assert "It should be: 44" in conversation(made.bus.history)[-1].message.text
+    said = next(one.seq or 0 for one in made.bus.history if isinstance(one.event, e.FeedbackGiven))
+    await made.play(GiveFeedback(rating="up", seq=said, undo=True), GiveFeedback(rating="up", undo=True))
+    assert grades(made) == ["accepted"] and made.shelf.reliability("double_it", 1) == before
+    assert [one.undone for one in made.events(e.FeedbackGiven)] == [False, True]
+    assert "Nothing was said of it" in made.events(e.NoticeRaised)[-1].text
+    assert "took back" in conversation(made.bus.history)[-1].message.text
+    assert check(made.bus.history) == []

@@ -30,6 +30,7 @@ from tests.benchmarks.bench_router import router
 from tests.benchmarks.bench_sandbox import sandbox
 from tests.benchmarks.bench_sandbox_broker import broker
 from tests.benchmarks.bench_sessions import sessions
+from tests.benchmarks.bench_statistics import stats
 from tests.benchmarks.bench_twins import twins
 from tests.benchmarks.bench_web import web
 from tests.benchmarks.screen import Screen
@@ -169,6 +170,7 @@ SECTIONS: dict[str, Callable[[dict[str, Row], Path], None]] = {
     "planner": lambda results, home: planner(results, row),
     "flywheel": lambda results, home: flywheel(results, row),
     "checks": lambda results, home: gates(results, row),
+    "statistics": lambda results, home: stats(results, row),
     "twins": lambda results, home: twins(results, row),
     "library": lambda results, home: tools(results, row, given_data(), given_encoder()),
 }

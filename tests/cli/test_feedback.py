@@ -67,3 +67,22 @@ def test_a_session_that_is_open_is_left_alone(shell: Shell) -> None:
         assert isinstance(alita(shell, "feedback", SESSION, "--up").exception, StoreLocked)
     finally:
         file.close()
+
+
+def test_what_it_should_be_is_on_record_and_each_word_is_taken_back_by_one(shell: Shell) -> None:
+    assert alita(shell, "feedback", SESSION, "--should-be", "only the two valid ones").exit_code == 0
+    given = json.loads(alita(shell, "feedback", SESSION, "--json").stdout)
+    assert [(one["rating"], one["expected"]) for one in given] == [("down", "only the two valid ones")]
+    assert "it should be: only the two valid ones" in alita(shell, "feedback", SESSION).stdout
+    assert "one 👎" in alita(shell, "tools", "show", TOOL).stdout
+    assert alita(shell, "feedback", SESSION, "--up").exit_code == 0
+    assert "one 👍" in alita(shell, "tools", "show", TOOL).stdout
+    assert "taken back: 👍 for the answer" in alita(shell, "feedback", SESSION, "--undo").stdout
+    assert "one 👎" in alita(shell, "tools", "show", TOOL).stdout
+    assert "taken back: 👎 for the answer" in alita(shell, "feedback", SESSION, "--undo").stdout
+    shown = alita(shell, "tools", "show", TOOL).stdout
+    assert "👎" not in shown and "👍" not in shown and "1 good of 1" in shown
+    assert "👎" not in alita(shell, "feedback", SESSION).stdout
+    assert isinstance(alita(shell, "feedback", SESSION, "--undo").exception, UsageError)
+    assert check(recording(shell.app, SESSION)) == []
+    assert alita(shell, "sessions", "verify", SESSION).exit_code == 0

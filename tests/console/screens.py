@@ -38,8 +38,9 @@ from alita_tui.spine.ports.builds import BuildOrder
 from alita_tui.spine.ports.context import NextCall, Part
 from alita_tui.spine.ports.memory import Remembered
 from alita_tui.spine.ports.models import DaySpend
+from alita_tui.spine.ports.statistics import By, Report
 from alita_tui.view.habits import Habits
-from tests.console import keeping_lab
+from tests.console import keeping_lab, statistics_lab
 from tests.console.keeping_lab import Keeper
 from tests.console.servers_lab import CHANGED_SERVERS, SERVERS
 from tests.support import streams
@@ -51,6 +52,7 @@ MOVED: list[tuple[str, str, int | None]] = []
 
 
 CHANGED: list[tuple[str, str]] = []
+EXPORTED: list[str] = []
 
 
 def _block(name: str, turns: int, tokens: int, text: str) -> Part:
@@ -223,6 +225,13 @@ class Catalog(Keeper):
 
     async def habits(self) -> Habits:
         return Habits(verdicts=20, median_seconds=2.1, read_share=0.35)
+
+    async def statistics(self, days: int | None, progress: object) -> Report:
+        return statistics_lab.month(days)
+
+    async def export_statistics(self, report: Report, by: By) -> str:
+        EXPORTED.append(f"{by} {report.since}")
+        return f"/somewhere/statistics-{by}.csv"
 
     async def prices(self) -> str:
         return "prices: genai-prices 1.0, newest change 2026-11-09"

@@ -44,3 +44,22 @@ async def test_the_past_is_not_rated() -> None:
         app.screen.query_one(Trace).focus()
         await pilot.press("plus", "minus")
         assert not app.screen.query_one("#wrong", Input).display
+
+
+async def test_one_key_says_what_it_should_be_and_one_takes_it_back() -> None:
+    envelopes = streams.walkthrough()[:-1]
+    sink = Sink()
+    app = console(envelopes, sink=sink)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        app.screen.query_one(Trace).focus()
+        await pilot.press("equals_sign")
+        line = app.screen.query_one("#wrong", Input)
+        assert app.focused is line and "should it be" in line.placeholder
+        await pilot.press(*"44", "enter", "equals_sign", "enter", "u", "minus")
+        assert "What is wrong" in line.placeholder
+    newest = envelopes[-1].seq or 0
+    assert sink.commands == [
+        GiveFeedback(rating="down", seq=newest, expected="44"),
+        GiveFeedback(rating="up", seq=newest, undo=True),
+    ]

@@ -101,6 +101,7 @@ SCREENS = {
     "help": (goldens.walkthrough, ("f1",)),
     "theme": (goldens.walkthrough, ("f6",)),
     "spend": (spending, ("ctrl+o",)),
+    "statistics": (goldens.walkthrough, ("shift+f9",)),
     "strip": (spending, ()),
     "context": (goldens.walkthrough, ("shift+f2", *("down",) * 10)),
     "memory": (goldens.walkthrough, ("shift+f4", *("down",) * 2)),

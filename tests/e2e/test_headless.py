@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from alita_tui.app.context import AppContext, close_all
 from alita_tui.config.paths import shipped
 from tests.e2e.walks import CHART, DICE, REUSE, accepting, parked
+from tests.statistics.simulated import envelopes
 
 pytestmark = pytest.mark.podman
 
@@ -176,3 +179,14 @@ def test_the_demo_s_table_becomes_a_chart(shell, tmp_path) -> None:
     assert ended["outcome"] == "answered" and "ungrounded" not in ended
     tasks = json.loads((shipped("sessions") / "demo.script.json").read_text())["files"]
     assert tasks == {CHART: "demo-sales.csv"}
+
+
+def test_a_task_is_estimated_from_the_sessions_before_it(shell) -> None:
+    app = AppContext.open(shell.home)
+    for number in range(3):
+        start = datetime.now(UTC) - timedelta(days=number + 1)
+        app.sessions.add(f"s{number}", envelopes(f"s{number}", start, tasks=5))
+    close_all()
+    shell("run", "--model", "demo:recorded", "Chart the rainfall of Oslo as bars")
+    found = kinds(shell.events())
+    assert found.index("task_submitted") < found.index("task_estimated") < found.index("task_finished")

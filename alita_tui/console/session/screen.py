@@ -97,6 +97,8 @@ class SessionScreen(Screen[None]):
         self.view = SessionView()
         self._rated = 0
         """The event that is being rated."""
+        self._expects = False
+        """The line asks what it should be, and not what is wrong."""
 
     def compose(self) -> ComposeResult:
         """Panes above, composer and status line below."""
@@ -299,21 +301,27 @@ class SessionScreen(Screen[None]):
 
     @on(Trace.RateAsked)
     def _rate(self, message: Trace.RateAsked) -> None:
-        """Send a 👍 at once; for a 👎 ask what is wrong."""
+        """Send a 👍 and what is taken back at once; ask what is wrong, or what it should be."""
         if self.bar is not None:
             return
-        if message.rating == "up":
-            self.post_message(self.Asked(GiveFeedback(rating="up", seq=message.seq)))
+        if message.rating in ("up", "undo"):
+            self.post_message(
+                self.Asked(GiveFeedback(rating="up", seq=message.seq, undo=message.rating == "undo"))
+            )
             return
-        self._rated = message.seq
+        self._rated, self._expects = message.seq, message.rating == "should_be"
         line = self.query_one("#wrong", Input)
+        line.placeholder = words.SHOULD_BE if self._expects else words.WRONG
         line.display = True
         line.focus()
 
     @on(Input.Submitted, "#wrong")
     def _rate_down(self, event: Input.Submitted) -> None:
         event.input.display = False
-        self.post_message(self.Asked(GiveFeedback(rating="down", seq=self._rated, text=event.value)))
+        text, expected = ("", event.value) if self._expects else (event.value, "")
+        if expected.strip() or not self._expects:
+            said = GiveFeedback(rating="down", seq=self._rated, text=text, expected=expected)
+            self.post_message(self.Asked(said))
         event.input.value = ""
         self.query_one(Trace).focus()
 

@@ -23,8 +23,10 @@ from alita_tui.console.actions import bindings
 from alita_tui.console.session import trace_lines
 from alita_tui.console.session.trace_layout import Layout
 from alita_tui.console.widgets.styled_text import Line, marked, restyle, text_of, theme_styles, to_strip
-from alita_tui.events import Rating
 from alita_tui.view.model import SessionView
+
+Said = Literal["up", "down", "should_be", "undo"]
+"""What a key says of a row: good, not good, what it should be; or takes that back."""
 
 
 class Trace(ScrollView, can_focus=True):
@@ -79,10 +81,10 @@ class Trace(ScrollView, can_focus=True):
     class RateAsked(Message):
         """Say how good the answer or run of a row is."""
 
-        def __init__(self, seq: int, rating: Rating) -> None:
+        def __init__(self, seq: int, rating: Said) -> None:
             super().__init__()
             self.seq = seq
-            self.rating: Rating = rating
+            self.rating: Said = rating
 
     class RewindAsked(ExplainAsked):
         """Show everything as it was at a row."""
@@ -322,7 +324,7 @@ class Trace(ScrollView, can_focus=True):
             else:
                 self.notify("This row is no file.", markup=False)
 
-    def action_rate(self, rating: Rating) -> None:
+    def action_rate(self, rating: Said) -> None:
         """Say how good the answer or run of the chosen row is."""
         if 0 <= self.cursor < len(self._laid.rows):
             self.post_message(self.RateAsked(self._laid.rows[self.cursor].seq, rating))

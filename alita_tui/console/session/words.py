@@ -9,6 +9,7 @@ from alita_tui.spine.text import counted
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import pending
 
+SHOULD_BE = "What should it be? Enter sends; Esc leaves it"
 WRONG = "What is wrong with it? Enter sends, with or without words; Esc leaves it"
 SUGGESTED = "Recorded tasks: Tab and Enter choose one, or write your own"
 

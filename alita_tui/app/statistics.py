@@ -1,0 +1,132 @@
+"""The statistics of this home: the rows of its sessions, read again only where a session changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from alita_tui.app.context import AppContext
+from alita_tui.app.identity import now
+from alita_tui.spine.errors import StoreError, UsageError
+from alita_tui.spine.ports.statistics import By, Estimate, Report
+from alita_tui.store import disk
+
+if TYPE_CHECKING:
+    from alita_tui.statistics.records import Records, Stamp
+    from alita_tui.statistics.rows import SessionRows
+
+Progress = Callable[[int, int], object]
+"""Told how many of the sessions that changed were read, and how many there are."""
+
+_WORTH_WRITING = 5
+"""Sessions read for an estimate from which on the cache is written: the open one alone changes with every task."""
+_JOURNAL = ".journal"
+_ENDING = ".json"
+
+
+def read_report(
+    app: AppContext, days: int | None, progress: Progress = lambda done, of: None, at: datetime | None = None
+) -> Report:
+    """Return the statistics of the newest days up to today, of everything for None. Blocks on the disk.
+
+    Sessions that cannot be read whole are named in it. Raises StoreError where the folder of sessions cannot be read.
+    """
+    from alita_tui.statistics.report import period, report
+
+    records, unreadable = gather(app, progress)
+    return report(records, period(at or now(), days), unreadable=unreadable)
+
+
+def write_csv(report: Report, by: By) -> str:
+    """Write a table to an unused name in the working folder; return the path. Raises UsageError."""
+    from alita_tui.app.exports import write_text
+    from alita_tui.view.statistics import as_csv, lines_of
+
+    number, path = 1, Path(f"statistics-{by}.csv")
+    while path.exists():
+        number += 1
+        path = Path(f"statistics-{by}-{number}.csv")
+    write_text(path, as_csv(lines_of(report, by), by))
+    return str(path.resolve())
+
+
+def estimate(
+    app: AppContext, text: str, progress: Progress = lambda done, of: None, *, most: int | None = None
+) -> Estimate:
+    """Return what a task will cost and take, from those that are alike. Raises StoreError; blocks on the disk.
+
+    With `most` no more sessions are read than that, the newest; the others count as they were when they were read.
+    """
+    from alita_tui.statistics.estimates import Estimator
+
+    return Estimator(gather(app, progress, most=most)[0]).estimate(text)
+
+
+def gather(
+    app: AppContext, progress: Progress = lambda done, of: None, *, most: int | None = None
+) -> tuple[Records, tuple[str, ...]]:
+    """Return the rows of all sessions, and the names of those that cannot be read whole. Raises StoreError.
+
+    With `most` only the newest of those that changed are read, and what few were is not written.
+    """
+    from alita_tui.statistics.records import Records
+
+    folder = app.sessions.folder
+    try:
+        stamps = dict(_stamps(folder))
+    except OSError as error:
+        raise disk.store_error("read", folder, error) from error
+    try:
+        records = Records.unpacked(app.paths.statistics.read_bytes())
+    except OSError:
+        records = Records()
+    stale, unreadable = records.stale(stamps), []
+    if most is not None:
+        stale = sorted(stale, key=lambda name: stamps[name][1], reverse=True)[:most]
+    read = []
+    for done, name in enumerate(stale):
+        progress(done, len(stale))
+        try:
+            read.append((name, *_read(app, name, stamps[name])))
+        except (StoreError, UsageError):
+            unreadable.append(name)
+    if records.update(set(stamps) - set(unreadable), read) and (most is None or len(read) >= _WORTH_WRITING):
+        try:
+            disk.replace(app.paths.statistics, [records.packed()])
+        except OSError:
+            pass  # it is only a cache
+    damaged = [one.name for one in records.sessions if one.damaged]
+    return records, tuple(sorted([*unreadable, *damaged]))
+
+
+def _stamps(folder: os.PathLike[str]) -> Iterator[tuple[str, Stamp]]:
+    """Yield each session's name and the state of its files."""
+    found: dict[str, list[int]] = {}
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            name = entry.name.removesuffix(_JOURNAL)
+            if name.startswith(".") or not name.endswith(_ENDING) or not entry.is_file(follow_symlinks=False):
+                continue
+            status = entry.stat(follow_symlinks=False)
+            mine = found.setdefault(name.removesuffix(_ENDING), [0] * 6)
+            at = 3 if name != entry.name else 0
+            mine[at : at + 3] = status.st_ino, status.st_mtime_ns, status.st_size
+    yield from ((name, tuple(stamp)) for name, stamp in sorted(found.items()))
+
+
+def _read(app: AppContext, name: str, stamp: Stamp) -> tuple[str, Stamp, SessionRows]:
+    from alita_tui.spine.history import of
+    from alita_tui.statistics.rows import KINDS, rows_of
+    from alita_tui.store.journal_reader import TORN
+    from alita_tui.store.sessions import SessionFile
+
+    file = SessionFile.open(app.sessions.path(name), readonly=True)
+    try:
+        rows = rows_of(of(file.history(), *KINDS))
+        rows.damaged = file.restored.discarded > 0 and file.restored.note != TORN
+        return file.session_id, stamp, rows
+    finally:
+        file.close()

@@ -1,0 +1,264 @@
+"""Spans and metrics of the sessions, sent once to an OpenTelemetry collector that the person named.
+
+Nothing is sent by itself, and nowhere else: the address is the command's own, settings of the environment that name
+another or a proxy do not count, and redirects are not followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from datetime import datetime, timedelta
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+from alita_tui import __version__
+from alita_tui.app.context import AppContext
+from alita_tui.app.identity import now
+from alita_tui.spine.errors import AlitaError, StoreError, UsageError
+from alita_tui.spine.text import one_line
+from alita_tui.statistics.spans import KINDS, Attribute, SpanRow, measures_of, spans_of
+
+if TYPE_CHECKING:
+    from alita_tui.spine.redaction import Redactor
+
+_BATCH = 400
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_SECONDS = 10.0
+_TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864)
+_DURATIONS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
+"""Boundaries that the conventions advise."""
+
+
+class Sent(NamedTuple):
+    """What was sent."""
+
+    sessions: int
+    spans: int
+    metrics: int
+
+
+class Receivers(NamedTuple):
+    """Where spans and metrics go: the SDK's exporter of each."""
+
+    spans: Any
+    metrics: Any
+    """A metric reader."""
+
+
+def send(
+    app: AppContext,
+    url: str,
+    days: int | None,
+    *,
+    texts: bool = False,
+    progress: Callable[[int, int], object] = lambda done, of: None,
+    receivers: Receivers | None = None,
+) -> Sent:
+    """Send the sessions of the newest days, of all for None. Blocks.
+
+    `texts` sends what tasks, replies, arguments and results say, too, without the secrets that are known here.
+    Raises UsageError for an address that cannot be used, AlitaError where the extra is missing or nobody takes it.
+    """
+    _imports()
+    to = receivers or _over_http(_checked(url))
+    since = None if days is None else now() - timedelta(days=days)
+    paths = sorted(app.sessions.paths())
+    redactor = app.redactor()
+    metrics = _Metrics(to.metrics)
+    sessions = spans = 0
+    try:
+        for done, path in enumerate(paths):
+            progress(done, len(paths))
+            found = _spans(path, since, redactor, texts=texts)
+            before = spans
+            while batch := list(islice(found, _BATCH)):
+                _export(to.spans, batch, url)
+                metrics.add(batch)
+                spans += len(batch)
+            sessions += spans > before
+        return Sent(sessions, spans, metrics.flush(url))
+    finally:
+        to.spans.shutdown()
+        if receivers is None:
+            metrics.close()
+
+
+def _spans(path: Path, since: datetime | None, redactor: Redactor, *, texts: bool) -> Iterator[SpanRow]:
+    """Yield a session's spans without secrets; of one that cannot be read those before the damage."""
+    from alita_tui.spine.history import of
+    from alita_tui.store.sessions import SessionFile
+
+    with suppress(StoreError, UsageError):
+        if since is not None and _older(path, since):
+            return
+        file = SessionFile.open(path, readonly=True)
+        try:
+            for span in spans_of(of(file.history(), *KINDS), since=since, texts=texts):
+                clean = {name: _clean(redactor, value) for name, value in span.attributes.items()}
+                yield span._replace(name=redactor.text(span.name), attributes=clean)
+        finally:
+            file.close()
+
+
+def _older(path: Path, since: datetime) -> bool:
+    """Return True if a session's files were written before: then nothing in it is newer."""
+    stamps = [one.stat().st_mtime for one in (path, path.with_name(f"{path.name}.journal")) if one.exists()]
+    return bool(stamps) and max(stamps) < since.timestamp() - 86_400
+
+
+def _clean(redactor: Redactor, value: Attribute) -> Attribute:
+    if isinstance(value, str):
+        return redactor.text(value)
+    return tuple(redactor.text(one) for one in value) if isinstance(value, tuple) else value
+
+
+def _imports() -> None:
+    try:
+        import opentelemetry.exporter.otlp.proto.http
+        import opentelemetry.sdk.trace  # noqa: F401
+    except ImportError as error:
+        raise AlitaError(
+            "OpenTelemetry is not installed.", hint="Install it with: pip install 'alita-tui[otel]'"
+        ) from error
+
+
+def _checked(url: str) -> str:
+    """Return the address without a slash at its end. Raises UsageError for one that nothing may be sent to."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        host, parts = None, urlsplit("")
+    if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
+        raise UsageError(
+            f"{one_line(url, 200)!r} is no address of a collector.",
+            hint="Write one as http://127.0.0.1:4318.",
+        )
+    if parts.username or parts.password:
+        raise UsageError(
+            "The address holds a password.", hint="Name headers in OTEL_EXPORTER_OTLP_HEADERS instead."
+        )
+    if parts.scheme == "http" and host not in _LOOPBACK:
+        raise UsageError(
+            f"{one_line(host, 200)} would get the data unencrypted.",
+            hint="Use https, or a collector on this machine.",
+        )
+    return url.rstrip("/")
+
+
+def _over_http(url: str) -> Receivers:
+    import requests
+    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+
+    def no_redirect(response: requests.Response, *_: object, **__: object) -> None:
+        if response.is_redirect:  # the exporter would take it for a success
+            response.close()
+            raise requests.TooManyRedirects("The collector sends elsewhere; redirects are not followed.")
+
+    def session() -> requests.Session:
+        made = requests.Session()
+        made.trust_env = False  # no proxy, no .netrc: the host that was named and no other
+        made.hooks["response"] = [no_redirect]
+        return made
+
+    spans = OTLPSpanExporter(f"{url}/v1/traces", timeout=_SECONDS, session=session())
+    metrics = OTLPMetricExporter(f"{url}/v1/metrics", timeout=_SECONDS, session=session())
+    reader = PeriodicExportingMetricReader(metrics, export_interval_millis=float("inf"))
+    return Receivers(spans, reader)
+
+
+def _export(exporter: Any, batch: Iterable[SpanRow], url: str) -> None:
+    from opentelemetry.sdk.trace.export import SpanExportResult
+
+    if exporter.export([_readable(one) for one in batch]) is not SpanExportResult.SUCCESS:
+        raise AlitaError(
+            f"{one_line(url, 200)} did not take the spans.", hint="Is an OTLP/HTTP collector listening there?"
+        )
+
+
+def _resource() -> Any:
+    from opentelemetry.sdk.resources import Resource
+
+    return Resource({"service.name": "alita", "service.version": __version__})
+
+
+def _readable(one: SpanRow) -> Any:
+    from opentelemetry.sdk.trace import ReadableSpan
+    from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+    from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
+
+    def context(span_id: int) -> Any:
+        sampled = TraceFlags(TraceFlags.SAMPLED)
+        return SpanContext(trace_id=one.trace_id, span_id=span_id, is_remote=False, trace_flags=sampled)
+
+    return ReadableSpan(
+        name=one.name,
+        context=context(one.span_id),
+        parent=context(one.parent_id) if one.parent_id else None,
+        resource=_resource(),
+        attributes=one.attributes,
+        kind=SpanKind.CLIENT if one.kind == "client" else SpanKind.INTERNAL,
+        status=Status(StatusCode.ERROR, one.error) if one.error else Status(StatusCode.UNSET),
+        start_time=one.start,
+        end_time=one.end,
+        instrumentation_scope=InstrumentationScope("alita", __version__),
+    )
+
+
+class _Metrics:
+    """The conventions' two histograms, and what the calls cost."""
+
+    def __init__(self, reader: Any) -> None:
+        from opentelemetry.sdk.metrics import MeterProvider
+        from opentelemetry.sdk.metrics.view import ExplicitBucketHistogramAggregation, View
+
+        def buckets(name: str, bounds: tuple[float, ...]) -> Any:
+            return View(instrument_name=name, aggregation=ExplicitBucketHistogramAggregation(bounds))
+
+        self._provider = MeterProvider(
+            [reader],
+            resource=_resource(),
+            shutdown_on_exit=False,
+            views=[
+                buckets("gen_ai.client.operation.duration", _DURATIONS),
+                buckets("gen_ai.client.token.usage", _TOKENS),
+            ],
+        )
+        meter = self._provider.get_meter("alita", __version__)
+        self._duration = meter.create_histogram("gen_ai.client.operation.duration", unit="s")
+        self._tokens = meter.create_histogram("gen_ai.client.token.usage", unit="{token}")
+        self._cost = meter.create_counter("alita.cost", unit="USD", description="Known cost of model calls")
+        self._named: set[str] = set()
+
+    def add(self, spans: Iterable[SpanRow]) -> None:
+        """Count spans."""
+        for one in spans:
+            found = measures_of(one)
+            self._duration.record(found.seconds, found.attributes)
+            self._named.add("duration")
+            for kind, tokens in (("input", found.input_tokens), ("output", found.output_tokens)):
+                if tokens:
+                    self._tokens.record(tokens, {**found.attributes, "gen_ai.token.type": kind})
+                    self._named.add("tokens")
+            if found.usd:
+                self._cost.add(found.usd, found.attributes)
+                self._named.add("cost")
+
+    def close(self) -> None:
+        """Let go of the connection; what was not sent stays unsent."""
+        self._provider.shutdown(timeout_millis=1000)
+
+    def flush(self, url: str) -> int:
+        """Send them; return how many metrics there were. Raises AlitaError."""
+        if not self._named:
+            return 0
+        if not self._provider.force_flush(timeout_millis=int(_SECONDS * 1000)):
+            raise AlitaError(
+                f"{one_line(url, 200)} did not take the metrics.", hint="Does it take OTLP metrics?"
+            )
+        return len(self._named)

@@ -1,0 +1,1 @@
+"""Show where money and time go, what stands out, and what would help."""

@@ -1,0 +1,156 @@
+"""What the sessions' records add up to, as the command line and the console show it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from alita_tui.events import Value
+
+By = Literal["tool", "model", "role", "kind", "day"]
+"""What a table of figures is by; `kind` is the kind of failure."""
+
+
+class Place(Value, frozen=True):
+    """An event of a session that a figure rests on."""
+
+    session_id: str
+    seq: int
+
+
+class Line(Value, frozen=True):
+    """The figures of one tool, model, role, kind of failure or day."""
+
+    name: str
+    count: int = 0
+    """Runs of a tool, calls of a model or role, failures of a kind, tasks of a day."""
+    judged: int = 0
+    """Of these, those that ended by themselves: not interrupted, not without a sandbox."""
+    ok: int = 0
+    """Of the judged, those that went well."""
+    median_ms: float | None = None
+    p95_ms: float | None = None
+    """The 95th of a hundred; both None where no duration is known."""
+    usd: float | None = None
+    """Known cost; None where nothing was paid for it."""
+    unpriced: int = 0
+    """Calls without a known price, which `usd` leaves out."""
+    tokens: int = 0
+    reused: int = 0
+    """Runs of a tool that was there before its task."""
+    trend: tuple[int, ...] = ()
+    """Count on each day of the report."""
+    note: str = ""
+    """What is unusual."""
+    places: tuple[Place, ...] = ()
+    """Its newest failures, else its newest rows."""
+
+    @property
+    def share(self) -> float | None:
+        """Part that went well, 0 to 1; None where nothing was judged."""
+        return self.ok / self.judged if self.judged else None
+
+
+class Totals(Value, frozen=True):
+    """Everything of a period."""
+
+    tasks: int = 0
+    """Tasks that ended."""
+    answered: int = 0
+    runs: int = 0
+    runs_ok: int = 0
+    runs_judged: int = 0
+    reused: int = 0
+    calls: int = 0
+    """Calls of models."""
+    tokens: int = 0
+    usd: float = 0.0
+    """Known cost."""
+    unpriced: int = 0
+    builds: int = 0
+    """Builds that joined the library."""
+    median_s: float | None = None
+    """Seconds that the middle one of the answered tasks took, without waiting for the person."""
+
+
+class Day(Value, frozen=True):
+    """One day, in the local time."""
+
+    day: str
+    """ISO 8601."""
+    usd: float = 0.0
+    tasks: int = 0
+    answered: int = 0
+    runs: int = 0
+    reused: int = 0
+    median_s: float | None = None
+
+
+class Anomaly(Value, frozen=True):
+    """A day that stands out, by a stated rule."""
+
+    what: Literal["cost", "answered", "time", "tool"]
+    name: str
+    """The tool; empty for the others."""
+    day: str
+    text: str
+    """In words, without the day."""
+    rule: str
+    places: tuple[Place, ...] = ()
+
+
+class Advice(Value, frozen=True):
+    """Something that would help, with what it rests on."""
+
+    text: str
+    command: str
+    """What to type in a shell to act on it."""
+    places: tuple[Place, ...]
+    tool: str = ""
+    """The tool that it is about: the console opens it."""
+
+
+class Estimate(Value, frozen=True):
+    """What a task will take, from tasks that are alike: low, middle and high, eight of ten in between."""
+
+    count: int
+    """Tasks that it rests on; 0 where there are too few for an estimate."""
+    alike: bool = True
+    """False where too few are alike, so it rests on all tasks."""
+    usd: tuple[float, float, float] | None = None
+    """Low, middle, high; None where no price is known for enough of them."""
+    seconds: tuple[float, float, float] | None = None
+    places: tuple[Place, ...] = ()
+
+
+class Held(Value, frozen=True):
+    """How often estimates held, each made from what had ended before its task began."""
+
+    tasks: int = 0
+    usd_of: int = 0
+    usd_in: int = 0
+    """Of `usd_of` tasks with an estimate of the cost, those that cost between low and high."""
+    seconds_of: int = 0
+    seconds_in: int = 0
+
+
+class Report(Value, frozen=True):
+    """The statistics of a period."""
+
+    since: str
+    """First day, ISO 8601; empty for everything."""
+    until: str
+    """Last day."""
+    sessions: int
+    unreadable: tuple[str, ...]
+    """Sessions that could not be read, or not whole: the figures lack them."""
+    totals: Totals
+    before: Totals
+    """Of the period of the same length before; zeros where there is none."""
+    days: tuple[Day, ...]
+    tools: tuple[Line, ...]
+    models: tuple[Line, ...]
+    roles: tuple[Line, ...]
+    kinds: tuple[Line, ...]
+    anomalies: tuple[Anomaly, ...]
+    advice: tuple[Advice, ...]
+    held: Held

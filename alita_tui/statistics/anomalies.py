@@ -1,0 +1,131 @@
+"""Days that stand out, by rules that are stated with each finding.
+
+A share (answered tasks, runs of a tool that went well) stands out where chance would bring it less often than once in
+a hundred reports, all days and tools of the report counted (Fisher's exact test, Bonferroni's correction). Cost and
+time stand out where the day is at least twice the middle of the other days and far above their spread. Where there is
+little evidence nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from alita_tui.spine.ports.statistics import Anomaly, Place
+from alita_tui.statistics.chance import far_above, tail
+from alita_tui.statistics.days import name_of
+from alita_tui.statistics.records import Column
+
+LEAST_DAYS = 10
+"""Other days that a cost or time is compared with."""
+LEAST_TASKS = 5
+"""Tasks that a day must have for its share of answers and its time."""
+LEAST_RUNS = 5
+"""Runs that a tool must have on a day."""
+LEAST_USD = 0.05
+"""What a day must have cost to be worth a word."""
+_DEVIATIONS = 5.0
+_CHANCE = 0.01
+
+_COST = f"at least twice the median of {LEAST_DAYS} or more other days, and 5 robust deviations above it"
+_SHARE = "less likely than 1 in 100 by chance, over all days (and tools) looked at"
+
+Places = Callable[[Column], tuple[Place, ...]]
+"""Gives the places of some rows."""
+
+
+class Counted(NamedTuple):
+    """Rows with a day each, of which some went badly."""
+
+    day: Column
+    bad: Column
+    places: Places
+    owner: Column | None = None
+    """What each row is of, as a number; None where all are of one."""
+
+
+def cost_days(days: Sequence[int], usd: Column, places: Callable[[int], tuple[Place, ...]]) -> list[Anomaly]:
+    """Return the days that cost far more than the others. `usd`: of each day, 0 where nothing was spent."""
+    found = []
+    for place, (day, spent) in enumerate(zip(days, usd.tolist(), strict=True)):
+        others = np.delete(usd, place)
+        others = others[others > 0]
+        if spent < LEAST_USD or len(others) < LEAST_DAYS:
+            continue
+        usual = float(np.median(others))
+        if spent >= 2 * usual and far_above(spent, others, deviations=_DEVIATIONS):
+            text = f"{_times(spent / usual)} the usual cost: ${spent:.2f} instead of ${usual:.2f}"
+            found.append(Anomaly("cost", "", name_of(day), text, _COST, places(day)))
+    return found
+
+
+def slow_days(
+    days: Sequence[int], seconds: Column, tasks: Column, places: Callable[[int], tuple[Place, ...]]
+) -> list[Anomaly]:
+    """Return the days whose middle task took far longer than on the others. NaN where there was none."""
+    enough = (tasks >= LEAST_TASKS) & (seconds > 0)
+    found = []
+    for place, day in enumerate(days):
+        mine = float(seconds[place])
+        others = seconds[enough & (np.arange(len(days)) != place)]
+        if not enough[place] or len(others) < LEAST_DAYS:
+            continue
+        usual = float(np.median(others))
+        if mine >= 2 * usual and far_above(mine, others, deviations=_DEVIATIONS):
+            text = f"{_times(mine / usual)} the usual time: {mine:.0f} s instead of {usual:.0f} s"
+            found.append(Anomaly("time", "", name_of(day), text, _COST, places(day)))
+    return found
+
+
+def unanswered_days(counted: Counted) -> list[Anomaly]:
+    """Return the days on which more tasks than usual had no answer."""
+    found = []
+    total, bad = len(counted.bad), int(counted.bad.sum())
+    days, place = np.unique(counted.day, return_inverse=True)
+    drawn = np.bincount(place, minlength=len(days))
+    missed = np.bincount(place, weights=counted.bad, minlength=len(days)).astype(int)
+    looked = np.flatnonzero(drawn >= LEAST_TASKS)
+    for one in looked.tolist():
+        if tail(int(missed[one]), int(drawn[one]), bad, total) < _CHANCE / len(looked):
+            share = 100 * (1 - missed[one] / drawn[one])
+            rows = np.flatnonzero((place == one) & counted.bad)
+            text = (
+                f"only {share:.0f} % of {drawn[one]} tasks answered, usually {100 * (1 - bad / total):.0f} %"
+            )
+            found.append(Anomaly("answered", "", name_of(days[one]), text, _SHARE, counted.places(rows)))
+    return found
+
+
+def failing_tools(counted: Counted, names: Callable[[int], str]) -> list[Anomaly]:
+    """Return the days on which a tool failed far more often than on its others."""
+    owner = counted.owner
+    if owner is None or not len(owner):
+        return []
+    tools, tool = np.unique(owner, return_inverse=True)
+    days, day = np.unique(counted.day, return_inverse=True)
+    cell = tool * len(days) + day
+    size = len(tools) * len(days)
+    drawn = np.bincount(cell, minlength=size)
+    failed = np.bincount(cell, weights=counted.bad, minlength=size).astype(int)
+    all_runs = np.bincount(tool, minlength=len(tools))
+    all_failed = np.bincount(tool, weights=counted.bad, minlength=len(tools)).astype(int)
+    looked = np.flatnonzero(drawn >= LEAST_RUNS)
+    found = []
+    for one in looked[failed[looked] >= 2].tolist():
+        mine, where = divmod(one, len(days))
+        if all_runs[mine] - drawn[one] < LEAST_RUNS:  # no other days to compare with
+            continue
+        chance = tail(int(failed[one]), int(drawn[one]), int(all_failed[mine]), int(all_runs[mine]))
+        if chance < _CHANCE / len(looked):
+            rows = np.flatnonzero((cell == one) & counted.bad)
+            rest = int(all_failed[mine] - failed[one])
+            text = f"{failed[one]} of {drawn[one]} runs failed, {rest} of {all_runs[mine] - drawn[one]} otherwise"
+            name = names(int(tools[mine]))
+            found.append(Anomaly("tool", name, name_of(days[where]), text, _SHARE, counted.places(rows)))
+    return found
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.0f} ×" if ratio >= 10 else f"{ratio:.1f} ×"

@@ -1,0 +1,147 @@
+"""What a task will cost and take, from those that are alike; and how often such estimates held.
+
+Alike is told by the words of the tasks: the cosine of their stems, rare ones counting more. Of n alike tasks the next
+one lies between the k-th from below and the k-th from above with the chance 1 - 2k / (n + 1), whatever the spread is,
+as long as it is one of them. So from nine tasks on the range holds at least eight of ten times, and before there is
+none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from alita_tui.spine.ports.statistics import Estimate, Held, Place
+from alita_tui.statistics.records import Column, Records
+from alita_tui.statistics.rows import words_of
+
+LEAST = 9
+MOST = 60
+"""Tasks that an estimate rests on at most: those that are most alike, of these the newest."""
+_ALIKE = 0.4
+_HEAVIEST = 3.0
+"""Weight of a rare word: most are what a task is given, such as a place, and say little of its kind."""
+_LEFT_OUT = ("", "parked", "interrupted", "sandbox")
+"""Outcomes that say nothing of what a task takes."""
+_CHECKED = 100
+"""The newest tasks, by which it is told how often estimates held."""
+
+
+def task_usd(records: Records) -> Column:
+    """Return what each task cost; NaN where a call had no known price or the record does not say."""
+    calls, tasks = records.tables["calls"], records.tables["tasks"]
+    owner = records.tasks_of("calls")
+    mine = owner >= 0
+    paid = calls["paid"][mine]
+    known = np.where(paid, calls["usd"][mine], 0.0)
+    usd: Column = np.bincount(owner[mine], weights=known, minlength=len(tasks)).astype(float)
+    return usd
+
+
+class Estimator:
+    """Makes estimates from the records of all sessions."""
+
+    def __init__(self, records: Records) -> None:
+        tasks = records.tables["tasks"]
+        self._records = records
+        self._owner = records.owners("tasks")
+        self._usd = task_usd(records)
+        self._seconds = tasks["seconds"]
+        codes = [number for number, name in enumerate(records.names) if name in _LEFT_OUT]
+        self._counts = ~np.isin(tasks["outcome"], codes) & ~tasks["again"] & (tasks["end"] > 0)
+        self._at = tasks["at"]
+        self._ended = np.where(np.isnan(self._seconds), np.inf, self._at + np.nan_to_num(self._seconds))
+        counts = tasks["words"].astype(np.int64)
+        words = records.tables["words"]
+        self._starts = np.concatenate(([0], np.cumsum(counts)))
+        of_task = np.repeat(np.arange(len(tasks)), counts)
+        order = np.argsort(words, kind="stable")
+        self._posted = of_task[order]
+        self._words, starts = np.unique(words[order], return_index=True)
+        self._posting = np.append(starts, len(words))
+        frequency = np.diff(self._posting)
+        self._weights = np.minimum(np.log(1 + len(tasks) / np.maximum(frequency, 1)), _HEAVIEST)
+        coded = np.searchsorted(self._words, words)
+        squares = self._weights[coded] ** 2 if len(words) else np.empty(0)
+        self._norms = np.sqrt(np.bincount(of_task, weights=squares, minlength=len(tasks)))
+
+    def estimate(self, text: str) -> Estimate:
+        """Return what a task with this text will take."""
+        return self._estimate(self._alike(words_of(text), self._counts))
+
+    def held(self) -> Held:
+        """Return how often estimates held: each of the newest tasks, estimated from those that ended before it."""
+        rows = np.flatnonzero(self._counts)
+        newest = rows[np.argsort(self._at[rows], kind="stable")][-_CHECKED:]
+        words = self._records.tables["words"]
+        found = Held()
+        figures = [0, 0, 0, 0, 0]
+        for row in newest.tolist():
+            before = self._counts & (self._ended <= self._at[row])
+            mine = words[self._starts[row] : self._starts[row + 1]].tolist()
+            made = self._estimate(self._alike(tuple(mine), before), places=False)
+            figures[0] += made.count > 0
+            for at, (span, value) in enumerate(
+                ((made.usd, self._usd[row]), (made.seconds, self._seconds[row]))
+            ):
+                if span is not None and not math.isnan(value):
+                    figures[1 + 2 * at] += 1
+                    figures[2 + 2 * at] += bool(span[0] <= value <= span[2])
+        found = Held(*figures)
+        return found
+
+    def _alike(self, words: tuple[int, ...], counts: Column) -> tuple[Column, bool]:
+        """Return the tasks that are alike, and whether they are: else all that count."""
+        codes = np.searchsorted(self._words, np.array(words, np.uint32))
+        found = [
+            int(code)
+            for code, word in zip(codes.tolist(), words, strict=True)
+            if code < len(self._words) and self._words[code] == word
+        ]
+        unknown = len(words) - len(found)
+        norm = math.sqrt(sum(float(self._weights[code]) ** 2 for code in found) + unknown * _HEAVIEST**2)
+        if found and norm:
+            posted = [self._posted[self._posting[code] : self._posting[code + 1]] for code in found]
+            weights = [
+                np.full(len(one), self._weights[code] ** 2) for code, one in zip(found, posted, strict=True)
+            ]
+            scores = np.bincount(
+                np.concatenate(posted), weights=np.concatenate(weights), minlength=len(self._at)
+            )
+            rows = np.flatnonzero((scores > 0) & counts)
+            likeness = scores[rows] / np.maximum(self._norms[rows] * norm, 1e-9)
+            rows, likeness = rows[likeness >= _ALIKE], likeness[likeness >= _ALIKE]
+            if len(rows) >= LEAST:
+                return rows[np.lexsort((self._at[rows], likeness))][-MOST:], True
+        rows = np.flatnonzero(counts)
+        return rows[np.argsort(self._at[rows], kind="stable")][-MOST:], False
+
+    def _estimate(self, found: tuple[Column, bool], *, places: bool = True) -> Estimate:
+        rows, alike = found
+        if len(rows) < LEAST:
+            return Estimate(count=0, alike=alike)
+        told: tuple[Place, ...] = ()
+        if places:
+            newest = rows[np.argsort(self._at[rows], kind="stable")][::-1][:20]
+            sessions, seqs = self._records.sessions, self._records.tables["tasks"]["seq"]
+            told = tuple(
+                Place(sessions[int(self._owner[row])].session_id, int(seqs[row])) for row in newest.tolist()
+            )
+        return Estimate(
+            count=len(rows),
+            alike=alike,
+            usd=span_of(self._usd[rows]),
+            seconds=span_of(self._seconds[rows]),
+            places=told,
+        )
+
+
+def span_of(values: Column | Sequence[float]) -> tuple[float, float, float] | None:
+    """Return low, middle and high of a sample; None of fewer than nine known values. Eight of ten lie between."""
+    known = np.sort(np.asarray(values, float)[~np.isnan(np.asarray(values, float))])
+    if len(known) < LEAST:
+        return None
+    inward = max(int(0.1 * (len(known) + 1) + 1e-9), 1)
+    return float(known[inward - 1]), float(np.median(known)), float(known[-inward])

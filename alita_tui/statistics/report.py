@@ -1,0 +1,392 @@
+"""The statistics of a period out of the rows of all sessions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+import numpy as np
+from msgspec.structs import replace
+
+from alita_tui.spine.ports.statistics import Anomaly, Day, Held, Line, Place, Report, Totals
+from alita_tui.statistics import anomalies
+from alita_tui.statistics.advice import advice
+from alita_tui.statistics.days import day_numbers, day_of, name_of
+from alita_tui.statistics.estimates import Estimator, task_usd
+from alita_tui.statistics.records import Column, Records
+
+TREND_DAYS = 30
+"""Days of a report that shows everything."""
+_MOST_DAYS = 3660
+_MOST_LINES = 500
+_MOST_PLACES = 20
+_NOT_JUDGED = ("interrupted", "sandbox")
+"""Ends of a run that say nothing of the tool."""
+_OPEN = ("", "parked")
+"""Outcomes of tasks that have not ended."""
+
+
+class Period(NamedTuple):
+    """Days of a report, as days since 1970."""
+
+    first: int
+    last: int
+    whole: bool = False
+    """Everything counts, also what lies outside of the days."""
+
+    def has(self, day: Column) -> Column:
+        """Return which rows are in the period."""
+        return np.ones(len(day), bool) if self.whole else (day >= self.first) & (day <= self.last)
+
+    @property
+    def earlier(self) -> Period:
+        """The period of the same length before."""
+        return Period(2 * self.first - self.last - 1, self.first - 1)
+
+
+def period(now: datetime, days: int | None) -> Period:
+    """Return the newest days up to today; for None everything, with the days of the last month shown one by one."""
+    today = day_of(now)
+    return Period(today - (min(days or TREND_DAYS, _MOST_DAYS) - 1), today, whole=days is None)
+
+
+def report(
+    records: Records, span: Period, *, unreadable: Sequence[str] = (), estimates: bool = True
+) -> Report:
+    """Return the statistics of a period. `estimates=False` leaves out how often estimates held."""
+    return _Reporter(records, span).report(tuple(unreadable), estimates=estimates)
+
+
+class _Reporter:
+    def __init__(self, records: Records, span: Period) -> None:
+        self._records = records
+        self._span = span
+        self._tables = records.tables
+        self._day = {
+            name: day_numbers(self._tables[name]["at"]) for name in ("runs", "calls", "builds", "tasks")
+        }
+        self._owner = {name: records.owners(name) for name in self._day}
+        self._usd = task_usd(records)
+        names = records.names
+        self._not_judged = self._codes(_NOT_JUDGED)
+        self._open = self._codes(_OPEN)
+        self._answered = names.index("answered") if "answered" in names else -1
+
+    def _codes(self, wanted: Sequence[str]) -> list[int]:
+        return [number for number, name in enumerate(self._records.names) if name in wanted]
+
+    def report(self, unreadable: tuple[str, ...], *, estimates: bool) -> Report:
+        span = self._span
+        tools, models, roles, kinds = (
+            self._tools(),
+            self._calls_by("model"),
+            self._calls_by("role"),
+            self._kinds(),
+        )
+        days = self._days()
+        found = self._anomalies(days)
+        lines = {
+            one.name: "; ".join(f"{each.day}: {each.text}" for each in found if each.name == one.name)
+            for one in tools
+        }
+        tools = tuple(_with_note(one, lines[one.name]) for one in tools)
+        totals = self._totals(span)
+        return Report(
+            since="" if span.whole else name_of(span.first),
+            until=name_of(span.last),
+            sessions=len(self._records.sessions),
+            unreadable=unreadable,
+            totals=totals,
+            before=Totals() if span.whole else self._totals(span.earlier),
+            days=days,
+            tools=tools,
+            models=models,
+            roles=roles,
+            kinds=kinds,
+            anomalies=tuple(found),
+            advice=advice(totals, tools, models, kinds, found),
+            held=Estimator(self._records).held() if estimates else Held(),
+        )
+
+    # --- the whole ----------------------------------------------------------------------------------
+
+    def _ended(self, span: Period) -> Column:
+        tasks = self._tables["tasks"]
+        ended: Column = (
+            span.has(self._day["tasks"]) & (tasks["end"] > 0) & ~np.isin(tasks["outcome"], self._open)
+        )
+        return ended
+
+    def _totals(self, span: Period) -> Totals:
+        runs, calls, builds, tasks = (self._tables[name] for name in ("runs", "calls", "builds", "tasks"))
+        ended = self._ended(span)
+        answered = ended & (tasks["outcome"] == self._answered)
+        ran = span.has(self._day["runs"])
+        judged = ran & ~np.isin(runs["kind"], self._not_judged)
+        called = span.has(self._day["calls"])
+        usd = calls["usd"][called]
+        seconds = tasks["seconds"][answered]
+        seconds = seconds[~np.isnan(seconds)]
+        built = span.has(self._day["builds"]) & (builds["kind"] == 0)
+        return Totals(
+            tasks=int(ended.sum()),
+            answered=int(answered.sum()),
+            runs=int(ran.sum()),
+            runs_ok=int((judged & (runs["kind"] == 0)).sum()),
+            runs_judged=int(judged.sum()),
+            reused=int((ran & runs["reused"]).sum()),
+            calls=int(called.sum()),
+            tokens=int(calls["tokens"][called].sum()),
+            usd=float(np.nansum(usd)),
+            unpriced=int(np.isnan(usd).sum()),
+            builds=int(built.sum()),
+            median_s=float(np.median(seconds)) if len(seconds) else None,
+        )
+
+    def _days(self) -> tuple[Day, ...]:
+        first, count = self._span.first, self._span.last - self._span.first + 1
+        tasks, runs, calls = self._tables["tasks"], self._tables["runs"], self._tables["calls"]
+
+        def counted(table: str, rows: Column, weights: Column | None = None) -> list[float]:
+            place = self._day[table] - first
+            rows = rows & (place >= 0) & (place < count)
+            sums = np.bincount(place[rows], None if weights is None else weights[rows], minlength=count)
+            return [float(one) for one in sums]
+
+        everything = np.ones(len(runs), bool)
+        ended = self._ended(self._span)
+        answered = ended & (tasks["outcome"] == self._answered)
+        columns = (
+            counted("calls", np.ones(len(calls), bool), np.nan_to_num(calls["usd"])),
+            counted("tasks", ended),
+            counted("tasks", answered),
+            counted("runs", everything),
+            counted("runs", everything & runs["reused"]),
+        )
+        medians = self._medians(answered & ~np.isnan(tasks["seconds"]), first, count)
+        return tuple(
+            Day(name_of(first + place), usd, int(all_tasks), int(good), int(ran), int(reused), medians[place])
+            for place, (usd, all_tasks, good, ran, reused) in enumerate(zip(*columns, strict=True))
+        )
+
+    def _medians(self, rows: Column, first: int, count: int) -> list[float | None]:
+        place = self._day["tasks"][rows] - first
+        seconds = self._tables["tasks"]["seconds"][rows]
+        found: list[float | None] = [None] * count
+        for day in np.unique(place).tolist():
+            if 0 <= day < count:
+                found[day] = float(np.median(seconds[place == day]))
+        return found
+
+    # --- tables -------------------------------------------------------------------------------------
+
+    def _tools(self) -> tuple[Line, ...]:
+        runs, calls = self._tables["runs"], self._tables["calls"]
+        rows = np.flatnonzero(self._span.has(self._day["runs"]))
+        paid = np.flatnonzero(self._span.has(self._day["calls"]) & (calls["tool"] > 0))
+        made = _grouped(
+            runs["tool"][rows], runs["kind"][rows], runs["ms"][rows], runs["at"][rows],
+            judged=~np.isin(runs["kind"][rows], self._not_judged), trend=self._trend("runs", rows),
+        )  # fmt: skip
+        size = len(self._records.names)
+        usd = np.bincount(calls["tool"][paid], np.nan_to_num(calls["usd"][paid]), size)
+        unpriced = np.bincount(calls["tool"][paid], np.isnan(calls["usd"][paid]), size)
+        tokens = np.bincount(calls["tool"][paid], calls["tokens"][paid], size)
+        reused = np.bincount(runs["tool"][rows], runs["reused"][rows], size)
+        called = np.bincount(calls["tool"][paid], minlength=size)
+        return tuple(
+            self._line(
+                one, "runs", rows, usd=float(usd[one.code]) if called[one.code] else None,
+                unpriced=int(unpriced[one.code]), tokens=int(tokens[one.code]), reused=int(reused[one.code]),
+            )
+            for one in made
+        )  # fmt: skip
+
+    def _calls_by(self, column: str) -> tuple[Line, ...]:
+        calls = self._tables["calls"]
+        rows = np.flatnonzero(self._span.has(self._day["calls"]) & (calls[column] > 0))
+        made = _grouped(
+            calls[column][rows], calls["kind"][rows], calls["ms"][rows], calls["at"][rows],
+            judged=np.ones(len(rows), bool), trend=self._trend("calls", rows),
+        )  # fmt: skip
+        size = len(self._records.names)
+        codes = calls[column][rows]
+        usd = np.bincount(codes, np.nan_to_num(calls["usd"][rows]), size)
+        unpriced = np.bincount(codes, np.isnan(calls["usd"][rows]), size)
+        tokens = np.bincount(codes, calls["tokens"][rows], size)
+        lines = [
+            self._line(
+                one, "calls", rows, usd=float(usd[one.code]), unpriced=int(unpriced[one.code]),
+                tokens=int(tokens[one.code]),
+            )
+            for one in made
+        ]  # fmt: skip
+        return tuple(sorted(lines, key=lambda one: (-(one.usd or 0.0), -one.count, one.name)))
+
+    def _kinds(self) -> tuple[Line, ...]:
+        found: list[Line] = []
+        for what, table, column in (
+            ("task", "tasks", "outcome"), ("run", "runs", "kind"), ("model", "calls", "kind"),
+            ("build", "builds", "kind"),
+        ):  # fmt: skip
+            rows = np.flatnonzero(self._span.has(self._day[table]))
+            codes = self._tables[table][column][rows]
+            bad = (codes > 0) & ~np.isin(codes, [*self._open, self._answered])
+            rows = rows[bad]
+            usd = np.nan_to_num(self._usd[rows]) if table == "tasks" else np.zeros(len(rows))
+            durations = self._durations(table, rows)
+            made = _grouped(
+                codes[bad], codes[bad], durations, self._tables[table]["at"][rows],
+                judged=np.zeros(len(rows), bool), trend=self._trend(table, rows),
+            )  # fmt: skip
+            cost = np.bincount(codes[bad], usd, len(self._records.names))
+            for one in made:
+                line = self._line(
+                    one,
+                    table,
+                    rows,
+                    usd=float(cost[one.code]) if table == "tasks" else None,
+                    prefix=f"{what}: ",
+                )
+                found.append(line)
+        return tuple(sorted(found, key=lambda one: (-one.count, one.name)))
+
+    def _durations(self, table: str, rows: Column) -> Column:
+        if table == "builds":
+            return np.full(len(rows), math.nan)
+        if table == "tasks":
+            return self._tables[table]["seconds"][rows] * 1000
+        return self._tables[table]["ms"][rows]
+
+    def _trend(self, table: str, rows: Column) -> Callable[[Column], tuple[int, ...]]:
+        first, count = self._span.first, self._span.last - self._span.first + 1
+
+        def trend(some: Column) -> tuple[int, ...]:
+            place = self._day[table][rows[some]] - first
+            place = place[(place >= 0) & (place < count)]
+            return tuple(np.bincount(place, minlength=count).tolist())
+
+        return trend
+
+    def _line(
+        self, one: _Group, table: str, rows: Column, *, usd: float | None, unpriced: int = 0, tokens: int = 0,
+        reused: int = 0, prefix: str = "",
+    ) -> Line:  # fmt: skip
+        return Line(
+            name=prefix + self._records.names[one.code].replace("_", " " if prefix else "_"),
+            count=one.rows_in,
+            judged=one.judged,
+            ok=one.ok,
+            median_ms=one.median,
+            p95_ms=one.p95,
+            usd=usd,
+            unpriced=unpriced,
+            tokens=tokens,
+            reused=reused,
+            trend=one.trend,
+            places=self._places(table, rows[one.rows]),
+        )
+
+    def _places(self, table: str, rows: Column) -> tuple[Place, ...]:
+        own, seqs = self._owner[table], self._tables[table]["end" if table == "tasks" else "seq"]
+        sessions = self._records.sessions
+        return tuple(Place(sessions[int(own[row])].session_id, int(seqs[row])) for row in rows.tolist())
+
+    # --- what stands out ----------------------------------------------------------------------------
+
+    def _anomalies(self, days: tuple[Day, ...]) -> list[Anomaly]:
+        runs, tasks, calls = self._tables["runs"], self._tables["tasks"], self._tables["calls"]
+        numbers = range(self._span.first, self._span.last + 1)
+        usd = np.array([one.usd for one in days])
+        seconds = np.array([math.nan if one.median_s is None else one.median_s for one in days])
+        answered = np.array([one.answered for one in days])
+
+        def dearest(day: int) -> tuple[Place, ...]:
+            rows = np.flatnonzero(self._day["calls"] == day)
+            return self._places("calls", rows[np.argsort(-np.nan_to_num(calls["usd"][rows]))][:_MOST_PLACES])
+
+        def slowest(day: int) -> tuple[Place, ...]:
+            rows = np.flatnonzero((self._day["tasks"] == day) & (tasks["end"] > 0))
+            return self._places(
+                "tasks", rows[np.argsort(-np.nan_to_num(tasks["seconds"][rows]))][:_MOST_PLACES]
+            )
+
+        ended = np.flatnonzero(self._ended(self._span))
+        judged = np.flatnonzero(self._span.has(self._day["runs"]) & ~np.isin(runs["kind"], self._not_judged))
+        tasks_of_days = anomalies.Counted(
+            self._day["tasks"][ended],
+            tasks["outcome"][ended] != self._answered,
+            lambda rows: self._places("tasks", ended[rows][-_MOST_PLACES:]),
+        )
+        runs_of_tools = anomalies.Counted(
+            self._day["runs"][judged],
+            runs["kind"][judged] > 0,
+            lambda rows: self._places("runs", judged[rows][-_MOST_PLACES:]),
+            owner=runs["tool"][judged],
+        )
+        found = [
+            *anomalies.cost_days(numbers, usd, dearest),
+            *anomalies.slow_days(numbers, seconds, answered, slowest),
+            *anomalies.unanswered_days(tasks_of_days),
+            *anomalies.failing_tools(runs_of_tools, lambda code: self._records.names[code]),
+        ]
+        return sorted(found, key=lambda one: (one.day, one.what, one.name))
+
+
+class _Group(NamedTuple):
+    code: int
+    rows_in: int
+    judged: int
+    ok: int
+    median: float | None
+    p95: float | None
+    trend: tuple[int, ...]
+    rows: Column
+
+
+def _grouped(
+    codes: Column,
+    kinds: Column,
+    ms: Column,
+    at: Column,
+    *,
+    judged: Column,
+    trend: Callable[[Column], tuple[int, ...]],
+) -> list[_Group]:
+    """Return the groups of rows with the same code, the largest first."""
+    order = np.argsort(codes, kind="stable")
+    found, starts, counts = np.unique(codes[order], return_index=True, return_counts=True)
+    groups = []
+    for place in np.argsort(-counts, kind="stable")[:_MOST_LINES].tolist():
+        rows = order[starts[place] : starts[place] + counts[place]]
+        known = ms[rows]
+        known = np.sort(known[~np.isnan(known)])
+        bad = rows[kinds[rows] > 0]
+        shown = bad if len(bad) else rows
+        shown = shown[np.argsort(at[shown], kind="stable")][::-1][:_MOST_PLACES]
+        groups.append(
+            _Group(
+                code=int(found[place]),
+                rows_in=int(counts[place]),
+                judged=int(judged[rows].sum()),
+                ok=int((judged[rows] & (kinds[rows] == 0)).sum()),
+                median=_rank(known, 0.5),
+                p95=_rank(known, 0.95),
+                trend=trend(rows),
+                rows=shown,
+            )
+        )
+    return groups
+
+
+def _rank(ordered: Column, share: float) -> float | None:
+    """Return the value that a share of an ordered sample does not exceed (nearest rank)."""
+    if not len(ordered):
+        return None
+    return float(ordered[min(max(math.ceil(share * len(ordered)) - 1, 0), len(ordered) - 1)])
+
+
+def _with_note(line: Line, note: str) -> Line:
+    return replace(line, note=note) if note else line

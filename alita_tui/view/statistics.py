@@ -1,0 +1,217 @@
+"""Figures of the statistics in words: shares, money, times, changes, and the tables that hold them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from alita_tui.events import TaskEstimated
+from alita_tui.spine.ports.statistics import By, Estimate, Held, Line, Report
+from alita_tui.spine.text import counted, one_line
+
+NONE = "—"
+COUNTED = {"tool": "runs", "model": "calls", "role": "calls", "kind": "count", "day": "tasks"}
+"""What the second column counts."""
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet would take for the beginning of a formula."""
+
+
+def lines_of(report: Report, by: By) -> tuple[Line, ...]:
+    """Return the lines of a table."""
+    match by:
+        case "tool":
+            return report.tools
+        case "model":
+            return report.models
+        case "role":
+            return report.roles
+        case "kind":
+            return report.kinds
+        case "day":
+            return tuple(
+                Line(
+                    name=one.day, count=one.tasks, judged=one.tasks, ok=one.answered, usd=one.usd or None,
+                    median_ms=None if one.median_s is None else one.median_s * 1000, reused=one.reused,
+                    note="; ".join(
+                        f"{each.name} {each.text}".strip() for each in report.anomalies if each.day == one.day
+                    ),
+                )
+                for one in report.days
+            )  # fmt: skip
+
+
+def percent(share: float | None) -> str:
+    """Write a share: `94 %`. Not all is never `100 %`."""
+    if share is None:
+        return NONE
+    whole = 99 if 0.99 < share < 1 else 1 if 0 < share < 0.01 else round(100 * share)
+    return f"{whole} %"
+
+
+def money(usd: float | None, unpriced: int = 0) -> str:
+    """Write a cost; `more than` what is known where calls have no price."""
+    if usd is None or (not usd and not unpriced):
+        return NONE
+    if not usd:
+        return "no price"
+    written = f"${usd:,.2f}" if usd >= 0.1 else f"${usd:.4f}"
+    return f">{written}" if unpriced else written
+
+
+def duration(milliseconds: float | None) -> str:
+    """Write how long something took: `42 ms`, `1.2 s`, `3 min`, `2.5 h`."""
+    if milliseconds is None or math.isnan(milliseconds):
+        return NONE
+    if milliseconds < 100:
+        return f"{milliseconds:.0f} ms"
+    seconds = milliseconds / 1000
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def totals_of(report: Report) -> tuple[tuple[str, str, str, bool | None], ...]:
+    """Return the five figures: name, value, change since the period before, and whether that is good.
+
+    The change is empty where there was nothing before; None where it is neither good nor bad.
+    """
+    now, then = report.totals, report.before
+    judged, before = now.runs, then.runs
+
+    def ratio(value: float, old: float) -> str:
+        change = round(100 * (value / old - 1)) if old else 0
+        return f"{change:+d} %".replace("-", "−") if change else ""
+
+    def points(value: float, of: float, old: float, old_of: float) -> tuple[str, bool | None]:
+        change = round(100 * (value / of - old / old_of)) if of and old_of else 0
+        return (f"{change:+d} pts".replace("-", "−"), change > 0) if change else ("", None)
+
+    answered, answered_good = points(now.answered, now.tasks, then.answered, then.tasks)
+    reuse, reuse_good = points(now.reused, judged, then.reused, before)
+    slower = (now.median_s or 0) - (then.median_s or 0) if now.median_s and then.median_s else 0
+    time = f"{slower:+.0f} s".replace("-", "−") if abs(slower) >= 1 else ""
+    spent = ratio(now.usd, then.usd)
+    return (
+        ("spent", money(now.usd, now.unpriced), spent, now.usd < then.usd if spent else None),
+        ("tasks", f"{now.tasks:,}", ratio(now.tasks, then.tasks), None),
+        ("answered", percent(now.answered / now.tasks if now.tasks else None), answered, answered_good),
+        ("reuse", percent(now.reused / now.runs if now.runs else None), reuse, reuse_good),
+        (
+            "median",
+            duration(None if now.median_s is None else now.median_s * 1000),
+            time,
+            slower < 0 if time else None,
+        ),
+    )
+
+
+def row_of(line: Line) -> tuple[str, ...]:
+    """Return a line as the cells of a table: name, count, ok, median, 95th of 100, cost, tokens."""
+    return (
+        line.name,
+        f"{line.count:,}",
+        percent(line.share),
+        duration(line.median_ms),
+        duration(line.p95_ms),
+        money(line.usd, line.unpriced),
+        f"{line.tokens:,}" if line.tokens else NONE,
+    )
+
+
+def estimate_words(made: Estimate) -> str:
+    """Write an estimate in one sentence."""
+    if not made.count:
+        return "No estimate yet: it takes nine tasks that ended."
+    cost, time = made.usd, made.seconds
+    parts = []
+    if cost is not None:
+        parts.append(f"{_usd(cost[0])} to {_usd(cost[2])} (mostly about {_usd(cost[1])})")
+    if time is not None:
+        low, middle, high = (duration(1000 * one) for one in time)
+        parts.append(f"{low} to {high} (mostly about {middle})")
+    kind = "alike ones" if made.alike else "tasks of all kinds, as too few are alike"
+    said = " and ".join(parts) or "nothing known of cost and time"
+    return f"8 of 10 such tasks take {said}. From {made.count} {kind}."
+
+
+def estimated_title(event: TaskEstimated) -> str:
+    """Write a recorded estimate in one line."""
+    spans = (event.usd, _usd), (event.seconds, lambda value: duration(1000 * value))
+    parts = [f"{write(span[0])} to {write(span[2])}" for span, write in spans if span is not None]
+    kind = "alike tasks" if event.alike else "tasks of all kinds"
+    return f"8 of 10 {kind} took {', '.join(parts)} ({event.tasks} known)"
+
+
+def held_words(held: Held) -> str:
+    """Write how often estimates held."""
+    if not held.tasks:
+        return "No estimates could be checked yet: it takes nine tasks that ended."
+    parts = []
+    if held.usd_of:
+        parts.append(f"cost {held.usd_in} of {held.usd_of}")
+    if held.seconds_of:
+        parts.append(f"time {held.seconds_in} of {held.seconds_of}")
+    return f"Estimates held: {', '.join(parts)} (8 of 10 is what they are made for)"
+
+
+def _usd(value: float) -> str:
+    return f"${value:.2f}" if value >= 0.1 or not value else f"${value:.4f}"
+
+
+def as_csv(lines: Sequence[Line], by: By) -> str:
+    """Return a table as CSV: plain numbers, empty for what is not known, and no text that a spreadsheet would run."""
+    import csv  # the trace, which is drawn first, needs none of it
+    import io
+
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(
+        (
+            by,
+            COUNTED[by],
+            "judged",
+            "ok",
+            "median_ms",
+            "p95_ms",
+            "usd",
+            "unpriced_calls",
+            "tokens",
+            "reused",
+            "note",
+        )
+    )
+    for one in lines:
+        figures = (
+            one.count,
+            one.judged,
+            one.ok,
+            one.median_ms,
+            one.p95_ms,
+            one.usd,
+            one.unpriced,
+            one.tokens,
+            one.reused,
+        )
+        writer.writerow(
+            (_cell(one.name), *("" if each is None else each for each in figures), _cell(one.note))
+        )
+    return out.getvalue()
+
+
+def _cell(text: str) -> str:
+    flat = one_line(text, 1000)
+    return f"'{flat}" if flat.startswith(_FORMULA) else str(flat)
+
+
+def unreadable_words(report: Report) -> str:
+    """Name the sessions that could not be read whole; empty where all were."""
+    if not report.unreadable:
+        return ""
+    named = ", ".join(one_line(name, 60) for name in report.unreadable[:3])
+    more = ", …" if len(report.unreadable) > 3 else ""
+    said = counted(len(report.unreadable), "session")
+    return (
+        f"{said} could not be read whole, so figures are missing: {named}{more}. See: alita sessions verify"
+    )

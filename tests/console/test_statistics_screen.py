@@ -1,0 +1,124 @@
+"""The statistics screen: periods, tables, order, the events a row rests on, advice by one key, CSV."""
+
+from __future__ import annotations
+
+import pytest
+
+from alita_tui.console.statistics import drawing
+from alita_tui.console.statistics.screen import Rows, StatisticsScreen
+from alita_tui.console.widgets.braille import braille, spark
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.spine.errors import StoreError
+from alita_tui.spine.ports.statistics import Report, Totals
+from alita_tui.statistics.records import Records
+from alita_tui.statistics.report import period, report
+from tests.console import statistics_lab
+from tests.console.navigating import until
+from tests.console.screens import EXPORTED, Catalog, console, drawn
+from tests.support import goldens
+
+
+async def opened(pilot) -> StatisticsScreen:
+    await drawn(pilot, goldens.walkthrough()[-1].seq)
+    await pilot.press("shift+f9")
+    await until(pilot, lambda: isinstance(pilot.app.screen, StatisticsScreen) and bool(rows(pilot)))
+    found: StatisticsScreen = pilot.app.screen
+    return found
+
+
+def rows(pilot) -> list[str]:
+    listed = pilot.app.screen.query_one(Rows)
+    return [str(listed.get_option_at_index(n).prompt).strip() for n in range(listed.option_count)]
+
+
+def text(pilot, name: str) -> str:
+    return str(pilot.app.screen.query_one(f"#{name}", Plain).render())
+
+
+async def test_tables_periods_and_order_by_one_key_each() -> None:
+    async with console(goldens.walkthrough()).run_test(size=(120, 36)) as pilot:
+        await opened(pilot)
+        month = statistics_lab.month(30)
+        assert rows(pilot)[0].startswith(month.tools[0].name)
+        for key, lines in (("m", month.models), ("r", month.roles), ("k", month.kinds)):
+            await pilot.press(key)
+            await pilot.pause()
+            assert lines[0].name in "\n".join(rows(pilot))
+        await pilot.press("t", "s")
+        await pilot.pause()
+        shares = [one.share or 0.0 for one in drawing.sorted_lines(month, "tool", "ok")]
+        assert shares == sorted(shares) and "ok ▾" in text(pilot, "columns")
+        await pilot.press("right")
+        await until(pilot, lambda: "90 days" in text(pilot, "head"))
+        await pilot.press("right", "right", "right")
+        await until(pilot, lambda: "everything" in text(pilot, "head"))
+        await pilot.press("left", "left", "left", "left", "left")
+        await until(pilot, lambda: "7 days" in text(pilot, "head"))
+
+
+async def test_a_row_opens_to_its_events_and_one_of_them_in_a_replay() -> None:
+    asked: list[tuple[str, int]] = []
+    app = console(goldens.walkthrough())
+    app._look = lambda session_id, seq: asked.append((session_id, seq))  # type: ignore[method-assign,misc,assignment]
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot)
+        names = rows(pilot)
+        place = next(n for n, one in enumerate(names) if one.startswith("fx_rates"))
+        await pilot.press(*["down"] * place, "enter")
+        await until(pilot, lambda: "fx_rates" in text(pilot, "head"))
+        line = next(one for one in statistics_lab.month(30).tools if one.name == "fx_rates")
+        assert len(rows(pilot)) == len(line.places) == 20
+        await pilot.press("enter")
+        await until(pilot, lambda: bool(asked))
+        assert asked == [(line.places[0].session_id, line.places[0].seq)]
+        await pilot.press("escape")
+        await until(pilot, lambda: rows(pilot) == names)
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(pilot.app.screen, StatisticsScreen))
+
+
+async def test_an_advice_is_acted_on_by_one_key_and_a_table_is_exported() -> None:
+    EXPORTED.clear()
+    async with console(goldens.walkthrough()).run_test(size=(120, 36)) as pilot:
+        screen = await opened(pilot)
+        (first, *_) = statistics_lab.month(30).advice
+        assert first.tool == "fx_rates"
+        shown: list[str] = []
+        pilot.app._open_tool = lambda name, *_: shown.append(name)  # type: ignore[attr-defined]
+        await pilot.press("a")
+        await until(pilot, lambda: shown == ["fx_rates"])
+        await pilot.press("m", "e")
+        await until(pilot, lambda: EXPORTED == ["model 2026-10-23"])
+        await until(pilot, lambda: "statistics-model.csv" in str(screen.query_one("#said", Plain).render()))
+
+
+async def test_a_folder_that_cannot_be_read_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(self: Catalog, days: int | None, progress: object) -> Report:
+        raise StoreError("The sessions cannot be read.")
+
+    monkeypatch.setattr(Catalog, "statistics", broken)
+    async with console(goldens.walkthrough()).run_test(size=(80, 24)) as pilot:
+        await drawn(pilot, goldens.walkthrough()[-1].seq)
+        await pilot.press("shift+f9")
+        await until(pilot, lambda: isinstance(pilot.app.screen, StatisticsScreen))
+        await until(
+            pilot, lambda: "cannot be read" in str(pilot.app.screen.query_one("#said", Plain).render())
+        )
+
+
+def test_nothing_spent_draws_no_bar_and_no_line() -> None:
+    empty = report(Records(), period(statistics_lab.NOW, 30))
+    assert empty.totals == Totals()
+    drawn_cost = drawing.drawn_charts(empty, 118, 3, 2).plain
+    assert "nothing was paid" in drawn_cost and not any("\u2800" <= one <= "\u28ff" for one in drawn_cost)
+    assert spark([0] * 30, 30).strip() == ""
+
+
+def test_a_line_of_dots_goes_through_its_values() -> None:
+    lines = ["".join(text for text, _ in line) for line in braille([0.0, 1.0], 4, 2, 0.0, 1.0)]
+    assert len(lines) == 2 and all(len(line) == 4 for line in lines)
+    assert lines[1][0] != " " and lines[0][-1] != " " and lines[0][0] == " " == lines[1][-1]
+    gap = ["".join(text for text, _ in line) for line in braille([0.5, None, None, 0.5], 12, 1, 0.0, 1.0)]
+    assert " " in gap[0].strip()
+    marked = [flag for line in braille([0.1, 0.9, 0.1], 9, 2, 0.0, 1.0, {1}) for _, flag in line]
+    assert True in marked and False in marked

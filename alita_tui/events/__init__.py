@@ -120,9 +120,13 @@ from alita_tui.events.task import (
     PlansWeighed,
     QuestionAnswered,
     QuestionAsked,
+    QueueSwitched,
     Steered,
     StepStatus,
+    TaskCancelled,
+    TaskEdited,
     TaskFinished,
+    TaskMoved,
     TaskOutcome,
     TaskQueued,
     TaskSubmitted,
@@ -172,6 +176,10 @@ SessionEvent = (
     | SessionResumed
     | SessionClosed
     | TaskQueued
+    | TaskEdited
+    | TaskMoved
+    | TaskCancelled
+    | QueueSwitched
     | TaskSubmitted
     | PlanProposed
     | PlansWeighed

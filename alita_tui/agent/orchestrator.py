@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine
-from pathlib import Path
 from typing import ParamSpec, Protocol
 
 from msgspec.structs import replace
@@ -20,6 +19,7 @@ from alita_tui.agent.blocks import ContextBlocks, NothingProvided
 from alita_tui.agent.budget import declined
 from alita_tui.agent.build_jobs import Builder, BuildJob, BuildJobs
 from alita_tui.agent.checklist import checklist, from_person
+from alita_tui.agent.given_files import GivenFiles
 from alita_tui.agent.handlers import Handlers
 from alita_tui.agent.handlers.building import BuildHandlers
 from alita_tui.agent.handlers.conversation import ConversationHandlers
@@ -36,20 +36,24 @@ from alita_tui.agent.projection import StateProjection
 from alita_tui.agent.prompt import Surroundings
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.references import References
+from alita_tui.agent.task_queue import Handed, TaskQueue
 from alita_tui.agent.task_runner import TaskRunner
-from alita_tui.agent.tasks import UNFINISHED, CurrentTask, TaskQueue, successors, why_not_again
+from alita_tui.agent.tasks import UNFINISHED, CurrentTask, successors, why_not_again, why_not_retried
 from alita_tui.agent.tool_runs import ToolRuns
 from alita_tui.agent.working import WorkingContext
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import (
     AnswerQuestion,
+    CancelTask,
     CloseSession,
     Command,
+    EditTask,
     EnableModel,
     ForgetMemory,
     GiveFeedback,
     Improve,
     Interrupt,
+    MoveTask,
     PutOff,
     RefreshLibrary,
     ResolveApproval,
@@ -57,8 +61,9 @@ from alita_tui.spine.commands import (
     Steer,
     SubmitTask,
     SwitchBlock,
+    SwitchQueue,
 )
-from alita_tui.spine.errors import AlitaError, StoreError, UsageError
+from alita_tui.spine.errors import AlitaError, StoreError
 from alita_tui.spine.origin import in_task, working_on
 from alita_tui.spine.ports.artefacts import Artefacts
 from alita_tui.spine.ports.context import BLOCKS, Provider
@@ -121,20 +126,14 @@ class Orchestrator:
         self._shelf = shelf
         self._questions = questions
         self._projection = StateProjection(bus, known_state)
-        self._inbox: asyncio.Queue[Command | BuildJob] = asyncio.Queue()
+        self._inbox: asyncio.Queue[Command | BuildJob | Handed] = asyncio.Queue()
         """Commands, and builds that were put off and have ended."""
         self._queue = TaskQueue(bus, new_id)
         self._task = CurrentTask(bus, self._projection)
         self._jobs = BuildJobs(bus, self._projection, self._task, builder, self._inbox.put_nowait)
         provider = provider or NothingProvided()
         self._blocks = ContextBlocks(
-            bus,
-            self._projection,
-            self._task,
-            context,
-            surroundings,
-            provider,
-            blocks,
+            bus, self._projection, self._task, context, surroundings, provider, blocks
         )
         self._lessons = Lessons(
             bus,
@@ -152,7 +151,7 @@ class Orchestrator:
         self._builds = BuildHandlers(
             bus, self._task, shelf, self._jobs, self._queue, self._lessons, sandbox, progress
         )
-        self._artefacts = artefacts
+        self._files = GivenFiles(bus, artefacts)
         references = References(bus, self._projection, artefacts)
         tool_runs = ToolRuns(
             bus, shelf, sandbox, artefacts, limits=policy.run_limits, progress=progress, misfit=misfit
@@ -160,14 +159,7 @@ class Orchestrator:
         self.inner_calls = InnerCalls(tool_runs, shelf, new_id=new_id, misfit=misfit)
         """What the tools that run here call other tools by."""
         runs = RunHandlers(
-            bus,
-            self._projection,
-            self._task,
-            shelf,
-            references,
-            tool_runs,
-            new_id=new_id,
-            misfit=misfit,
+            bus, self._projection, self._task, shelf, references, tool_runs, new_id=new_id, misfit=misfit
         )
         planner = Planner(bus, asker, shelf, memory, self._task, candidates=policy.plans)
         conversation = ConversationHandlers(
@@ -211,6 +203,10 @@ class Orchestrator:
         """Take a command; it is carried out when its turn comes."""
         self._inbox.put_nowait(command)
 
+    def hand_in(self, command: Command, done: Callable[[], None]) -> None:
+        """Take a command that another process left; `done` is called when it was carried out."""
+        self._inbox.put_nowait(Handed(command, done))
+
     async def run(self, *, until_idle: bool = False) -> None:
         """Serve commands until the session is closed, or (headless) until nothing is left to do."""
         await asyncio.to_thread(lambda: self._projection.state)  # a long session takes a while
@@ -229,7 +225,7 @@ class Orchestrator:
         finally:
             await self._stop()
 
-    async def _next_command(self) -> Command | BuildJob | None:
+    async def _next_command(self) -> Command | BuildJob | Handed | None:
         """Wait for a command or for the end of the running task; return the command, if one came."""
         getter = asyncio.ensure_future(self._inbox.get())
         waits: set[asyncio.Future[object]] = {getter}  # type: ignore[arg-type]
@@ -260,15 +256,24 @@ class Orchestrator:
     @property
     def idle(self) -> bool:
         """True while nothing is done and nothing waits to be."""
-        busy = self._work or len(self._queue) or self._jobs.running
+        busy = self._work or self._queue.ready or self._jobs.running
         return not busy and self._inbox.empty()
 
-    async def _carry_out(self, command: Command | BuildJob) -> None:  # noqa: C901  # one match over all kinds
+    async def _carry_out(self, command: Command | BuildJob | Handed) -> None:  # noqa: C901  # one match over all kinds
         match command:
-            case SubmitTask(text=text, attach=attach):
-                await self._submit(text.strip(), attach)
+            case Handed():
+                await self._carry_out(command.command)
+                command.done()
+            case SubmitTask():
+                await self._submit(command)
+            case Retry(task_id=task_id) if task_id:
+                await self._retry_one(task_id)
             case Retry():
                 await self._retry()
+            case CancelTask(task_id=task_id) if task_id and task_id == self._task.id:
+                self._interrupt()
+            case EditTask() | MoveTask() | CancelTask() | SwitchQueue():
+                await self._queue.change(command)
             case Steer(text=text, attach=attach):
                 await self._steer(text, attach)
             case PutOff(approval_id=approval_id):
@@ -300,31 +305,18 @@ class Orchestrator:
             case CloseSession():
                 pass  # ends `run`
 
-    async def _submit(self, text: str, attach: tuple[str, ...]) -> None:
+    async def _submit(self, task: SubmitTask) -> None:
         """Take the files of a task in and queue it; a file that cannot be read keeps the task from beginning."""
-        if (files := await self._take_in(attach, "The task is not begun.")) is not None:
-            await self._queue.submit(text, files, busy=self._work is not None)
-
-    async def _take_in(self, paths: tuple[str, ...], otherwise: str) -> tuple[str, ...] | None:
-        """Record files that the person gives; return their handles, or None after saying why one cannot be taken."""
-        handles: list[str] = []
-        try:
-            for path in paths:
-                artefact = await self._bus.kept(self._artefacts.add, Path(path))
-                await self._bus.emit(e.ArtefactAdded(artefact=artefact, origin="person"))
-                handles.append(artefact.handle)
-        except UsageError as error:
-            text = f"{otherwise} {error.message}"
-            await self._bus.emit(e.NoticeRaised(level="error", text=text, hint=error.hint))
-            return None
-        return tuple(handles)
+        if (files := await self._files.take_in(task.attach, "The task is not begun.")) is not None:
+            task = SubmitTask(text=task.text.strip(), files=files, queue_id=task.queue_id)
+            await self._queue.submit(task, busy=self._work is not None)
 
     async def _steer(self, text: str, attach: tuple[str, ...]) -> None:
         """Add to the running task; without one it is a task of its own."""
         if self._work is None:
-            await self._submit(text.strip(), attach)
+            await self._submit(SubmitTask(text=text, attach=attach))
             return
-        files = await self._take_in(attach, "Nothing was added to the task.")
+        files = await self._files.take_in(attach, "Nothing was added to the task.")
         if files is None:
             return
         with working_on(in_task(self._task.id)):
@@ -346,6 +338,14 @@ class Orchestrator:
             self._start(self._runner.resume(task.task_id))
         elif task is not None:
             self._queue.add(self._task.again(task.task_id, retried=True))
+
+    async def _retry_one(self, task_id: str) -> None:
+        """Queue an earlier task to be tried again, or say why not."""
+        if reason := why_not_retried(task_id, self._projection.state):
+            await self._bus.emit(e.NoticeRaised(level="info", text=reason))
+        else:
+            again = self._task.again(task_id, retried=True)
+            await self._queue.submit(again, busy=self._work is not None)
 
     def _interrupt(self) -> None:
         if self._work is not None and not self._runner.interrupted:  # a second one would cut off its ending
@@ -374,7 +374,7 @@ class Orchestrator:
         if task is not None:
             self._take_up_put_off(task)
             self._take_up_last(task)
-        self._queue.restore()
+        self._queue.restore(self._projection.state)
 
     def _take_up_last(self, task: TaskState) -> None:
         if task.outcome not in UNFINISHED:

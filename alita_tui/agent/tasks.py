@@ -1,10 +1,8 @@
-"""Tasks: how one ends, the queue of those that wait, and what can be asked about the current one."""
+"""Tasks: how one ends, and what can be asked about the current one."""
 
 from __future__ import annotations
 
-import asyncio
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from alita_tui import events as e
 from alita_tui.agent.projection import StateProjection
@@ -13,9 +11,8 @@ from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import SubmitTask
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, ModelError
-from alita_tui.spine.history import of
 from alita_tui.state.build import BuildState
-from alita_tui.state.session import TaskState
+from alita_tui.state.session import SessionState, TaskState
 
 RETRIABLE: frozenset[e.TaskOutcome] = frozenset(("failed", "stuck", "step_limit", "sandbox", "budget"))
 """Outcomes that trying again may change."""
@@ -58,55 +55,6 @@ class TaskEnd(Value, frozen=True):
             retry_in=self.retry_in,
             ungrounded=self.ungrounded,
         )
-
-
-class TaskQueue:
-    """Tasks that wait for their turn. A task that has to wait is recorded, so no crash loses it."""
-
-    def __init__(self, bus: Bus, new_id: Callable[[], str]) -> None:
-        self._bus = bus
-        self._new_id = new_id
-        self._waiting: deque[SubmitTask] = deque()
-        self.news = asyncio.Event()
-        """Set when something happened that the model was not shown yet."""
-
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    async def submit(self, text: str, files: tuple[str, ...] = (), *, busy: bool) -> None:
-        """Queue a new task; record it first when it cannot begin at once (`busy`)."""
-        if not text:
-            return
-        queue_id = ""
-        if busy or self._waiting:
-            queue_id = self._new_id()
-            await self._bus.emit(e.TaskQueued(queue_id=queue_id, text=text, files=files))
-        self.add(SubmitTask(text=text, files=files, queue_id=queue_id))
-        self.news.set()
-
-    def add(self, task: SubmitTask, *, first: bool = False) -> None:
-        """Queue a task without recording it."""
-        if first:
-            self._waiting.appendleft(task)
-        else:
-            self._waiting.append(task)
-
-    def next(self) -> SubmitTask | None:
-        """Take the task whose turn it is."""
-        return self._waiting.popleft() if self._waiting else None
-
-    def restore(self) -> None:
-        """Queue again what an earlier process had queued and not begun."""
-        queued: dict[str, SubmitTask] = {}
-        for envelope in of(self._bus.history, e.TaskQueued, e.TaskSubmitted):
-            match envelope.event:
-                case e.TaskQueued(queue_id=queue_id, text=text, files=files):
-                    queued[queue_id] = SubmitTask(text=text, files=files, queue_id=queue_id)
-                case e.TaskSubmitted(queue_id=queue_id):
-                    queued.pop(queue_id, None)
-                case _:
-                    pass
-        self._waiting.extend(queued.values())
 
 
 class CurrentTask:
@@ -231,3 +179,12 @@ def why_not_again(task: TaskState | None) -> str:
         return ""
     state = _FINAL.get(task.outcome, "goes on already") if task.outcome else "goes on already"
     return f"Nothing is tried again: the last task {state}."
+
+
+def why_not_retried(task_id: str, state: SessionState) -> str:
+    """Return why one of a session's tasks cannot be tried again; empty when it can."""
+    continued = task_id in successors(state.tasks) or any(one.again == task_id for one in state.queue)
+    if continued:
+        return "It was taken up again already."
+    task = next((one for one in state.tasks if one.task_id == task_id), None)
+    return why_not_again(task).replace("the last task", "that task") if task else "There is no such task."

@@ -12,6 +12,7 @@ from alita_tui.events import SessionOpened, TaskFinished, TaskSubmitted
 from alita_tui.spine.commands import Interrupt, Retry, SubmitTask
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError
+from alita_tui.spine.text import counted
 
 EXIT_CODES = {
     "answered": 0, "failed": 1, "stuck": 1, "step_limit": 3, "budget": 3, "parked": 4, "rejected": 5,
@@ -60,6 +61,11 @@ async def run_headless(
         session.send(Retry())
     await session.run(until_idle=True)
     await following
+    if not moved and (held := await asyncio.to_thread(_held, session.bus.history)):
+        raise UsageError(
+            f"The queue of session {session.session_id} is paused: {counted(held, 'task')} in it.",
+            hint=f"Let it go on: alita tasks resume --session {session.session_id}",
+        )
     if task is None and not moved and outcome not in ("answered", "rejected", "interrupted"):
         raise UsageError(
             f"Nothing in session {session.session_id} could be gone on with.",
@@ -67,6 +73,14 @@ async def run_headless(
             f'{session.session_id} "TASK"; `alita sessions show` tells what happened.',
         )
     return session.session_id, code
+
+
+def _held(history: Sequence[Envelope]) -> int:
+    """Return how many tasks wait because the queue is paused."""
+    from alita_tui.state.reduce import reduce_all
+
+    state = reduce_all(history)
+    return len(state.queue) if state.paused else 0
 
 
 def _last_outcome(history: Sequence[Envelope]) -> str:

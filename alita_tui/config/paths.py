@@ -130,6 +130,11 @@ class Paths(Value, frozen=True):
         return self.data / "desk"
 
     @property
+    def left_tasks(self) -> Path:
+        """Folder with what other processes ask of the queues of open sessions."""
+        return self.data / "left-tasks"
+
+    @property
     def environments(self) -> Path:
         """Folder with installed requirements, by content address."""
         return self.cache / "environments"
@@ -185,7 +190,7 @@ class Paths(Value, frozen=True):
         Existing folders keep their mode. Raises StoreError.
         """
         folders = (self.data, self.config, self.cache, self.runtime)
-        for folder in (*folders, self.sessions, self.mcp_box, self.desk, self.environments):
+        for folder in (*folders, self.sessions, self.mcp_box, self.desk, self.left_tasks, self.environments):
             make_private(folder)
 
 

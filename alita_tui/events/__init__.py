@@ -120,10 +120,14 @@ from alita_tui.events.task import (
     PlansWeighed,
     QuestionAnswered,
     QuestionAsked,
+    QueueSwitched,
     Steered,
     StepStatus,
+    TaskCancelled,
+    TaskEdited,
     TaskEstimated,
     TaskFinished,
+    TaskMoved,
     TaskOutcome,
     TaskQueued,
     TaskSubmitted,
@@ -173,6 +177,10 @@ SessionEvent = (
     | SessionResumed
     | SessionClosed
     | TaskQueued
+    | TaskEdited
+    | TaskMoved
+    | TaskCancelled
+    | QueueSwitched
     | TaskSubmitted
     | TaskEstimated
     | PlanProposed

@@ -16,6 +16,39 @@ class TaskQueued(Fact, frozen=True):
     text: str
     files: tuple[str, ...] = ()
     """Handles of the artefacts that were given with it."""
+    again: str = ""
+    """The earlier task that is tried again; empty for a new one."""
+
+
+class TaskEdited(Fact, frozen=True):
+    """The person changed what a queued task asks for."""
+
+    queue_id: str
+    text: str
+
+
+class TaskMoved(Fact, frozen=True):
+    """The person gave a queued task another place."""
+
+    queue_id: str
+    before: str = ""
+    """The queued task that it now stands before; empty: it is the last one."""
+    text: str = ""
+    """What it asks for."""
+
+
+class TaskCancelled(Fact, frozen=True):
+    """The person took a task out of the queue before it began."""
+
+    queue_id: str
+    text: str = ""
+    """What it asked for."""
+
+
+class QueueSwitched(Fact, frozen=True):
+    """The person paused the queue, so that no further task begins, or let it go on."""
+
+    paused: bool
 
 
 class TaskSubmitted(Fact, frozen=True):

@@ -19,11 +19,43 @@ class SubmitTask(Value, frozen=True):
     attach: tuple[str, ...] = ()
     """Paths of files of this machine that are given with it, and become artefacts first."""
     queue_id: str = ""
-    """Where it stands in the record's queue; empty where it never waited."""
+    """Its id in the queue. One that is given is recorded once, however often it is handed in; empty: a new one,
+    if it has to wait."""
 
 
 class Retry(Value, frozen=True):
-    """Try the last task again, which failed or stopped at a limit."""
+    """Try a task again, which failed or stopped at a limit."""
+
+    task_id: str = ""
+    """Empty: the last one, if nothing else is done."""
+
+
+class EditTask(Value, frozen=True):
+    """Change what a queued task asks for."""
+
+    queue_id: str
+    text: str
+
+
+class MoveTask(Value, frozen=True):
+    """Give a queued task another place."""
+
+    queue_id: str
+    before: str = ""
+    """The queued task that it is to stand before; empty: it becomes the last one."""
+
+
+class CancelTask(Value, frozen=True):
+    """Take a task out of the queue, or stop it if it runs."""
+
+    task_id: str
+    """Of the queued task (its queue id) or of the running one."""
+
+
+class SwitchQueue(Value, frozen=True):
+    """Pause the queue, so that no further task begins, or let it go on."""
+
+    paused: bool
 
 
 class Steer(Value, frozen=True):
@@ -118,6 +150,10 @@ class CloseSession(Value, frozen=True):
 Command = (
     SubmitTask
     | Retry
+    | EditTask
+    | MoveTask
+    | CancelTask
+    | SwitchQueue
     | Steer
     | AnswerQuestion
     | ResolveApproval

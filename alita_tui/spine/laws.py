@@ -21,12 +21,17 @@ from alita_tui.events import (
     LibraryLoaded,
     Lock,
     PlansWeighed,
+    QueueSwitched,
     RequirementsLocked,
     ServerStarted,
     SessionClosed,
     SessionOpened,
     SessionResumed,
+    TaskCancelled,
+    TaskEdited,
     TaskFinished,
+    TaskMoved,
+    TaskQueued,
     TaskSubmitted,
     ToolAliased,
     ToolCalled,
@@ -44,6 +49,7 @@ from alita_tui.events.task import MOST_REPLANS
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.grants import DEEPEST_CALL, tool_grants
 from alita_tui.spine.memory_laws import MemoryLaws
+from alita_tui.spine.queue_laws import QueueLaws
 
 
 class Breach(Value, frozen=True):
@@ -109,6 +115,7 @@ class _Court:
         self._off: set[str] = set()
         """Blocks of the context that the person switched off."""
         self._memory = MemoryLaws()
+        self._queue = QueueLaws()
 
     def breach(self, law: str, seq: int, text: str) -> None:
         self.breaches.append(Breach(law=law, seq=seq, text=text))
@@ -151,7 +158,12 @@ class _Court:
                 for given in blocks:
                     if given.name in self._off:
                         self.breach("off is not given", seq, f"{given.name} was switched off")
-            case TaskSubmitted(task_id=submitted, again=again):
+            case TaskQueued() | TaskEdited() | TaskMoved() | TaskCancelled() | QueueSwitched():
+                for law, text in self._queue.hear(event):
+                    self.breach(law, seq, text)
+            case TaskSubmitted(task_id=submitted, again=again, queue_id=queue_id):
+                for law, text in self._queue.begin(queue_id) if queue_id else ():
+                    self.breach(law, seq, text)
                 self._task = submitted
                 self._tasks.add(submitted)
                 if again:

@@ -13,7 +13,7 @@ from alita_tui.events import GateResult, RunReport, StepStatus, TaskOutcome, Too
 from alita_tui.events.build import CHECKS
 from alita_tui.spine.collecting import uncollected
 from alita_tui.spine.envelope import Envelope
-from alita_tui.state import providers, servers, spend
+from alita_tui.state import providers, queue, servers, spend
 from alita_tui.state.build import Attempt, BuildState, BuildStatus
 from alita_tui.state.rows import Rows
 from alita_tui.state.session import Phase, Question, Run, SessionState, TaskState
@@ -89,11 +89,12 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
             )
         case e.SessionClosed():
             return replace(state, phase="closed")
-        case e.TaskSubmitted(task_id=task_id, text=text, again=again, files=files):
+        case e.TaskSubmitted(task_id=task_id, text=text, again=again, files=files, queue_id=queue_id):
             return replace(
                 state,
                 title=state.title or text,
                 tasks=state.tasks.append(TaskState(task_id, text, envelope.at, again, files)),
+                queue=queue.without(state.queue, queue_id) if queue_id else state.queue,
                 plan=(),
                 ticks=(),
                 question=None,
@@ -101,6 +102,10 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
                 step=0,
                 spend=spend.after_submission(state.spend),
             )
+        case e.TaskQueued() | e.TaskEdited() | e.TaskMoved() | e.TaskCancelled():
+            return replace(state, queue=queue.after(state.queue, event, envelope.at))
+        case e.QueueSwitched(paused=paused):
+            return replace(state, paused=paused)
         case e.ArtefactAdded(artefact=artefact, origin=origin):
             others = (
                 file
@@ -181,7 +186,6 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
             | e.MemoryWritten()
             | e.MemoryForgotten()
             | e.FeedbackGiven()
-            | e.TaskQueued()
             | e.ContextTrimmed()
             | e.ContextSummarised()
             | e.ContextGiven()

@@ -19,6 +19,7 @@ from alita_tui.events import (
 )
 from alita_tui.state.build import BuildState
 from alita_tui.state.providers import Provider
+from alita_tui.state.queue import Queue
 from alita_tui.state.rows import Rows
 from alita_tui.state.servers import Servers
 from alita_tui.state.spend import Spend
@@ -80,6 +81,10 @@ class SessionState(msgspec.Struct, frozen=True, gc=False):
     given: frozenset[str] = frozenset()
     """Handles of those that the person gave."""
     tasks: Rows[TaskState] = Rows()
+    queue: Queue = ()
+    """Tasks that wait for their turn, the next one first."""
+    paused: bool = False
+    """The person paused the queue."""
     plan: tuple[str, ...] = ()
     ticks: tuple[StepStatus, ...] = ()
     """Of each step of the plan; empty where none was said."""

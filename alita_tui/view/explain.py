@@ -81,7 +81,17 @@ def _nearest(envelopes: Sequence[Envelope], index: int, view: SessionView) -> It
             yield "A build that this task waited for was decided."
         case e.BuildPutOff():
             yield "You left the verdict for later."
-        case e.TaskSubmitted() | e.TaskQueued() | e.Steered() | e.QuestionAnswered() | e.Interrupted():
+        case (
+            e.TaskSubmitted()
+            | e.TaskQueued()
+            | e.TaskEdited()
+            | e.TaskMoved()
+            | e.TaskCancelled()
+            | e.QueueSwitched()
+            | e.Steered()
+            | e.QuestionAnswered()
+            | e.Interrupted()
+        ):
             yield "You did it."
         case e.SessionOpened(parent=str(parent)):
             yield f"It was forked from {parent}."

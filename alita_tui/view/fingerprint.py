@@ -22,6 +22,8 @@ _PARTS = (
 def fingerprint(view: SessionView) -> str:
     """Return the SHA-256 of a view's durable parts, in hex."""
     durable = {name: getattr(view, name) for name in _PARTS}
+    if view.state.queue or view.state.paused:  # older sessions have their fingerprints without it
+        durable["queue"] = (view.state.paused, view.state.queue)
     made = sha256()
     try:
         for piece in _json(durable):

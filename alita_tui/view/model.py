@@ -15,6 +15,7 @@ from alita_tui.events import LimitHit, MemoryItem, ProviderState, SandboxStatus,
 from alita_tui.spine.text import SafeText, neutralise, one_line
 from alita_tui.state.build import BuildState
 from alita_tui.state.providers import Provider
+from alita_tui.state.queue import Queue
 from alita_tui.state.rows import Rows
 from alita_tui.state.session import Phase, Question, Run, SessionState, TaskState
 from alita_tui.state.spend import Share, Spend
@@ -252,6 +253,16 @@ class SessionView(msgspec.Struct, frozen=True, eq=False):
     def phase(self) -> Phase:
         """What the agent is doing."""
         return self.state.phase
+
+    @property
+    def queue(self) -> Queue:
+        """Tasks that wait for their turn, the next one first. Raw text: reveal it before showing."""
+        return self.state.queue
+
+    @property
+    def paused(self) -> bool:
+        """Whether the person paused the queue."""
+        return self.state.paused
 
     @property
     def library(self) -> tuple[ToolCard, ...]:

@@ -19,6 +19,7 @@ from alita_tui.view.later import WORTH, Later
 from alita_tui.view.model import RowKind, Tone, TraceRow
 from alita_tui.view.nesting import nesting
 from alita_tui.view.plan import offered, ticked, weighing
+from alita_tui.view.queue import CHANGES, changed
 from alita_tui.view.statistics import estimated_title
 from alita_tui.view.verdict_words import DECISION, DECISION_TONE, scope_of
 
@@ -90,8 +91,8 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.SessionResumed(restored=restored, note=note):
             told = f"Restored {counted(restored, 'event')}"
             return row("session", f"{told}; {note}" if note else told, note, tone="warn" if note else "muted")
-        case e.TaskQueued(text=text):
-            return row("task", text, text, meta="queued")
+        case e.TaskQueued() | e.TaskEdited() | e.TaskMoved() | e.TaskCancelled() | e.QueueSwitched():
+            return row(*changed(event), meta=CHANGES.get(type(event), ""))
         case e.TaskSubmitted(text=text, again=again, retried=retried):
             return row(
                 "task", text, text, meta="tried again" if retried else "taken up again" if again else ""

@@ -10,7 +10,8 @@ from alita_tui.agent.build_jobs import BuildJob, BuildJobs
 from alita_tui.agent.handlers import Handler
 from alita_tui.agent.handlers.research import research, searched
 from alita_tui.agent.lessons import Lessons
-from alita_tui.agent.tasks import CurrentTask, TaskEnd, TaskQueue
+from alita_tui.agent.task_queue import TaskQueue
+from alita_tui.agent.tasks import CurrentTask, TaskEnd
 from alita_tui.events import Source, ToolDraft
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import RegistryError

@@ -1,0 +1,136 @@
+"""Tasks that wait for their turn, and what a person can do about them. Every change is on record before it counts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from alita_tui import events as e
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.commands import CancelTask, Command, EditTask, MoveTask, SubmitTask, SwitchQueue
+from alita_tui.state.session import SessionState
+
+_GONE = "That task does not wait any more: it began, or was cancelled."
+
+
+class Handed(NamedTuple):
+    """A command that another process left, and what is called when it was carried out."""
+
+    command: Command
+    done: Callable[[], None]
+
+
+class TaskQueue:
+    """Tasks that wait for their turn. A task that has to wait is recorded, so no crash loses it."""
+
+    def __init__(self, bus: Bus, new_id: Callable[[], str]) -> None:
+        self._bus = bus
+        self._new_id = new_id
+        self._waiting: list[SubmitTask] = []
+        self.paused = False
+        """The person paused it: no further task begins."""
+        self.news = asyncio.Event()
+        """Set when something happened that the model was not shown yet."""
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def ready(self) -> bool:
+        """Whether a task may begin."""
+        return bool(self._waiting) and not self.paused
+
+    async def submit(self, task: SubmitTask, *, busy: bool) -> None:
+        """Queue a task; record it first when it cannot begin at once (`busy`), or has an id in the queue."""
+        if not task.text or (task.queue_id and self._known(task.queue_id)):
+            return
+        if task.queue_id or busy or self._waiting or self.paused:
+            task = replace(task, queue_id=task.queue_id or self._new_id())
+            queued = e.TaskQueued(queue_id=task.queue_id, text=task.text, files=task.files, again=task.again)
+            await self._bus.emit(queued)
+        self.add(task)
+        self.news.set()
+        if self.paused:
+            await self._tell("It waits: the queue is paused.", "Let it go on with `alita tasks resume`.")
+
+    def add(self, task: SubmitTask, *, first: bool = False) -> None:
+        """Queue a task without recording it."""
+        self._waiting.insert(0 if first else len(self._waiting), task)
+
+    def next(self) -> SubmitTask | None:
+        """Take the task whose turn it is."""
+        return self._waiting.pop(0) if self.ready else None
+
+    def waits(self, queue_id: str) -> bool:
+        """Return whether a task waits that is on record."""
+        return self._place(queue_id) is not None
+
+    def restore(self, state: SessionState) -> None:
+        """Queue again what an earlier process had queued and not begun."""
+        self.paused = state.paused
+        self._waiting = [one for one in self._waiting if not one.queue_id] + [
+            SubmitTask(
+                text=one.text,
+                files=one.files,
+                queue_id=one.queue_id,
+                again=one.again,
+                retried=bool(one.again),
+            )
+            for one in state.queue
+        ]
+
+    async def change(self, command: EditTask | MoveTask | CancelTask | SwitchQueue) -> None:
+        """Do what the person asks of the queue; what cannot be done is a notice."""
+        if isinstance(command, SwitchQueue):
+            if command.paused != self.paused:
+                await self._bus.emit(e.QueueSwitched(paused=command.paused))
+                self.paused = command.paused
+            return
+        queue_id = command.task_id if isinstance(command, CancelTask) else command.queue_id
+        place = self._place(queue_id)
+        if place is None:
+            await self._tell(_GONE, "`alita tasks list` shows what waits.")
+            return
+        task = self._waiting[place]
+        match command:
+            case EditTask(text=text) if task.again:
+                await self._tell("A task that is tried again keeps its words.", "Cancel it and ask anew.")
+            case EditTask(text=text) if text.strip() and text.strip() != task.text:
+                await self._bus.emit(e.TaskEdited(queue_id=queue_id, text=text.strip()))
+                self._waiting[place] = replace(task, text=text.strip())
+            case EditTask():
+                pass
+            case MoveTask(before=before):
+                await self._move(task, before)
+            case CancelTask():
+                await self._bus.emit(e.TaskCancelled(queue_id=queue_id, text=task.text))
+                self._waiting.remove(task)
+
+    async def _move(self, task: SubmitTask, before: str) -> None:
+        if before and self._place(before) is None:
+            await self._tell(
+                "It stays in its place: the task that it was to stand before does not wait any more."
+            )
+            return
+        if before == task.queue_id:
+            return
+        await self._bus.emit(e.TaskMoved(queue_id=task.queue_id, before=before, text=task.text))
+        self._waiting.remove(task)
+        place = self._place(before)
+        self._waiting.insert(len(self._waiting) if place is None else place, task)
+
+    def _place(self, queue_id: str) -> int | None:
+        return next((n for n, one in enumerate(self._waiting) if queue_id and one.queue_id == queue_id), None)
+
+    def _known(self, queue_id: str) -> bool:
+        """Return whether a task with this id was queued before, whatever came of it."""
+        return any(
+            isinstance(one.event, e.TaskQueued) and one.event.queue_id == queue_id
+            for one in self._bus.history.of(e.TaskQueued)
+        )
+
+    async def _tell(self, text: str, hint: str = "") -> None:
+        await self._bus.emit(e.NoticeRaised(level="info", text=text, hint=hint))

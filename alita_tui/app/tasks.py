@@ -1,0 +1,217 @@
+"""The tasks of a session from any shell: what runs, what waits and what ended; and changes of the queue.
+
+A closed session is changed at once. For one that a process has open, the change is left in its inbox of tasks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from alita_tui import __version__
+from alita_tui.app.context import AppContext
+from alita_tui.app.identity import new_id, now
+from alita_tui.app.recordings import path_of, recording
+from alita_tui.events import SessionClosed, SessionOpened, SessionResumed, Value
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.commands import CancelTask, Retry, SubmitTask
+from alita_tui.spine.errors import StoreLocked, UsageError
+from alita_tui.spine.text import one_line
+
+if TYPE_CHECKING:
+    from alita_tui.state.session import SessionState
+    from alita_tui.store.task_inbox import QueueCommand
+
+Standing = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
+
+
+class TaskEntry(Value, frozen=True, omit_defaults=False):
+    """A task as `alita tasks` shows it."""
+
+    id: str
+    """Of a queued one its queue id."""
+    standing: Standing
+    text: str
+    at: str
+    """When it was queued or begun: ISO 8601."""
+    place: int = 0
+    """In the queue, from 1; 0 for one that began."""
+    outcome: str = ""
+    answer: str = ""
+    reason: str = ""
+    hint: str = ""
+    again: str = ""
+    """The task that it goes on with."""
+
+
+class Tasks(Value, frozen=True, omit_defaults=False):
+    """The tasks of one session."""
+
+    session_id: str
+    paused: bool
+    tasks: tuple[TaskEntry, ...]
+    """Those that began, the oldest first, then the queue in its order."""
+
+
+def tasks_of(app: AppContext, which: str | None) -> Tasks:
+    """Return the tasks of a session, by default of the newest. Raises UsageError, StoreError."""
+    from alita_tui.state.reduce import reduce_all
+
+    return _listed(reduce_all(recording(app, which)))
+
+
+def _listed(state: SessionState) -> Tasks:
+    begun = tuple(
+        TaskEntry(
+            id=task.task_id,
+            standing=_standing(task.outcome, newest=task is state.task, phase=state.phase),
+            text=task.text,
+            at=task.started.isoformat(),
+            outcome=task.outcome or "",
+            answer=task.answer,
+            reason=task.reason,
+            hint=task.hint,
+            again=task.again,
+        )
+        for task in state.tasks
+    )
+    queued = tuple(
+        TaskEntry(
+            id=one.queue_id,
+            standing="queued",
+            text=one.text,
+            at=one.since.isoformat(),
+            place=place,
+            again=one.again,
+        )
+        for place, one in enumerate(state.queue, 1)
+    )
+    return Tasks(session_id=state.session_id, paused=state.paused, tasks=(*begun, *queued))
+
+
+def _standing(outcome: str | None, *, newest: bool, phase: str) -> Standing:
+    match outcome:
+        case None:  # one that a crash cut off is taken up when the session opens
+            return "waiting" if not newest or phase in ("waiting", "asking", "closed") else "running"
+        case "answered":
+            return "done"
+        case "parked" | "budget":
+            return "waiting"
+        case "interrupted":
+            return "cancelled"
+        case _:
+            return "failed"
+
+
+def found(tasks: Tasks, wanted: str, *, queued: bool = False) -> TaskEntry:
+    """Return a task by its place in the queue, its id, or the beginning of it. Raises UsageError."""
+    some = [one for one in tasks.tasks if one.place or not queued]
+    exact = [one for one in some if one.id == wanted or (one.place and str(one.place) == wanted)]
+    matches = exact or [one for one in some if wanted and one.id.startswith(wanted)]
+    if len(matches) == 1:
+        return matches[0]
+    what = "queued task" if queued else "task"
+    if matches:
+        raise UsageError(
+            f"More than one {what} begins with {one_line(wanted, 60)!r}.", hint="Give more of its id."
+        )
+    raise UsageError(
+        f"There is no {what} {one_line(wanted, 60)!r} in session {tasks.session_id}.",
+        hint=f"Those that there are: alita tasks list --session {tasks.session_id}",
+    )
+
+
+async def change(app: AppContext, which: str | None, command: QueueCommand) -> tuple[str, bool]:
+    """Do something with a session's queue; return the session's id, and False where it was left for another process.
+
+    Without a session it is the newest of this home; a task to add makes one where there is none. Raises UsageError,
+    StoreError.
+    """
+    from alita_tui.app.session import open_file
+    from alita_tui.store.task_inbox import TaskInbox
+
+    if which is None and isinstance(command, SubmitTask) and app.sessions.latest(own=True) is None:
+        wanted = None
+    else:
+        wanted = str(path_of(app, which)) if which is not None else _newest(app)
+    if isinstance(command, SubmitTask):
+        command = SubmitTask(text=command.text, queue_id=command.queue_id or new_id(), attach=command.attach)
+    try:
+        file = await asyncio.to_thread(open_file, app, wanted)
+    except StoreLocked:
+        session_id = Path(wanted).stem if wanted else ""
+        inbox = TaskInbox(app.paths.left_tasks, app.audit)
+        await asyncio.to_thread(inbox.leave, session_id, command)
+        return session_id, False
+    try:
+        redactor = await asyncio.to_thread(app.redactor)
+        bus = Bus(file.session_id, file, now, history=file.history(), redactor=redactor)
+        await _carry_out(app, bus, command, file.restored.events, file.restored.note)
+        return file.session_id, True
+    finally:
+        await asyncio.to_thread(file.close)
+
+
+def _newest(app: AppContext) -> str:
+    latest = app.sessions.latest(own=True)
+    if latest is None:
+        raise UsageError("There is no session yet.", hint='Begin one with `alita run "TASK"`.')
+    return latest.path
+
+
+async def _carry_out(app: AppContext, bus: Bus, command: QueueCommand, restored: int, note: str) -> None:
+    """Change the queue of a closed session; no engine runs, and no task begins."""
+    from alita_tui.agent.given_files import GivenFiles
+    from alita_tui.agent.task_queue import TaskQueue
+    from alita_tui.agent.tasks import why_not_retried
+    from alita_tui.app.artefacts import session_artefacts
+    from alita_tui.state.reduce import reduce_all
+    from alita_tui.view.fingerprint import fingerprint
+    from alita_tui.view.fold import fold_all
+
+    state = reduce_all(bus.history)
+    queue = TaskQueue(bus, new_id)
+    queue.restore(state)
+    if isinstance(command, Retry):
+        if why := why_not_retried(command.task_id, state):
+            raise UsageError(why, hint="`alita tasks list` shows how each task ended.")
+        task = next(one for one in state.tasks if one.task_id == command.task_id)
+        command = SubmitTask(
+            text=task.text, files=task.files, again=task.task_id, retried=True, queue_id=new_id()
+        )
+    elif isinstance(command, CancelTask) and not queue.waits(command.task_id):
+        raise UsageError(
+            "That task is not in the queue.",
+            hint="It goes on when the session is opened; stop it there with Interrupt.",
+        )
+    if bus.history:
+        await bus.emit(SessionResumed(restored=restored, note=note))
+    else:
+        models = await asyncio.to_thread(app.models)
+        try:
+            await bus.emit(SessionOpened(model=models.name, recorded=models.recorded, version=__version__))
+        finally:
+            await models.aclose()
+    if isinstance(command, SubmitTask):
+        files = command.files
+        if command.attach:
+            taken = await GivenFiles(bus, session_artefacts(app, bus.session_id)).take_in(
+                command.attach, "The task is not queued."
+            )
+            files = taken or ()
+            if taken is None:
+                command = SubmitTask(text="")
+        await queue.submit(
+            SubmitTask(
+                text=command.text.strip(),
+                files=files,
+                queue_id=command.queue_id,
+                again=command.again,
+                retried=command.retried,
+            ),
+            busy=True,
+        )
+    else:
+        await queue.change(command)
+    await bus.emit(SessionClosed(state=fingerprint(fold_all(bus.history)), version=__version__))

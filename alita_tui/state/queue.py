@@ -1,0 +1,56 @@
+"""The tasks of a session that wait for their turn, as the events tell it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+from msgspec.structs import replace
+
+from alita_tui import events as e
+
+Changes = e.TaskQueued | e.TaskEdited | e.TaskMoved | e.TaskCancelled
+
+
+class QueuedTask(msgspec.Struct, frozen=True, gc=False):
+    """A task that waits for its turn."""
+
+    queue_id: str
+    text: str
+    since: datetime
+    files: tuple[str, ...] = ()
+    """Handles of the artefacts that were given with it."""
+    again: str = ""
+    """The earlier task that is tried again; empty for a new one."""
+
+
+Queue = tuple[QueuedTask, ...]
+"""The one whose turn is next first."""
+
+
+def after(queue: Queue, event: Changes, at: datetime) -> Queue:
+    """Return the queue after a change; one of a task that does not wait changes nothing."""
+    match event:
+        case e.TaskQueued(queue_id=queue_id, text=text, files=files, again=again):
+            return (*queue, QueuedTask(queue_id, text, at, files, again))
+        case e.TaskEdited(queue_id=queue_id, text=text):
+            return tuple(replace(one, text=text) if one.queue_id == queue_id else one for one in queue)
+        case e.TaskMoved(queue_id=queue_id, before=before):
+            return moved(queue, queue_id, before)
+        case e.TaskCancelled(queue_id=queue_id):
+            return without(queue, queue_id)
+
+
+def without(queue: Queue, queue_id: str) -> Queue:
+    """Return the queue without one task, which began or was cancelled."""
+    return tuple(one for one in queue if one.queue_id != queue_id)
+
+
+def moved(queue: Queue, queue_id: str, before: str) -> Queue:
+    """Return the queue with one task before another one, or last where no other is named or waits."""
+    task = next((one for one in queue if one.queue_id == queue_id), None)
+    if task is None or queue_id == before:
+        return queue
+    others = without(queue, queue_id)
+    place = next((n for n, one in enumerate(others) if one.queue_id == before), len(others))
+    return (*others[:place], task, *others[place:])

@@ -1,0 +1,121 @@
+"""What other processes ask of the queue of a session that one process has open."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from alita_tui.events import Value
+from alita_tui.spine.commands import CancelTask, EditTask, MoveTask, Retry, SubmitTask, SwitchQueue
+from alita_tui.spine.ports.builds import Sealing
+from alita_tui.spine.text import one_line
+from alita_tui.store import disk
+
+_KIND = "task note"
+
+QueueCommand = SubmitTask | EditTask | MoveTask | CancelTask | Retry | SwitchQueue
+"""What can be left for a session."""
+
+
+class TaskNote(Value, frozen=True, omit_defaults=False):
+    """The file in which one process leaves a command for another. Exactly one command is set."""
+
+    session_id: str
+    submit: SubmitTask | None = None
+    edit: EditTask | None = None
+    move: MoveTask | None = None
+    cancel: CancelTask | None = None
+    retry: Retry | None = None
+    switch: SwitchQueue | None = None
+    signature: str = ""
+    """Of the home over all of this; see `Sealing`."""
+
+    @property
+    def text(self) -> str:
+        """What is signed."""
+        return msgspec.json.encode(msgspec.structs.replace(self, signature=""), order="sorted").decode()
+
+    @property
+    def command(self) -> QueueCommand | None:
+        """The command; None where none is set."""
+        return self.submit or self.edit or self.move or self.cancel or self.retry or self.switch
+
+
+_FIELDS: dict[type[QueueCommand], str] = {
+    SubmitTask: "submit", EditTask: "edit", MoveTask: "move", CancelTask: "cancel", Retry: "retry",
+    SwitchQueue: "switch",
+}  # fmt: skip
+
+
+class TaskInbox:
+    """One signed file per command, taken in the order in which they were left."""
+
+    def __init__(self, folder: Path, sealing: Sealing, told: Callable[[str], None] = lambda _: None) -> None:
+        """`told` is called with a sentence about each note that was set aside."""
+        self._folder = folder
+        self._sealing = sealing
+        self._told = told
+
+    def leave(self, session_id: str, command: QueueCommand) -> None:
+        """Leave a command for a session; it is on disk when this returns. Raises StoreError."""
+        bare = msgspec.structs.replace(TaskNote(session_id), **{_FIELDS[type(command)]: command})
+        note = msgspec.structs.replace(bare, signature=self._sealing.signed(_KIND, bare.text))
+        disk.make_folder(self._folder)
+        name = f"{_prefix(session_id)}{time.time_ns():020}-{secrets.token_hex(4)}"
+        draft, path = self._folder / f"{name}.tmp", self._folder / f"{name}.json"
+        try:
+            disk.write_new(draft, [msgspec.json.encode(note)])
+            draft.replace(path)
+            disk.sync_folder(self._folder)
+        except OSError as error:
+            raise disk.store_error("saved", path, error) from error
+
+    def waiting(self, session_id: str) -> list[tuple[Path, QueueCommand]]:
+        """Return what was left for a session, the oldest first; what this home did not sign is set aside."""
+        found = []
+        for path in sorted(self._folder.glob(f"{_prefix(session_id)}*.json")):
+            raw = disk.read_bytes(path)
+            if raw is None:
+                continue
+            command = self._believed(session_id, raw)
+            if command is None:
+                self._set_aside(path)
+            else:
+                found.append((path, command))
+        return found
+
+    def taken(self, path: Path) -> None:
+        """Remove a note whose command was carried out. Raises StoreError."""
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise disk.store_error("removed", path, error) from error
+
+    def _believed(self, session_id: str, raw: bytes) -> QueueCommand | None:
+        try:
+            note = msgspec.json.decode(raw, type=TaskNote)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return None
+        signed = self._sealing.vouched(_KIND, note.text, note.signature)
+        return note.command if signed and note.session_id == session_id else None
+
+    def _set_aside(self, path: Path) -> None:
+        try:
+            aside = disk.set_aside(path)
+            path.unlink(missing_ok=True)
+        except OSError:
+            aside = path
+        self._told(
+            f"A task that was left for this session was set aside as {one_line(str(aside), 200)}: no process of "
+            "this home signed it."
+        )
+
+
+def _prefix(session_id: str) -> str:
+    """The beginning of a session's notes: ids come from files, so they are not used as paths."""
+    return f"{sha256(session_id.encode('utf-8', 'replace')).hexdigest()[:24]}-"

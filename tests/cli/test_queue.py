@@ -1,0 +1,138 @@
+"""`alita tasks`: the queue from any shell, of a closed session and of one that another process has open."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from alita_tui.app.context import AppContext
+from alita_tui.app.session import open_session
+from alita_tui.config.load import load
+from alita_tui.config.paths import locate
+from alita_tui.events import NoticeRaised, QueueSwitched, TaskCancelled, TaskFinished, TaskQueued
+from alita_tui.llm.scripted import Rule, Script
+from alita_tui.spine.commands import CloseSession
+from alita_tui.spine.laws import check
+from tests.cli.scripted_runs import act
+from tests.cli.test_answer import alita, settle
+from tests.support.servers.openai_server import OpenAIServer
+
+ANSWERS = Script(
+    format="alita-script/1",
+    name="answers",
+    rules=tuple(
+        Rule(role="orchestrator", match=f"TASK: {task}", replies=(act("answer", text=f"done {task}"),))
+        for task in ("one", "two", "three", "changed", "left")
+    ),
+)
+
+
+def listed(home: Path) -> dict[str, Any]:
+    done = alita(home, "tasks", "list", "--json")
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+def queue(home: Path) -> list[str]:
+    return [one["text"] for one in listed(home)["tasks"] if one["place"]]
+
+
+def test_a_queue_that_is_made_and_changed_from_shells_is_worked_off_in_its_order(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with OpenAIServer(ANSWERS) as server:
+        settle(home, server)
+        model = ("--model", "custom:one")
+        assert alita(home, *model, "run", "one").returncode == 0
+        for text in ("one", "two", "three"):
+            done = alita(home, "tasks", "add", text)
+            assert done.returncode == 0, done.stderr
+        assert queue(home) == ["one", "two", "three"]
+        assert alita(home, "tasks", "move", "3", "1").returncode == 0
+        assert alita(home, "tasks", "edit", "3", "changed").returncode == 0
+        assert queue(home) == ["three", "one", "changed"]
+        assert alita(home, "tasks", "cancel", "2").returncode == 0
+        assert alita(home, "tasks", "pause").returncode == 0
+        held = alita(home, *model, "resume")
+        assert held.returncode == 2 and "paused" in held.stderr and "alita tasks resume" in held.stderr
+        assert queue(home) == ["three", "changed"] and listed(home)["paused"]
+        assert alita(home, "tasks", "resume").returncode == 0
+        assert alita(home, *model, "resume").returncode == 0
+    assert [(one["text"], one["standing"], one["answer"]) for one in listed(home)["tasks"]] == [
+        ("one", "done", "done one"),
+        ("three", "done", "done three"),
+        ("changed", "done", "done changed"),
+    ]
+    assert alita(home, "sessions", "verify").returncode == 0
+
+
+def test_what_does_not_fit_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with OpenAIServer(ANSWERS) as server:
+        settle(home, server)
+        assert alita(home, "tasks", "pause").returncode == 2, "there is no session"
+        assert alita(home, "--model", "custom:one", "run", "one").returncode == 0
+        assert alita(home, "tasks", "add", "one").returncode == 0
+        before = listed(home)
+        for words in (
+            ("cancel", "2"),
+            ("edit", "1", " "),
+            ("move", "x", "1"),
+            ("retry", "1"),
+            ("show", "9"),
+            ("add", " "),
+        ):
+            refused = alita(home, "tasks", *words)
+            assert refused.returncode == 2 and refused.stderr.strip(), words
+        assert listed(home) == before
+
+
+def test_a_session_that_is_open_takes_up_what_a_shell_leaves_and_nothing_that_nobody_signed(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    with OpenAIServer(ANSWERS) as server:
+        settle(home, server)
+        asyncio.run(_left(home))
+
+
+async def _left(home: Path) -> None:
+    paths = locate(home, {})
+    app = AppContext(paths, load(paths, {}, {"model": "custom:one"}), {})
+    session = await open_session(app, None, parks=False)
+    running = asyncio.create_task(session.run())
+
+    def seen(kind: type) -> list[Any]:
+        return [one.event for one in session.bus.history if isinstance(one.event, kind)]
+
+    async def until(true: Callable[[], object]) -> None:
+        async with asyncio.timeout(120):
+            while not true():
+                await asyncio.sleep(0.05)
+
+    async def shell(*words: str) -> None:
+        done = await asyncio.to_thread(alita, home, "tasks", *words)
+        assert done.returncode == 0 and "is open" in done.stdout, done.stderr
+
+    try:
+        await until(lambda: len(session.bus.history) > 2)
+        await shell("pause")
+        await until(lambda: seen(QueueSwitched))
+        await shell("add", "left")
+        await shell("add", "three")
+        await until(lambda: len(seen(TaskQueued)) == 2)
+        await shell("cancel", "2")
+        await until(lambda: seen(TaskCancelled))
+        await until(
+            lambda: not list(paths.left_tasks.glob("*.json"))
+        )  # each is removed once it was carried out
+        await shell("resume")
+        await until(lambda: seen(TaskFinished))
+    finally:
+        session.send(CloseSession())
+        await running
+    assert [one.answer for one in seen(TaskFinished)] == ["done left"]
+    assert not [one for one in seen(NoticeRaised) if one.level == "error"]
+    assert check(session.bus.history, complete=True) == []

@@ -7,7 +7,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
@@ -24,6 +23,7 @@ from alita_tui.app.live_source import LiveSource
 from alita_tui.app.memory import forgotten_since
 from alita_tui.app.model_calls import model_calls
 from alita_tui.app.project import proposal_budget
+from alita_tui.app.queue_inbox import followed
 from alita_tui.app.servers import LazyServers
 from alita_tui.app.verdicts import ruling, unnamed
 from alita_tui.events import MemoryItem, SandboxStatus
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from alita_tui.store.sessions import SessionFile
     from alita_tui.view.model import SessionView
 
-INBOX_SECONDS = 0.5
-"""How often it is looked for what other processes ask of the queue."""
 RETRY_SECONDS = 1.0
 """Pause before a failed write is tried again."""
 
@@ -191,28 +189,10 @@ class LiveSession:
         try:
             if ready is not None:
                 await ready.wait()
-            following = asyncio.create_task(self._follow_inbox(), name="alita task inbox")
-            try:
+            async with followed(self._app, self.session_id, self.engine, self._warn):
                 await self.engine.run(until_idle=until_idle)
-            finally:
-                following.cancel()
-                await asyncio.wait((following,))
         finally:
             await self._close()
-
-    async def _follow_inbox(self) -> None:
-        """Hand in what other processes ask of the queue; each note stays until it was carried out."""
-        from alita_tui.store.task_inbox import TaskInbox
-
-        inbox = TaskInbox(self._app.paths.left_tasks, self._app.audit, self._warn)
-        handed: set[Path] = set()
-        while True:
-            with suppress(StoreError):  # the folder cannot be read or changed now: another time
-                for path, command in await asyncio.to_thread(inbox.waiting, self.session_id):
-                    if path not in handed:
-                        handed.add(path)
-                        self.engine.hand_in(command, partial(inbox.taken, path))
-            await asyncio.sleep(INBOX_SECONDS)
 
     async def _open(self) -> None:
         if self.bus.history:

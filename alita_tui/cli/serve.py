@@ -23,7 +23,8 @@ def serve(
 ) -> None:
     """The console in a browser of this machine.
 
-    It runs until Ctrl+C and prints the address, which holds a token: whoever has it can do what you can do in the console.
+    It runs until Ctrl+C and prints the address, which holds a token: whoever has it can do what you can do in the
+    console.
     """
     if not web:
         raise UsageError("Nothing is said to be served.", hint="The console in a browser: alita serve --web")

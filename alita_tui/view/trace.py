@@ -94,9 +94,8 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.TaskQueued() | e.TaskEdited() | e.TaskMoved() | e.TaskCancelled() | e.QueueSwitched():
             return row(*changed(event), meta=CHANGES.get(type(event), ""))
         case e.TaskSubmitted(text=text, again=again, retried=retried):
-            return row(
-                "task", text, text, meta="tried again" if retried else "taken up again" if again else ""
-            )
+            meta = "tried again" if retried else "taken up again" if again else ""
+            return row("task", text, text, meta=meta)
         case e.PlansWeighed():
             return row("plan", *weighing(event), meta="weighed")
         case e.PlanProposed(steps=steps, recipe=recipe, status=status, ids=ids, by=by):

@@ -52,7 +52,7 @@ class Commands(LazyGroup):
         ),
         "stats": Target(
             "alita_tui.cli.stats:stats",
-            "Where money and time go: by tool, model, role, day, kind of failure.",
+            "Show where money and time go, what stands out, and what would help.",
         ),
         "models": Target("alita_tui.cli.models:commands", "Language models."),
         "context": Target(

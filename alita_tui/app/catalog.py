@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from alita_tui.console.memory.ports import MemoryChange, MemoryView
     from alita_tui.console.ports import SettingLine
     from alita_tui.console.replay.player import Player
-    from alita_tui.console.servers.ports import ServerChange, ServerLine
+    from alita_tui.console.servers.ports import ServerChange, ServerLine, WholeTool
     from alita_tui.console.sessions.catalog import ExportForm, SessionLine
     from alita_tui.console.setup.screen import SetupScreen
     from alita_tui.context.provider import ContextProvider
@@ -219,6 +219,18 @@ class AppCatalog:
         from alita_tui.app.server_views import changed
 
         return await changed(self._app, change, name)
+
+    async def server_tool(self, server: str, tool: str) -> WholeTool:
+        """Return a tool of a server whole."""
+        from alita_tui.app.server_views import whole
+
+        return await asyncio.to_thread(whole, self._app, server, tool)
+
+    async def approve_server_tool(self, shown: WholeTool, unread: int) -> str:
+        """Approve exactly the tool that was shown; return what came of it."""
+        from alita_tui.app.server_views import approved
+
+        return await asyncio.to_thread(approved, self._app, shown, unread)
 
     async def recipe_as_tool(self, item_id: str) -> Improve:
         """Return the order to build a recipe as one tool."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 from collections.abc import Callable
 
 import msgspec
@@ -10,11 +11,12 @@ import msgspec
 from alita_tui.app.context import AppContext
 from alita_tui.app.server_looks import look_at
 from alita_tui.app.servers import Known, Offered, ServerBook
-from alita_tui.console.servers.ports import ServerChange, ServerLine, ServerTool
+from alita_tui.console.servers.ports import ServerChange, ServerLine, ServerTool, WholeTool
 from alita_tui.events import ToolDraft, build_digest
 from alita_tui.spine.errors import UsageError
-from alita_tui.spine.text import counted
-from alita_tui.view.risk import Risk
+from alita_tui.spine.servers import pinned
+from alita_tui.spine.text import counted, one_line
+from alita_tui.view.risk import Risk, names_of
 
 _Risks = Callable[[ToolDraft], tuple[Risk, ...]]
 
@@ -70,12 +72,76 @@ async def changed(app: AppContext, change: ServerChange, name: str) -> str:
     match change:
         case "test":
             seen = await look_at(app, known)
-            await asyncio.to_thread(book.keep, seen)
+            await asyncio.to_thread(book.relisted, seen)
             return f"{name} answered after {seen.start_ms:,.0f} ms and lists {counted(len(seen.drafts), 'tool')}."
         case "enable" | "disable":
             on = change == "enable"
-            await asyncio.to_thread(book.keep, msgspec.structs.replace(known, enabled=on))
+            await asyncio.to_thread(book.switch, name, on=on)
             return f"{name} is {'on' if on else 'off: none of its tools is called'}."
         case "remove":
             archived = await asyncio.to_thread(book.remove, name)
             return f"{name} is removed; {counted(len(archived), 'tool')} archived."
+
+
+def whole(app: AppContext, server: str, tool: str) -> WholeTool:
+    """Return a tool of a server as it is to be approved. Block on the disk. Raise UsageError, StoreError."""
+    book = ServerBook(app)
+    known = book.get(server)
+    book.check_typed(known)
+    one = next((one for one in book.offered(known) if one.draft.name == tool), None)
+    if one is None:
+        raise UsageError(f"{server} lists no tool {one_line(tool, 60)} any more.", hint="Look again with r.")
+    if one.problem:
+        raise UsageError(f"{one.draft.name} cannot be approved: {one.problem}")
+    return _whole(book, known, one)
+
+
+def approved(app: AppContext, shown: WholeTool, unread: int) -> str:
+    """Approve exactly what was shown. Block on the disk. Raise UsageError, RegistryError, StoreError."""
+    now = whole(app, shown.server, shown.name)
+    if now.digest != shown.digest or now.risks != shown.risks:
+        raise UsageError(
+            f"{shown.name} is not what was on screen any more; nothing was approved.",
+            hint="Close this and look at it again.",
+        )
+    if now.state == "approved":
+        return f"{now.name} is approved already."
+    book = ServerBook(app)
+    known = book.get(shown.server)
+    draft = next(
+        (draft for draft in known.drafts if build_digest(draft, known.lock) == shown.digest),
+        None,
+    )
+    if draft is None:
+        raise UsageError(f"{shown.server} was changed this moment; nothing was approved.")
+    accepted = tuple(dict.fromkeys(name for name, _, _ in shown.risks))
+    record = book.approve(draft, known.lock, accepted, unread=unread)
+    return f"Approved: {record.draft.name} v{record.version}, sha256 {record.digest[:16]}"
+
+
+def _whole(book: ServerBook, known: Known, one: Offered) -> WholeTool:
+    here = pinned(one.draft)
+    changes: list[str] = []
+    if one.before is not None and one.state == "changed":
+        was, now = (_pretty(side).split("\n") for side in (pinned(one.before.draft), here))
+        changes = list(difflib.unified_diff(was, now, "approved", "now", lineterm="", n=2))
+    risks = book.reviewer()(one.draft)
+    by_name = sorted(risks, key=lambda risk: names_of(risks).index(risk.name))
+    return WholeTool(
+        server=known.spec.name,
+        name=str(one.draft.name),
+        digest=build_digest(one.draft, known.lock),
+        state=one.state,
+        risks=tuple((risk.name, risk.text, risk.serious) for risk in by_name),
+        changes=tuple(changes),
+        parts=(
+            ("the descriptor, as the server sent it", _pretty(here.tool)),
+            ("what the server calls itself", _pretty(here.calls_itself)),
+            ("how it is started or reached", _pretty(here.server)),
+        ),
+    )
+
+
+def _pretty(value: object) -> str:
+    encoded = msgspec.json.encode(value, order="sorted")
+    return msgspec.json.format(encoded, indent=2).decode("utf-8", "replace")

@@ -18,7 +18,7 @@ from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.spine.ports.sandbox import Job
 from alita_tui.spine.redaction import Redactor
 from alita_tui.spine.servers import NAME, Pinned, ServerSpec, pinned
-from alita_tui.spine.text import one_line
+from alita_tui.spine.text import counted, one_line
 
 if TYPE_CHECKING:
     import httpx2
@@ -269,8 +269,13 @@ class ServerBook:
         names = Names([*(str(one.draft.name) for one in self._app.library.records()), *listed])
         return lambda draft: remote_risks(draft, addressed, names)
 
-    def approve(self, draft: ToolDraft, lock: Lock, accepted: tuple[str, ...]) -> ToolRecord:
-        """Enter the approval of a tool in the audit log and register it. Raise RegistryError, StoreError."""
+    def approve(
+        self, draft: ToolDraft, lock: Lock, accepted: tuple[str, ...], *, unread: int = 0
+    ) -> ToolRecord:
+        """Enter the approval of a tool in the audit log and register it. Raise RegistryError, StoreError.
+
+        `unread` is how many lines of it were never on screen.
+        """
         from alita_tui.app.tool_runs import approve_anew
 
         one = pinned(draft)
@@ -280,6 +285,7 @@ class ServerBook:
             f"server {one.server.name}, {one.server.where}, identity {one.server.digest[:16]}",
             *(f"△ {risk.name}: {risk.text}" for risk in self.reviewer()(draft)),
             *((f"accepted: {', '.join(accepted)}",) if accepted else ()),
+            *((f"approved with {counted(unread, 'line')} unread",) if unread else ()),
         )
         reason = f"{one_line(one.tool_name, 80)} of the server {one.server.name}"
         return approve_anew(self._app, draft, lock, origin="remote", reason=reason, evidence=evidence)

@@ -18,7 +18,7 @@ from alita_tui.config.settings import Settings
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.memory.ports import MemoryChange, MemoryView
 from alita_tui.console.ports import ConsoleOptions, SettingLine
-from alita_tui.console.servers.ports import ServerChange, ServerLine
+from alita_tui.console.servers.ports import ServerChange, ServerLine, WholeTool
 from alita_tui.console.setup.screen import SetupScreen
 from alita_tui.events import (
     Artefact,
@@ -42,7 +42,7 @@ from alita_tui.spine.ports.statistics import By, Report
 from alita_tui.view.habits import Habits
 from tests.console import keeping_lab, statistics_lab
 from tests.console.keeping_lab import Keeper
-from tests.console.servers_lab import CHANGED_SERVERS, SERVERS
+from tests.console.servers_lab import APPROVED_TOOLS, CHANGED_SERVERS, SERVERS, whole_tool
 from tests.support import streams
 
 TAKEN: list[tuple[str, str, str]] = []
@@ -214,6 +214,13 @@ class Catalog(Keeper):
     async def change_server(self, change: ServerChange, name: str) -> str:
         CHANGED_SERVERS.append((change, name))
         return f"{change} of {name}"
+
+    async def server_tool(self, server: str, tool: str) -> WholeTool:
+        return whole_tool(server, tool)
+
+    async def approve_server_tool(self, shown: WholeTool, unread: int) -> str:
+        APPROVED_TOOLS.append((shown.name, shown.digest, unread))
+        return f"Approved: {shown.name} v1"
 
     async def recipe_as_tool(self, item_id: str) -> Improve:
         return Improve(

@@ -9,6 +9,7 @@ import pytest
 from textual.widgets import OptionList
 
 from alita_tui.console.app import AlitaApp
+from alita_tui.console.servers.approving import ToolApproval
 from alita_tui.console.servers.screen import ServersScreen
 from alita_tui.console.widgets.key_line import KeyLine
 from alita_tui.console.widgets.plain import Plain
@@ -16,14 +17,16 @@ from alita_tui.console.widgets.sheet import Sheet
 from alita_tui.spine.commands import RefreshLibrary
 from alita_tui.spine.errors import UsageError
 from tests.console.screens import Sink, at_main, console, covered, drawn
-from tests.console.servers_lab import CHANGED_SERVERS, using
+from tests.console.servers_lab import APPROVED_TOOLS, CHANGED_SERVERS, using
 
 
 @pytest.fixture(autouse=True)
 def nothing_changed() -> Iterator[None]:
     CHANGED_SERVERS.clear()
+    APPROVED_TOOLS.clear()
     yield
     CHANGED_SERVERS.clear()
+    APPROVED_TOOLS.clear()
 
 
 async def opened(pilot) -> OptionList:
@@ -108,16 +111,87 @@ async def test_test_switch_and_remove_are_a_key_each_and_removing_asks_once_more
         assert sink.commands == [RefreshLibrary()]
 
 
-async def test_no_key_here_approves_a_tool() -> None:
+async def shown_whole(pilot) -> ToolApproval:
+    """The key that approves, pressed on the chosen server: its next tool is on screen."""
+    await pilot.press("a")
+    async with asyncio.timeout(30):
+        while not isinstance(pilot.app.screen, ToolApproval):
+            await pilot.pause(0.01)
+    await covered(pilot)
+    return pilot.app.screen
+
+
+async def armed(pilot, screen: ToolApproval) -> None:
+    async with asyncio.timeout(30):
+        while not screen.armed:
+            await pilot.pause(0.05)
+
+
+async def test_a_tool_is_approved_as_it_was_shown_once_its_risks_were_typed() -> None:
     sink = Sink()
     app = console(using(), sink=sink)
     async with app.run_test(size=(120, 36)) as pilot:
         await opened(pilot)
-        await pilot.press("c")
-        assert "alita mcp show files write_file" in said(app)
-        await pilot.press("down", "a", "enter", "y", "c")
-        assert "alita mcp show notes add_note" in said(app)
-        assert (CHANGED_SERVERS, sink.commands) == ([], [])
+        screen = await shown_whole(pilot)
+        found = sheet(app)
+        assert "what words means" in found and "+  is" in found and "[b]Always[/b]" in found
+        assert "\x1b" not in found and "\u202e" not in found
+        await pilot.press("j")
+        await armed(pilot, screen)
+        await pilot.press("a")
+        assert "type their names: words hidden-characters" in said(app)
+        await pilot.press(*"words", "enter")
+        assert APPROVED_TOOLS == [] and "type their names: hidden-characters" in said(app)
+        await pilot.press("space", *"hidden-characters")
+        await armed(pilot, screen)
+        await settled(pilot, "Risks accepted by name")
+        assert APPROVED_TOOLS == [], "the names are no verdict"
+        await pilot.press("a")
+        await settled(pilot, "Approved: write_file")
+        assert APPROVED_TOOLS == [("write_file", "b2" * 32, 0)]
+        assert sink.commands == [RefreshLibrary()] and isinstance(app.screen, ServersScreen)
+
+
+async def test_a_hurried_or_held_key_approves_no_tool_and_ends_nothing() -> None:
+    sink = Sink()
+    app = console(using(), sink=sink)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot)
+        await pilot.press("down")
+        screen = await shown_whole(pilot)
+        await pilot.press(*["a"] * 20)
+        await armed(pilot, screen)
+        await pilot.press("a")
+        assert not screen._asking, "the last key again may be held"
+        await pilot.press("j", "a")
+        assert not screen._asking, "no quiet before it"
+        await pilot.press("escape", "escape")
+        assert at_main(app) and app.is_running
+        assert (CHANGED_SERVERS, APPROVED_TOOLS, sink.commands) == ([], [], [])
+
+
+async def test_a_tool_that_changed_meanwhile_is_not_approved_and_that_is_said() -> None:
+    sink = Sink()
+    app = console(using(), sink=sink)
+
+    async def refused(*_: object) -> str:
+        raise UsageError("write_file is not what was on screen any more.", hint="Look again.")
+
+    app._catalog.approve_server_tool = refused  # type: ignore[method-assign,assignment]
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot)
+        screen = await shown_whole(pilot)
+        await pilot.press("j")
+        await armed(pilot, screen)
+        await pilot.press("a", *"words", "space", *"hidden-characters")
+        await settled(pilot, "Risks accepted by name")
+        await armed(pilot, screen)
+        await pilot.press("a")
+        await settled(pilot, "not what was on screen any more")
+        await pilot.press("j", "a")
+        assert "not what was on screen any more" in said(app), "nothing approves it any more"
+        await pilot.press("escape")
+        assert isinstance(app.screen, ServersScreen) and sink.commands == []
 
 
 async def test_a_recording_only_looks_and_an_error_is_said() -> None:
@@ -125,8 +199,8 @@ async def test_a_recording_only_looks_and_an_error_is_said() -> None:
     app._engine = None
     async with app.run_test(size=(120, 36)) as pilot:
         await opened(pilot)
-        await pilot.press("d", "d", "e", "t")
-        assert CHANGED_SERVERS == [] and "recording" in said(app)
+        await pilot.press("d", "d", "e", "t", "a")
+        assert isinstance(app.screen, ServersScreen) and CHANGED_SERVERS == [] and "recording" in said(app)
 
     async def refused(*_: str) -> str:
         raise UsageError("The server files is not as it was added.", hint="Look at it.")

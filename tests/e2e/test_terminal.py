@@ -51,6 +51,20 @@ class Terminal:
             if not self._read(0.2) and self.process.poll() is not None:
                 raise AssertionError((self.process.returncode, self.said[-2000:]))
 
+    def type(self, keys: bytes, until: bytes = b"", seconds: float = 60) -> None:
+        """Send keys; read until a pattern is written from then on."""
+        if until:
+            self.said = b""
+        os.write(self._main, keys)
+        if until:
+            self.wait(until, seconds)
+
+    def quiet(self, seconds: float) -> None:
+        """Read for a while without pressing anything, as a person does who looks."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self._read(0.05)
+
     def end(self, seconds: float = 60) -> int:
         """Read to the end; the exit code."""
         limit = time.monotonic() + seconds

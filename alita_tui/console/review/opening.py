@@ -63,8 +63,12 @@ class ReviewOpener(themes.ThemedApp[Switch | None]):
 
     def on_settled(self, message: Settled) -> None:
         """Act on an input that was alone for long enough."""
-        if self._review is not None:
-            self._review.call_next(self._review.settled, message.number)
+        if self.screen is self.main:
+            return
+        from alita_tui.console.review.guarded import GuardedScreen
+
+        if isinstance(self.screen, GuardedScreen):
+            self.screen.call_next(self.screen.settled, message.number)
 
     def on_deciding_screen_decided(self, message: ApprovalScreen.Decided) -> None:
         """Send a verdict."""

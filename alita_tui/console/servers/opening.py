@@ -10,6 +10,7 @@ from alita_tui.spine.ports.stream import CommandSink
 
 if TYPE_CHECKING:
     # What opens later is imported when it does: the first paint needs the session's screen alone.
+    from alita_tui.console.servers.approving import ToolApproval
     from alita_tui.console.servers.screen import ServersScreen
 
 
@@ -20,8 +21,6 @@ class ServersOpener(ReplayNavigation):
 
         @property
         def _sink(self) -> CommandSink | None: ...
-
-        def _to_clipboard(self, text: str) -> None: ...
 
     def action_servers(self) -> None:
         """Show the MCP servers and how they stand."""
@@ -34,9 +33,15 @@ class ServersOpener(ReplayNavigation):
             )
             self.push_screen(here)
 
-    def on_servers_screen_copy_asked(self, message: ServersScreen.CopyAsked) -> None:
-        """Copy a command."""
-        self._to_clipboard(message.text)
+    def on_tool_approval_approved(self, message: ToolApproval.Approved) -> None:
+        """Let the session see the tool that was approved, and the screen below say so."""
+        from alita_tui.console.servers.screen import ServersScreen
+
+        if self._sink is not None:
+            self._sink.send(RefreshLibrary())
+        for screen in self.screen_stack:
+            if isinstance(screen, ServersScreen):
+                screen.approved(message.said)
 
     def on_servers_screen_removed(self, _: ServersScreen.Removed) -> None:
         """Let the session see that tools were archived."""

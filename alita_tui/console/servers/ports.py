@@ -23,6 +23,22 @@ class ServerTool(msgspec.Struct, frozen=True):
     """Names of what to look at."""
 
 
+class WholeTool(msgspec.Struct, frozen=True):
+    """All that an approval of a server's tool covers. Text is the server's own."""
+
+    server: str
+    name: str
+    digest: str
+    """SHA-256 (hex) of what would be approved."""
+    state: str
+    risks: tuple[tuple[str, str, bool], ...] = ()
+    """Of each risk its name, what it is, and whether it is serious. Each is accepted by its name."""
+    changes: tuple[str, ...] = ()
+    """What is not as it was approved before: lines of a unified diff."""
+    parts: tuple[tuple[str, str], ...] = ()
+    """Title and text: the descriptor as the server sent it, and how the server is started or reached."""
+
+
 class ServerLine(msgspec.Struct, frozen=True):
     """A server and what it listed when it was last looked at."""
 
@@ -54,3 +70,12 @@ class ServersCatalog(Protocol):
 
     async def change_server(self, change: ServerChange, name: str) -> str:
         """Test, switch or remove a server; return what came of it, in a sentence."""
+
+    async def server_tool(self, server: str, tool: str) -> WholeTool:
+        """Return a tool as its server listed it, whole. Raise UsageError where it cannot be approved."""
+
+    async def approve_server_tool(self, shown: WholeTool, unread: int) -> str:
+        """Approve exactly what was shown, its risks accepted, `unread` lines of it never on screen.
+
+        Return what came of it, in a sentence. Raise UsageError where the tool or its risks are others by now.
+        """

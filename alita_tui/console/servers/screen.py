@@ -38,13 +38,6 @@ class ServersScreen(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings("servers")
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
 
-    class CopyAsked(Message):
-        """Copy a command."""
-
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
-
     class Removed(Message):
         """A server was removed, and its tools archived."""
 
@@ -150,14 +143,14 @@ class ServersScreen(Dialog[None]):
 
     def _about(self) -> None:
         server, sheet = self._chosen, self.query_one("#detail", Sheet)
-        approve = f"{key_of('servers.approve', self._keys)} copies the command"
+        approve = f"{key_of('servers.approve', self._keys)} shows the next one whole"
         seen = self._seen(server.name) if server is not None else None
         sheet.show(details(server, seen, self._clock(), approve) if server is not None else [])
 
     def _hint(self) -> None:
-        can = {"approve": "how to approve", "look": "refreshes"}
+        can = {"look": "refreshes"}
         if self._may_change:
-            can = {"test": "tests", "switch": "on / off", **can, "remove": "removes"}
+            can = {"approve": "approves…", "test": "tests", "switch": "on / off", **can, "remove": "removes"}
         words = [Content(f"{key_of(f'servers.{name}', self._keys)} {does}") for name, does in can.items()]
         said = self.query_one("#said", KeyLine)
         said.set_class(False, "-bad")
@@ -204,16 +197,31 @@ class ServersScreen(Dialog[None]):
         self._say(f"{key} again removes {server.name} and archives {tools} of it.", bad=True)
 
     def action_approve(self) -> None:
-        """Copy the command that shows the next tool that waits; its digest is what is approved."""
-        if (server := self._chosen) is None:
+        """Show the next tool that waits whole; it is approved there."""
+        if (server := self._changeable) is None:
             return
         tool = next((one for one in server.tools if one.state in _WAITS and not one.problem), None)
         if tool is None:
             self._say("No tool of it waits to be approved.")
+        else:
+            self._show(server.name, tool.name)
+
+    @work(name="show a server's tool", group="server", exclusive=True, exit_on_error=False)
+    async def _show(self, server: str, tool: str) -> None:
+        from alita_tui.console.servers.approving import ToolApproval
+
+        try:
+            whole = await self._catalog.server_tool(server, tool)
+        except AlitaError as error:
+            self._say(f"{error} {error.hint}", bad=True)
             return
-        command = f"alita mcp show {server.name} {tool.name}"
-        self.post_message(self.CopyAsked(command))
-        self._say(f"Copied: {command}. It shows the tool whole, its risks, and how it is approved.")
+        if self.is_current:
+            self.app.push_screen(ToolApproval(whole, self._catalog))
+
+    def approved(self, said: str) -> None:
+        """Say that a tool was approved, and read the servers anew."""
+        self._say(said)
+        self.action_look()
 
     @work(name="change server", group="server", exit_on_error=False)
     async def _do(self, change: ServerChange, name: str, meanwhile: str = "") -> None:

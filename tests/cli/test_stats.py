@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -151,3 +153,22 @@ def test_not_all_is_never_shown_as_all() -> None:
         "50 %",
         "—",
     ]
+
+
+def test_damaged_sessions_links_and_pipes_never_stop_a_report(home: Path) -> None:
+    folder = home / "data" / "sessions"
+    rng = random.Random(1)
+    for name in ("s0", "s1", "s2"):
+        content = bytearray((folder / f"{name}.json").read_bytes())
+        for _ in range(8):
+            content[rng.randrange(len(content))] ^= rng.randrange(1, 256)
+        (folder / f"{name}.json").write_bytes(content)
+    (folder / "s3.json").write_bytes((folder / "s3.json").read_bytes()[:1500])
+    (folder / "passwd.json").symlink_to("/etc/passwd")
+    os.mkfifo(folder / "pipe.json")
+    told = CliRunner().invoke(cli, ["--home", str(home), "stats", "--json"])
+    assert told.exit_code == 0, told.exception
+    made = json.loads(told.stdout)
+    assert made["totals"]["tasks"] >= 8  # those of the two that are whole
+    assert {"s0", "s1", "s2", "s3"} >= set(made["unreadable"]) >= {"s3"}
+    assert "root:" not in told.output

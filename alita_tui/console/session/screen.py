@@ -19,7 +19,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from alita_tui.console.actions import bindings, key_of
-from alita_tui.console.session import words
+from alita_tui.console.session import slash, words
 from alita_tui.console.session.attaching import attached
 from alita_tui.console.session.composer import Composer
 from alita_tui.console.session.library import Library
@@ -232,6 +232,14 @@ class SessionScreen(Screen[None]):
     @on(Composer.Sent)
     def _sent(self, message: Composer.Sent) -> None:
         view, text = self.view, message.text
+        if slash.is_command(text):
+            if run := slash.found(text):
+                self.app.call_later(self.app.run_action, run)
+                return
+            if view.question is None:  # an answer may well be /tmp
+                self.query_one(Composer).put_back(text)
+                self.notify(slash.unknown(text), severity="warning", markup=False)
+                return
         given = attached(text)
         if given.missing:
             self.query_one(Composer).put_back(text)

@@ -1,0 +1,46 @@
+"""Slash commands: a line that is nothing but `/name` runs the action of that name. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from alita_tui.console.action_table import ACTIONS, Action
+from alita_tui.spine.text import one_line
+
+_LONE = re.compile(r"/[A-Za-z_-]*")
+_ENGINE = frozenset({"plan"})
+"""Names that the engine reads itself, with what follows them."""
+
+
+def commands() -> dict[str, Action]:
+    """Return the actions that a slash runs, by name: those of the palette, in a live session."""
+    found: dict[str, Action] = {}
+    for one in ACTIONS:
+        name = one.id.partition(".")[2].replace("_", "-")
+        if one.palette and one.live and name not in _ENGINE:
+            found.setdefault(name, one)
+    return found
+
+
+def is_command(text: str) -> bool:
+    """Return whether a text is a slash command, known or not; a path, or a task that begins with one, is none."""
+    return bool(_LONE.fullmatch(text)) and text[1:].lower() not in _ENGINE
+
+
+def found(text: str) -> str:
+    """Return the action that a command runs, as Textual writes it; empty for an unknown one.
+
+    Only the whole name counts, so that a slip of the finger runs nothing else.
+    """
+    one = commands().get(text[1:].lower().replace("_", "-"))
+    return "" if one is None else f"{'app' if one.owner == 'app' else 'screen'}.{one.run}"
+
+
+def unknown(text: str) -> str:
+    """Return what to say of a command that is none."""
+    from difflib import get_close_matches  # needed by a slip alone
+
+    names = list(commands())
+    near = get_close_matches(text[1:].lower(), names, n=3, cutoff=0.5) or names
+    said = f"There is no command {one_line(text, 40)}. " if len(text) > 1 else ""
+    return f"{said}{'Commands' if near is names else 'Perhaps'}: {' '.join(f'/{name}' for name in near)}"

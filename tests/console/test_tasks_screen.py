@@ -8,6 +8,7 @@ import pytest
 from textual.widgets import Input, OptionList
 
 from alita_tui import events as e
+from alita_tui.console.session.queued import Queued
 from alita_tui.console.tasks.screen import TasksScreen, summary
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.commands import CancelTask, EditTask, MoveTask, Retry, SwitchQueue
@@ -112,3 +113,10 @@ async def test_the_field_takes_no_text_that_it_would_change() -> None:
         await pilot.pause()
         assert "alita tasks edit q1" in str(pilot.app.screen.query_one("#said", Plain).render())
         assert not [one for one in sink.commands if isinstance(one, EditTask)]
+
+
+async def test_the_line_above_the_composer_shows_the_queue_as_it_is_after_a_change() -> None:
+    events = told(e.TaskCancelled(queue_id="q2"), e.TaskEdited(queue_id="q3", text="another"))
+    async with console(events, sink=Sink()).run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, events[-1].seq or 0)
+        assert pilot.app.screen.query_one(Queued).waiting == ("[b]task 1[/b]", "another")

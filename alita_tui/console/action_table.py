@@ -45,6 +45,7 @@ GROUPS = {
     "tool": "Tool",
     "spend": "Money and models",
     "statistics": "Statistics",
+    "tasks": "Tasks",
     "context": "Next call",
     "memory": "Memory",
     "servers": "MCP servers",
@@ -92,6 +93,15 @@ ACTIONS: tuple[Action, ...] = (
         "New session",
         "Leave this session saved and begin another",
         "session: new",
+    ),
+    Action(
+        "app.tasks",
+        "ctrl+k",
+        "tasks",
+        "Tasks",
+        "The running task, those that wait and the queue: move, edit, cancel, pause",
+        "session: tasks and queue",
+        priority=True,
     ),
     Action(
         "app.spend",
@@ -356,6 +366,15 @@ ACTIONS: tuple[Action, ...] = (
     Action("statistics.back", "escape,q", "back", "Back", "Back to the table, then to the session"),
     Action("spend.back", "escape,q", "back", "Back", "Back to the session"),
     Action("spend.enable", "e", "enable", "Ask again", "Ask the models again that are off", replay=False),
+    Action("tasks.up", "u", "move(-1)", "Sooner", "Do the queued task one place sooner", replay=False),
+    Action("tasks.down", "d", "move(1)", "Later", "Do the queued task one place later", replay=False),
+    Action("tasks.edit", "e", "edit", "Edit", "Change what the queued task asks for", replay=False),
+    Action(
+        "tasks.cancel", "x", "cancel", "Cancel", "Cancel the queued task, stop the running one", replay=False
+    ),
+    Action("tasks.retry", "r", "retry", "Try again", "Queue it again: it failed or stopped", replay=False),
+    Action("tasks.pause", "p", "pause", "Pause", "Begin no further task, or go on", replay=False),
+    Action("tasks.back", "escape,q", "back", "Back", "Back to the session"),
     Action(
         "context.switch",
         "space",

@@ -24,11 +24,11 @@ from alita_tui.console.keymap import read_keymap
 from alita_tui.console.memory.opening import MemoryOpener
 from alita_tui.console.ports import Catalog, ConsoleOptions, Switch, Upkeep
 from alita_tui.console.review.opening import ReviewOpener
-from alita_tui.console.servers.opening import ServersOpener
 from alita_tui.console.session.screen import SessionScreen
 from alita_tui.console.signals import on_ending, release
 from alita_tui.console.stage import Advanced, Stage
 from alita_tui.console.statistics.opening import StatisticsOpener
+from alita_tui.console.tasks.opening import TasksOpener
 from alita_tui.events import MoveKind
 from alita_tui.spine.commands import EnableModel, RefreshLibrary, SwitchBlock
 from alita_tui.spine.errors import AlitaError
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from alita_tui.console.settings.theme_picker import ThemePicker
     from alita_tui.console.setup.screen import SetupScreen
     from alita_tui.console.spend.screen import SpendScreen
+    from alita_tui.console.tasks.screen import TasksScreen
 
 _TWICE_SECONDS = 1.0
 
@@ -58,11 +59,11 @@ def _commands() -> type[Provider]:
     return Commands
 
 
-_OVER = ("spend", "statistics", "context", "memory", "servers", "settings", "setup", "sandbox")
+_OVER = ("tasks", "spend", "statistics", "context", "memory", "servers", "settings", "setup", "sandbox")
 """Actions that open a dialog over the session."""
 
 
-class AlitaApp(ReviewOpener, MemoryOpener, ServersOpener, StatisticsOpener):
+class AlitaApp(ReviewOpener, MemoryOpener, StatisticsOpener, TasksOpener):
     """The app for one session, live or replayed."""
 
     TITLE = "alita"
@@ -206,7 +207,7 @@ class AlitaApp(ReviewOpener, MemoryOpener, ServersOpener, StatisticsOpener):
     # --- around the session ---------------------------------------------------------------
 
     @property
-    def _sheet(self) -> SpendScreen | SandboxScreen | ContextScreen | ServersScreen | None:
+    def _sheet(self) -> SpendScreen | SandboxScreen | ContextScreen | ServersScreen | TasksScreen | None:
         """The screen on top that follows the session, if there is one."""
         if self.screen is self.main:
             return None
@@ -214,9 +215,10 @@ class AlitaApp(ReviewOpener, MemoryOpener, ServersOpener, StatisticsOpener):
         from alita_tui.console.sandbox.screen import SandboxScreen
         from alita_tui.console.servers.screen import ServersScreen
         from alita_tui.console.spend.screen import SpendScreen
+        from alita_tui.console.tasks.screen import TasksScreen
 
         here = self.screen
-        follows = SpendScreen | SandboxScreen | ContextScreen | ServersScreen
+        follows = SpendScreen | SandboxScreen | ContextScreen | ServersScreen | TasksScreen
         return here if isinstance(here, follows) else None
 
     @work(name="spend", group="screen", exclusive=True, exit_on_error=False)

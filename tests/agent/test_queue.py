@@ -38,7 +38,7 @@ def answering(*tasks: str) -> list[Rule]:
     return [
         ASKS,
         *(
-            Rule(role="orchestrator", match=f"TASK: {task}", replies=(say("answer", text=task),))
+            Rule(role="orchestrator", match=f"TASK: {task}", replies=(say("answer", text=task),) * 3)
             for task in tasks
         ),
     ]
@@ -229,3 +229,39 @@ async def _changed(lab: Lab, changes: list[tuple[str, int, int]]) -> None:
     assert [one.text for one in state.queue] == expected and state.paused == paused
     assert [one.text for one in lab.engine._queue._waiting] == expected
     assert check(lab.bus.history) == []
+
+
+FIVE = ("one", "two", "three", "four", "five")
+
+
+async def test_a_queue_of_five_goes_on_from_wherever_the_process_ended(tmp_path: Path) -> None:
+    """Each write may be the last one of a process: the next one loses no task and does none twice."""
+    whole = Lab(tmp_path / "whole", rules=answering(*FIVE, "new"))
+    whole.engine.send(SwitchQueue(paused=True))
+    for text in FIVE:
+        whole.engine.send(SubmitTask(text=text))
+    await whole.play()
+    ids = {one.text: one.queue_id for one in whole.events(e.TaskQueued)}
+    await whole.play(
+        MoveTask(queue_id=ids["five"], before=ids["one"]),
+        CancelTask(task_id=ids["three"]),
+        EditTask(queue_id=ids["four"], text="new"),
+        SwitchQueue(paused=False),
+    )
+    stream = list(whole.bus.history)
+    assert [one.text for one in whole.events(e.TaskSubmitted)] == ["five", "one", "two", "new"]
+    for cut in range(1, len(stream)):
+        lab = Lab(tmp_path / str(cut), rules=answering(*FIVE, "new"))
+        for envelope in stream[:cut]:
+            await lab.file.record(envelope, barrier=False)
+        lab.reopen()
+        left = [one.text for one in reduce_all(lab.bus.history).queue]
+        begun = [one.text for one in lab.events(e.TaskSubmitted)]
+        await lab.play()
+        if reduce_all(lab.bus.history).paused:
+            assert [one.text for one in lab.events(e.TaskSubmitted)] == begun
+            await lab.play(SwitchQueue(paused=False))
+        assert [one.text for one in lab.events(e.TaskSubmitted)] == begun + left, cut
+        assert [one.answer for one in lab.events(e.TaskFinished)] == begun + left, cut
+        assert check(lab.bus.history, complete=True) == [], cut
+        lab.file.close()

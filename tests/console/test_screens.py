@@ -26,6 +26,7 @@ from tests.console.screens import (
     drawn,
 )
 from tests.console.servers_lab import using
+from tests.console.tasks_lab import told
 from tests.support import goldens, streams
 
 
@@ -103,6 +104,7 @@ SCREENS = {
     "spend": (spending, ("ctrl+o",)),
     "statistics": (goldens.walkthrough, ("shift+f9",)),
     "strip": (spending, ()),
+    "tasks": (told, ("ctrl+k",)),
     "context": (goldens.walkthrough, ("shift+f2", *("down",) * 10)),
     "memory": (goldens.walkthrough, ("shift+f4", *("down",) * 2)),
     "servers": (using, ("shift+f5",)),

@@ -18,7 +18,8 @@ class _Waiting(msgspec.Struct, frozen=True):
 
     def taken(self, view: SessionView) -> bool:
         if self.task:
-            return any(one_line(task.text) == self.text for task in view.tasks.since(self.seen))
+            begun = any(one_line(task.text) == self.text for task in view.tasks.since(self.seen))
+            return begun or any(one_line(one.text) == self.text for one in view.queue)
         return any(
             row.meta == "steered" and one_line(row.detail) == self.text for row in view.trace.since(self.seen)
         )
@@ -37,11 +38,13 @@ class Queued(Plain):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._waiting: tuple[_Waiting, ...] = ()
+        """What is on no record yet."""
+        self._queue: tuple[str, ...] = ()
 
     @property
     def waiting(self) -> tuple[str, ...]:
         """The texts not taken up yet, oldest first."""
-        return tuple(one.text for one in self._waiting)
+        return (*self._queue, *(one.text for one in self._waiting))
 
     def add(self, text: str, view: SessionView, *, task: bool) -> None:
         """Add what was sent during a task."""
@@ -50,20 +53,18 @@ class Queued(Plain):
         self._draw()
 
     def advance(self, view: SessionView) -> None:
-        """Remove what was taken up, and messages to a task that ended."""
-        if not self._waiting:
-            return
+        """Show the queue as it is; remove what was taken up, and messages to a task that ended."""
         left = tuple(one for one in self._waiting if not one.taken(view) and (one.task or view.busy))
-        if left != self._waiting:
-            self._waiting = left
+        queue = tuple(one_line(one.text) for one in view.queue)
+        if (left, queue) != (self._waiting, self._queue):
+            self._waiting, self._queue = left, queue
             self._draw()
 
     def _draw(self) -> None:
-        self.display = bool(self._waiting)
-        lines = (
-            Content.assemble(
-                ("next task  " if one.task else "before the next step  ", "$alita-wait"), one.text
-            )
-            for one in self._waiting
-        )
+        waiting = [("next task  ", text) for text in self._queue]
+        waiting += [
+            ("next task  " if one.task else "before the next step  ", one.text) for one in self._waiting
+        ]
+        self.display = bool(waiting)
+        lines = (Content.assemble((label, "$alita-wait"), text) for label, text in waiting)
         self.update(Content("\n").join(lines))

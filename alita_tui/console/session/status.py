@@ -100,6 +100,16 @@ class StatusLine(Plain):
             tone = "$alita-wait"
         step = f" · step {view.step}" if view.busy and view.step else ""
         parts.append((2, f"{spin}{_PHASES[view.phase]}{step}", tone))
+        if view.queue:
+            paused = ", paused" if view.paused else ""
+            key = f" {key_of('app.tasks', self._keys)}" if not self._replay else ""
+            parts.append(
+                (
+                    4,
+                    f"{len(view.queue)} queued{paused}{key}",
+                    "$alita-wait" if view.paused else "$alita-muted",
+                )
+            )
         waiting = len(pending(view))
         if waiting and not self._replay:
             key = key_of("app.review", self._keys)

@@ -1,0 +1,234 @@
+"""The drawer of tasks: the one that runs, those that wait, the queue; the queue is put in order here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import msgspec
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, OptionList
+from textual.widgets.option_list import Option
+
+from alita_tui.console.actions import bindings, key_of
+from alita_tui.console.widgets.dialog import Dialog, Stylesheets
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.spine.commands import CancelTask, Command, EditTask, MoveTask, Retry, SwitchQueue
+from alita_tui.spine.text import counted, one_line
+from alita_tui.state.session import TaskState
+from alita_tui.view.model import SessionView
+
+_ENDED = 3
+"""Ended tasks that are listed above the others."""
+_PARTS = {"ended": "$alita-muted", "running": "$primary", "waiting": "$alita-wait", "queued": ""}
+
+
+class _Line(msgspec.Struct, frozen=True):
+    part: str
+    """ended, running, waiting or queued."""
+    task_id: str
+    """Of a queued task its queue id."""
+    text: str
+    state: str
+
+
+class TasksScreen(Dialog[None]):
+    """One list; the keys say what can be done with the chosen task."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("tasks")
+    CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
+
+    class Asked(Message):
+        """Something is asked of the queue."""
+
+        def __init__(self, command: Command) -> None:
+            super().__init__()
+            self.command = command
+
+    def __init__(self, view: SessionView, keys: Mapping[str, str], *, may_change: bool) -> None:
+        """`may_change`: false in a replay."""
+        super().__init__()
+        self._view = view
+        self._keys = keys
+        self._may_change = may_change
+        self._lines: tuple[_Line, ...] = ()
+        self._edited = ""
+
+    def compose(self) -> ComposeResult:
+        """Keys, list, field for the words of a task, totals."""
+        with Vertical(id="box"):
+            yield Plain(self._heading())
+            yield OptionList(id="list", markup=False)
+            yield Input(placeholder="What the task asks for; Enter keeps it, Esc does not", id="words")
+            yield Plain(id="said")
+
+    def on_mount(self) -> None:
+        """Draw, with the queue's first task chosen."""
+        self._draw()
+        listed = self.query_one(OptionList)
+        listed.highlighted = next((n for n, one in enumerate(self._lines) if one.part == "queued"), 0)
+        listed.focus()
+
+    def advance(self, view: SessionView) -> None:
+        """Draw what changed."""
+        if view.seq != self._view.seq:
+            self._view = view
+            self._draw()
+
+    # --- drawing ----------------------------------------------------------------------------
+
+    def _heading(self) -> Content:
+        if not self._may_change:
+            return Content.assemble(("Tasks", "bold $accent"), "   Esc closes")
+        up, down, edit, cancel, retry, pause = (
+            key_of(f"tasks.{name}", self._keys) for name in ("up", "down", "edit", "cancel", "retry", "pause")
+        )
+        keys = f"   {up} {down} move · {edit} edit · {cancel} cancel · {retry} retry · {pause} pause · Esc closes"
+        return Content.assemble(("Tasks", "bold $accent"), keys)
+
+    @property
+    def _chosen(self) -> _Line | None:
+        place = self.query_one(OptionList).highlighted
+        return self._lines[place] if place is not None and place < len(self._lines) else None
+
+    def _draw(self) -> None:
+        listed, before = self.query_one(OptionList), self._chosen
+        place = listed.highlighted or 0
+        self._lines = _lines(self._view)
+        listed.clear_options()
+        listed.add_options([Option(_row(one)) for one in self._lines])
+        same = (n for n, one in enumerate(self._lines) if before and one.task_id == before.task_id)
+        if self._lines:
+            listed.highlighted = next(same, min(place, len(self._lines) - 1))
+        self._say(summary(self._view))
+
+    def _say(self, text: str) -> None:
+        self.query_one("#said", Plain).update(one_line(text, 300))
+
+    # --- what a person asks for ---------------------------------------------------------------
+
+    def _ask(self, command: Command) -> None:
+        if self._may_change:
+            self.post_message(self.Asked(command))
+        else:
+            self._say("This is a recording: nothing of it can be changed.")
+
+    def _queued(self) -> _Line | None:
+        """The chosen task if it waits in the queue; else say that only those can be changed."""
+        line = self._chosen
+        if line is not None and line.part == "queued":
+            return line
+        self._say("Only a task in the queue has a place and can be changed.")
+        return None
+
+    def action_move(self, by: int) -> None:
+        """Give the chosen task the place before or after it."""
+        line = self._queued()
+        if line is None:
+            return
+        ids = [one.queue_id for one in self._view.queue]
+        place = ids.index(line.task_id)
+        if not 0 <= place + by < len(ids):
+            return
+        others = [one for one in ids if one != line.task_id]
+        before = others[place + by] if place + by < len(others) else ""
+        self._ask(MoveTask(queue_id=line.task_id, before=before))
+
+    def action_cancel(self) -> None:
+        """Cancel the chosen task."""
+        line = self._chosen
+        if line is not None and line.part in ("queued", "running"):
+            self._ask(CancelTask(task_id=line.task_id))
+        else:
+            self._say("It has ended, or waits for your verdict or answer.")
+
+    def action_retry(self) -> None:
+        """Try the chosen task again, which ended."""
+        line = self._chosen
+        if line is not None and line.part == "ended":
+            self._ask(Retry(task_id=line.task_id))
+        else:
+            self._say("Only what ended can be tried again.")
+
+    def action_pause(self) -> None:
+        """Pause the queue, or let it go on."""
+        self._ask(SwitchQueue(paused=not self._view.paused))
+
+    def action_edit(self) -> None:
+        """Change the words of the chosen task."""
+        line = self._queued()
+        task = next((one for one in self._view.queue if line and one.queue_id == line.task_id), None)
+        if task is None:
+            return
+        if task.again:
+            self._say("A task that is tried again keeps its words.")
+            return
+        if task.text != one_line(task.text, len(task.text) + 1):  # the field would lose what it cannot show
+            self._say(f"It has several lines: alita tasks edit {task.queue_id} TEXT")
+            return
+        self._edited = task.queue_id
+        words = self.query_one(Input)
+        words.value = task.text
+        self.query_one("#box").add_class("-editing")
+        words.focus()
+
+    @on(Input.Submitted)
+    def _keep(self, message: Input.Submitted) -> None:
+        if message.value.strip():
+            self._ask(EditTask(queue_id=self._edited, text=message.value))
+        self.action_back()
+
+    def action_back(self) -> None:
+        """Leave the field, then the drawer."""
+        if self._edited:
+            self._edited = ""
+            self.query_one("#box").remove_class("-editing")
+            self.query_one(OptionList).focus()
+        else:
+            super().action_back()
+
+
+def summary(view: SessionView) -> str:
+    """Return how many tasks run and wait, as in `1 running · 3 queued`."""
+    parts = []
+    if view.busy:
+        parts.append("1 running")
+    if view.queue:
+        parts.append(f"{len(view.queue)} queued")
+    if view.paused:
+        parts.append("paused: no further task begins")
+    return " · ".join(parts) or f"{counted(len(view.state.tasks), 'task')}, none waits"
+
+
+def _lines(view: SessionView) -> tuple[_Line, ...]:
+    running = view.state.task if view.busy else None
+    continued = {task.again for task in view.state.tasks if task.again}
+    waiting = [
+        task
+        for task in view.state.tasks
+        if task.outcome in ("parked", "budget") and task.task_id not in continued
+    ]
+    ended = [task for task in view.state.tasks if task is not running and task not in waiting][-_ENDED:]
+    return (
+        *(_of(task, "ended") for task in ended),
+        *(_of(task, "waiting") for task in waiting),
+        *((_of(running, "running"),) if running else ()),
+        *(
+            _Line("queued", one.queue_id, one.text, f"{place} in the queue")
+            for place, one in enumerate(view.queue, 1)
+        ),
+    )
+
+
+def _of(task: TaskState, part: str) -> _Line:
+    return _Line(part, task.task_id, task.text, (task.outcome or "not finished") if part == "ended" else part)
+
+
+def _row(line: _Line) -> Content:
+    style = _PARTS[line.part]
+    return Content.assemble((f" {line.state.replace('_', ' '):<16}", style), one_line(line.text, 400))

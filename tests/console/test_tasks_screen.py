@@ -1,0 +1,122 @@
+"""The drawer of tasks: what it lists, and what its keys ask of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from textual.widgets import Input, OptionList
+
+from alita_tui import events as e
+from alita_tui.console.session.queued import Queued
+from alita_tui.console.tasks.screen import TasksScreen, summary
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.spine.commands import CancelTask, EditTask, MoveTask, Retry, SwitchQueue
+from alita_tui.spine.envelope import Envelope
+from alita_tui.view.fold import fold_all
+from tests.console.screens import Sink, console, covered, drawn
+from tests.console.tasks_lab import told
+from tests.support import goldens
+
+
+async def opened(pilot, events: Sequence[Envelope]) -> OptionList:
+    await drawn(pilot, events[-1].seq or 0)
+    await pilot.press("ctrl+k")
+    await covered(pilot)
+    await pilot.pause()
+    assert isinstance(pilot.app.screen, TasksScreen)
+    return pilot.app.screen.query_one(OptionList)
+
+
+def rows(listed: OptionList) -> list[str]:
+    return [str(listed.get_option_at_index(n).prompt) for n in range(listed.option_count)]
+
+
+async def test_running_and_queued_tasks_are_listed_in_order_and_their_text_is_only_text() -> None:
+    events = told(
+        e.TaskMoved(queue_id="q3", before="q1"),
+        e.TaskCancelled(queue_id="q2"),
+        e.TaskEdited(queue_id="q3", text="[b]task 3[/b]\u202e\x1b[31m"),
+    )
+    async with console(events, sink=Sink()).run_test(size=(120, 36)) as pilot:
+        shown = rows(await opened(pilot, events))
+        assert [line for line in shown if "running" in line] == [
+            next(x for x in shown if "the one that runs" in x)
+        ]
+        waiting = [line for line in shown if "in the queue" in line]
+        assert len(waiting) == 2 and "[b]task 3[/b]" in waiting[0] and "[b]task 1[/b]" in waiting[1]
+        assert not any("\u202e" in line or "\x1b" in line for line in shown)
+        said = str(pilot.app.screen.query_one("#said", Plain).render())
+        assert said == "1 running · 2 queued"
+
+
+@pytest.mark.parametrize(
+    ("keys", "asked"),
+    [
+        (("d",), MoveTask(queue_id="q1", before="q3")),
+        (("down", "u"), MoveTask(queue_id="q2", before="q1")),
+        (("down", "d"), MoveTask(queue_id="q2")),
+        (("u",), None),
+        (("down", "down", "d"), None),
+        (("x",), CancelTask(task_id="q1")),
+        (("up", "x"), CancelTask(task_id="running")),
+        (("up", "d"), None),
+        (("p",), SwitchQueue(paused=True)),
+        (("e", "end", "!", "enter"), "edited"),
+        (("e", "x", "escape"), None),
+        (("r",), None),
+        (("home", "r"), "retried"),
+    ],
+)
+async def test_each_key_asks_for_one_thing_of_the_chosen_task(keys: tuple[str, ...], asked: object) -> None:
+    events, sink = told(), Sink()
+    async with console(events, sink=sink).run_test(size=(120, 36)) as pilot:
+        await opened(pilot, events)
+        await pilot.press(*keys)
+        await pilot.pause()
+        sent = [
+            one
+            for one in sink.commands
+            if isinstance(one, MoveTask | CancelTask | SwitchQueue | EditTask | Retry)
+        ]
+        if asked == "edited":
+            (edit,) = sent
+            assert isinstance(edit, EditTask) and edit.queue_id == "q1" and edit.text.endswith("!")
+        elif asked == "retried":
+            assert [type(one) for one in sent] == [Retry]
+        else:
+            assert sent == ([asked] if asked else [])
+        assert isinstance(pilot.app.screen, TasksScreen), "none of these closes the drawer"
+        assert not pilot.app.screen.query_one(Input).has_focus or keys[0] != "e"
+
+
+async def test_a_paused_queue_says_so_at_80_columns_and_escape_closes_the_drawer() -> None:
+    events = told(e.QueueSwitched(paused=True))
+    async with console(events, sink=Sink()).run_test(size=(80, 24)) as pilot:
+        await opened(pilot, events)
+        said = str(pilot.app.screen.query_one("#said", Plain).render())
+        assert "3 queued" in said and "paused" in said
+        await pilot.press("escape")
+        await pilot.pause()
+        assert not isinstance(pilot.app.screen, TasksScreen)
+
+
+def test_without_a_queue_the_summary_says_that_none_waits() -> None:
+    assert "none waits" in summary(fold_all(goldens.walkthrough()))
+
+
+async def test_the_field_takes_no_text_that_it_would_change() -> None:
+    events, sink = told(e.TaskEdited(queue_id="q1", text="one line\nand another")), Sink()
+    async with console(events, sink=sink).run_test(size=(120, 36)) as pilot:
+        await opened(pilot, events)
+        await pilot.press("e", "enter")
+        await pilot.pause()
+        assert "alita tasks edit q1" in str(pilot.app.screen.query_one("#said", Plain).render())
+        assert not [one for one in sink.commands if isinstance(one, EditTask)]
+
+
+async def test_the_line_above_the_composer_shows_the_queue_as_it_is_after_a_change() -> None:
+    events = told(e.TaskCancelled(queue_id="q2"), e.TaskEdited(queue_id="q3", text="another"))
+    async with console(events, sink=Sink()).run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, events[-1].seq or 0)
+        assert pilot.app.screen.query_one(Queued).waiting == ("[b]task 1[/b]", "another")

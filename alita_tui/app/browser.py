@@ -67,9 +67,9 @@ _PAGE = """<!DOCTYPE html>
 <link rel="stylesheet" href="/static/css/xterm.css">
 <script src="/static/js/textual.js"></script>
 <style>
-html, body {{ height: 100%; margin: 0; background: #0c0f14; color: #d8dee9; font-family: monospace; }}
+html, body {{ height: 100%; margin: 0; color-scheme: dark; font-family: monospace; }}
 #terminal {{ width: 100vw; height: 100vh; }}
-#closed {{ display: none; position: absolute; inset: 0; background: #0c0f14e0; }}
+#closed {{ display: none; position: absolute; inset: 0; background: Canvas; }}
 #closed p {{ margin: auto; }}
 body.-closed #closed {{ display: flex; }}
 </style>

@@ -14,8 +14,9 @@ import msgspec
 from alita_tui.artefacts.media import is_text
 from alita_tui.events import Artefact, Json, ToolRecord
 from alita_tui.mcp_box.serve.descriptors import structured
+from alita_tui.spine.errors import UsageError
 from alita_tui.spine.ports.serving import Answer
-from alita_tui.spine.text import clip, neutralise
+from alita_tui.spine.text import clip, neutralise, one_line
 
 _LONGEST_TEXT = 64_000
 """Characters of a result that are repeated as text; the structured result is whole."""
@@ -59,14 +60,19 @@ def plain(value: Json) -> dict[str, Any]:
     return {"content": [text(msgspec.json.encode(value).decode())], "structuredContent": value}
 
 
-def answered(record: ToolRecord, answer: Answer, pictures: list[tuple[Artefact, Path]]) -> dict[str, Any]:
-    """Return what came of a call. A result that does not fit its schema is an error: clients hold tools to it."""
+def answered(
+    record: ToolRecord, answer: Answer, pictures: list[tuple[Artefact, Path]], redacted: Callable[[str], str]
+) -> dict[str, Any]:
+    """Return what came of a call. A result that does not fit its schema is an error: clients hold tools to it.
+
+    A picture with a secret in its bytes is left out.
+    """
     content: list[dict[str, Any]] = []
     if answer.failed:
         content += failed(answer.failed, answer.hint)["content"]
     if answer.result is not None or not (answer.failed or answer.files):
         content.append(text(_said(answer.result)))
-    content += [_picture(file, path) for file, path in pictures]
+    content += [found for file, path in pictures if (found := _picture(file, path, redacted))]
     content += [{"type": "resource_link", **link(file)} for file in answer.files]
     if answer.failed:
         return {"content": content, "isError": True}
@@ -81,18 +87,36 @@ def to_show(files: tuple[Artefact, ...]) -> tuple[Artefact, ...]:
 
 
 def content_of(file: Artefact, path: Path, redacted: Callable[[str], str]) -> dict[str, Any]:
-    """Return a file's content: text as text without secrets, anything else in base64. Block on the disk."""
+    """Return a file's content: text as text without secrets, anything else in base64. Block on the disk.
+
+    Raise UsageError for other bytes with a secret in them: nothing can be taken out of those. What is packed is not
+    looked into.
+    """
     raw, head = path.read_bytes(), {"uri": uri_of(file), "mimeType": file.media_type}
     if is_text(file.media_type):
         try:
             return {**head, "text": redacted(raw.decode("utf-8-sig"))}
         except UnicodeDecodeError:
             pass
+    if _holds_secret(raw, redacted):
+        raise UsageError(
+            f"{one_line(file.name, 80)} holds a secret and is not handed on.",
+            hint="The person can look at it: alita artefacts list",
+        )
     return {**head, "blob": b64encode(raw).decode()}
 
 
-def _picture(file: Artefact, path: Path) -> dict[str, Any]:
-    return {"type": "image", "data": b64encode(path.read_bytes()).decode(), "mimeType": file.media_type}
+def _picture(file: Artefact, path: Path, redacted: Callable[[str], str]) -> dict[str, Any] | None:
+    raw = path.read_bytes()
+    if _holds_secret(raw, redacted):
+        return None
+    return {"type": "image", "data": b64encode(raw).decode(), "mimeType": file.media_type}
+
+
+def _holds_secret(raw: bytes, redacted: Callable[[str], str]) -> bool:
+    """Return whether bytes hold a secret as they are, or as text of two or four bytes a letter (UTF-16, UTF-32)."""
+    letters = (raw.decode("latin-1"), raw.replace(b"\0", b"").decode("latin-1"))
+    return any(redacted(text) != text for text in letters)
 
 
 def _said(result: Json) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from typing import Any
 from weakref import WeakSet
 
@@ -207,9 +208,10 @@ class ToolServer:
         pictures = [found for _, found in shown if found is not None]
         if answer.files:
             await self._announce_files()
+        redacted = partial(self._served.redacted, client)
         if not pictures:
-            return results.answered(record, answer, [])
-        return await asyncio.to_thread(results.answered, record, answer, pictures)
+            return results.answered(record, answer, [], redacted)
+        return await asyncio.to_thread(results.answered, record, answer, pictures, redacted)
 
     async def _search(self, arguments: dict[str, Any]) -> dict[str, Any]:
         need, limit = arguments.get("need"), arguments.get("limit", 5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import shlex
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -174,7 +175,11 @@ async def _show_session(app: AppContext, which: str | None, home: Path | None) -
     painted.set()
     await asyncio.wait((engine, pending.opened), return_when=asyncio.FIRST_COMPLETED)
     if not engine.done():
-        await close_session(pending.opened.result(), engine)
+        session = pending.opened.result()
+        await close_session(session, engine)
+        if switch is None and console.main.view.tasks:
+            place = f"--home {shlex.quote(str(home))} " if home else ""
+            sys.stdout.write(f"To come back to this session: alita {place}--session {session.session_id}\n")
     else:
         engine.result()
     return console.return_code or 0, switch

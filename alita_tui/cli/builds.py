@@ -261,7 +261,7 @@ def edit(
     new_code = read_text(code) if code else _in_editor(draft.name, draft.code)
     new_tests = read_text(tests) if tests else ""
     if new_code == draft.code and new_tests in ("", draft.tests):
-        raise UsageError("Nothing was changed; the build keeps waiting.")
+        raise UsageError("No changes. The build is still waiting.")
     _leave(inbox, build, Verdict(decision="edited"), code=new_code, tests=new_tests)
 
 

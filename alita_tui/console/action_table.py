@@ -108,7 +108,7 @@ ACTIONS: tuple[Action, ...] = (
         "ctrl+o",
         "spend",
         "Money and models",
-        "What is spent and where it went, which models answer and why not",
+        "Costs, and which models work",
         "view: money and models",
         priority=True,
     ),
@@ -263,7 +263,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("composer.send", "enter", "send", "Send", "Send a task; while one runs, steer it", replay=False),
     Action(
         "composer.next",
-        "ctrl+enter,ctrl+t",
+        "ctrl+t,ctrl+enter",
         "send_next",
         "Queue",
         "Send as the next task, behind the running one",
@@ -456,26 +456,22 @@ ACTIONS: tuple[Action, ...] = (
         "Archive this version and run the one before",
     ),
     Action("tool.archive", "a", "move('archive')", "Archive", "Put this version away"),
-    Action(
-        "tool.quarantine", "z", "move('quarantine')", "Quarantine", "Keep this version from running for now"
-    ),
+    Action("tool.quarantine", "z", "move('quarantine')", "Quarantine", "Block this version for now"),
     Action("tool.revoke", "x", "move('revoke')", "Revoke", "Take the approval of this version back"),
     Action(
         "tool.restore", "s", "move('restore')", "Restore", "Let this version run again, as it was approved"
     ),
-    Action(
-        "tool.pin", "p", "move('pin')", "Pin", "Run this version whatever newer ones there are, or no longer"
-    ),
+    Action("tool.pin", "p", "move('pin')", "Pin", "Pin or unpin this version"),
     Action("tool.undo", "u", "move('undo')", "Undo", "Take back what was last done with this tool"),
     Action("tool.yank", "y", "yank", "Copy", "Copy the code"),
     # Review of a build
-    Action("approval.approve", "a", "approve", "Approve", "Approve exactly these bytes"),
+    Action("approval.approve", "a", "approve", "Approve", "Approve this code"),
     Action(
         "approval.lend",
         "o",
         "lend",
         "Approve for this task",
-        "Approve for the task that asked for it; it does not join the library",
+        "Approve for this task only",
     ),
     Action("approval.reject", "r", "reject", "Reject", "Reject, with a reason for the agent"),
     Action(

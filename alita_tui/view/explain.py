@@ -92,7 +92,7 @@ def _nearest(envelopes: Sequence[Envelope], index: int, view: SessionView) -> It
             | e.QuestionAnswered()
             | e.Interrupted()
         ):
-            yield "You did it."
+            yield "Started by you."
         case e.SessionOpened(parent=str(parent)):
             yield f"It was forked from {parent}."
         case (

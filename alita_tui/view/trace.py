@@ -38,10 +38,10 @@ _OUTCOME: dict[str, tuple[str, Tone]] = {
     "interrupted": ("Interrupted", "warn"),
     "budget": ("Stopped at the budget", "warn"),
     "step_limit": ("Stopped at the step limit", "warn"),
-    "stuck": ("Stopped: no progress", "warn"),
-    "rejected": ("Ended by a rejection", "warn"),
+    "stuck": ("Stopped: the agent was going in circles", "warn"),
+    "rejected": ("Stopped because you rejected the build", "warn"),
     "sandbox": ("No sandbox", "bad"),
-    "parked": ("Parked until a build is decided", "wait"),
+    "parked": ("Paused until you decide about a build", "wait"),
 }
 
 
@@ -130,9 +130,9 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             title = text if retry_in is None else f"{text} Trying again in {retry_in:.0f} s."
             return row("error", title, hint, meta=error, tone="bad" if retry_in is None else "warn")
         case e.ProviderFailedOver(previous=previous, model=model, reason=reason):
-            return row("notice", f"Going on with {model} instead of {previous}", reason, tone="warn")
+            return row("notice", f"Switched from {previous} to {model}", reason, tone="warn")
         case e.ProviderChanged(state="disabled", model=model, reason=reason):
-            return row("notice", f"{model} is not asked again until you act", reason, tone="bad")
+            return row("notice", f"{model} failed too often: off until you turn it on", reason, tone="bad")
         case e.ProviderChanged():
             return ()  # the status line says it
         case e.BudgetRaised(scope=scope, unit=unit, limit=limit):
@@ -230,7 +230,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             tone = DECISION_TONE.get(verdict.decision, "bad")
             return row("approval", title, verdict.why, meta=digest[:12], tone=tone)
         case e.BuildPutOff():
-            return row("approval", "Put off; the agent goes on without it", tone="wait")
+            return row("approval", "Decide later; the agent continues without it", tone="wait")
         case e.ToolRegistered(card=card, lasting=lasting):
             what = "joined the library" if lasting == "library" else "is lent to this task"
             return row("build", f"{card.name} v{card.version} {what}", card.description, tone="good")
@@ -280,7 +280,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
                 else ()
             )
         case e.MemoryWritten(item=item, closes=closes):
-            said = f"Will remember: {item.text}"
+            said = f"Noted for later: {item.text}"
             gone = f"Holds no longer: {', '.join(closes)}" if closes else ""
             detail = "\n".join(filter(None, (item.text, gone)))
             return row("memory", said, detail, meta="corrects" if closes else item.memory, tone="muted")

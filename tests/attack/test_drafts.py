@@ -61,7 +61,7 @@ def test_a_fault_is_named_by_its_line_or_by_its_word() -> None:
     assert names(one, f"high finding in line {line}: it writes")
     assert not names(one, f"3 lines never run: {max(one.lines) + 1}-{max(one.lines) + 3}")
     assert names(one, f"it has to do with {one.words[0]}") and not names(
-        one, "Tests passed, nothing asked for"
+        one, "Nothing unusual: all checks passed"
     )
 
 

@@ -99,7 +99,7 @@ async def test_each_change_is_one_key_and_forgetting_reaches_the_session() -> No
             item_id=pinned, back=True
         )
         await pilot.press("u")
-        assert "nothing to take back" in said(app)
+        assert "Nothing to undo" in said(app)
 
 
 async def test_a_recipe_that_worked_three_times_is_ordered_as_one_tool() -> None:
@@ -210,4 +210,4 @@ async def test_while_the_past_is_on_screen_nothing_can_be_changed() -> None:
         await opened(pilot)
         await pilot.press("p", "d", "s", "e", "t", "u")
         await pilot.pause()
-        assert REMEMBERED == [] and "only looked at" in said(app) or "nothing to take back" in said(app)
+        assert REMEMBERED == [] and "only looked at" in said(app) or "Nothing to undo" in said(app)

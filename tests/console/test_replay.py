@@ -234,7 +234,7 @@ async def test_it_says_that_a_rewound_session_goes_on() -> None:
     tape = LiveTape(WALK[:20])
     app = Host(tape.player(), rewound=True)
     async with app.run_test(size=(100, 10)) as pilot:
-        assert "REWOUND — it goes on" in app.line("#state")
+        assert "LOOKING BACK — the task continues" in app.line("#state")
         await pilot.press("0")
         for envelope in WALK[20:]:
             tape.add(envelope)

@@ -90,7 +90,7 @@ async def test_a_change_can_be_taken_back() -> None:
         await until(pilot, lambda: catalog.lines[WALK] == Keeper().lines[WALK])
         assert catalog.asked[-1] == ("rename", WALK, ""), "it had its own title"
         await pilot.press("u")
-        assert "nothing to take back" in text(app, "#said")
+        assert "Nothing to undo" in text(app, "#said")
 
 
 async def test_deleting_is_undone_and_what_is_open_stays() -> None:
@@ -194,7 +194,7 @@ async def test_the_running_session_is_scrubbed_back_while_it_goes_on() -> None:
         await pilot.press("ctrl+r")
         await until(pilot, lambda: on(app, ReplayScreen))
         screen = past(app)
-        assert "REWOUND — it goes on" in text(app, "#state")
+        assert "LOOKING BACK — the task continues" in text(app, "#state")
         await until(pilot, lambda: screen.view.seq == 40)
         for key in ("left", "2", "left_square_bracket", "right", "7", "shift+left"):
             await pilot.press(key)
@@ -224,7 +224,7 @@ async def test_the_past_says_what_happens_now_and_its_money_is_of_then() -> None
         await drawn(pilot, asked - 1)
         await pilot.press("ctrl+r")
         await until(pilot, lambda: on(app, ReplayScreen))
-        assert "now it works" in text(app, "#state")
+        assert "now working" in text(app, "#state")
         source.queue.put_nowait(whole[asked - 1])
         await until(pilot, lambda: "now a build waits for you" in text(app, "#state"))
         await pilot.press("2", "ctrl+o")
@@ -271,7 +271,7 @@ async def test_any_row_is_explained_live_and_in_replay() -> None:
         await drawn(pilot, len(whole))
         await pilot.press("f2", "home", "question_mark")
         await until(pilot, lambda: on(app, ExplainScreen))
-        assert "You did it." in app.screen.query_one("#sheet", Sheet).text()
+        assert "Started by you." in app.screen.query_one("#sheet", Sheet).text()
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
     app, playback, _ = replaying(whole)

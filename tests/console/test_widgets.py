@@ -145,7 +145,7 @@ async def test_the_library_filters_opens_and_shows_the_tool_in_use() -> None:
     app = Bare(library)
     view = fold_all(streams.walkthrough())
     async with app.run_test(size=(50, 12)) as pilot:
-        assert "builds it" in drawn(library)
+        assert "builds one" in drawn(library)
         library.advance(view)
         await pilot.pause()
         assert [line.split()[1] for line in drawn(library).split("\n")[:8:2]] == [
@@ -170,7 +170,7 @@ async def test_the_sandbox_says_what_holds_what_runs_and_what_ran() -> None:
     async with app.run_test(size=(60, 30)) as pilot:
         pane.advance(SessionView())
         await pilot.pause()
-        assert "being looked at" in drawn(pane)
+        assert "Checking the sandbox" in drawn(pane)
         down = SandboxStatus(
             available=False, problem="Podman is not there.", hint="Run `alita doctor --fix`."
         )

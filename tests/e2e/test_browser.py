@@ -27,7 +27,7 @@ class Screen:
     def __init__(self, page: Page) -> None:
         self._page = page
         page.ask("Emulation.setFocusEmulationEnabled", enabled=True)
-        self.wait("Library")
+        self.wait("sandbox ready")
         page.value("document.querySelector('.xterm-helper-textarea').focus()")
 
     @property
@@ -77,10 +77,8 @@ def test_a_build_is_approved_by_one_deliberate_key_and_by_no_burst(served: Serve
     with closing(Page(served.link)) as page:
         screen = Screen(page)
         at = len(screen.written)
-        screen.press("F1")
-        at = screen.wait("Shift", at)
-        screen.press("F1")
         screen.type(DICE)
+        at = screen.wait("roll dice", at)
         screen.press("Enter")
         at = screen.wait("F8", screen.wait("roll_dice", at))
         while not json.loads(shell("builds", "list", "--json").stdout):

@@ -312,7 +312,7 @@ def test_the_text_of_a_pdf(shell, do, tmp_path: Path) -> None:
     document.write_bytes(a_pdf("Dear reader, the total is 42 euros"))
     tests = f"""from pathlib import Path
 
-from pdf_text import run
+from text_of_pdf import run
 
 PDF = {a_pdf("Hello")!r}
 
@@ -331,11 +331,11 @@ def test_refused():
     assert False
 """
     told = script(
-        build("pdf_text", "Text of a PDF."),
-        run("pdf_text", document="letter.pdf"),
+        build("text_of_pdf", "Text of a PDF."),
+        run("text_of_pdf", document="letter.pdf"),
         call("answer", text="42 euros."),
         tools=(
-            tool("pdf_text", PDF_TEXT, tests, {"document": FILE}, {"type": "array", "items": {"type": "string"}},
+            tool("text_of_pdf", PDF_TEXT, tests, {"document": FILE}, {"type": "array", "items": {"type": "string"}},
                  requirements=["pypdf>=4"]),
         ),
     )  # fmt: skip

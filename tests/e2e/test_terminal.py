@@ -125,3 +125,15 @@ def test_what_is_wrong_with_the_model_is_said_below_a_restored_screen(shell) -> 
     assert code == 2, told[-1500:]
     assert "Traceback" not in told
     assert "alita: " in told[told.rfind("\x1b[?1049l") :]
+
+
+def test_quitting_says_how_to_come_back(shell) -> None:
+    terminal = Terminal(shell.environ, "--model", "demo:recorded")
+    terminal.wait(rb"sandbox ready")
+    terminal.type(b"hello\r", b"(?s)hello.*ready")
+    terminal.type(b"\x11")
+    assert terminal.end() == 0
+    told = terminal.said.decode("utf-8", "replace").rpartition("\x1b[?1049l")[2]
+    found = re.search(r"To come back to this session: alita --session (\S+)", told)
+    assert found, told
+    assert shell("sessions", "show", found[1]).returncode == 0

@@ -297,7 +297,7 @@ class MemoryScreen(Dialog[None]):
     def action_undo(self) -> None:
         """Bring back what was forgotten last."""
         if not self._gone:
-            self._say("There is nothing to take back.")
+            self._say("Nothing to undo.")
             return
         item_id = self._gone[-1]
         self._do("It is remembered again.", "back", item_id, after=partial(self._tell, item_id, back=True))

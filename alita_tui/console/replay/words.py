@@ -39,7 +39,7 @@ def state(
         f"{clock_time(player.elapsed)}/{clock_time(player.length)}",
     ]
     if rewound and now is not None:
-        parts.append(f"now {NOW.get(now, 'it works')}")
+        parts.append(f"now {NOW.get(now, 'working')}")
     if player.skipped >= 1:
         parts.append(f"» {spoken(player.skipped)} skipped")
     if player.breakpoints:
@@ -47,7 +47,7 @@ def state(
     here = next((one for one in bookmarks if one.seq == player.seq), None)
     if here is not None:
         parts.append(f"{FLAG} {here.note}".rstrip())
-    banner = " REWOUND — it goes on " if rewound else " REPLAY — nothing runs "
+    banner = " LOOKING BACK — the task continues " if rewound else " REPLAY — nothing runs "
     return Content.assemble(
         (banner, "bold reverse $alita-approval"),
         (cut("  " + " · ".join(parts), width - len(banner)), "$foreground"),

@@ -156,7 +156,7 @@ class DecidingScreen(GuardedScreen):
             self.bar.ask_grants(review.build.approval_id, items, review.withheld)
             self.tick()
         else:
-            self.notify("It asks for nothing.", markup=False)
+            self.notify("This tool needs no permissions, so there is nothing to limit.", markup=False)
 
     def action_retest(self) -> None:
         """Run the tests again with the grants; needs a second press."""
@@ -212,7 +212,7 @@ class DecidingScreen(GuardedScreen):
         self.repaint()
         changed = "" if tests == review.attempt.draft.tests else tests
         if code == review.attempt.draft.code and not changed:
-            self.notify("Nothing was changed; the build keeps waiting.", markup=False)
+            self.notify("No changes. The build is still waiting.", markup=False)
         else:
             self._decide("edited", code=code, tests=changed)
 

@@ -55,7 +55,7 @@ NAME, DIGEST = "this name", "these bytes"
 _WHY: dict[str, str] = {
     "reject": "After a pause Enter rejects with this reason. Tab, Space: tags; Esc: back.",
     "ban": "After a pause Enter bans what is ticked, for good. Tab, Space: ticks; Esc: back.",
-    "grants": "What is not ticked is not granted. Space ticks, Esc goes back.",
+    "grants": "Unticked permissions are refused · Space toggles · Esc cancels",
 }
 
 
@@ -203,7 +203,7 @@ class VerdictBar(Vertical):
         """Ask for a reason, with tags for common ones."""
         self._open("reject", about)
         self.query_one(Ticks).offer(TAGS)
-        self._ask_words("why not, in one line: the agent reads it")
+        self._ask_words("Why? One line, the agent will read it")
 
     def ask_ban(self, about: str, capabilities: tuple[str, ...]) -> None:
         """Ask for a reason and what to ban."""
@@ -260,7 +260,7 @@ class VerdictBar(Vertical):
         elif self.mode == "ban" and ticked and reason:
             self.post_message(self.Worded(self._about, "ban", reason, ticked))
         elif self.mode == "ban":
-            self.screen.notify("A ban needs a reason, and a tick for what it is against.", markup=False)
+            self.screen.notify("Choose what to ban and give a reason.", markup=False)
         elif self.mode == "reject":
             self.screen.notify(
                 "The agent learns from the reason: write one, or tick a tag with Tab and Space.", markup=False

@@ -26,7 +26,7 @@ def engine_rows(view: SessionView, look: str = "", rebuild: str = "") -> list[Ro
     """Return the engine, or what is missing and what to do, with the keys that help."""
     status = view.sandbox
     if status is None:
-        return [*heading("Engine"), *say("  The sandbox is being looked at …", "muted")]
+        return [*heading("Engine"), *say("  Checking the sandbox …", "muted")]
     rows = heading("Engine")
     pad: Line = (("    ", ""),)
     if status.available:

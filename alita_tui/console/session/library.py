@@ -114,7 +114,7 @@ class Library(ScrollView, can_focus=True):
             self._styles = theme_styles(self.app.theme_variables, _STYLES)
         index, part = divmod(y + self.scroll_offset.y, 2)
         if not self._cards:
-            said = "No tool fits." if self._all else "No tools yet. A task that needs one builds it."
+            said = "No tool fits." if self._all else "No tools yet. alita builds one when a task needs it."
             lines = wrap(said, max(width, 10))
             if y >= len(lines):
                 return Strip.blank(width, base)

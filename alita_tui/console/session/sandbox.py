@@ -29,7 +29,7 @@ def _rows(view: SessionView) -> list[Row]:
     rows: list[Row] = []
     status = view.sandbox
     if status is None:
-        rows += say("The sandbox is being looked at …", "muted")
+        rows += say("Checking the sandbox …", "muted")
     elif not status.available:
         rows += say(one_line(status.problem), "warn") + say(one_line(status.hint), "muted")
     else:

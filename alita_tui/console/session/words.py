@@ -71,5 +71,5 @@ def placeholder(view: SessionView, keys: Mapping[str, str]) -> str:
     if view.question is not None:
         return "Answer the question"
     if view.busy:
-        return f"Add to the running task; {key_of('composer.next', keys)} queues it as the next one"
-    return "What is to be done?"
+        return f"Add to this task · {key_of('composer.next', keys)} queues a new one"
+    return "What should alita do?"

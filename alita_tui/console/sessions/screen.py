@@ -342,7 +342,7 @@ class SessionsScreen(Dialog[Switch | None]):
             said = f"Renamed to {title!r}." if title else "It has its own title."
             self._do(said, lambda: keeper.rename(name, title), undo)
 
-        self._ask("A title; empty for its own", line.title, take)
+        self._ask("New title (leave empty to use the first task)", line.title, take)
 
     def action_tag(self) -> None:
         """Ask for other tags."""
@@ -384,7 +384,7 @@ class SessionsScreen(Dialog[Switch | None]):
     def action_undo(self) -> None:
         """Undo the last change."""
         if not self._undo:
-            self._say("There is nothing to take back.")
+            self._say("Nothing to undo.")
             return
         last = self._undo.pop()
         self._do(last.said, last.run, None)

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alita_tui import events as e
@@ -190,6 +190,7 @@ CHANGES = st.lists(
 
 
 @given(changes=CHANGES)
+@settings(max_examples=50, deadline=None)
 def test_any_changes_leave_the_engine_and_the_record_with_the_same_queue(
     changes: list[tuple[str, int, int]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:

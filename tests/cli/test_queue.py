@@ -89,9 +89,7 @@ def test_what_does_not_fit_is_refused_with_what_to_do(tmp_path: Path) -> None:
         assert listed(home) == before
 
 
-def test_a_session_that_is_open_takes_up_what_a_shell_leaves_and_nothing_that_nobody_signed(
-    tmp_path: Path,
-) -> None:
+def test_a_session_that_is_open_takes_up_what_a_shell_leaves(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with OpenAIServer(ANSWERS) as server:
         settle(home, server)

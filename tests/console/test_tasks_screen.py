@@ -10,6 +10,7 @@ from textual.widgets import Input, OptionList
 from alita_tui import events as e
 from alita_tui.console.session.queued import Queued
 from alita_tui.console.tasks.screen import TasksScreen, summary
+from alita_tui.console.themes import ThemedApp
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.commands import CancelTask, EditTask, MoveTask, Retry, SwitchQueue
 from alita_tui.spine.envelope import Envelope
@@ -88,6 +89,24 @@ async def test_each_key_asks_for_one_thing_of_the_chosen_task(keys: tuple[str, .
             assert sent == ([asked] if asked else [])
         assert isinstance(pilot.app.screen, TasksScreen), "none of these closes the drawer"
         assert not pilot.app.screen.query_one(Input).has_focus or keys[0] != "e"
+
+
+async def test_nothing_of_a_recording_is_changed() -> None:
+    asked: list[object] = []
+
+    class Alone(ThemedApp[None]):
+        def on_mount(self) -> None:
+            self.push_screen(TasksScreen(fold_all(told()), {}, may_change=False))
+
+        def on_tasks_screen_asked(self, message: TasksScreen.Asked) -> None:
+            asked.append(message.command)
+
+    async with Alone().run_test(size=(120, 36)) as pilot:
+        for key in ("d", "x", "p"):
+            await pilot.press(key)
+            await pilot.pause()
+            assert "recording" in str(pilot.app.screen.query_one("#said", Plain).render()), key
+    assert asked == []
 
 
 async def test_a_paused_queue_says_so_at_80_columns_and_escape_closes_the_drawer() -> None:

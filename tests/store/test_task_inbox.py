@@ -9,7 +9,7 @@ import pytest
 
 from alita_tui.app.context import AppContext
 from alita_tui.spine.commands import CancelTask, SubmitTask, SwitchQueue
-from alita_tui.store.task_inbox import TaskInbox, TaskNote
+from alita_tui.store.task_inbox import QueueCommand, TaskInbox, TaskNote
 
 SESSION = "20260101-000000-aaaa"
 
@@ -24,7 +24,7 @@ def inbox(tmp_path: Path) -> TaskInbox:
 
 
 def test_what_is_left_is_taken_in_its_order_and_once(inbox: TaskInbox) -> None:
-    commands = [SubmitTask("one"), SwitchQueue(paused=True), CancelTask(task_id="t1")]
+    commands: list[QueueCommand] = [SubmitTask("one"), SwitchQueue(paused=True), CancelTask(task_id="t1")]
     for command in commands:
         inbox.leave(SESSION, command)
     inbox.leave("another", SubmitTask("elsewhere"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Literal
 
+import msgspec
+
 from alita_tui import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import ApprovalPending
@@ -61,6 +63,26 @@ class Questions:
         said = _chosen(await answer, choices)
         await self._bus.emit(e.QuestionAnswered(question_id=question_id, text=said), span=question_id)
         return said
+
+    async def ask_for_server(self, asked: e.ServerQuestion) -> str | None:
+        """Ask what a server wants of the person; return what was typed, or None where nobody can answer.
+
+        With choices anything else is no answer, and on record as such.
+        """
+        if self.parks:
+            return None
+        question_id = asked.question_id
+        answer = self._answers[question_id] = asyncio.get_running_loop().create_future()
+        ended = e.ServerQuestionEnded(question_id=question_id, server=asked.server, outcome="withdrawn")
+        try:
+            await self._bus.emit(asked, span=question_id)
+            said = _chosen(await answer, asked.choices)
+            fits = not asked.choices or said in asked.choices
+            ended = msgspec.structs.replace(ended, text=said, outcome="answered" if fits else "refused")
+            return said
+        finally:
+            self._answers.pop(question_id, None)
+            await self._bus.emit(ended, span=question_id)
 
     def answer(self, question_id: str, text: str) -> None:
         """Hand an answer in; one that nobody waits for is passed over."""

@@ -63,7 +63,7 @@ class ClientSession:
             asker = model_calls(app, self.bus, self._models, Questions(self.bus, parks=True))
         self._broker = app.broker(self._record_request, asker, redactor)
         self._sandbox = app.sandbox(self._file.session_id, pool=True, broker=self._broker)
-        self._sandbox.servers = LazyServers(app, self._sandbox, self.bus.emit, redactor)
+        self._sandbox.servers = LazyServers(app, self._sandbox, self.bus.emit, redactor, asker=asker)
         self._limits = app.limits
         self._shelf = TaskLibrary(app.library)
         self._artefacts = session_artefacts(app, self._file.session_id)

@@ -14,7 +14,7 @@ from alita_tui.app.servers import Known, Offered, ServerBook
 from alita_tui.console.servers.ports import ServerChange, ServerLine, ServerTool, WholeTool
 from alita_tui.events import ToolDraft, build_digest
 from alita_tui.spine.errors import UsageError
-from alita_tui.spine.servers import pinned
+from alita_tui.spine.servers import ServerSpec, pinned
 from alita_tui.spine.text import counted, one_line
 from alita_tui.view.risk import Risk, names_of
 
@@ -44,12 +44,17 @@ def _line(book: ServerBook, known: Known, risks_of: _Risks) -> ServerLine:
         protocol=known.protocol,
         claims=" ".join(known.calls_itself.values()),
         command=" ".join(spec.argv),
-        may_use=(*spec.network, *spec.secrets) or (("all that you may",) if spec.place == "host" else ()),
+        may_use=_may_use(spec),
         listed_at=known.listed_at,
         start_ms=known.start_ms,
         tools=tuple(_tool(known, one, risks_of) for one in book.offered(known)),
         refused=known.refused,
     )
+
+
+def _may_use(spec: ServerSpec) -> tuple[str, ...]:
+    used = (*spec.network, *spec.secrets) or (("all that you may",) if spec.place == "host" else ())
+    return (*used, *(f"may {said}" for said in spec.requests_said))
 
 
 def _tool(known: Known, one: Offered, risks_of: _Risks) -> ServerTool:

@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     import httpx2
 
     from alita_tui.app.context import AppContext
+    from alita_tui.mcp_box.remote.answering import AskPerson
     from alita_tui.mcp_box.remote.pinning import Listing
     from alita_tui.mcp_box.remote.servers import Servers, Tell
     from alita_tui.sandbox.fleet import Fleet
     from alita_tui.spine.address import AddressPolicy
+    from alita_tui.spine.ports.models import Asker
     from alita_tui.view.risk import Risk
 
 _LEGACY = ("2024", "2025")
@@ -326,11 +328,21 @@ class LazyServers:
     """Meets `ServerCalls`; the SDK is imported with the first call."""
 
     def __init__(
-        self, app: AppContext, sandbox: Fleet, tell: Tell, redactor: Redactor, show: Show | None = None
+        self,
+        app: AppContext,
+        sandbox: Fleet,
+        tell: Tell,
+        redactor: Redactor,
+        show: Show | None = None,
+        *,
+        asker: Asker | None = None,
+        ask_person: AskPerson | None = None,
     ) -> None:
         """The redactor learns each secret before it is used. With `show` the person logs in where a server asks for
-        it; otherwise what is kept has to do.
+        it; otherwise what is kept has to do. `asker` and `ask_person` answer servers that were granted that.
         """
+        self._asker = asker
+        self._ask_person = ask_person
         self._app = app
         self._redactor = redactor
         self._secret = learned_first(redactor, app.secret)
@@ -377,6 +389,7 @@ class LazyServers:
         return AddressPolicy(system_resolver, self._app.loaded.settings.web.allowed_private)
 
     def _make(self) -> Servers:
+        from alita_tui.mcp_box.remote.answering import Answering
         from alita_tui.mcp_box.remote.opening import Opener
         from alita_tui.mcp_box.remote.servers import Patience, Servers
 
@@ -390,7 +403,14 @@ class LazyServers:
             call_seconds=chosen.call_seconds,
             idle_seconds=60.0 * chosen.idle_minutes,
         )
-        return Servers(opener, book, self._tell, new_id, patience, self._redactor.holds)
+
+        def answering(spec: ServerSpec) -> Answering:
+            return Answering(
+                spec, self._tell, new_id, asker=self._asker, ask_person=self._ask_person,
+                holds_secret=self._redactor.holds,
+            )  # fmt: skip
+
+        return Servers(opener, book, self._tell, new_id, patience, self._redactor.holds, answering)
 
 
 Show = Callable[[str], Awaitable[None]]

@@ -97,7 +97,9 @@ class LiveSession:
         asker = model_calls(app, self.bus, models, questions)
         broker = app.broker(self._record_request, asker, redactor)
         self._sandbox = app.sandbox(file.session_id, pool=True, broker=broker)
-        self._sandbox.servers = LazyServers(app, self._sandbox, self.bus.emit, redactor)
+        self._sandbox.servers = LazyServers(
+            app, self._sandbox, self.bus.emit, redactor, asker=asker, ask_person=questions.ask_for_server
+        )
         self._encoding = Encoding(app, self.bus, asker)
         library = TaskLibrary(app.library, self._encoding.for_search)
         app.inbox.told = self._warn

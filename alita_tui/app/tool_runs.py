@@ -84,7 +84,7 @@ async def run_tool(
         broker = app.broker(record_request, asker, redactor)
         sandbox = app.sandbox(f"run-{job.run_id}", broker=broker)
         parts.push_async_callback(sandbox.close)
-        sandbox.servers = LazyServers(app, sandbox, bus.emit, redactor)
+        sandbox.servers = LazyServers(app, sandbox, bus.emit, redactor, asker=asker)
         shelf = TaskLibrary(app.library)
         runs = ToolRuns(bus, shelf, sandbox, None, limits=app.limits, progress=lambda *_: None, misfit=misfit)
         broker.tools = inner = InnerCalls(runs, shelf, new_id=new_id, misfit=misfit)

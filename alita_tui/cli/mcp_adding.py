@@ -83,6 +83,17 @@ def add(
     on_host: Annotated[
         bool, typer.Option("--on-host", help="Run it on this machine with ALL YOUR RIGHTS: no container.")
     ] = False,
+    sampling: Annotated[
+        int,
+        typer.Option("--sampling", metavar="N", min=0, max=20, help="Let it ask your model N times a run."),
+    ] = 0,
+    elicitation: Annotated[
+        bool, typer.Option("--elicitation", help="Let it ask you while one of its tools runs.")
+    ] = False,
+    root: Annotated[
+        list[str] | None,
+        typer.Option("--root", metavar="FOLDER", help="A folder it is told of when it asks for roots."),
+    ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace a server of this name.")] = False,
 ) -> None:
     """Add a server and list its tools. None of them runs before you approve it.
@@ -97,7 +108,30 @@ def add(
         app, name, tuple(command), requires=tuple(requires or ()), folder=folder, network=tuple(host or ()),
         secrets=tuple(secret or ()), env=_pairs(env, "--env"), headers=_pairs(header, "--header"), on_host=on_host,
     )  # fmt: skip
+    known = _with_requests(known, sampling, elicitation=elicitation, roots=root or [])
     _add(app, known, replace=replace)
+
+
+def _with_requests(known: Known, sampling: int, *, elicitation: bool, roots: list[str]) -> Known:
+    """Return a server with what is answered where it asks for it. Raise UsageError."""
+    from msgspec.structs import replace
+
+    if roots and known.spec.place == "sandbox":
+        raise UsageError(
+            "--root is for a server on the host, or by its address: one in the sandbox sees no folder of yours.",
+            hint="Its own files are given with --folder.",
+        )
+    folders = [Path(one).expanduser().absolute() for one in roots]
+    for folder in folders:
+        if not folder.is_dir():
+            raise UsageError(f"There is no folder {one_line(str(folder), 200)}.")
+    spec = replace(
+        known.spec,
+        model_calls=sampling,
+        elicitation=elicitation,
+        roots=tuple(folder.as_uri() for folder in folders),
+    )
+    return replace(known, spec=spec)
 
 
 def _known(

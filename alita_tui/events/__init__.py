@@ -92,7 +92,14 @@ from alita_tui.events.model import (
     ToolRequest,
     Usage,
 )
-from alita_tui.events.server import ServerAsked, ServerStarted, ServerStopped, ToolSuspended
+from alita_tui.events.server import (
+    ServerAsked,
+    ServerQuestion,
+    ServerQuestionEnded,
+    ServerStarted,
+    ServerStopped,
+    ToolSuspended,
+)
 from alita_tui.events.session import (
     Check,
     Enforcement,
@@ -237,6 +244,8 @@ SessionEvent = (
     | ServerStarted
     | ServerStopped
     | ServerAsked
+    | ServerQuestion
+    | ServerQuestionEnded
     | MemoryRecalled
     | MemoryWritten
     | MemoryForgotten

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from alita_tui.events.base import Fact, ToolName
 
 
@@ -26,11 +28,37 @@ class ServerStopped(Fact, frozen=True):
 
 
 class ServerAsked(Fact, frozen=True):
-    """A server asked this side for something, and was refused."""
+    """A server asked this side for something, and was refused unless `granted`."""
 
     server: str
     request: str
     """The method, such as `sampling/createMessage`."""
+    granted: bool = False
+    text: str = ""
+    """What it sent where that was granted, clipped; for roots, what it was told."""
+    reason: str = ""
+    """Why it was refused although requests of this kind are granted."""
+
+
+class ServerQuestion(Fact, frozen=True):
+    """A server wants something of the person while one of its tools runs; the answer leaves for that server."""
+
+    question_id: str
+    server: str
+    text: str
+    choices: tuple[str, ...] = ()
+    """Where there are any, nothing else is an answer."""
+
+
+class ServerQuestionEnded(Fact, frozen=True):
+    """A server's question is open no more."""
+
+    question_id: str
+    server: str
+    text: str = ""
+    """What the person typed."""
+    outcome: Literal["answered", "refused", "withdrawn"] = "answered"
+    """`refused`: what was typed is no answer to it. `withdrawn`: the call ended first."""
 
 
 class ToolSuspended(Fact, frozen=True):

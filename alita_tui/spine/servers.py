@@ -43,11 +43,38 @@ class ServerSpec(Value, frozen=True):
     network: tuple[str, ...] = ()
     """Hosts that a boxed server may talk to, as in `Capabilities`."""
     secrets: tuple[str, ...] = ()
+    model_calls: int = 0
+    """How often it may ask a model while one of its tools runs (sampling)."""
+    elicitation: bool = False
+    """Whether it may ask the person while one of its tools runs."""
+    roots: tuple[str, ...] = ()
+    """Folders that it is told of when it asks for roots, as `file://` URIs."""
 
     @property
     def capabilities(self) -> Capabilities:
         """What the server may use while one of its tools runs."""
-        return Capabilities(network=self.network, secrets=self.secrets)
+        return Capabilities(network=self.network, secrets=self.secrets, model_calls=self.model_calls)
+
+    @property
+    def granted_requests(self) -> tuple[str, ...]:
+        """The requests of the protocol that are answered where it makes them."""
+        granted = (
+            ("sampling/createMessage", bool(self.model_calls)),
+            ("elicitation/create", self.elicitation),
+            ("roots/list", bool(self.roots)),
+        )
+        return tuple(method for method, may in granted if may)
+
+    @property
+    def requests_said(self) -> tuple[str, ...]:
+        """What is answered where it asks for it, in words."""
+        times = "once" if self.model_calls == 1 else f"{self.model_calls} times"
+        said = (
+            (f"ask your model {times} a run", bool(self.model_calls)),
+            ("ask you while it runs", self.elicitation),
+            (f"be told of {', '.join(self.roots)}", bool(self.roots)),
+        )
+        return tuple(words for words, may in said if may)
 
     @property
     def where(self) -> str:

@@ -120,6 +120,10 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
             return replace(state, question=Question(question_id, text, about, choices), phase="asking")
         case e.QuestionAnswered():
             return replace(state, question=None, phase="thinking")
+        case e.ServerQuestion(question_id=question_id, text=text, choices=choices):
+            return replace(state, question=Question(question_id, text, "server", choices), phase="asking")
+        case e.ServerQuestionEnded():
+            return replace(state, question=None, phase="running")
         case e.TaskFinished():
             return _finish(state, event)
         case e.ProviderChanged():

@@ -87,8 +87,10 @@ def _told(
                 failures=failures if fault else server.failures,
                 error=reason if fault else server.error,
             )
-        case e.ServerAsked(request=request):
-            note = replace(note, text=f"asked for {request} and was refused")
+        case e.ServerAsked(request=request, granted=True):
+            note = replace(note, text=f"asked for {request}, as granted")
+        case e.ServerAsked(request=request, reason=reason):
+            note = replace(note, text=f"asked for {request} and was refused{f': {reason}' if reason else ''}")
         case e.ToolSuspended(name=name, version=version, reason=reason):
             note = replace(note, text=f"{name} v{version} is suspended: {reason}", bad=True)
     return _noted(server, note)

@@ -58,7 +58,7 @@ class Question(msgspec.Struct, frozen=True, gc=False):
 
     question_id: str
     text: str
-    about: Literal["task", "budget"] = "task"
+    about: Literal["task", "budget", "server"] = "task"
     choices: tuple[str, ...] = ()
 
 

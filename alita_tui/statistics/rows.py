@@ -22,7 +22,8 @@ from alita_tui.spine.text import one_line
 KINDS = (
     e.SessionOpened, e.TaskSubmitted, e.TaskFinished, e.ToolCalled, e.ToolReturned, e.ToolFailed, e.ModelReplied,
     e.ModelFailed, e.BudgetSpent, e.BuildStarted, e.BuildFailed, e.ApprovalRequested, e.ApprovalResolved,
-    e.ToolRegistered, e.QuestionAsked, e.QuestionAnswered, e.FeedbackGiven,
+    e.ToolRegistered, e.QuestionAsked, e.QuestionAnswered, e.ServerQuestion,
+    e.ServerQuestionEnded, e.FeedbackGiven,
 )  # fmt: skip
 """The events that rows are made of."""
 
@@ -182,9 +183,9 @@ class _Reader:
                 self._end_build(one, event, task, counts)
             case e.ApprovalRequested():
                 self._waits[event.approval_id] = (task, _at(one))
-            case e.QuestionAsked():
+            case e.QuestionAsked() | e.ServerQuestion():
                 self._waits[event.question_id] = (task, _at(one))
-            case e.QuestionAnswered():
+            case e.QuestionAnswered() | e.ServerQuestionEnded():
                 self._answered(event.question_id, one)
             case e.FeedbackGiven(call_id="") if event.task_id in self._tasks:
                 given = self._given.setdefault(event.task_id, [])

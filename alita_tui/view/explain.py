@@ -90,6 +90,7 @@ def _nearest(envelopes: Sequence[Envelope], index: int, view: SessionView) -> It
             | e.QueueSwitched()
             | e.Steered()
             | e.QuestionAnswered()
+            | e.ServerQuestionEnded(outcome="answered" | "refused")
             | e.Interrupted()
         ):
             yield "Started by you."

@@ -139,7 +139,7 @@ class QuestionView(msgspec.Struct, frozen=True, gc=False):
 
     question_id: str
     text: SafeText
-    about: Literal["task", "budget"] = "task"
+    about: Literal["task", "budget", "server"] = "task"
 
     @classmethod
     def of(cls, question: Question) -> QuestionView:

@@ -20,6 +20,7 @@ from alita_tui.view.model import RowKind, Tone, TraceRow
 from alita_tui.view.nesting import nesting
 from alita_tui.view.plan import offered, ticked, weighing
 from alita_tui.view.queue import CHANGES, changed
+from alita_tui.view.servers import server_row
 from alita_tui.view.statistics import estimated_title
 from alita_tui.view.verdict_words import DECISION, DECISION_TONE, scope_of
 
@@ -101,18 +102,12 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.PlanProposed(steps=steps, recipe=recipe, status=status, ids=ids, by=by):
             lines = ticked(steps, status)
             numbered = "\n".join(f"{n}. {line}" for n, line in zip(ids or count(1), lines, strict=False))
-            return row(
-                "plan",
-                "; ".join(lines),
-                numbered,
-                meta="yours" if by == "person" else "from memory" if recipe else "",
-            )
-        case e.Steered(text=text):
-            return row("task", text, text, meta="steered")
+            origin = "yours" if by == "person" else "from memory" if recipe else ""
+            return row("plan", "; ".join(lines), numbered, meta=origin)
+        case e.Steered(text=text) | e.QuestionAnswered(text=text):
+            return row("task", text, text, meta="steered" if isinstance(event, e.Steered) else "answered")
         case e.QuestionAsked(text=text, choices=choices):
             return row("question", offered(text, choices), offered(text, choices), tone="wait")
-        case e.QuestionAnswered(text=text):
-            return row("task", text, text, meta="answered")
         case e.Interrupted(text=text):
             return row("notice", "Interrupted", text, tone="warn")
         case e.TaskFinished(outcome=outcome, answer=answer, reason=reason, hint=hint, ungrounded=bare):
@@ -263,12 +258,15 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             said = f"{name} v{version} is suspended: the server {server} changed it"
             todo = f"It runs again once it is approved as it is now: alita mcp show {server}"
             return row("notice", said, f"{reason}\n{todo}", tone="warn")
-        case e.ServerStarted(server=server, where=where, identity=identity):
-            return row("notice", f"Server {server} started", f"{where}, {identity[:16]}", tone="muted")
-        case e.ServerStopped(server=server, reason=reason, fault=fault):
-            return row("notice", f"Server {server} stopped: {reason}", tone="warn" if fault else "muted")
-        case e.ServerAsked(server=server, request=request):
-            return row("notice", f"Server {server} asked for {request} and was refused", tone="muted")
+        case (
+            e.ServerStarted()
+            | e.ServerStopped()
+            | e.ServerAsked()
+            | e.ServerQuestion()
+            | e.ServerQuestionEnded()
+        ):
+            kind, title, detail, meta, tone = server_row(event)
+            return row(kind, title, detail, meta=meta, tone=tone)
         case e.MemoryRecalled(items=items):
             listed = "\n\n".join(
                 f"{item.text}\n({item.memory}, matched: {item.why}, from {item.source_session}:{item.source_seq})"

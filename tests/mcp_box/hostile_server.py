@@ -26,6 +26,10 @@ def send(message: Any) -> None:
     sys.stdout.flush()
 
 
+def ask(number: str, method: str, params: dict[str, Any]) -> None:
+    send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+
+
 def deep(levels: int) -> Any:
     schema: Any = {"type": "object"}
     for _ in range(levels):
@@ -153,9 +157,44 @@ def call(message: dict[str, Any]) -> None:  # noqa: C901  # one branch for each 
                 send({"jsonrpc": "2.0", "id": name, "method": method, "params": params})
             answers = [json.loads(sys.stdin.readline()) for _ in range(3)]
             result["content"][0]["text"] = json.dumps(answers)
+        case "samples":
+            for turn in range(NUMBER):
+                prompt = {"type": "text", "text": f"say {turn}\u202e\x1b[31m"}
+                params = {"messages": [{"role": "user", "content": prompt}], "maxTokens": 50}
+                send(
+                    {"jsonrpc": "2.0", "id": f"s{turn}", "method": "sampling/createMessage", "params": params}
+                )
+            answers = [json.loads(sys.stdin.readline()) for _ in range(NUMBER)]
+            result["content"][0]["text"] = json.dumps(answers)
+        case "elicits":
+            ask("e1", "elicitation/create", json.loads(os.environ["FORM"]))
+            result["content"][0]["text"] = sys.stdin.readline()
+        case "asks-both":
+            content = {"type": "text", "text": "Say the word."}
+            ask(
+                "s1",
+                "sampling/createMessage",
+                {"messages": [{"role": "user", "content": content}], "maxTokens": 9},
+            )
+            word = json.loads(sys.stdin.readline())
+            ask("e1", "elicitation/create", json.loads(os.environ["FORM"]))
+            result["content"][0]["text"] = json.dumps([word, json.loads(sys.stdin.readline())])
+        case "elicits-and-goes":
+            ask("e1", "elicitation/create", json.loads(os.environ["FORM"]))
+            time.sleep(1)
+        case "elicits-and-dies":
+            ask("e1", "elicitation/create", json.loads(os.environ["FORM"]))
+            time.sleep(1)
+            sys.exit(3)
         case _:
             pass
     send({"jsonrpc": "2.0", "id": number, "result": result})
+    if MODE == "samples-later":
+        later: Any = {
+            "messages": [{"role": "user", "content": {"type": "text", "text": "x"}}],
+            "maxTokens": 5,
+        }
+        send({"jsonrpc": "2.0", "id": "later", "method": "sampling/createMessage", "params": later})
 
 
 for line in sys.stdin:

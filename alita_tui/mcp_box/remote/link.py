@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from typing import Any
 
 from mcp import Client, MCPError
@@ -13,6 +13,7 @@ from mcp.client._transport import TransportStreams
 from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, Implementation, PaginatedRequestParams
 
 from alita_tui import __version__
+from alita_tui.mcp_box.remote.answering import Answering
 from alita_tui.mcp_box.remote.pinning import MOST_TOOLS
 from alita_tui.mcp_box.remote.wire import Tap
 from alita_tui.spine.text import one_line
@@ -51,6 +52,8 @@ class Link:
         self.tap = Tap(asked)
         self.broken = ""
         """Why it was given up from this side, or by what it failed; empty while it works."""
+        self.answering: Answering | None = None
+        """Answers what the server asks for; set before it is opened. None: all of it is refused."""
         self._transport = transport
         self._mode = mode
         self._client: Client | None = None
@@ -125,15 +128,22 @@ class Link:
             raise self._told(error, sent=False) from error
         raise LinkError(f"its list of tools has more than {_PAGES} pages")
 
-    async def call(self, tool: str, arguments: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """Call a tool; return its result as JSON. Raise LinkError."""
+    async def call(
+        self, tool: str, arguments: dict[str, Any], seconds: float, call_id: str = ""
+    ) -> dict[str, Any]:
+        """Call a tool; return its result as JSON. Raise LinkError.
+
+        Where what the server asks for is answered, its time stands still meanwhile: the SDK's clock could not.
+        """
         client = self._connected()
+        own = seconds if self.answering is None else None
         try:
-            async with asyncio.timeout(seconds + _GRACE_SECONDS):
-                result = await client.call_tool(tool, arguments, read_timeout_seconds=seconds)
+            async with asyncio.timeout(seconds + _GRACE_SECONDS) as deadline:
+                with self.answering.during(deadline, call_id) if self.answering else nullcontext():
+                    result = await client.call_tool(tool, arguments, read_timeout_seconds=own)
             return result.model_dump(mode="json", by_alias=True, exclude_none=True)
         except TimeoutError:
-            self._give_up("it does not read what it is sent")
+            self._give_up("it did not answer in time" if own is None else "it does not read what it is sent")
             raise LinkError(self.broken, sent=True, lost=True) from None
         except Exception as error:  # whatever a server makes the SDK raise
             raise self._told(error, sent=True) from error
@@ -162,6 +172,7 @@ class Link:
                 mode=self._mode,
                 cache=None,
                 client_info=Implementation(name="alita", version=__version__),
+                **(self.answering.callbacks() if self.answering else {}),
             )
             async with client:
                 client.session.validate_tool_result = _unchecked  # type: ignore[method-assign]

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 import httpx2
+import msgspec
 
 from alita_tui.events import Lock
 from alita_tui.mcp_box.remote.host_program import start_on_host
@@ -82,7 +83,7 @@ class Opener:
             lock=lock,
             tree=Tree(path=spec.folder, digest=spec.tree) if spec.tree else None,
             limits=_OF_NODE if spec.node else usual,
-            capabilities=spec.capabilities,
+            capabilities=msgspec.structs.replace(spec.capabilities, model_calls=0),  # it asks by the protocol
         )
 
     async def _value(self, spec: ServerSpec, name: str) -> str:

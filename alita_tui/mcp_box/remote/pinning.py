@@ -180,7 +180,9 @@ def _capabilities(spec: ServerSpec) -> Capabilities:
     parts = urlsplit(spec.url)
     where = f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
     return Capabilities(
-        network=(where,), secrets=tuple(f"{name}@{where}" for name in sorted(set(spec.headers.values())))
+        network=(where,),
+        secrets=tuple(f"{name}@{where}" for name in sorted(set(spec.headers.values()))),
+        model_calls=spec.model_calls,
     )
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+import msgspec
+
 from alita_tui.events import ToolDraft
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.servers import Pinned, pinned
@@ -68,15 +70,15 @@ def remote_risks(
     texts = tuple(_texts(one.tool))
     found = [
         *_place(one),
+        *_requests(one),
         *spoken(texts, addressed),
         *_ordering(texts),
         *hidden(texts),
         *_alike(draft.name, one, others),
         *_words(one),
     ]
-    found += [
-        Risk("network" if "host" in phrase else "secret", phrase) for phrase in phrases(draft.capabilities)
-    ]
+    others_used = msgspec.structs.replace(draft.capabilities, model_calls=0)  # said above
+    found += [Risk("network" if "host" in phrase else "secret", phrase) for phrase in phrases(others_used)]
     return tuple(dict.fromkeys(found))
 
 
@@ -92,6 +94,20 @@ def _place(one: Pinned) -> Iterator[Risk]:
             f"{server.where} can change what the tool does while its description stays the same; "
             "what you give it leaves this machine",
         )
+
+
+def _requests(one: Pinned) -> Iterator[Risk]:
+    """Yield a risk for each kind of request of the server that is answered."""
+    server = one.server
+    if server.model_calls:
+        calls = counted(server.model_calls, "time")
+        yield Risk(
+            "asks-model", f"the server may ask your model, {calls} a run: it is shown, and you pay for it"
+        )
+    if server.elicitation:
+        yield Risk("asks-you", "the server may ask you while it runs: what you answer leaves for it")
+    if server.roots:
+        yield Risk("told-folders", f"the server is told of {', '.join(server.roots)}", serious=False)
 
 
 def spoken(texts: Iterable[tuple[str, str]], addressed: Callable[[str], str]) -> Iterator[Risk]:

@@ -17,6 +17,7 @@ import msgspec
 
 from alita_tui import events as e
 from alita_tui.events import Lock, RunReport, Value
+from alita_tui.mcp_box.remote.answering import Answering
 from alita_tui.mcp_box.remote.link import Link, LinkError
 from alita_tui.mcp_box.remote.pinning import Listing, listing
 from alita_tui.mcp_box.remote.results import report_of
@@ -76,7 +77,8 @@ class _Server:
     def __init__(self, link: Link, program: RunningProgram | None) -> None:
         self.link = link
         self.program = program
-        self.room = asyncio.Semaphore(1 if program is not None else _AT_ONCE)
+        one = program is not None or link.answering is not None  # each request of it belongs to one call
+        self.room = asyncio.Semaphore(1 if one else _AT_ONCE)
         self.current: dict[str, str] = {}
         """Code of each tool as it is listed now, by the server's name for it."""
         self.compared_at = float("-inf")
@@ -96,14 +98,18 @@ class Servers:
         new_id: Callable[[], str],
         patience: Patience = Patience(),  # noqa: B008  # frozen
         holds_secret: Callable[[str], bool] = lambda _: False,
+        answering: Callable[[ServerSpec], Answering] | None = None,
     ) -> None:
-        """`holds_secret` tells whether a text that a server lists holds a value that is secret."""
+        """`holds_secret` tells whether a text that a server lists holds a value that is secret. `answering` answers
+        what a server asks for; without it all of that is refused.
+        """
         self._opening = opening
         self._book = book
         self._tell = tell
         self._new_id = new_id
         self._patience = patience
         self._holds_secret = holds_secret
+        self._answering = answering
         self._servers: dict[str, _Server] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         self._failures: dict[str, tuple[int, float, str]] = {}
@@ -142,7 +148,7 @@ class Servers:
                 server.program.begin(job.run_id)
             try:
                 seconds = self._patience.call_seconds
-                raw = await server.link.call(pinned.tool_name, job.arguments or {}, seconds)
+                raw = await server.link.call(pinned.tool_name, job.arguments or {}, seconds, job.run_id)
             finally:
                 if server.program is not None:
                     await server.program.finish()
@@ -220,11 +226,12 @@ class Servers:
         )
 
         count = 0
+        answered = spec.granted_requests if self._answering is not None else ()
 
         def asked(request: str) -> None:
             nonlocal count
-            count += 1
-            if count <= _MOST_ASKED:
+            count += request not in answered
+            if request not in answered and count <= _MOST_ASKED:
                 self._refused(spec, request)
 
         try:
@@ -233,6 +240,8 @@ class Servers:
             raise
         except Exception as error:
             raise await self._unavailable(spec, getattr(error, "message", "") or str(error)) from error
+        if self._answering is not None and answered:
+            link.answering = self._answering(spec)
         server = _Server(link, program)
         try:
             await link.open(self._patience.connect_seconds)

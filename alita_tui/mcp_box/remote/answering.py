@@ -1,0 +1,298 @@
+"""What a server is answered that asks for a model, for the person or for roots, where a person granted that to it.
+
+It is answered only while one of its tools runs, and each request is on record before it is answered. A model's reply is
+paid from the budget of the session. The person is asked first whether to answer at all, in words that nobody types by
+chance: what they were typing for the agent must not leave for a server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+import mcp_types as types
+
+from alita_tui.events import ServerAsked, ServerQuestion
+from alita_tui.mcp_box.remote.forms import Field, FormError, fields_of, value_of
+from alita_tui.spine.errors import AlitaError
+from alita_tui.spine.origin import Origin, current, working_on
+from alita_tui.spine.ports.models import Asker, Message, ModelRequest
+from alita_tui.spine.servers import ServerSpec
+from alita_tui.spine.text import clip, one_line
+
+AskPerson = Callable[[ServerQuestion], Awaitable[str | None]]
+"""Asks the person; returns the answer, or None where nobody can give one."""
+_MOST_QUESTIONS = 5
+"""Requests for the person that are answered in a call."""
+_TRIES = 3
+_PROMPT = 64 << 10
+"""Characters of a prompt that a server may send to a model."""
+_REPLY_TOKENS = 4_096
+_SHOWN = 4_000
+_SYSTEM = "Answer the request. It comes from a program."
+_ANSWER, _DECLINE = "answer it", "decline"
+_OPENED = "I have opened it"
+_REFUSED = types.INVALID_REQUEST
+_MOST_TOLD = 20
+"""Refusals and questions about roots of one start of a server that are recorded: a flood is no flood of events."""
+T = TypeVar("T")
+
+
+class Refused(Exception):
+    """A request is not answered; the message says why."""
+
+
+class Answering:
+    """Answers what one server asks for."""
+
+    def __init__(
+        self,
+        spec: ServerSpec,
+        tell: Callable[[ServerAsked], Awaitable[object]],
+        new_id: Callable[[], str],
+        *,
+        asker: Asker | None = None,
+        ask_person: AskPerson | None = None,
+        holds_secret: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        """Without `asker` no model is asked, without `ask_person` no person: such requests are refused."""
+        self._spec = spec
+        self._tell = tell
+        self._new_id = new_id
+        self._asker = asker
+        self._ask_person = ask_person
+        self._holds_secret = holds_secret
+        self._call: _Call | None = None
+        self._told = 0
+
+    def callbacks(self) -> dict[str, Any]:
+        """Return what the SDK's client is made with; what is not granted is not declared, so the SDK refuses it."""
+        granted = self._spec.granted_requests
+        given = {
+            "sampling/createMessage": ("sampling_callback", self._sample),
+            "elicitation/create": ("elicitation_callback", self._elicit),
+            "roots/list": ("list_roots_callback", self._roots),
+        }
+        return dict(given[method] for method in granted)
+
+    @contextmanager
+    def during(self, deadline: asyncio.Timeout, span: str) -> Iterator[None]:
+        """Answer while a call runs; its clock stands still while it is the person's or a model's turn."""
+        with working_on(current().inside(span)):
+            self._call = call = _Call(deadline, current())
+        try:
+            yield
+        finally:
+            self._call = None
+            for task in call.answers:
+                task.cancel()
+
+    # --- what can be asked for ------------------------------------------------------------------
+
+    async def _roots(self, _: object) -> types.ListRootsResult:
+        roots = self._spec.roots
+        await self._note(
+            ServerAsked(server=self._spec.name, request="roots/list", granted=True, text="\n".join(roots))
+        )
+        return types.ListRootsResult.model_validate({"roots": [{"uri": one} for one in roots]})
+
+    async def _sample(
+        self, _: object, params: types.CreateMessageRequestParams
+    ) -> types.CreateMessageResult | types.ErrorData:
+        method = "sampling/createMessage"
+        return await self._answered(method, lambda call: self._sampled(call, params))
+
+    async def _elicit(
+        self, _: object, params: types.ElicitRequestFormParams | types.ElicitRequestURLParams
+    ) -> types.ElicitResult | types.ErrorData:
+        return await self._answered("elicitation/create", lambda call: self._elicited(call, params))
+
+    async def _answered(self, method: str, work: Callable[[_Call], Awaitable[T]]) -> T | types.ErrorData:
+        """Return the answer to a request, or the error that refuses it; a refusal is on record."""
+        call = self._call
+        try:
+            if call is None:
+                raise Refused("none of its tools runs")
+            with call.waiting(), working_on(call.origin):
+                answer = asyncio.ensure_future(work(call))
+                call.answers.add(answer)
+                try:
+                    return await answer
+                except asyncio.CancelledError:
+                    if self._call is call:  # the connection ends, and this with it
+                        answer.cancel()
+                        raise
+                    raise Refused("the call is over") from None
+                finally:
+                    call.answers.discard(answer)
+        except Refused as error:
+            why = told = str(error)
+        except AlitaError as error:  # no budget, no model
+            why = told = error.message
+        except Exception as error:  # noqa: BLE001  # the SDK would send its words to the server
+            why, told = "it failed here", f"it failed here: {type(error).__name__}: {error}"
+        await self._note(ServerAsked(server=self._spec.name, request=method, reason=one_line(told, 300)))
+        return types.ErrorData(code=_REFUSED, message=f"Refused: {one_line(why, 300)}")
+
+    async def _note(self, asked: ServerAsked) -> None:
+        self._told += 1
+        if self._told <= _MOST_TOLD:
+            await self._tell(asked)
+
+    async def _sampled(
+        self, call: _Call, params: types.CreateMessageRequestParams
+    ) -> types.CreateMessageResult:
+        if self._asker is None:
+            raise Refused("no model can be asked here")
+        if call.model_calls >= self._spec.model_calls:
+            raise Refused(f"{self._spec.model_calls} model calls are granted for a run")
+        request = _request(params)
+        call.model_calls += 1
+        said = "\n\n".join((request.system, *(f"{one.role}: {one.text}" for one in request.messages)))
+        await self._tell(
+            ServerAsked(
+                server=self._spec.name,
+                request="sampling/createMessage",
+                granted=True,
+                text=clip(said, _SHOWN)[0],
+            )
+        )
+        reply = await self._asker.ask(request)
+        return types.CreateMessageResult(
+            role="assistant",
+            content=types.TextContent(type="text", text=reply.text),
+            model=reply.model,
+            stop_reason="maxTokens" if reply.stop == "length" else "endTurn",
+        )
+
+    async def _elicited(
+        self, call: _Call, params: types.ElicitRequestFormParams | types.ElicitRequestURLParams
+    ) -> types.ElicitResult:
+        if self._ask_person is None:
+            raise Refused("nobody can be asked here")
+        call.questions += 1
+        if call.questions > _MOST_QUESTIONS:
+            raise Refused(f"the person was asked {_MOST_QUESTIONS} times in this call")
+        async with call.turn:  # one at a time, as a person answers
+            return await self._asked(params)
+
+    async def _asked(
+        self, params: types.ElicitRequestFormParams | types.ElicitRequestURLParams
+    ) -> types.ElicitResult:
+        if isinstance(params, types.ElicitRequestURLParams):
+            said = f"{_asks(self._spec.name, params.message)}\nIt wants you to open {params.url}"
+            done = await self._choice(said, _OPENED)
+            return types.ElicitResult(action="accept" if done else "decline")
+        try:
+            fields = fields_of(params.requested_schema)
+        except FormError as error:
+            raise Refused(f"its form cannot be shown: {error}") from error
+        wanted = "; ".join(field.said for field in fields) or "a yes alone"
+        said = f"{_asks(self._spec.name, params.message)}\nIt wants: {wanted}."
+        if not await self._choice(f"{said}\nWhat you answer leaves for {self._spec.name}.", _ANSWER):
+            return types.ElicitResult(action="decline")
+        content: dict[str, str | int | float | bool | list[str] | None] = {}
+        for field in fields:
+            value = await self._filled(field)
+            if value is not None:
+                content[field.name] = value
+        return types.ElicitResult(action="accept", content=content)
+
+    async def _choice(self, text: str, yes: str) -> bool:
+        """Return whether the person chose `yes`; what is neither choice is asked again."""
+        answer = await self._put(text, (yes, _DECLINE))
+        for _ in range(_TRIES - 1):
+            if answer in (yes, _DECLINE):
+                break
+            answer = await self._put(f"Answer with 1 or 2: nothing was sent.\n{text}", (yes, _DECLINE))
+        return answer == yes
+
+    async def _filled(self, field: Field) -> str | int | float | bool | list[str] | None:
+        """Return what the person gives for a field; None where it is left out."""
+        problem = ""
+        for _ in range(_TRIES):
+            asked = f"{self._spec.name} asks for {field.said}."
+            if not field.required:
+                asked = f"{asked} A single - leaves it out."
+            answer = await self._put(f"{problem}{asked}", field.choices if field.kind == "text" else ())
+            if answer.strip() == "-" and not field.required:
+                return None
+            if self._holds_secret(answer):
+                problem = "That holds a secret that is kept here: it was not sent. "
+                continue
+            try:
+                return value_of(field, answer)
+            except FormError as error:
+                problem = f"{error}: it was not sent. "
+        raise Refused(f"the person gave nothing that fits {one_line(field.name, 60)}")
+
+    async def _put(self, text: str, choices: tuple[str, ...]) -> str:
+        assert self._ask_person is not None
+        question = ServerQuestion(
+            question_id=f"server-{self._new_id()}", server=self._spec.name, text=text, choices=choices
+        )
+        answer = await self._ask_person(question)
+        if answer is None:
+            raise Refused("nobody is there to be asked")
+        return answer
+
+
+class _Call:
+    """A call that runs, and what is counted of it."""
+
+    def __init__(self, deadline: asyncio.Timeout, origin: Origin) -> None:
+        self.origin = origin
+        self.model_calls = 0
+        self.questions = 0
+        self.answers: set[asyncio.Future[Any]] = set()
+        self.turn = asyncio.Lock()
+        self._deadline = deadline
+        self._waiting = 0
+        self._left = 0.0
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Stop the clock of the call meanwhile."""
+        clock = asyncio.get_running_loop().time
+        self._waiting += 1
+        if self._waiting == 1 and (when := self._deadline.when()) is not None:
+            self._left = when - clock()
+            with suppress(RuntimeError):  # it is over this moment
+                self._deadline.reschedule(None)
+        try:
+            yield
+        finally:
+            self._waiting -= 1
+            if self._waiting == 0:
+                with suppress(RuntimeError):
+                    self._deadline.reschedule(clock() + self._left)
+
+
+def _asks(server: str, message: str) -> str:
+    return f"The server {server} asks: {clip(message, _SHOWN)[0]}"
+
+
+def _request(params: types.CreateMessageRequestParams) -> ModelRequest:
+    """Return what a model is asked. Raise Refused."""
+    if params.tools:
+        raise Refused("a model is given no tools of a server")
+    messages = []
+    for message in params.messages:
+        parts = message.content if isinstance(message.content, list) else [message.content]
+        texts = [part.text for part in parts if isinstance(part, types.TextContent)]
+        if len(texts) != len(parts):
+            raise Refused("only text is handed to a model")
+        messages.append(Message(role=message.role, text="\n".join(texts)))
+    if not messages or messages[-1].role != "user":
+        raise Refused("there is no message to answer")
+    request = ModelRequest(
+        role="summariser",
+        system=params.system_prompt or _SYSTEM,
+        messages=tuple(messages),
+        max_tokens=max(1, min(params.max_tokens, _REPLY_TOKENS)),
+    )
+    if len(request.system) + sum(len(one.text) for one in messages) > _PROMPT:
+        raise Refused(f"its prompt is longer than {_PROMPT:,} characters")
+    return request

@@ -232,6 +232,12 @@ class AppCatalog:
 
         return await asyncio.to_thread(approved, self._app, shown, unread)
 
+    async def try_server_tool(self, shown: WholeTool, arguments: str) -> str:
+        """Call a tool of a server once; return what came of it."""
+        from alita_tui.app.server_views import tried
+
+        return await tried(self._app, shown, arguments)
+
     async def recipe_as_tool(self, item_id: str) -> Improve:
         """Return the order to build a recipe as one tool."""
         from alita_tui.app.pipelines import order

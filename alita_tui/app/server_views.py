@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 import difflib
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
 from alita_tui.app.context import AppContext
-from alita_tui.app.server_looks import look_at
+from alita_tui.app.server_looks import look_at, trial
 from alita_tui.app.servers import Known, Offered, ServerBook
 from alita_tui.console.servers.ports import ServerChange, ServerLine, ServerTool, WholeTool
 from alita_tui.events import ToolDraft, build_digest
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.servers import ServerSpec, pinned
-from alita_tui.spine.text import counted, one_line
+from alita_tui.spine.text import clip, counted, one_line, reveal
 from alita_tui.view.risk import Risk, names_of
 
+_MOST_SHOWN = 20_000
+"""Characters of what a test call returned."""
 _Risks = Callable[[ToolDraft], tuple[Risk, ...]]
 
 
@@ -124,6 +127,47 @@ def approved(app: AppContext, shown: WholeTool, unread: int) -> str:
     return f"Approved: {record.draft.name} v{record.version}, sha256 {record.digest[:16]}"
 
 
+async def tried(app: AppContext, shown: WholeTool, arguments: str) -> str:
+    """Call the tool that was shown once, approved or not, and record nothing; return what came of it.
+
+    Raise UsageError where the arguments are no JSON object, and where the tool is another one by now; AlitaError.
+    """
+    try:
+        given = msgspec.json.decode(arguments)
+    except msgspec.DecodeError as error:
+        raise UsageError(f"The arguments are no JSON: {error}.") from error
+    if not isinstance(given, dict):
+        raise UsageError('The arguments are no JSON object, such as {"text": "x"}.')
+    known, draft = await asyncio.to_thread(_as_shown, app, shown)
+    report = await trial(app, known, draft, given)
+    result = _pretty(report.result) if report.status == "ok" else report.error
+    return f"{report.status} after {report.duration_ms:,.0f} ms\n{clip(result, _MOST_SHOWN)[0]}"
+
+
+def _as_shown(app: AppContext, shown: WholeTool) -> tuple[Known, ToolDraft]:
+    """Return the server and the draft of the tool that was shown. Raise UsageError where it is another one by now."""
+    known = ServerBook(app).get(shown.server)
+    draft = next((one for one in known.drafts if build_digest(one, known.lock) == shown.digest), None)
+    if draft is None:
+        raise UsageError(f"{shown.name} is not what was on screen any more; it was not called.")
+    return known, draft
+
+
+def _example(tool: dict[str, Any]) -> str:
+    """Return arguments for a test call: an empty value for each that is required."""
+    empty = {"string": "", "integer": 0, "number": 0, "boolean": False, "array": [], "object": {}}
+    schema = tool["inputSchema"]
+    properties, needed = schema.get("properties"), schema.get("required")
+    if not isinstance(properties, dict) or not isinstance(needed, list):
+        return "{}"
+    kinds = {str(name): properties.get(name) for name in needed[:20] if isinstance(name, str)}
+    found = {
+        name: empty.get(str(schema.get("type")) if isinstance(schema, dict) else "", "")
+        for name, schema in kinds.items()
+    }
+    return one_line(reveal(msgspec.json.encode(found).decode()), 400)
+
+
 def _whole(book: ServerBook, known: Known, one: Offered) -> WholeTool:
     here = pinned(one.draft)
     changes: list[str] = []
@@ -139,6 +183,7 @@ def _whole(book: ServerBook, known: Known, one: Offered) -> WholeTool:
         state=one.state,
         risks=tuple((risk.name, risk.text, risk.serious) for risk in by_name),
         changes=tuple(changes),
+        example=_example(here.tool),
         parts=(
             ("the descriptor, as the server sent it", _pretty(here.tool)),
             ("what the server calls itself", _pretty(here.calls_itself)),

@@ -42,7 +42,7 @@ from alita_tui.spine.ports.statistics import By, Report
 from alita_tui.view.habits import Habits
 from tests.console import keeping_lab, statistics_lab
 from tests.console.keeping_lab import Keeper
-from tests.console.servers_lab import APPROVED_TOOLS, CHANGED_SERVERS, SERVERS, whole_tool
+from tests.console.servers_lab import APPROVED_TOOLS, CHANGED_SERVERS, SERVERS, TRIED_TOOLS, whole_tool
 from tests.support import streams
 
 TAKEN: list[tuple[str, str, str]] = []
@@ -221,6 +221,10 @@ class Catalog(Keeper):
     async def approve_server_tool(self, shown: WholeTool, unread: int) -> str:
         APPROVED_TOOLS.append((shown.name, shown.digest, unread))
         return f"Approved: {shown.name} v1"
+
+    async def try_server_tool(self, shown: WholeTool, arguments: str) -> str:
+        TRIED_TOOLS.append((shown.name, arguments))
+        return "ok after 37 ms\n[b]x[/b] \x1b[31m\u202e"
 
     async def recipe_as_tool(self, item_id: str) -> Improve:
         return Improve(

@@ -38,6 +38,8 @@ CHANGED_SERVERS: list[tuple[str, str]] = []
 """What was asked for."""
 APPROVED_TOOLS: list[tuple[str, str, int]] = []
 """Name, digest and unread lines of each approval."""
+TRIED_TOOLS: list[tuple[str, str]] = []
+"""Name and arguments of each test call."""
 
 
 def whole_tool(server: str, name: str) -> WholeTool:

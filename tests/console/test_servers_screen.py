@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
-from textual.widgets import OptionList
+from textual.widgets import Input, OptionList
 
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.servers.approving import ToolApproval
@@ -17,16 +17,18 @@ from alita_tui.console.widgets.sheet import Sheet
 from alita_tui.spine.commands import RefreshLibrary
 from alita_tui.spine.errors import UsageError
 from tests.console.screens import Sink, at_main, console, covered, drawn
-from tests.console.servers_lab import APPROVED_TOOLS, CHANGED_SERVERS, using
+from tests.console.servers_lab import APPROVED_TOOLS, CHANGED_SERVERS, TRIED_TOOLS, using
 
 
 @pytest.fixture(autouse=True)
 def nothing_changed() -> Iterator[None]:
     CHANGED_SERVERS.clear()
     APPROVED_TOOLS.clear()
+    TRIED_TOOLS.clear()
     yield
     CHANGED_SERVERS.clear()
     APPROVED_TOOLS.clear()
+    TRIED_TOOLS.clear()
 
 
 async def opened(pilot) -> OptionList:
@@ -168,6 +170,32 @@ async def test_a_hurried_or_held_key_approves_no_tool_and_ends_nothing() -> None
         await pilot.press("escape", "escape")
         assert at_main(app) and app.is_running
         assert (CHANGED_SERVERS, APPROVED_TOOLS, sink.commands) == ([], [], [])
+
+
+async def test_a_test_call_is_made_with_typed_arguments_and_approves_nothing() -> None:
+    sink = Sink()
+    app = console(using(), sink=sink)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot)
+        screen = await shown_whole(pilot)
+        await armed(pilot, screen)
+        await settled(pilot, "t calls it once")
+        await pilot.press("t", *["enter"] * 10)
+        assert TRIED_TOOLS == [], "an Enter that is held calls nothing"
+        await settled(pilot, "nothing is approved or recorded")
+        assert screen.query_one("#arguments", Input).value == "{}"
+        await pilot.press("backspace", *' "a": 1}')
+        await armed(pilot, screen)
+        await pilot.press("enter")
+        async with asyncio.timeout(10):
+            while "TEST CALL" not in sheet(app):
+                await pilot.pause(0.01)
+        assert TRIED_TOOLS == [("write_file", '{ "a": 1}')]
+        assert "ok after 37 ms" in sheet(app) and "[b]x[/b]" in sheet(app)
+        assert "\x1b" not in sheet(app) and "\u202e" not in sheet(app)
+        assert (APPROVED_TOOLS, sink.commands) == ([], [])
+        await pilot.press("escape")
+        assert isinstance(app.screen, ServersScreen)
 
 
 async def test_a_tool_that_changed_meanwhile_is_not_approved_and_that_is_said() -> None:

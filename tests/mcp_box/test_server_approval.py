@@ -12,11 +12,13 @@ import pytest
 
 from alita_tui.app import server_views
 from alita_tui.app.context import AppContext, close_all
+from alita_tui.app.server_looks import look_at
 from alita_tui.app.servers import Known, ServerBook
 from alita_tui.mcp_box.remote.pinning import listing
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.servers import ServerSpec
 from tests.e2e.test_terminal import Terminal
+from tests.mcp_box.web_lab import Remote, running
 
 SPEC = ServerSpec(name="far", place="url", url="https://a.example/mcp")
 
@@ -71,6 +73,35 @@ def test_risks_that_are_others_by_now_were_not_accepted(app: AppContext) -> None
     with pytest.raises(UsageError, match="not what was on screen"):
         server_views.approved(app, fewer, 0)
     assert app.library.versions("far_hi") == ()
+
+
+async def test_a_test_call_is_of_the_tool_that_was_shown_and_approves_nothing(app: AppContext) -> None:
+    remote = Remote()
+    with running(remote) as port:
+        spec = msgspec.structs.replace(SPEC, url=f"http://127.0.0.1:{port}/mcp")
+        book = ServerBook(app)
+        known = await look_at(app, book.typed(Known(spec=spec)))
+        book.put_in_place(known, replace=True)
+        shown = server_views.whole(app, "far", "far_hi")
+        said = await server_views.tried(app, shown, shown.example)
+        assert said.startswith("ok after") and "hello" in said
+        for arguments in ("", "[1]", "{"):
+            with pytest.raises(UsageError, match="JSON"):
+                await server_views.tried(app, shown, arguments)
+        remote.seen.clear()
+        with pytest.raises(UsageError, match="not what was on screen"):
+            await server_views.tried(app, msgspec.structs.replace(shown, digest="0" * 64), "{}")
+        assert not remote.seen and app.library.versions("far_hi") == ()
+
+
+def test_the_example_of_a_test_call_has_what_is_required(app: AppContext) -> None:
+    takes = {
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "days": {"type": "integer"}, "note": {"type": "string"}},
+        "required": ["city", "days", "gone"],
+    }
+    lists(app, inputSchema=takes)
+    assert server_views.whole(app, "far", "far_hi").example == '{"city":"","days":0,"gone":""}'
 
 
 @pytest.mark.pty

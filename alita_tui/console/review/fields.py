@@ -19,5 +19,9 @@ class NameInput(Entry, Input):
         """Ignore pasting."""
 
 
+class ArgumentsInput(Entry, Input):
+    """Arguments of a test call. The Enter that sends them is judged like any verdict (`GuardedScreen.judge`)."""
+
+
 class ReasonInput(Entry, Input):
     """A reason for the agent. The Enter that sends it is judged like any verdict (`GuardedScreen.judge`)."""

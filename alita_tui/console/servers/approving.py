@@ -7,7 +7,7 @@ and never while it is held down. What is approved is what is on screen, by its d
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import on, work
@@ -22,7 +22,7 @@ from textual.widgets import Input
 from alita_tui.console.actions import action, actions_of, bindings, shown_keys
 from alita_tui.console.input.arming import Objection, TimedInput, objection
 from alita_tui.console.input.timing import Paint
-from alita_tui.console.review.fields import NameInput
+from alita_tui.console.review.fields import ArgumentsInput, NameInput
 from alita_tui.console.review.guarded import GuardedScreen
 from alita_tui.console.servers.ports import ServersCatalog, WholeTool
 from alita_tui.console.widgets.key_line import KeyLine
@@ -80,6 +80,11 @@ class ToolApproval(GuardedScreen):
         self._catalog = catalog
         self._asking = False
         """Whether the field for the names of the risks is open."""
+        self._trying = False
+        """Whether the field for the arguments of a test call is open."""
+        self._calls: list[tuple[str, str]] = []
+        """Test calls: arguments, and what came of them."""
+        self._calling = False
         self._sent = False
         self._failed = ""
 
@@ -89,6 +94,12 @@ class ToolApproval(GuardedScreen):
             yield Plain(id="head")
             yield Sheet(id="tool")
             yield NameInput(compact=True, id="names", placeholder="the names, separated by blanks")
+            yield ArgumentsInput(
+                compact=True,
+                select_on_focus=False,
+                id="arguments",
+                placeholder='arguments as JSON: {"text": "x"}',
+            )
             yield KeyLine(id="said")
 
     def on_mount(self) -> None:
@@ -132,8 +143,15 @@ class ToolApproval(GuardedScreen):
         unread = self.unread
         if self._failed:
             return self._failed, "bad"
+        if self._calling:
+            return "Called … Esc closes, and the call with it.", "muted"
+        if self._trying:
+            return (
+                "Enter calls it once with these arguments; nothing is approved or recorded.  (Esc goes back)",
+                "warn",
+            )
         if self._asking:
-            given = set(self.query_one(NameInput).value.split())
+            given = set(self.query_one("#names", NameInput).value.split())
             left = " ".join(name for name in review.names if name not in given)
             return f"To accept the risks type their names: {left}  (Esc goes back)", "warn"
         held = "approve" in actions_of(self, self.timing.deed)
@@ -146,10 +164,17 @@ class ToolApproval(GuardedScreen):
         if not self.armed:
             return "Have a look first: keys count after a moment of quiet.", "muted"
         read = f"{counted(unread, 'line')} unread" if unread else "read to the end"
+        tries = f"{shown_keys(self).get('try', '')} calls it once"
         if review.names:
             asks = "its name" if len(review.names) == 1 else "their names"
-            return f"{first}{read} · {counted(len(review.names), 'risk')}: {key} asks for {asks}", "bad"
-        return f"{first}{read} · {key} approves this tool · Esc closes", "warn" if unread else "good"
+            return (
+                f"{first}{read} · {counted(len(review.names), 'risk')}: {key} asks for {asks} · {tries}",
+                "bad",
+            )
+        return (
+            f"{first}{read} · {key} approves this tool · {tries} · Esc closes",
+            "warn" if unread else "good",
+        )
 
     # --- deciding ---------------------------------------------------------------------------
 
@@ -171,7 +196,14 @@ class ToolApproval(GuardedScreen):
     def action_approve(self) -> None:
         """Approve the tool, after as many steps as its risks require."""
         review = self._review
-        if review is None or not self._counting or self._asking or self._sent:
+        if (
+            review is None
+            or not self._counting
+            or self._asking
+            or self._trying
+            or self._calling
+            or self._sent
+        ):
             return
         if not review.named:
             self._ask(True)
@@ -202,15 +234,57 @@ class ToolApproval(GuardedScreen):
     def _ask(self, asking: bool) -> None:
         self._asking = asking
         self.set_class(asking, "-asks")
-        field = self.query_one(NameInput)
+        field = self.query_one("#names", NameInput)
         field.clear()
         (field if asking else self.query_one(Sheet)).focus()
         self._tick()
+
+    # --- a test call ------------------------------------------------------------------------
+
+    def action_try(self) -> None:
+        """Ask for the arguments of a test call."""
+        if self._review is not None and not (self._asking or self._trying or self._calling or self._sent):
+            self._ask_arguments(True)
+
+    def _ask_arguments(self, trying: bool) -> None:
+        self._trying = trying
+        self.set_class(trying, "-tries")
+        field = self.query_one(ArgumentsInput)
+        if trying and not field.value:
+            field.value = self._tool.example
+            field.cursor_position = len(field.value)
+        (field if trying else self.query_one(Sheet)).focus()
+        self._tick()
+
+    @on(Input.Submitted, "#arguments")
+    def _arguments_given(self, event: Input.Submitted) -> None:
+        event.stop()
+        if self._trying and not self._calling:
+            self._ask_arguments(False)
+            self._calling = True
+            self._try(event.value)
+            self._tick()
+
+    @work(name="try a server's tool", group="try", exit_on_error=False)
+    async def _try(self, arguments: str) -> None:
+        try:
+            said = await self._catalog.try_server_tool(self._tool, arguments)
+        except AlitaError as error:
+            said = f"{error} {error.hint}".strip()
+        finally:
+            self._calling = False
+        self._calls.append((arguments, said))
+        sheet = self.query_one(Sheet)
+        sheet.show(rows_of(self._tool, self._calls), top=False)
+        sheet.scroll_end(animate=False)
+        self.repaint()
 
     def action_back(self) -> None:
         """Close the field, else the screen; nothing is approved by it."""
         if self._asking:
             self._ask(False)
+        elif self._trying:
+            self._ask_arguments(False)
         elif self.is_current and not self._sent:
             self.dismiss(None)
 
@@ -230,8 +304,11 @@ class ToolApproval(GuardedScreen):
         self.dismiss(None)
 
 
-def rows_of(tool: WholeTool) -> list[Row]:
-    """Return all that an approval covers: risks, what changed, then descriptor and server, nothing left out."""
+def rows_of(tool: WholeTool, calls: Sequence[tuple[str, str]] = ()) -> list[Row]:
+    """Return all that an approval covers: risks, what changed, then descriptor and server, nothing left out.
+
+    What came of test calls follows; it is no part of what is approved.
+    """
     found = heading("Risks", "each is accepted by its name" if tool.risks else "none found")
     for name, text, serious in tool.risks:
         tone = "bad" if serious else "warn"
@@ -240,7 +317,11 @@ def rows_of(tool: WholeTool) -> list[Row]:
     for title, text in (*parts, *tool.parts):
         found += [BLANK, *heading(title)]
         found += [Row(((reveal(line), _tone(line, title)),), (("  ", ""),)) for line in text.split("\n")]
-    return [Row(row.body, row.gutter, row.turn, source=n) for n, row in enumerate(found, 1)]
+    whole = [Row(row.body, row.gutter, row.turn, source=n) for n, row in enumerate(found, 1)]
+    for arguments, said in calls:
+        whole += [BLANK, *heading("test call", one_line(arguments, 200))]
+        whole += [Row(((reveal(line), ""),), (("  ", ""),)) for line in said.split("\n")]
+    return whole
 
 
 def _tone(line: str, title: str) -> str:

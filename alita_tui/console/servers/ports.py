@@ -37,6 +37,8 @@ class WholeTool(msgspec.Struct, frozen=True):
     """What is not as it was approved before: lines of a unified diff."""
     parts: tuple[tuple[str, str], ...] = ()
     """Title and text: the descriptor as the server sent it, and how the server is started or reached."""
+    example: str = "{}"
+    """Arguments for a test call, as JSON on one line, with an empty value for each that is required."""
 
 
 class ServerLine(msgspec.Struct, frozen=True):
@@ -78,4 +80,10 @@ class ServersCatalog(Protocol):
         """Approve exactly what was shown, its risks accepted, `unread` lines of it never on screen.
 
         Return what came of it, in a sentence. Raise UsageError where the tool or its risks are others by now.
+        """
+
+    async def try_server_tool(self, shown: WholeTool, arguments: str) -> str:
+        """Call a tool once with arguments in JSON, approved or not; return what came of it. Nothing is recorded.
+
+        Raise UsageError for arguments that are no object, and where the tool is another one by now.
         """

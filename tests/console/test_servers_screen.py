@@ -16,7 +16,7 @@ from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Sheet
 from alita_tui.spine.commands import RefreshLibrary
 from alita_tui.spine.errors import UsageError
-from tests.console.screens import Sink, at_main, console, covered, drawn
+from tests.console.screens import SIZES, THEMES, Sink, at_main, console, covered, drawn
 from tests.console.servers_lab import APPROVED_TOOLS, CHANGED_SERVERS, TRIED_TOOLS, using
 
 
@@ -239,3 +239,22 @@ async def test_a_recording_only_looks_and_an_error_is_said() -> None:
         await opened(pilot)
         await pilot.press("t")
         await settled(pilot, "not as it was added")
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_a_tool_as_it_is_approved_and_tried(snap_compare, size: tuple[int, int], theme: str) -> None:
+    async def before(pilot) -> None:
+        await opened(pilot)
+        screen = await shown_whole(pilot)
+        await armed(pilot, screen)
+        await pilot.press("t")
+        await armed(pilot, screen)
+        await pilot.press("enter")
+        async with asyncio.timeout(10):
+            while "TEST CALL" not in sheet(pilot.app):
+                await pilot.pause(0.01)
+        await armed(pilot, screen)
+        await settled(pilot, "calls it once")
+
+    assert snap_compare(console(using(), theme, sink=Sink()), terminal_size=size, run_before=before)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from alita_tui.events import ActionName, Capabilities, Json, ToolRequest, Value
+from alita_tui.events import ActionName, Capabilities, Json, ToolRequest, Value, ready
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.names import taken
 from alita_tui.spine.ports.models import ToolSpec
@@ -225,7 +225,7 @@ def parse(request: ToolRequest, tools: Container[str] = ()) -> Action:
     if kind is None:
         raise MalformedAction(f"There is no action {request.name!r}; the actions are {', '.join(ACTIONS)}.")
     try:
-        action = msgspec.convert(request.arguments, kind)
+        action = msgspec.convert(request.arguments, ready(kind))
     except msgspec.ValidationError as error:
         raise MalformedAction(f"{request.name}: {error}. {_shape(request.name)}") from error
     if isinstance(action, BuildTool) and (owner := taken(action.name)):

@@ -11,7 +11,7 @@ from importlib.resources import files
 import msgspec
 
 from alita_tui import events as e
-from alita_tui.events import Json, as_json
+from alita_tui.events import Json, as_json, ready
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import BudgetExceeded, ModelError
 from alita_tui.spine.fence import fenced
@@ -122,7 +122,7 @@ def _facts(arguments: Json) -> tuple[ProposedFact, ...]:
     found = []
     for one in listed if isinstance(listed, list) else ():
         try:
-            found.append(msgspec.convert(one, ProposedFact))
+            found.append(msgspec.convert(one, ready(ProposedFact)))
         except msgspec.ValidationError:
             continue
     return tuple(found)

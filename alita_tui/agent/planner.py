@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from alita_tui import events as e
 from alita_tui.agent.planning import weighed
 from alita_tui.agent.tasks import CurrentTask
-from alita_tui.events import Json, MemoryItem, PlanCandidate, Value
+from alita_tui.events import Json, MemoryItem, PlanCandidate, Value, ready
 from alita_tui.events.task import MOST_REPLANS
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
@@ -205,7 +205,7 @@ def _plans(arguments: Json) -> list[PlanCandidate]:
     plans = []
     for one in listed if isinstance(listed, list) else ():
         try:
-            proposed = msgspec.convert(one, _Proposed)
+            proposed = msgspec.convert(one, ready(_Proposed))
         except msgspec.ValidationError:
             continue
         steps = tuple(str(one_line(step, _STEP)) for step in proposed.steps if step.strip())[:_STEPS]

@@ -7,7 +7,7 @@ from itertools import islice
 import msgspec
 
 from alita_tui import events as e
-from alita_tui.events import Json, SearchHit, ToolDraft, as_json
+from alita_tui.events import Json, SearchHit, ToolDraft, as_json, ready
 from alita_tui.spine.examples import Example, example_in_tests, signature
 from alita_tui.spine.fence import fenced
 from alita_tui.spine.history import History
@@ -57,7 +57,7 @@ def hit_text(hit: SearchHit) -> str:
         *(f"  {line}" for line in _schemas(hit.input_schema, hit.output_schema)),
     ]
     try:
-        example = msgspec.convert(hit.example, Example) if hit.example is not None else None
+        example = msgspec.convert(hit.example, ready(Example)) if hit.example is not None else None
     except msgspec.ValidationError:
         example = None
     return "\n".join([*lines, *((f"  {_example(card.name, example)}",) if example else ())])

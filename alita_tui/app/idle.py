@@ -17,7 +17,7 @@ import msgspec
 
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import now
-from alita_tui.events import NoticeRaised
+from alita_tui.events import NoticeRaised, ready
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.text import one_line
 
@@ -90,7 +90,7 @@ async def _built(app: AppContext, home: Path | None) -> bytes:
 def notices(said: bytes) -> tuple[NoticeRaised, ...]:
     """Return what to tell of a pass: builds that wait now."""
     try:
-        listed = msgspec.json.decode(said or b"[]", type=list[dict[str, Any]])
+        listed = msgspec.json.decode(said or b"[]", type=ready(list[dict[str, Any]]))
     except msgspec.DecodeError:
         return ()
     return tuple(

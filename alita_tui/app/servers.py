@@ -13,7 +13,7 @@ from alita_tui.app.identity import me, new_id, now
 from alita_tui.app.logins import KeptLogin
 from alita_tui.app.secrets import learned_first
 from alita_tui.app.server_files import tidy
-from alita_tui.events import Json, Lock, RunReport, ToolDraft, ToolRecord, Value, build_digest
+from alita_tui.events import Json, Lock, RunReport, ToolDraft, ToolRecord, Value, build_digest, ready
 from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.spine.ports.sandbox import Job
 from alita_tui.spine.redaction import Redactor
@@ -83,7 +83,7 @@ class ServerBook:
             found = []
             for document in documents:
                 try:
-                    found.append(msgspec.convert(document, Known))
+                    found.append(msgspec.convert(document, ready(Known)))
                 except msgspec.ValidationError:
                     continue
             self._read = (documents, tuple(sorted(found, key=lambda one: one.spec.name)))
@@ -316,7 +316,7 @@ def seen(known: Known, found: Listing, protocol: str, start_ms: float) -> Known:
 
 def what_changed(before: Pinned, code: str) -> str:
     """Return which parts of a tool are others by now, in one line."""
-    after = msgspec.json.decode(code.encode(), type=Pinned)
+    after = msgspec.json.decode(code.encode(), type=ready(Pinned))
     parts = sorted(key for key in {*before.tool, *after.tool} if before.tool.get(key) != after.tool.get(key))
     if before.calls_itself != after.calls_itself:
         claims = (" ".join(one.calls_itself.values()) for one in (before, after))

@@ -16,7 +16,7 @@ from alita_tui.app.context import AppContext
 from alita_tui.app.identity import now
 from alita_tui.app.recordings import recording
 from alita_tui.app.session import LiveSession, open_session
-from alita_tui.events import Capabilities, Json, Value
+from alita_tui.events import Capabilities, Json, Value, ready
 from alita_tui.spine.commands import Improve
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, StoreLocked, UsageError
@@ -271,7 +271,7 @@ def _order(client: Client, request: BuildRequest) -> BuildOrder:
 
 def _read(document: Json) -> Asked | None:
     try:
-        return msgspec.convert(document["asked"], Asked)
+        return msgspec.convert(document["asked"], ready(Asked))
     except (msgspec.ValidationError, TypeError, KeyError):
         return None
 

@@ -14,7 +14,7 @@ import msgspec
 
 from alita_tui.app.handing import write_folder
 from alita_tui.app.identity import me, new_id, now
-from alita_tui.events import ToolDraft, Value
+from alita_tui.events import ToolDraft, Value, ready
 from alita_tui.spine.errors import AlitaError, RegistryError, UsageError
 from alita_tui.spine.text import one_line, reveal
 from alita_tui.store.entry import AuditEntry
@@ -94,7 +94,7 @@ class SkillBook:
         found = []
         for document in self._documents.all():
             try:
-                one = msgspec.convert(document, Kept)
+                one = msgspec.convert(document, ready(Kept))
             except msgspec.ValidationError:
                 continue
             if _PLACE.fullmatch(f"{one.digest}/{one.name}"):

@@ -27,6 +27,9 @@ class Commands(LazyGroup):
         "doctor": Target("alita_tui.cli.machine:doctor", "Check settings, models and sandbox."),
         "setup": Target("alita_tui.cli.machine:setup", "Choose provider, model and key in a short wizard."),
         "builds": Target("alita_tui.cli.builds:commands", "Builds that wait for your verdict."),
+        "batch": Target(
+            "alita_tui.cli.batch:batch", "Do many tasks without a screen, each in a session of its own."
+        ),
         "tasks": Target("alita_tui.cli.queue:commands", "The tasks of a session and the queue of them."),
         "audit": Target("alita_tui.cli.audit:commands", "The signed log of every verdict."),
         "policy": Target(

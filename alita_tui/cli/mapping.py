@@ -69,7 +69,8 @@ def map_rows(
     except KeyboardInterrupt:
         shown.end()
         typer.echo(
-            f"Stopped. The same command goes on where this ended: {_command(record, file, output, engines or ())}",
+            "Stopped. The same command goes on where this ended: "
+            + _command(record, file, output, engines or (), lanes, json=json),
             err=True,
         )
         raise typer.Exit(130) from None
@@ -85,10 +86,14 @@ def map_rows(
     raise typer.Exit(1 if done.failed else 0)
 
 
-def _command(record: ToolRecord, file: InputFile, output: Path, engines: Sequence[str]) -> str:
+def _command(
+    record: ToolRecord, file: InputFile, output: Path, engines: Sequence[str], lanes: int, *, json: bool
+) -> str:
     import shlex
 
     where = [word for engine in engines for word in ("--engine", engine)]
+    where += ["--lanes", str(lanes)] if lanes != CORES else []
+    where += ["--json"] if json else []
     named = ["alita", "tools", "map", record.draft.name, "--input", file.path, "--output", str(output)]
     return shlex.join([*named, *where])
 
@@ -109,9 +114,10 @@ class _Shown:
             return
         self._last = time.monotonic()
         done = progress.done + progress.failed
-        left = max(0, self._total - done) / progress.per_second if progress.per_second else 0.0
         failed = f", {progress.failed:,} failed" if progress.failed else ""
-        text = f"{done:,} of about {self._total:,} rows{failed}, {progress.per_second:g} a second, {_time(left)} left"
+        text = (
+            f"{done:,} of about {self._total:,} rows{failed}, {pace(self._total - done, progress.per_second)}"
+        )
         sys.stderr.write(f"\r\x1b[2K{text}" if self._terminal else f"{text}\n")
         sys.stderr.flush()
         self._open = self._terminal
@@ -121,6 +127,15 @@ class _Shown:
         if self._open:
             sys.stderr.write("\n")
             self._open = False
+
+
+def pace(left: int, per_second: float) -> str:
+    """Return how fast it goes, and how long the rest takes at that."""
+    if per_second <= 0:
+        return "no pace yet"
+    each = 1 / per_second
+    speed = f"{per_second:.3g} a second" if per_second >= 0.5 else f"one in {_time(each)}"
+    return f"{speed}, {_time(max(0, left) * each)} left"
 
 
 def _time(seconds: float) -> str:

@@ -15,7 +15,7 @@ import msgspec
 from alita_tui.config.models import read_entry
 from alita_tui.config.near import nearest
 from alita_tui.config.settings import Settings
-from alita_tui.events import Value
+from alita_tui.events import Value, ready
 from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.errors import ConfigError
 from alita_tui.spine.text import one_line
@@ -113,7 +113,7 @@ def coerce(field: Field, value: object, where: str, *, text: bool = False) -> An
         read = _from_text(field, value) if text and isinstance(value, str) else value
         if field.kind is str and not isinstance(read, str):
             raise ValueError
-        value_read = msgspec.convert(read, field.type, strict=True)
+        value_read = msgspec.convert(read, ready(field.type), strict=True)
     except (msgspec.ValidationError, ValueError) as error:
         generic = field.choices or not isinstance(error, msgspec.ValidationError)
         detail = "" if generic else f" {one_line(str(error), 80)}."

@@ -19,6 +19,7 @@ from alita_tui.config import catalogue
 from alita_tui.config.near import nearest
 from alita_tui.config.paths import Paths
 from alita_tui.config.settings import Settings
+from alita_tui.events import ready
 from alita_tui.spine import env_file
 from alita_tui.spine.errors import ConfigError
 from alita_tui.spine.text import one_line
@@ -144,7 +145,7 @@ class _Layers:
         for key, value in self._values.items():
             section, name = key.split(".")
             tree.setdefault(section, {})[name] = value
-        return msgspec.convert(tree, Settings)
+        return msgspec.convert(tree, ready(Settings))
 
     def _put(self, key: str, value: object, origin: str, *, text: bool = False) -> None:
         try:

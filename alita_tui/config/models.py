@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from alita_tui.config.near import nearest
 from alita_tui.config.settings import Settings
-from alita_tui.events import Value
+from alita_tui.events import Value, ready
 from alita_tui.spine.errors import ConfigError
 from alita_tui.spine.text import one_line
 
@@ -103,7 +103,7 @@ def _value(option: str, value: str, where: str) -> object:
             hint=f"Did you mean {near}?" if near else f"The options are {', '.join(OPTIONS)}.",
         )
     try:
-        return msgspec.convert(value, OPTIONS[option], strict=False)
+        return msgspec.convert(value, ready(OPTIONS[option]), strict=False)
     except msgspec.ValidationError as error:
         detail = one_line(str(error), 80)
         raise ConfigError(

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from alita_tui.events import Value
+from alita_tui.events import Value, ready
 from alita_tui.spine.errors import ConfigError, StoreError
 from alita_tui.spine.text import one_line
 from alita_tui.view.policy import Rule, faulty
@@ -50,7 +50,7 @@ def load_policy(path: Path) -> Policy:
         raise ConfigError(f"{path}: no rule can cover secrets.", hint="Approve such builds yourself.")
     _check_keys(path, raw)
     try:
-        policy = msgspec.convert(raw, Policy)
+        policy = msgspec.convert(raw, ready(Policy))
     except msgspec.ValidationError as error:
         raise ConfigError(f"{path}: {one_line(str(error))}.", hint=_HINT) from error
     names = [rule.name for rule in policy.rule]

@@ -19,6 +19,7 @@ from alita_tui.events.base import (
     Value,
     as_json,
     digest_of,
+    ready,
 )
 from alita_tui.events.build import (
     ApprovalRequested,

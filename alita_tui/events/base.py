@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NewType
+import threading
+from typing import Any, NewType, TypeVar
 
 import msgspec
 
@@ -19,6 +20,24 @@ DraftDigest = NewType("DraftDigest", str)
 """SHA-256 (hex) of a draft: every byte that is shown for approval and used at run time."""
 BuildDigest = NewType("BuildDigest", str)
 """SHA-256 (hex) of a draft and the wheels it was tested with: what an approval names."""
+
+
+T = TypeVar("T")
+_known: set[object] = set()
+_learning = threading.RLock()
+
+
+def ready(kind: T) -> T:
+    """Return a type that msgspec can read from any thread by now.
+
+    msgspec learns a struct when it first reads one, and a second thread that meets one half learned ends the process
+    (0.22: segmentation fault). So every type that is read passes here: one thread at a time learns.
+    """
+    if kind not in _known:
+        with _learning:
+            msgspec.json.Decoder(kind)
+            _known.add(kind)
+    return kind
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):

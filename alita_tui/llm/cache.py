@@ -8,7 +8,7 @@ from functools import cached_property
 
 import msgspec
 
-from alita_tui.events import digest_of
+from alita_tui.events import digest_of, ready
 from alita_tui.spine.errors import StoreError
 from alita_tui.spine.ports.library import Documents
 from alita_tui.spine.ports.models import ModelRequest, Reply
@@ -41,7 +41,7 @@ class ReplyStore:
         with suppress(StoreError, msgspec.ValidationError):  # of another version
             for document in self._documents.all():
                 if document["key"] == key:
-                    return msgspec.convert(document["reply"], Reply)
+                    return msgspec.convert(document["reply"], ready(Reply))
         return None
 
     def put(self, model: str, request: ModelRequest, reply: Reply) -> None:

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from alita_tui.events import Json, ModelErrorKind, ModelRole, ToolRequest, Usage, Value, digest_of
+from alita_tui.events import Json, ModelErrorKind, ModelRole, ToolRequest, Usage, Value, digest_of, ready
 from alita_tui.llm.assembly import estimate, parse
 from alita_tui.spine.errors import ConfigError, ModelError
 from alita_tui.spine.ports.models import Ability, Delta, Message, ModelRequest, Reply
@@ -98,7 +98,7 @@ class Script(Value, frozen=True, forbid_unknown_fields=True):
 def load_script(path: Path) -> Script:
     """Return the script in a file. Raise ConfigError that says what is wrong with it, and where."""
     try:
-        script = msgspec.json.decode(path.read_bytes(), type=Script)
+        script = msgspec.json.decode(path.read_bytes(), type=ready(Script))
     except OSError as error:
         raise ConfigError(f"The recording {path} cannot be read: {error.strerror}.") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -31,7 +31,10 @@ class Engine(Protocol):
         """Return how many batches it runs at the same time."""
 
     async def run(self, rows: Sequence[Row]) -> list[Outcome]:
-        """Run rows one after the other, each once; a row that fails is an outcome. Raise Lost, SandboxUnavailable."""
+        """Run rows one after the other, each once; a row that fails is an outcome. Raise Lost, SandboxUnavailable.
+
+        It may return nothing at all: these rows are not done, and are given to it again in the next run.
+        """
 
 
 class Progress(Value, frozen=True):
@@ -45,13 +48,18 @@ class Progress(Value, frozen=True):
 
 
 async def run_map(
-    rows: Iterable[Row], engine: Engine, journal: Journal, tell: Callable[[Progress], None]
+    rows: Iterable[Row],
+    engine: Engine,
+    journal: Journal,
+    tell: Callable[[Progress], None],
+    *,
+    most: int = _MOST,
 ) -> None:
     """Run all rows that the journal does not have; each of them may be run again after a loss or a kill.
 
-    Raise SandboxUnavailable, StoreError, OSError; what is done stays on disk.
+    `most` is how many rows a batch has at most. Raise SandboxUnavailable, StoreError, OSError; what is done stays.
     """
-    course = _Course(engine, journal, tell)
+    course = _Course(engine, journal, tell, most)
     feed = course.batches(iter(rows))
     running: set[asyncio.Task[None]] = set()
     try:
@@ -72,11 +80,12 @@ async def run_map(
 class _Course:
     """One run of a map."""
 
-    def __init__(self, engine: Engine, journal: Journal, tell: Callable[[Progress], None]) -> None:
+    def __init__(self, engine: Engine, journal: Journal, tell: Callable[[Progress], None], most: int) -> None:
         self._engine = engine
         self._journal = journal
         self._tell = tell
-        self._size = _FIRST
+        self._most = most
+        self._size = min(_FIRST, most)
         self._began = monotonic()
         parts = journal.parts.values()
         self._ok, self._failed = sum(part.ok for part in parts), sum(part.failed for part in parts)
@@ -107,13 +116,15 @@ class _Course:
         began = monotonic()
         outcomes = await self._run(rows, 1)
         taken = max(monotonic() - began, 0.001)
-        self._size = max(1, min(_MOST, 2 * self._size, int(len(rows) * _SECONDS / taken)))
+        self._size = max(1, min(self._most, 2 * self._size, int(len(rows) * _SECONDS / taken)))
+        if not outcomes:
+            return
         await asyncio.to_thread(self._journal.keep, outcomes)
         failed = sum(bool(one.reason) for one in outcomes)
         self._failed += failed
         self._ok += len(outcomes) - failed
         rate = (self._ok + self._failed - self._before) / max(monotonic() - self._began, 0.001)
-        self._tell(Progress(done=self._ok, failed=self._failed, per_second=round(rate, 2)))
+        self._tell(Progress(done=self._ok, failed=self._failed, per_second=rate))
 
     async def _run(self, rows: list[Row], tries: int) -> list[Outcome]:
         """Run rows; where the engine is lost, run halves of them, so that one bad row costs its neighbours nothing."""
@@ -132,4 +143,6 @@ class _Course:
                 reason = f"The sandbox was lost {_TRIES} times while it ran: {error}"
                 lost = usable[0]
                 ran = {lost.number: Outcome(row=lost.number, reason=reason, arguments=lost.arguments)}
+        if usable and not ran:
+            return []
         return [unusable.get(row.number) or ran[row.number] for row in rows]

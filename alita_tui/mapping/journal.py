@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from alita_tui.events import Json, Value
+from alita_tui.events import Json, Value, ready
 from alita_tui.spine.errors import StoreError, UsageError
 from alita_tui.store.disk import replace
 
@@ -91,7 +91,7 @@ class Journal:
             self._append(self.head)
             return
         try:
-            head = msgspec.json.decode(lines[0], type=Head)
+            head = msgspec.json.decode(lines[0], type=ready(Head))
         except msgspec.DecodeError as error:
             raise StoreError(
                 f"{self._folder / JOURNAL} is damaged.", hint="Name a new folder with --output."
@@ -104,7 +104,7 @@ class Journal:
             )
         for line in lines[1:-1]:
             with suppress(msgspec.DecodeError):  # what it says is done again
-                self._know(msgspec.json.decode(line, type=Part))
+                self._know(msgspec.json.decode(line, type=ready(Part)))
 
     def _know(self, part: Part) -> None:
         with suppress(OSError):

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import msgspec
 
-from alita_tui.events import Json, MemoryItem, Value
+from alita_tui.events import Json, MemoryItem, Value, ready
 from alita_tui.memory.lessons import FOOTNOTE
 from alita_tui.memory.recipes import Graph, said
 from alita_tui.memory.stated import stems
@@ -149,8 +149,8 @@ def read(document: Json) -> Kept | Tombstone | None:
     """Return a document as a value, or None; one that cannot be read is skipped and stays on disk."""
     try:
         if isinstance(document, dict) and "forgotten" in document:
-            return msgspec.convert(document, Tombstone)
-        kept = msgspec.convert(document, Kept)
+            return msgspec.convert(document, ready(Tombstone))
+        kept = msgspec.convert(document, ready(Kept))
     except msgspec.ValidationError:
         return None
     return kept if all(map(_is_moment, filter(None, (kept.at, kept.until)))) else None

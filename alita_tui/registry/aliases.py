@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from alita_tui.events import Alias, Json
+from alita_tui.events import Alias, Json, ready
 from alita_tui.spine.ports.library import Documents, Standing
 
 
@@ -58,6 +58,6 @@ def _as_logged(alias: Alias, standing: Standing) -> Alias:
 def _read(document: Json) -> Alias | None:
     """Return a document as an alias, or None if it is something else or cannot be read."""
     try:
-        return msgspec.convert(document["alias"], Alias)
+        return msgspec.convert(document["alias"], ready(Alias))
     except (msgspec.ValidationError, TypeError, KeyError):
         return None

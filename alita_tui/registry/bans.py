@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from alita_tui.events import Ban, Capabilities, Json
+from alita_tui.events import Ban, Capabilities, Json, ready
 from alita_tui.spine.ports.library import Documents, Standing
 from alita_tui.spine.text import one_line
 
@@ -70,6 +70,6 @@ def _key(ban_id: str) -> str:
 def _read(document: Json) -> Ban | None:
     """Return a document as a ban, or None if it is something else or cannot be read."""
     try:
-        return msgspec.convert(document["ban"], Ban)
+        return msgspec.convert(document["ban"], ready(Ban))
     except (msgspec.ValidationError, TypeError, KeyError):
         return None

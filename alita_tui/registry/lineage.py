@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from alita_tui.events import STATE_AFTER, Lineage, Move, MoveKind, ToolRecord, ToolState
+from alita_tui.events import STATE_AFTER, Lineage, Move, MoveKind, ToolRecord, ToolState, ready
 from alita_tui.registry.callers import callers_of
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.moves import Moves
@@ -138,7 +138,7 @@ class Lineages:
                 self._library.change_state(
                     difference.move.name,
                     difference.version,
-                    msgspec.convert(difference.move.after, ToolState),
+                    msgspec.convert(difference.move.after, ready(ToolState)),
                 )
             self._mend_history(msgspec.structs.replace(difference.move, version=difference.version))
         return tuple(difference.text for difference in differences)
@@ -187,7 +187,7 @@ class Lineages:
                 raise RegistryError(f"{move.before or move.after} is the name of something else by now.")
             self._library.aliases.keep(msgspec.structs.replace(known, removed=not value))
         else:
-            self._library.change_state(move.name, move.version, msgspec.convert(value, ToolState))
+            self._library.change_state(move.name, move.version, msgspec.convert(value, ready(ToolState)))
 
 
 def _version(lineage: Lineage, move: Move) -> ToolRecord:

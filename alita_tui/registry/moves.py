@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from alita_tui.events import Json, Move
+from alita_tui.events import Json, Move, ready
 from alita_tui.spine.ports.library import Documents
 
 
@@ -17,7 +17,7 @@ class Moves:
     def of(self, name: str) -> tuple[Move, ...]:
         """Return the moves of one tool."""
         moves: Json = next((doc["moves"] for doc in self._documents.all() if _is_of(doc, name)), [])
-        return msgspec.convert(moves, tuple[Move, ...])
+        return msgspec.convert(moves, ready(tuple[Move, ...]))
 
     def remember(self, name: str, moves: tuple[Move, ...]) -> None:
         """Replace the stored moves of a tool. Raises StoreError."""

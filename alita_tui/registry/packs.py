@@ -16,7 +16,7 @@ from hashlib import sha256
 
 import msgspec
 
-from alita_tui.events import Capabilities, Json, Lock, ToolDraft, ToolName, ToolRecord, Value
+from alita_tui.events import Capabilities, Json, Lock, ToolDraft, ToolName, ToolRecord, Value, ready
 from alita_tui.registry.tool_files import manifest as tool_manifest
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import one_line
@@ -165,8 +165,8 @@ def read(data: bytes) -> Pack:
     entries = _entries(data)
     try:
         raw = entries.pop(_MANIFEST)
-        manifest = msgspec.json.decode(raw, type=PackManifest)
-        signature = msgspec.json.decode(entries.pop(_SIGNATURE), type=_Signature)
+        manifest = msgspec.json.decode(raw, type=ready(PackManifest))
+        signature = msgspec.json.decode(entries.pop(_SIGNATURE), type=ready(_Signature))
     except KeyError as error:
         raise _refused(f"it has no {error}") from error
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -262,7 +262,7 @@ def _tool(tool: PackTool, entries: dict[str, bytes]) -> Packed:
     if set(tool.files) != wanted or not _NAME.fullmatch(tool.name):
         raise _refused(f"{one_line(tool.name, 60)} does not have the files of a tool")
     try:
-        facts = msgspec.json.decode(entries[f"{place}{tool.name}.mcp.json"], type=_Facts)
+        facts = msgspec.json.decode(entries[f"{place}{tool.name}.mcp.json"], type=ready(_Facts))
         draft = ToolDraft(
             name=ToolName(facts.name),
             description=facts.description,
@@ -273,7 +273,7 @@ def _tool(tool: PackTool, entries: dict[str, bytes]) -> Packed:
             output_schema=facts.outputSchema,
             capabilities=facts.capabilities,
         )
-        evidence = msgspec.json.decode(entries[f"{place}evidence.json"], type=Evidence)
+        evidence = msgspec.json.decode(entries[f"{place}evidence.json"], type=ready(Evidence))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise _refused(f"{tool.name} cannot be read: {one_line(str(error), 200)}") from error
     if draft.name != tool.name:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import msgspec
 
-from alita_tui.events import Json, Value
+from alita_tui.events import Json, Value, ready
 from alita_tui.spine.ports.library import Documents
 from alita_tui.spine.ports.stream import Clock
 
@@ -85,6 +85,6 @@ class Proposed:
 
 def _read(document: Json) -> _Built | None:
     try:
-        return msgspec.convert(document["proposal"], _Built)
+        return msgspec.convert(document["proposal"], ready(_Built))
     except (msgspec.ValidationError, TypeError, KeyError):
         return None

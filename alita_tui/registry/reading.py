@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from alita_tui.events import Json, ToolRecord, Track, Value
+from alita_tui.events import Json, ToolRecord, Track, Value, ready
 from alita_tui.registry.trust import Use
 
 
@@ -43,11 +43,11 @@ class Reader:
 def _read(document: Json) -> Entry | None:
     try:
         if "tool" in document:
-            return msgspec.convert(document["tool"], ToolRecord)
+            return msgspec.convert(document["tool"], ready(ToolRecord))
         if "pin" in document:
-            return msgspec.convert(document["pin"], Pin)
+            return msgspec.convert(document["pin"], ready(Pin))
         if "track" in document:
-            return msgspec.convert(document["track"], Track)
-        return msgspec.convert(document["use"], Use)
+            return msgspec.convert(document["track"], ready(Track))
+        return msgspec.convert(document["use"], ready(Use))
     except (msgspec.ValidationError, TypeError, KeyError):
         return None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from alita_tui.events import Capabilities, Move, ToolRecord, ToolState, Value
+from alita_tui.events import Capabilities, Move, ToolRecord, ToolState, Value, ready
 from alita_tui.registry.trust import base
 from alita_tui.spine.ports.library import Standing
 from alita_tui.spine.text import one_line
@@ -48,7 +48,7 @@ def reconcile(
         for version, record in versions.items():
             move = standing.states.get(record.approval_id)
             if move is not None and base(record.state) != move.after:
-                state = msgspec.convert(move.after, ToolState)
+                state = msgspec.convert(move.after, ready(ToolState))
                 overridden.append(Overridden(version=version, move=move, text=_state_line(record, move)))
                 record = versions[version] = msgspec.structs.replace(record, state=state)
             if audited and record.state in RUNNABLE:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from alita_tui.events import Capabilities, Lock, ToolDraft, ToolRecord, build_digest
+from alita_tui.events import Capabilities, Lock, ToolDraft, ToolRecord, build_digest, ready
 from alita_tui.registry.tool_files import ToolFiles
 from alita_tui.spine.errors import DigestMismatch, RegistryError
 from alita_tui.spine.ports.library import Documents
@@ -24,7 +24,7 @@ class Recovery:
         draft, lock = self._files.read(name, version)
         try:
             facts = msgspec.json.decode((self._files.place(name, version) / f"{name}.mcp.json").read_bytes())
-            return draft, lock, msgspec.convert(facts["granted"], Capabilities)
+            return draft, lock, msgspec.convert(facts["granted"], ready(Capabilities))
         except (OSError, msgspec.MsgspecError, KeyError, TypeError) as error:
             raise RegistryError(f"The files of {name} v{version} do not say what it was granted.") from error
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from alita_tui.events import Capabilities, Json, ToolDraft, ToolName, Value
+from alita_tui.events import Capabilities, Json, ToolDraft, ToolName, Value, ready
 from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.spine.grants import canonical, faults
 from alita_tui.spine.text import one_line
@@ -73,4 +73,4 @@ class Starters:
             raise RegistryError(
                 f"There is no starter {one_line(name, 60)}.", hint="`alita tools starters` lists them."
             )
-        return msgspec.json.decode((self._folder / name / f"{name}.json").read_bytes(), type=_Facts)
+        return msgspec.json.decode((self._folder / name / f"{name}.json").read_bytes(), type=ready(_Facts))

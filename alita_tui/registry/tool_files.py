@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from alita_tui.events import Capabilities, Json, Lock, ToolDraft, ToolRecord
+from alita_tui.events import Capabilities, Json, Lock, ToolDraft, ToolRecord, ready
 from alita_tui.spine.errors import RegistryError, StoreError
 from alita_tui.spine.grants import used_by
 
@@ -83,9 +83,9 @@ class ToolFiles:
                 requirements=tuple(facts["requirements"]["asked"]),
                 input_schema=facts["inputSchema"],
                 output_schema=facts["outputSchema"],
-                capabilities=msgspec.convert(facts["capabilities"], Capabilities),
+                capabilities=msgspec.convert(facts["capabilities"], ready(Capabilities)),
             )
-            return draft, msgspec.convert(facts["requirements"]["lock"], Lock)
+            return draft, msgspec.convert(facts["requirements"]["lock"], ready(Lock))
         except OSError as error:
             raise RegistryError(
                 f"The tool files in {place} could not be read: {error.strerror or error}.",

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from alita_tui.events import ready
 from alita_tui.sandbox import gvisor
 from alita_tui.sandbox.policy import (
     CAPABILITIES,
@@ -118,7 +119,7 @@ def _mount_deviations(
 ) -> list[str]:
     """Return what is mounted beside what has to be, or with other options."""
     try:
-        mounts = msgspec.convert(seen.get("mounted"), list[Mount])
+        mounts = msgspec.convert(seen.get("mounted"), ready(list[Mount]))
     except msgspec.ValidationError as error:
         return [f"the mounts cannot be read: {error}"]
     counts = Counter(mount.where for mount in mounts)

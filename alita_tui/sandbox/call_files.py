@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from alita_tui.events import LeftFile
+from alita_tui.events import LeftFile, ready
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.owner import alive, me
 from alita_tui.sandbox.warden.left_files import LONGEST_NAME, MOST_FILES
@@ -142,7 +142,7 @@ class LeftFiles:
             raise ValueError("a name is too long")
         if len(self._buffer) < 4 + length:
             return False
-        head = msgspec.json.decode(bytes(self._buffer[4 : 4 + length]), type=_Head | str)
+        head = msgspec.json.decode(bytes(self._buffer[4 : 4 + length]), type=ready(_Head | str))
         del self._buffer[: 4 + length]
         if isinstance(head, str):
             self.lost = head[:300]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from alita_tui.events import LockedPackage, Value
+from alita_tui.events import LockedPackage, Value, ready
 from alita_tui.sandbox.uv import uv
 from alita_tui.spine.ports.web import Faults
 from alita_tui.spine.text import one_line
@@ -68,7 +68,7 @@ class FaultDatabase:
         finally:
             await asyncio.to_thread(folder.cleanup)
         try:
-            audit = msgspec.json.decode(output, type=_Audit)
+            audit = msgspec.json.decode(output, type=ready(_Audit))
         except msgspec.DecodeError:
             return Faults(problem=one_line(complaints, 300) or f"uv ended with {code} and no explanation")
         if (audit.summary.audited_packages, audit.summary.vulnerabilities) != (

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from alita_tui.events import Enforcement, RunReport, digest_of
+from alita_tui.events import Enforcement, RunReport, digest_of, ready
 from alita_tui.spine.ports.sandbox import Job, Limits
 
 Run = Callable[[Job], Awaitable[RunReport]]
@@ -321,7 +321,7 @@ async def known(
     record = folder / f"limits-{digest_of(profile, *key)[:16]}.json"
     if not fresh:
         with suppress(OSError, msgspec.DecodeError):
-            return msgspec.json.decode(record.read_bytes(), type=tuple[Enforcement, ...])
+            return msgspec.json.decode(record.read_bytes(), type=ready(tuple[Enforcement, ...]))
     rows = await measure(run, controllers, profile)
     draft = record.with_suffix(f".{os.urandom(4).hex()}")
     draft.write_bytes(msgspec.json.encode(rows))

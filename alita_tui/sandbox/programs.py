@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from alita_tui.events import ready
 from alita_tui.sandbox.broker.streams import FRAMES, Stream, Violation
 from alita_tui.sandbox.channel import parse
 from alita_tui.sandbox.container import Container
@@ -161,7 +162,7 @@ async def opened(
 
 def _why(payload: bytes) -> str:
     try:
-        report = msgspec.convert(parse(payload), dict[str, object])
+        report = msgspec.convert(parse(payload), ready(dict[str, object]))
     except (ValueError, msgspec.ValidationError):
         return "it ended, and its report cannot be read"
     if hit := report.get("limits_hit"):

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from alita_tui.events import LimitHit, RunReport, TestCase
+from alita_tui.events import LimitHit, RunReport, TestCase, ready
 from alita_tui.sandbox.channel import parse
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports.sandbox import Job
@@ -47,7 +47,7 @@ class _Answer(msgspec.Struct):
 def run_report(payload: bytes, job: Job, texts: dict[str, Any]) -> RunReport:
     """Return the report that the warden's last frame makes. Raise SandboxUnavailable where it cannot be read."""
     try:
-        seen = msgspec.convert(parse(payload), Measured)
+        seen = msgspec.convert(parse(payload), ready(Measured))
     except ValueError as why:
         raise SandboxUnavailable(f"The warden's report cannot be read: {why}") from why
     answer, problem = _read(seen.answer)
@@ -77,7 +77,7 @@ def _read(answer: str) -> tuple[_Answer, str]:
     if not answer:
         return _Answer(), ""
     try:
-        return msgspec.convert(parse(answer), _Answer), ""
+        return msgspec.convert(parse(answer), ready(_Answer)), ""
     except msgspec.ValidationError as error:
         return _Answer(), f"What it answered is not what an answer has to be: {error}"
     except ValueError as error:

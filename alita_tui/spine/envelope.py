@@ -8,7 +8,7 @@ from functools import cache
 import msgspec
 from msgspec.structs import replace
 
-from alita_tui.events import SessionEvent, Transient, UnknownEvent
+from alita_tui.events import SessionEvent, Transient, UnknownEvent, ready
 from alita_tui.events.upgrades import upgrade_approval
 
 SCHEMA_VERSION = 2
@@ -54,7 +54,7 @@ _encoder = msgspec.json.Encoder()
 @cache
 def _decoder() -> msgspec.json.Decoder[Envelope]:
     """Made when first needed: knowing forty kinds of event takes a while."""
-    return msgspec.json.Decoder(Envelope)
+    return msgspec.json.Decoder(ready(Envelope))
 
 
 def encode(envelope: Envelope) -> bytes:
@@ -74,7 +74,7 @@ def from_builtins(raw: object, *, session_id: str = "", seq: int = 0) -> Envelop
     `session_id` and `seq` stand in where the record itself does not say.
     """
     try:
-        return _timed(msgspec.convert(raw, Envelope))
+        return _timed(msgspec.convert(raw, ready(Envelope)))
     except (msgspec.ValidationError, TypeError, ValueError, RecursionError) as error:
         return _upgraded(raw) or _unknown(raw, str(error), session_id=session_id, seq=seq)
 
@@ -97,7 +97,7 @@ def _upgraded(raw: object) -> Envelope | None:
     if not isinstance(event, dict) or event.get("kind") != "approval_resolved":
         return None
     try:
-        return _timed(msgspec.convert({**raw, "event": upgrade_approval(event)}, Envelope))  # type: ignore[dict-item]
+        return _timed(msgspec.convert({**raw, "event": upgrade_approval(event)}, ready(Envelope)))  # type: ignore[dict-item]
     except (msgspec.ValidationError, TypeError, ValueError, RecursionError):
         return None
 

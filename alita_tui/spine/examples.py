@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from alita_tui.events import Json, ToolDraft, Value
+from alita_tui.events import Json, ToolDraft, Value, ready
 
 _LONGEST = 600
 """Characters of an example; longer ones are no help."""
@@ -116,4 +116,4 @@ def _read(call: ast.Call, result: ast.expr, names: list[str]) -> Example | None:
         return None
     if len(written) > _LONGEST:
         return None
-    return msgspec.json.decode(written, type=Example)
+    return msgspec.json.decode(written, type=ready(Example))

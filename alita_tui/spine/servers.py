@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from alita_tui.events import Capabilities, Json, ToolDraft, ToolRecord, Value, digest_of
+from alita_tui.events import Capabilities, Json, ToolDraft, ToolRecord, Value, digest_of, ready
 from alita_tui.spine.errors import RegistryError
 from alita_tui.spine.grants import ON_HOST, used_by
 
@@ -105,7 +105,7 @@ class Pinned(Value, frozen=True):
 def pinned(draft: ToolDraft) -> Pinned:
     """Return what a remote tool is. Raise RegistryError for what is none."""
     try:
-        return msgspec.json.decode(draft.code.encode(), type=Pinned)
+        return msgspec.json.decode(draft.code.encode(), type=ready(Pinned))
     except (msgspec.MsgspecError, UnicodeEncodeError) as error:
         raise RegistryError(f"{draft.name} is no tool of a server: {error}.") from error
 

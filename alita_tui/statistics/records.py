@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from alita_tui.events import ready
 from alita_tui.statistics.rows import SessionRows
 
 Column = NDArray[Any]
@@ -144,7 +145,7 @@ class Records:
             return made
         size = int.from_bytes(raw[4:12], "big")
         try:
-            head = msgspec.msgpack.decode(raw[12 : 12 + size], type=_Head)
+            head = msgspec.msgpack.decode(raw[12 : 12 + size], type=ready(_Head))
         except (msgspec.DecodeError, msgspec.ValidationError, RecursionError):
             return made
         counts = [sum(one.rows[place] for one in head.sessions) for place in range(len(_TABLES))]

@@ -19,7 +19,7 @@ from typing import Literal
 
 import msgspec
 
-from alita_tui.events import Value
+from alita_tui.events import Value, ready
 from alita_tui.spine.errors import StoreError, UsageError
 from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.text import one_line
@@ -163,7 +163,7 @@ class Backups:
         raw = disk.read_bytes(path) or b""
         files = _unpacked(path, raw)
         try:
-            listed = msgspec.json.decode(files.pop(_LIST, b""), type=Backup)
+            listed = msgspec.json.decode(files.pop(_LIST, b""), type=ready(Backup))
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise StoreError(f"{path} is no backup, or it is damaged.") from error
         if {name: sha256(data).hexdigest() for name, data in files.items()} != listed.files:
@@ -222,7 +222,7 @@ def _tables(chosen: Backup, raw: bytes) -> Tables:
             f"{chosen.path} was made by a newer alita (schema {chosen.schema_version}).", hint="Update alita."
         )
     try:
-        tables = msgspec.convert(journal_reader.load(raw), Tables)
+        tables = msgspec.convert(journal_reader.load(raw), ready(Tables))
     except ValueError as error:
         raise StoreError(f"{chosen.path} is damaged: {error}.") from error
     upgrade(tables, chosen.schema_version)

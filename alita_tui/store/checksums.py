@@ -17,7 +17,7 @@ from io import BytesIO
 
 import msgspec
 
-from alita_tui.events import Value
+from alita_tui.events import Value, ready
 
 TABLE = "checksums"
 """The table's name in the file."""
@@ -72,7 +72,7 @@ def parsed(row: bytes) -> Sums | None:
     if match is None or int(match[1], 16) != zlib.crc32(match[2]):
         return None
     try:
-        line = msgspec.json.decode(b"{" + match[2], type=_Line)
+        line = msgspec.json.decode(b"{" + match[2], type=ready(_Line))
         tables = {name: _numbers(text) for name, text in line.tables.items()}
     except ValueError:
         return None

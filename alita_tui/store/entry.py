@@ -6,7 +6,7 @@ from hashlib import sha256
 
 import msgspec
 
-from alita_tui.events import ApprovalRequested, ApprovalResolved, Value
+from alita_tui.events import ApprovalRequested, ApprovalResolved, Value, ready
 
 GENESIS = "0" * 64
 """What the first entry names as its predecessor."""
@@ -136,7 +136,7 @@ class AuditEntry(Value, frozen=True, kw_only=True):
         return msgspec.json.encode(self)
 
 
-_DECODER = msgspec.json.Decoder(AuditEntry)
+_DECODER = msgspec.json.Decoder(ready(AuditEntry))
 
 
 def read_entry(line: bytes) -> AuditEntry | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from alita_tui.events import Json, Value
+from alita_tui.events import Json, Value, ready
 from alita_tui.spine.errors import StoreError
 from alita_tui.spine.text import one_line
 from alita_tui.store import disk
@@ -109,7 +109,7 @@ class Summaries:
             raw = self._index.read_bytes()
             crc, _, entries = raw.partition(b"\n")
             return (
-                msgspec.json.decode(entries, type=dict[str, _Indexed])
+                msgspec.json.decode(entries, type=ready(dict[str, _Indexed]))
                 if crc == b"%08x" % zlib.crc32(entries)
                 else {}
             )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from alita_tui.events import Value
+from alita_tui.events import Value, ready
 from alita_tui.store import disk
 from alita_tui.store.seal import verifier
 
@@ -72,6 +72,6 @@ def read_head(raw: bytes | None) -> Head | None:
     if raw is None:
         return None
     try:
-        return msgspec.json.decode(raw, type=Head)
+        return msgspec.json.decode(raw, type=ready(Head))
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None

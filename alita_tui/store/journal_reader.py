@@ -17,7 +17,7 @@ from typing import Literal
 
 import msgspec
 
-from alita_tui.events import Json, Value
+from alita_tui.events import Json, Value, ready
 from alita_tui.spine.collecting import uncollected
 from alita_tui.spine.errors import StoreError
 from alita_tui.store import checksums, disk
@@ -105,7 +105,7 @@ def operation(raw: bytes) -> Operation | None:
     try:
         if int(raw[:8], 16) != zlib.crc32(body):
             return None
-        done = msgspec.convert(load(body), Operation)
+        done = msgspec.convert(load(body), ready(Operation))
     except (ValueError, RecursionError):
         return None
     number = done[1] if done[0] == "gen" else done[2]
@@ -210,7 +210,7 @@ _ID = re.compile(r"0|[1-9][0-9]{0,17}")
 
 def _checked(raw: Json) -> Tables:
     """Return tables of documents with numbers for names, as TinyDB needs them. Raises ValueError."""
-    tables = msgspec.convert(raw, Tables)
+    tables = msgspec.convert(raw, ready(Tables))
     if not all(_ID.fullmatch(doc_id) for rows in tables.values() for doc_id in rows):
         raise ValueError("a document's id is no number")
     return tables

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec.structs import replace
 
-from alita_tui.events import Value
+from alita_tui.events import Value, ready
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.ports.library import Documents
 from alita_tui.spine.ports.stream import Clock
@@ -50,7 +50,7 @@ class Labels:
         labels: dict[str, Label] = {}
         for document in self._documents.all():
             try:
-                label = msgspec.convert(document, Label)
+                label = msgspec.convert(document, ready(Label))
             except msgspec.ValidationError:
                 continue
             labels[label.session_id] = label

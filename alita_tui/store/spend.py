@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from alita_tui.events import Json, Value
+from alita_tui.events import Json, Value, ready
 from alita_tui.spine.ports.models import DaySpend
 from alita_tui.store import disk
 from alita_tui.store.journal import JournalDB
@@ -104,7 +104,7 @@ class SpendBook:
         """Return the well-formed documents: a file without checksums may hold anything."""
         for doc_id, row in self._table.rows.items():
             with suppress(msgspec.ValidationError):
-                msgspec.convert(row, _Day)
+                msgspec.convert(row, ready(_Day))
                 yield int(doc_id), row
 
     def _row(self, day: str) -> tuple[int, Json]:

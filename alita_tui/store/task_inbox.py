@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from alita_tui.events import Value
+from alita_tui.events import Value, ready
 from alita_tui.spine.commands import CancelTask, EditTask, MoveTask, Retry, SubmitTask, SwitchQueue
 from alita_tui.spine.ports.builds import Sealing
 from alita_tui.spine.text import one_line
@@ -98,7 +98,7 @@ class TaskInbox:
 
     def _believed(self, session_id: str, raw: bytes) -> QueueCommand | None:
         try:
-            note = msgspec.json.decode(raw, type=TaskNote)
+            note = msgspec.json.decode(raw, type=ready(TaskNote))
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return None
         signed = self._sealing.vouched(_KIND, note.text, note.signature)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from alita_tui.events import ApprovalResolved, Json, Value, Verdict
+from alita_tui.events import ApprovalResolved, Json, Value, Verdict, ready
 from alita_tui.events.upgrades import upgrade_approval
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.envelope import Envelope
@@ -53,7 +53,7 @@ class VerdictNote(Value, frozen=True):
     def decided(self) -> ResolveApproval:
         """The command. Raises msgspec.MsgspecError."""
         raw = upgrade_approval(self.command) if isinstance(self.command, dict) else self.command
-        command = msgspec.convert(raw, ResolveApproval)
+        command = msgspec.convert(raw, ready(ResolveApproval))
         verdict = msgspec.structs.replace(command.verdict, by=self.by)
         return msgspec.structs.replace(command, verdict=verdict)
 
@@ -152,7 +152,7 @@ class VerdictInbox:
         if raw is None:
             return None
         try:
-            note = msgspec.json.decode(raw, type=VerdictNote)
+            note = msgspec.json.decode(raw, type=ready(VerdictNote))
             command = note.decided
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return None

@@ -7,6 +7,7 @@ from importlib.resources import files
 
 import msgspec
 
+from alita_tui.events import ready
 from alita_tui.spine.grants import REACHED
 from alita_tui.spine.ports.models import ToolSpec
 from alita_tui.spine.ports.sandbox import Limits
@@ -17,7 +18,7 @@ from alita_tui.toolsmith.contract import PYTHON
 def tool_spec(name: str) -> ToolSpec:
     """Return one form."""
     raw = files("alita_tui.toolsmith.prompts").joinpath(f"{name}.json").read_bytes()
-    spec = msgspec.json.decode(raw, type=ToolSpec)
+    spec = msgspec.json.decode(raw, type=ready(ToolSpec))
     if asked := spec.parameters.get("properties", {}).get("capabilities"):
         for field, reached in REACHED.items():
             asked["properties"][field]["description"] = reached

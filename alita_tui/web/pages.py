@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import msgspec
 
-from alita_tui.events import Json, Value, digest_of
+from alita_tui.events import Json, Value, digest_of, ready
 from alita_tui.spine.errors import StoreError
 from alita_tui.spine.ports.library import Documents
 from alita_tui.spine.ports.web import Page
@@ -51,7 +51,7 @@ class PageStore:
         with suppress(StoreError, msgspec.ValidationError):  # of another version
             for document in self._documents().all():
                 if document["key"] == key:
-                    return msgspec.convert(document["kept"], KeptPage)
+                    return msgspec.convert(document["kept"], ready(KeptPage))
         return None
 
     def put(self, url: str, address: str, page: Page, headers: Mapping[str, str]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from alita_tui.events import Value
+from alita_tui.events import Value, ready
 from alita_tui.mapping.journal import Outcome
 from alita_tui.mapping.rows import InputFile, Row
 from alita_tui.spine.errors import AlitaError
@@ -89,7 +89,7 @@ def read_order(text: object) -> Order:
     """Return what a coordinator asks for. Raise ValueError."""
     if not isinstance(text, str) or len(text) > 1 << 16:
         raise ValueError("it is no order")
-    order = msgspec.json.decode(text, type=Order, strict=True)
+    order = msgspec.json.decode(text, type=ready(Order), strict=True)
     if not 0 <= order.header <= order.start < order.end or order.first < 1 or order.rows < 1:
         raise ValueError("its numbers are none of a file")
     return order
@@ -100,7 +100,7 @@ def read_answer(text: object, rows: Sequence[Row]) -> Answer:
     if not isinstance(text, str) or len(text) > ANSWER_BYTES:
         raise BadAnswer("What came back is no text, or too long.")
     try:
-        answer = msgspec.json.decode(text, type=Answer, strict=True)
+        answer = msgspec.json.decode(text, type=ready(Answer), strict=True)
     except (ValueError, RecursionError) as error:
         raise BadAnswer(f"What came back is no answer: {one_line(str(error), 200)}") from error
     said = answer.lost or answer.refused

@@ -23,6 +23,7 @@ from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthMetadata, OAuthToken
 from pydantic import BaseModel
 
+from alita_tui.events import ready
 from alita_tui.mcp_box.remote.guard import LOGIN, Guard
 from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.errors import UsageError
@@ -68,7 +69,7 @@ class _Store:
     async def kept(self) -> _Kept:
         text = await asyncio.to_thread(self._vault.read)
         try:
-            kept = msgspec.json.decode(text.encode(), type=_Kept) if text else _Kept()
+            kept = msgspec.json.decode(text.encode(), type=ready(_Kept)) if text else _Kept()
         except msgspec.MsgspecError:
             return _Kept()
         self._learned(kept)

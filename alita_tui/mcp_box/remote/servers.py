@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import msgspec
 
 from alita_tui import events as e
-from alita_tui.events import Lock, RunReport, Value
+from alita_tui.events import Lock, RunReport, Value, ready
 from alita_tui.mcp_box.remote.answering import Answering
 from alita_tui.mcp_box.remote.link import Link, LinkError
 from alita_tui.mcp_box.remote.pinning import Listing, listing
@@ -120,7 +120,7 @@ class Servers:
     async def call(self, job: Job) -> RunReport:
         """Call the tool whose pinned descriptor is the job's code. Raise ServerUnavailable."""
         try:
-            pinned = msgspec.json.decode(job.code.encode(), type=Pinned)
+            pinned = msgspec.json.decode(job.code.encode(), type=ready(Pinned))
         except (msgspec.MsgspecError, UnicodeEncodeError) as error:
             raise ServerUnavailable(f"{job.module} is no tool of a server.") from error
         spec = pinned.server

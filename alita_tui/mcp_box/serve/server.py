@@ -27,7 +27,7 @@ from mcp.server.subscriptions import (
 )
 from mcp.shared.exceptions import MCPError
 
-from alita_tui.events import Json, ToolRecord
+from alita_tui.events import Json, ToolRecord, ready
 from alita_tui.mcp_box.serve import results
 from alita_tui.mcp_box.serve.descriptors import BUILD, CALL, SEARCH, STATUS, described
 from alita_tui.mcp_box.serve.progress import progress
@@ -294,7 +294,7 @@ def _plain(value: dict[str, Any]) -> dict[str, Any]:
 
 def _request(arguments: Json) -> BuildRequest:
     try:
-        return msgspec.convert(arguments, BuildRequest, strict=True)
+        return msgspec.convert(arguments, ready(BuildRequest), strict=True)
     except msgspec.ValidationError as error:
         raise UsageError(f"{BUILD} was asked in another way than its input schema says: {error}.") from error
 

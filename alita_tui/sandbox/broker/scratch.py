@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from alita_tui.events import BrokerAnswered
+from alita_tui.events import BrokerAnswered, ready
 from alita_tui.sandbox.broker.files import Workspace
 from alita_tui.sandbox.broker.grants import Caps, Entry, Refused, RunGrants
 from alita_tui.sandbox.broker.http import HttpConnection
@@ -130,7 +130,7 @@ async def untold(_: BrokerAnswered) -> None:
 def _files(data: bytes) -> dict[str, bytes]:
     """Return names and contents from the tests' process. Raise Refused."""
     try:
-        texts = msgspec.json.decode(data, type=dict[str, str])
+        texts = msgspec.json.decode(data, type=ready(dict[str, str]))
         return {name: base64.b64decode(text, validate=True) for name, text in texts.items()}
     except (msgspec.DecodeError, binascii.Error, RecursionError) as error:
         raise Refused(400, f"the body is no object of names and base64: {error}") from error

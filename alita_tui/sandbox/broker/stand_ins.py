@@ -11,7 +11,7 @@ from collections import deque
 import h11
 import msgspec
 
-from alita_tui.events import Json, Value
+from alita_tui.events import Json, Value, ready
 from alita_tui.sandbox.broker.forward import path_of
 from alita_tui.sandbox.broker.grants import Entry, Refused, RunGrants
 from alita_tui.sandbox.broker.http import HttpConnection
@@ -77,7 +77,7 @@ class StandIns:
     def set(self, data: bytes) -> None:
         """Take new answers from the tests' process and forget what was asked. Raise Refused."""
         try:
-            self._canned = msgspec.json.decode(data, type=Canned)
+            self._canned = msgspec.json.decode(data, type=ready(Canned))
         except (msgspec.DecodeError, RecursionError) as error:
             raise Refused(400, f"these are no answers: {error}") from error
         self.replies = deque(self._canned.replies)

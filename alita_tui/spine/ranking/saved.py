@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from alita_tui.events import Value
+from alita_tui.events import Value, ready
 from alita_tui.spine.ranking.index import Index
 
 _SCHEMA = 1
@@ -51,7 +51,7 @@ def unpacked(data: bytes) -> tuple[Index, dict[str, str]] | None:
         return None
     end = 8 + int.from_bytes(body[:8], "little")
     try:
-        head = msgspec.json.decode(body[8:end], type=_Head)
+        head = msgspec.json.decode(body[8:end], type=ready(_Head))
     except msgspec.DecodeError:
         return None
     if head.schema != _SCHEMA:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
-from alita_tui.events import Value
+from alita_tui.events import Value, ready
 
 if TYPE_CHECKING:
     import numpy as np
@@ -216,7 +216,7 @@ def _read(data: bytes, encoder: str) -> dict[str, Floats]:
         return {}
     end = 8 + int.from_bytes(body[:8], "little")
     try:
-        head = msgspec.json.decode(body[8:end], type=_Head)
+        head = msgspec.json.decode(body[8:end], type=ready(_Head))
         if (head.schema, head.encoder) != (_SCHEMA, encoder):
             return {}
         matrix = np.frombuffer(body, np.float32, offset=end).reshape(len(head.keys), head.size)

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from alita_tui.events import (
     Json,
     RunReport,
+    ready,
 )
 from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
 from alita_tui.spine.syntax import UNPARSABLE
@@ -209,7 +210,9 @@ def _read(report: RunReport, pieces: Sequence[Piece]) -> list[Tested | Called]:
         raise CouldNotRun(f"its run in the sandbox ended with {report.reason or 'no answer'}")
     try:
         return [
-            msgspec.convert(entry, Tested) if piece.kind == "tests" else msgspec.convert(entry, Called)
+            msgspec.convert(entry, ready(Tested))
+            if piece.kind == "tests"
+            else msgspec.convert(entry, ready(Called))
             for piece, entry in zip(pieces, report.result, strict=False)
         ]
     except msgspec.ValidationError as error:

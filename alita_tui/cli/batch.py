@@ -1,0 +1,136 @@
+"""`alita batch`: whole tasks from a file."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from alita_tui.app.context import AppContext
+from alita_tui.cli.mapping import pace
+from alita_tui.cli.output import Json, json_document
+from alita_tui.cli.tasks import ModelOption
+from alita_tui.spine.text import counted, one_line, reveal
+
+if TYPE_CHECKING:
+    from alita_tui.app.batch import Batch, Tasks
+    from alita_tui.mapping.coordinator import Progress
+
+_EVERY_SECONDS = 10.0
+"""How often progress is printed where no terminal shows it."""
+_SHOWN = 10
+"""Tasks that wait, as they are listed."""
+
+
+def batch(
+    context: typer.Context,
+    tasks: Annotated[
+        Path,
+        typer.Argument(
+            metavar="TASKS", help="JSON Lines or CSV: task, and if you like id and files.", dir_okay=False
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("--output", metavar="FOLDER", help="Where the results go; the same folder goes on."),
+    ],
+    jobs: Annotated[int, typer.Option("--jobs", min=1, max=32, help="Tasks side by side.")] = 2,
+    budget: Annotated[
+        float | None,
+        typer.Option("--budget-usd", min=0.0, help="What the whole batch may cost in US dollars."),
+    ] = None,
+    model: ModelOption = None,
+    json: Json = False,
+) -> None:
+    """Do many tasks without a screen, each in a session of its own.
+
+    A task that needs a verdict or an answer waits: decide with `alita builds` or `alita answer`, then give the same
+    command again. It also goes on after a stop or a kill. Exits with 1 if a task failed, 3 if the budget ended, 4 if
+    one waits.
+    """
+    from alita_tui.app.batch import run_batch
+
+    app = AppContext.open(context.obj, {"model": model})
+    shown = _Shown(quiet=json)
+    again = [
+        "alita",
+        "batch",
+        str(tasks),
+        "--output",
+        str(output),
+        *(("--jobs", str(jobs)) if jobs != 2 else ()),
+    ]
+    again += ["--budget-usd", f"{budget:g}"] if budget is not None else []
+    again += ["--model", model] if model else []
+    try:
+        done = asyncio.run(run_batch(app, tasks, output, jobs=jobs, usd=budget, tell=shown.tell))
+    except KeyboardInterrupt:
+        shown.end()
+        typer.echo(f"Stopped. The same command goes on where this ended: {shlex.join(again)}", err=True)
+        raise typer.Exit(130) from None
+    finally:
+        shown.end()
+    if json:
+        json_document(done)
+    else:
+        _print(done, shlex.join(again))
+    raise typer.Exit(1 if done.failed else 3 if done.unpaid else 4 if done.waiting else 0)
+
+
+def _print(done: Batch, again: str) -> None:
+    where = reveal(done.output)
+    typer.echo(
+        f"{counted(done.answered, 'task')} answered, ${done.usd:.4f}; the answers are in {where}/results.jsonl"
+    )
+    if done.failed:
+        typer.echo(
+            f"{counted(done.failed, 'task')} failed; the reasons are in {where}/failed.jsonl", err=True
+        )
+    if done.unpaid:
+        typer.echo(
+            f"{counted(done.unpaid, 'task')} not done: the budget is spent. Give more with --budget-usd.",
+            err=True,
+        )
+    for one in done.waiting[:_SHOWN]:
+        typer.echo(
+            reveal(f"waits: row {one.row}, session {one.session}: {one_line(one.what, 160)}"), err=True
+        )
+    if len(done.waiting) > _SHOWN:
+        typer.echo(f"… and {len(done.waiting) - _SHOWN:,} more", err=True)
+    if done.waiting:
+        typer.echo(f"Decide (alita builds list, alita answer), then: {again}", err=True)
+
+
+class _Shown:
+    """Progress on stderr: one line that changes in a terminal, a line now and then elsewhere."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._terminal = sys.stderr.isatty()
+        self._quiet = quiet
+        self._last = time.monotonic()
+        self._open = False
+
+    def tell(self, progress: Progress, tasks: Tasks, usd: float) -> None:
+        """Show how far it is."""
+        if self._quiet or not (self._terminal or time.monotonic() - self._last > _EVERY_SECONDS):
+            return
+        self._last = time.monotonic()
+        done = progress.done + progress.failed
+        failed = f", {progress.failed:,} failed" if progress.failed else ""
+        waits = f", {len(tasks.waiting):,} waiting" if tasks.waiting else ""
+        left = tasks.total - done - len(tasks.waiting)
+        text = f"{done:,} of about {tasks.total:,} tasks{failed}{waits}, ${usd:.4f}, {pace(left, progress.per_second)}"
+        sys.stderr.write(f"\r\x1b[2K{text}" if self._terminal else f"{text}\n")
+        sys.stderr.flush()
+        self._open = self._terminal
+
+    def end(self) -> None:
+        """Leave the line."""
+        if self._open:
+            sys.stderr.write("\n")
+            self._open = False

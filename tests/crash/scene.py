@@ -174,7 +174,7 @@ class ContainedHouse(CrashApp):
 
 def open_app(folder: Path, kind: type[CrashApp] = CrashApp) -> CrashApp:
     paths = locate(folder / "home", {})
-    made = kind(paths, load(paths, {}, {}), {})
+    made = kind(paths, load(paths, {}, {"tasks.parallel": 1}), {})
     made.diary = Diary(folder / "diary")
     return made
 

@@ -230,6 +230,7 @@ class Orchestrator:
                 while self._slots.free and (task := self._queue.next()):
                     task_id = self._new_id()
                     self._start(task_id, self._runner.begin(task_id, task))
+                    await self._runner.on_record(task_id, self._works[task_id])
                 if until_idle and self.idle:
                     return
                 command = await self._next_command()
@@ -353,7 +354,7 @@ class Orchestrator:
         self._queue.news.about(task_id)
 
     async def _retry(self) -> None:
-        """Try the last task again, or say why not. A task that is still going is left alone."""
+        """Try the last task again, or say why not; while one runs or waits, nothing."""
         task = self._task.latest
         if self._runner.running or len(self._queue) or (task and task.outcome in (None, "parked")):
             return
@@ -373,7 +374,6 @@ class Orchestrator:
             await self._queue.submit(again, busy=not self._slots.free)
 
     def _interrupt(self, task_id: str = "") -> None:
-        """Stop a task, by default the newest one that was not stopped yet."""
         running = self._runner.running
         going = (one for one in reversed(running) if task_id in ("", one) and not running[one])
         if stopped := next(going, ""):  # a second one would cut off its ending

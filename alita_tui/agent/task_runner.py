@@ -66,6 +66,15 @@ class TaskRunner:
         self._estimate = estimate
         self.running: dict[str, bool] = {}
         """The tasks that have not ended, in the order in which they began here; true once the person stopped it."""
+        self._begun: dict[str, asyncio.Event] = {}
+        """Tasks that are about to begin."""
+
+    async def on_record(self, task_id: str, work: asyncio.Future[None]) -> None:
+        """Wait until the beginning of a task is on record, or its work has failed: the next one begins after it."""
+        begun = asyncio.ensure_future(self._begun.setdefault(task_id, asyncio.Event()).wait())
+        await asyncio.wait((begun, work), return_when=asyncio.FIRST_COMPLETED)
+        begun.cancel()
+        del self._begun[task_id]
 
     async def begin(self, task_id: str, command: SubmitTask) -> None:
         """Run a new task, or one that continues a parked or failed one under a new id."""
@@ -112,6 +121,9 @@ class TaskRunner:
         except asyncio.CancelledError:
             await asyncio.wait((recording,))
             raise
+        finally:
+            if begun := self._begun.get(event.task_id):
+                begun.set()
 
     async def _tell_estimate(self, task_id: str, text: str) -> None:
         """Record what the task will cost and take, where enough alike ones are known in time."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import UTC, datetime
 from functools import cache
 
@@ -49,11 +50,20 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
 _LONG_AGO = datetime.fromtimestamp(0, UTC)
 
 _encoder = msgspec.json.Encoder()
+_learning = threading.Lock()
+
+
+def _decoder() -> msgspec.json.Decoder[Envelope]:
+    """Made when first needed: knowing forty kinds of event takes a while.
+
+    By one thread: msgspec ends the process where another one uses what it knows of a type by half.
+    """
+    with _learning:
+        return _made()
 
 
 @cache
-def _decoder() -> msgspec.json.Decoder[Envelope]:
-    """Made when first needed: knowing forty kinds of event takes a while."""
+def _made() -> msgspec.json.Decoder[Envelope]:
     return msgspec.json.Decoder(Envelope)
 
 
@@ -73,6 +83,7 @@ def from_builtins(raw: object, *, session_id: str = "", seq: int = 0) -> Envelop
 
     `session_id` and `seq` stand in where the record itself does not say.
     """
+    _decoder()  # which has msgspec know the type
     try:
         return _timed(msgspec.convert(raw, Envelope))
     except (msgspec.ValidationError, TypeError, ValueError, RecursionError) as error:

@@ -18,6 +18,7 @@ from alita_tui.spine.text import SafeText, neutralise, one_line
 from alita_tui.state.reduce import reduce
 from alita_tui.state.rows import follow
 from alita_tui.state.session import SessionState
+from alita_tui.view.lanes import in_lane
 from alita_tui.view.model import (
     Live,
     LiveOutput,
@@ -62,7 +63,7 @@ def fold(view: SessionView, envelope: Envelope, rows_of: RowMaker = rows_for) ->
     state = reduce(view.state, envelope)
     changed = _shown(view, state)
     if rows := rows_of(envelope):
-        changed["trace"] = view.trace.append(*rows)
+        changed["trace"] = view.trace.append(*in_lane(rows, envelope, view.state, state))
     if state.lanes and state.focus != view.state.focus:
         live = Live(unsaved=view.live.unsaved)  # what grew belongs to another task
     else:

@@ -51,6 +51,13 @@ class TasksScreen(Dialog[None]):
             super().__init__()
             self.command = command
 
+    class Alone(Message):
+        """Only one task's rows of the trace are asked for."""
+
+        def __init__(self, task_id: str) -> None:
+            super().__init__()
+            self.task_id = task_id
+
     def __init__(self, view: SessionView, keys: Mapping[str, str], *, may_change: bool) -> None:
         """`may_change`: false in a replay."""
         super().__init__()
@@ -126,6 +133,16 @@ class TasksScreen(Dialog[None]):
             return line
         self._say("Only a task in the queue has a place and can be changed.")
         return None
+
+    @on(OptionList.OptionSelected)
+    def action_alone(self) -> None:
+        """Show only the chosen task's rows of the trace."""
+        line = self._chosen
+        if line is None or line.part == "queued":
+            self._say("It has not begun: it has no rows yet.")
+            return
+        self.post_message(self.Alone(line.task_id))
+        self.dismiss(None)
 
     def action_move(self, by: int) -> None:
         """Give the chosen task the place before or after it."""

@@ -52,9 +52,10 @@ class ContextBlocks:
         self._surroundings = surroundings
         self._provider = provider
         self._defaults = defaults
-        self._around = Surroundings()
-        self._read: frozenset[str] | None = None
-        """The blocks that were off when it was read; None: not read for this task."""
+        self._around: dict[str, Surroundings] = {}
+        """Task -> what was around when it was read for it."""
+        self._read: dict[str, frozenset[str]] = {}
+        """Task -> the blocks that were off when it was read; none: not read for this task."""
         self._told: set[str] = set()
         """Problems that the person was told."""
         self._order = asyncio.Lock()
@@ -78,17 +79,23 @@ class ContextBlocks:
 
     def begin(self) -> None:
         """Look anew at what is outside: a task begins or goes on."""
-        self._read = None
+        self._read.pop(self._task.id, None)
+
+    def end(self) -> None:
+        """Forget what was read for the present task."""
+        self._read.pop(self._task.id, None)
+        self._around.pop(self._task.id, None)
 
     async def prompt(self) -> str:
         """Return the prompt for the next call, after giving the blocks that are due."""
-        if self._read != self.off:
-            self._read = self.off
+        task_id = self._task.id
+        if self._read.get(task_id) != self.off:
+            self._read[task_id] = self.off
             await self._give(await self._provided())
-        return orchestrator_prompt(self._around, self.off)
+        return orchestrator_prompt(self._around[task_id], self.off)
 
     async def _provided(self) -> Provided:
-        self._around = await asyncio.to_thread(self._surroundings)
+        around = self._around[self._task.id] = await asyncio.to_thread(self._surroundings)
         wanted = frozenset(BLOCKS) - self.off
         try:
             async with asyncio.timeout(_SECONDS):
@@ -97,7 +104,7 @@ class ContextBlocks:
             found = Provided(problems=(f"Reading took longer than {_SECONDS:.0f} seconds.",))
         except Exception as error:  # noqa: BLE001  # what a folder holds never fails a task
             found = Provided(problems=(f"{type(error).__name__}: {error}",))
-        files = workspace(self._around)
+        files = workspace(around)
         return Provided(blocks=(*((files,) if files else ()), *found.blocks), problems=found.problems)
 
     async def _give(self, found: Provided) -> None:

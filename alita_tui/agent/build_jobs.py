@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterator
 from typing import Protocol
 
 from alita_tui import events as e
@@ -11,6 +11,7 @@ from alita_tui.agent.projection import StateProjection
 from alita_tui.agent.tasks import CurrentTask, latest_successor, successors
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import ApprovalPending
+from alita_tui.spine.origin import in_task, working_on
 from alita_tui.spine.ports.builds import BuildOrder, BuildOutcome
 from alita_tui.state.build import BuildState
 
@@ -62,7 +63,7 @@ class BuildJob:
 
 
 class BuildJobs:
-    """The builds of a session that are not decided yet."""
+    """The builds of a session that are not decided yet, by the tasks that asked for them."""
 
     def __init__(
         self,
@@ -79,13 +80,15 @@ class BuildJobs:
         self._builder = builder
         self._ended = ended
         self._jobs: list[BuildJob] = []
-        self._followed: BuildJob | None = None
+        self._followed: dict[str, BuildJob] = {}
+        """Task -> the build whose verdict it waits for."""
 
     def __iter__(self) -> Iterator[BuildJob]:
-        return iter(tuple(self._jobs))
+        """The builds of the present task."""
+        return iter([job for job in self._jobs if job.task_id == self._task.id])
 
     def __len__(self) -> int:
-        return len(self._jobs)
+        return len(list(iter(self)))
 
     @property
     def running(self) -> bool:
@@ -93,7 +96,7 @@ class BuildJobs:
         return any(not job.work.done() for job in self._jobs)
 
     def start(self, order: BuildOrder) -> BuildJob:
-        """Begin a build for the current task."""
+        """Begin a build for the present task."""
         return self._add(BuildJob(self._task.id, order.name, order.goal, self._builder.build(order)))
 
     def resume(self, build: BuildState, task_id: str) -> BuildJob:
@@ -109,11 +112,11 @@ class BuildJobs:
 
     async def follow(self, job: BuildJob) -> BuildOutcome | None:
         """Wait until a build is decided; return None once it is put off."""
-        self._followed = job
+        self._followed[job.task_id] = job
         try:
             return await job.follow()
         finally:
-            self._followed = None
+            self._followed.pop(job.task_id, None)
             if job.work.done():
                 self._jobs.remove(job)
 
@@ -126,13 +129,13 @@ class BuildJobs:
 
     async def put_off(self, approval_id: str) -> None:
         """Let the task go on without the build that it waits for; the person decides later."""
-        job = self._followed
+        state = self._projection.state
         pending = [
-            build
-            for build in self._task.builds()
-            if build.status == "pending" and build.approval_id == approval_id
+            build for build in state.builds if build.status == "pending" and build.approval_id == approval_id
         ]
-        if job is None or job.work.done() or not pending:
+        owner = latest_successor(pending[-1].task_id, successors(state.tasks)) if pending else ""
+        job = self._followed.get(owner)
+        if job is None or job.work.done():
             return
         build_id = pending[-1].build_id
         await self._bus.emit(e.BuildPutOff(build_id=build_id, approval_id=approval_id), span=build_id)
@@ -154,23 +157,24 @@ class BuildJobs:
                     span=build.build_id,
                 )
 
-    def resume_put_off(self, continuing: str) -> set[str]:
+    def resume_put_off(self, continuing: Collection[str]) -> set[str]:
         """Resume the builds that were put off by other tasks than `continuing`; return the ids of those tasks."""
         state = self._projection.state
         continued_by = successors(state.tasks)
         owners: set[str] = set()
         for build in state.builds:
             owner = latest_successor(build.task_id, continued_by)
-            if build.put_off and owner != continuing and not build.settled:
+            if build.put_off and owner not in continuing and not build.settled:
                 owners.add(owner)
-                self.resume(build, owner)
+                with working_on(in_task(owner)):
+                    self.resume(build, owner)
         return owners
 
     def reserved(self) -> frozenset[str]:
-        """Return the digests that were approved for one task alone which is parked."""
+        """Return the digests that were approved for one task alone which runs or is parked."""
         state = self._projection.state
         continued_by = successors(state.tasks)
-        parked = {task.task_id for task in state.tasks if task.outcome == "parked"}
+        parked = {task.task_id for task in state.tasks if task.outcome == "parked"} | {*state.running}
         return frozenset(
             build.digest
             for build in state.builds

@@ -20,6 +20,8 @@ from alita_tui.spine.origin import in_task
 from alita_tui.spine.ports.models import DayBook, DaySpend, Priced
 
 T = TypeVar("T")
+_Cap = tuple[e.BudgetScope, e.BudgetUnit, str]
+"""A cap, and the task that it is of; empty for what tasks share."""
 _NUMBER = re.compile(r"\$?\s*(\d[\d,_ ]*(?:\.\d+)?)\s*(?:usd|\$|dollars?|tokens?)?\.?", re.IGNORECASE)
 _SETTING = {
     ("task", "usd"): "task_usd", ("session", "usd"): "session_usd", ("day", "usd"): "day_usd",
@@ -53,9 +55,11 @@ class CallBudget:
         self._unpriced: set[str] = set()
         self._unknown_usd = unknown_usd
         self._one_by_one = asyncio.Lock()
+        self._settling = asyncio.Lock()
+        """Held from a sum until it is on record, so that no two calls tell the same one."""
         self._asking = asyncio.Lock()
         """Held while the person is asked for more; calls that the caps allow go on meanwhile."""
-        self._refusals: dict[tuple[e.BudgetScope, e.BudgetUnit], int] = {}
+        self._refusals: dict[_Cap, int] = {}
 
     async def reserve(
         self,
@@ -149,27 +153,28 @@ class CallBudget:
     async def _enter(self, spent: e.BudgetSpent) -> None:
         call = Amount(spent.assumed_usd if spent.cost_usd is None else spent.cost_usd, spent.tokens)
         day = await self._write(lambda book: book.settle(spent.call_id, *call)) or DaySpend()
-        ledger = self._ledger
-        self._catch_up()
-        task_id = ledger.task_of(spent.call_id) or origin.current().task_id
-        await self._bus.emit(
-            msgspec.structs.replace(
-                spent,
-                total_usd=ledger.session.usd + call.usd,
-                total_tokens=ledger.session.tokens + call.tokens,
-                limit_usd=ledger.limit("session", "usd"),
-                unpriced_calls=ledger.unpriced + (spent.cost_usd is None),
-                task_usd=ledger.task(task_id).usd + call.usd,
-                task_limit_usd=ledger.limit("task", "usd", task_id),
-                day_usd=day.usd,
-                build_usd=ledger.builds.get(spent.build_id, 0.0) + call.usd if spent.build_id else 0.0,
-                build_limit_usd=ledger.build_limit if spent.build_id else None,
-            ),
-            span=spent.call_id,
-        )
-        self._catch_up()
-        for notice in ledger.notices(call, Amount(day.usd, day.tokens), task_id):
-            await self._bus.emit(notice)
+        async with self._settling:
+            ledger = self._ledger
+            self._catch_up()
+            task_id = ledger.task_of(spent.call_id) or origin.current().task_id
+            await self._bus.emit(
+                msgspec.structs.replace(
+                    spent,
+                    total_usd=ledger.session.usd + call.usd,
+                    total_tokens=ledger.session.tokens + call.tokens,
+                    limit_usd=ledger.limit("session", "usd"),
+                    unpriced_calls=ledger.unpriced + (spent.cost_usd is None),
+                    task_usd=ledger.task(task_id).usd + call.usd,
+                    task_limit_usd=ledger.limit("task", "usd", task_id),
+                    day_usd=day.usd,
+                    build_usd=ledger.builds.get(spent.build_id, 0.0) + call.usd if spent.build_id else 0.0,
+                    build_limit_usd=ledger.build_limit if spent.build_id else None,
+                ),
+                span=spent.call_id,
+            )
+            self._catch_up()
+            for notice in ledger.notices(call, Amount(day.usd, day.tokens), task_id):
+                await self._bus.emit(notice)
 
     async def _set_aside(self, call_id: str, amount: Amount) -> Breach | None:
         self._catch_up()
@@ -191,9 +196,7 @@ class CallBudget:
         # Another process was quicker: look again.
         return None if taken else await self._set_aside(call_id, amount)
 
-    async def _ask_for_more(
-        self, breach: Breach, refusals: dict[tuple[e.BudgetScope, e.BudgetUnit], int]
-    ) -> None:
+    async def _ask_for_more(self, breach: Breach, refusals: dict[_Cap, int]) -> None:
         """Pause until the person allows more. Raises BudgetExceeded where they do not, or are not here.
 
         `refusals` are those from before the call began: a newer one is an answer to this call, too.
@@ -204,10 +207,11 @@ class CallBudget:
         )
         if self._questions.parks:
             raise refused
-        cap = breach.scope, breach.unit
+        task_id = origin.current().task_id
+        cap = breach.scope, breach.unit, task_id if breach.scope == "task" else ""
         async with self._asking:
             self._catch_up()
-            limit = self._ledger.limit(*cap, origin.current().task_id)
+            limit = self._ledger.limit(breach.scope, breach.unit, task_id)
             if limit is None or limit > breach.limit:
                 return  # another call asked, and more was allowed: look again
             try:

@@ -14,6 +14,7 @@ from alita_tui.agent.call_budget import CallBudget
 from alita_tui.agent.estimate import Estimate, Meter, Scales, estimate_of
 from alita_tui.agent.tokens import tokens_in
 from alita_tui.events import Usage, digest_of
+from alita_tui.spine import origin
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import ModelError
 from alita_tui.spine.ports.encoder import Encoder
@@ -55,7 +56,8 @@ class ModelCalls:
         self._cached = cached
         self._sleep = sleep
         self._serving: dict[e.ModelRole, str] = {}
-        self._said: list[str] = []
+        self._said: dict[str, list[str]] = {}
+        """Task -> what its model has said of a reply that has not ended."""
         self._scales = Scales()
         self._noted: set[str] = set()
 
@@ -131,7 +133,7 @@ class ModelCalls:
     @property
     def unfinished(self) -> str:
         """See `Asker.unfinished`."""
-        return "".join(self._said)
+        return "".join(self._said.get(origin.current().task_id, ()))
 
     async def _enter(self, role: e.ModelRole, route: Route, one: Candidate) -> None:
         """Tell when the role is served by another model than before."""
@@ -205,7 +207,7 @@ class ModelCalls:
         """`said` is filled with all that comes, whatever becomes of it."""
         started = time.monotonic()
         first, reply = 0.0, None
-        self._said = []
+        text_so_far = self._said[origin.current().task_id] = []
         meter = Meter(request.max_tokens)
         async with aclosing(model.reply(request)) as pieces:  # type: ignore[type-var]  # async generators
             async for piece in pieces:
@@ -214,7 +216,7 @@ class ModelCalls:
                         first = first or (time.monotonic() - started) * 1000
                         said.append(text)
                         if channel == "text":
-                            self._said.append(text)
+                            text_so_far.append(text)
                         self._bus.hint(
                             e.ModelDelta(call_id=call_id, role=request.role, channel=channel, text=text)
                         )
@@ -222,7 +224,7 @@ class ModelCalls:
                             raise _overlong(model, request)
                     case Reply():
                         reply = msgspec.structs.replace(self._bus.redacted(piece), call_id=call_id)
-        self._said = []
+        self._said.pop(origin.current().task_id, None)
         if reply is None:
             raise ModelError("truncated", f"{model.name} ended its stream without a reply.")
         if request.hurry and (invalid := next((call for call in reply.requests if call.problem), None)):

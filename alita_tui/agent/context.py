@@ -55,7 +55,8 @@ class Entry(Value, frozen=True):
 class Conversation:
     """The turns so far, carried on event by event."""
 
-    def __init__(self) -> None:
+    def __init__(self, files: dict[str, Artefact] | None = None) -> None:
+        """`files` are those of the session by handle, which others add to."""
         self._entries: list[Entry] = []
         self._seq = 0
         self._open: dict[str, ToolRequest] = {}
@@ -70,7 +71,7 @@ class Conversation:
         """Build id -> its newest draft."""
         self._put_off: set[str] = set()
         """Builds whose action has its result already: what comes of them is told as news."""
-        self._files: dict[str, Artefact] = {}
+        self._files: dict[str, Artefact] = {} if files is None else files
         self._made: dict[str, list[Artefact]] = {}
         """What calls made, by the call's id."""
         self._inside: dict[str, str] = {}

@@ -7,7 +7,7 @@ the next step's conversation is derived from that record.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from typing import cast
 
 from alita_tui import events as e
@@ -15,6 +15,7 @@ from alita_tui.agent.actions import Action, Answer, BuildTool, MalformedAction, 
 from alita_tui.agent.blocks import ContextBlocks
 from alita_tui.agent.checklist import checklist
 from alita_tui.agent.handlers import Handlers
+from alita_tui.agent.news import News
 from alita_tui.agent.planner import Planner
 from alita_tui.agent.progress import STOP, STUCK, ProgressWatch
 from alita_tui.agent.questions import Questions
@@ -54,19 +55,22 @@ class AgentLoop:
         context: WorkingContext,
         handlers: Handlers,
         task: CurrentTask,
-        news: asyncio.Event,
+        news: News,
         blocks: ContextBlocks,
         waits: Callable[[RunTool, RunTool], bool],
         questions: Questions,
         planner: Planner,
+        turn: Callable[[], Awaitable[None]],
         *,
         max_steps: int,
         reply_tokens: int,
     ) -> None:
-        """`news` is cleared when a step begins: the model is about to be shown everything.
+        """`news` is told when a step begins: the model is about to be shown everything.
 
-        `waits` says whether a tool run needs what an earlier one of the same reply brings.
+        `turn` is awaited before a step: a task that lent its slot waits there for another one. `waits` says whether a
+        tool run needs what an earlier one of the same reply brings.
         """
+        self._turn = turn
         self._waits = waits
         self._questions = questions
         self._planner = planner
@@ -94,8 +98,9 @@ class AgentLoop:
         if (left := _left_builds(earlier)) and (end := await self._act(*left)):
             return end
         while origin.current().step < self._max_steps:
+            await self._turn()
             origin.begin_step()
-            self._news.clear()
+            self._news.shown()
             start = len(self._bus.history)
             reply = await self._think()
             if not reply.requests and (said := reply.text.strip()):
@@ -120,21 +125,21 @@ class AgentLoop:
             malformed = 0
             if end := await self._act(reply.call_id, reply.requests, dict(enumerate(actions))):
                 return end
-            if another := self._planner.reweigh(self._bus.history[start:]):
+            if another := self._planner.reweigh(self._since(start)):
                 await self._bus.emit(another)
                 followed = another.candidates[another.chosen]
                 plan = checklist(
                     another.task_id, followed.steps, self._task.plan(another.task_id), followed.recipe
                 )
                 await self._bus.emit(plan)
-            if (advice := watch.note(self._bus.history[start:])) is None:
+            if (advice := watch.note(self._since(start))) is None:
                 continue
             if advice.nudge is None:
                 asked = len(self._bus.history)
                 await self._questions.ask(
                     f"{STUCK}{reply.call_id}", _what_to_change(advice.text), choices=(STOP,)
                 )
-                watch.note(self._bus.history[asked:])
+                watch.note(self._since(asked))
                 if end := _stopped(self._task.events()):
                     return end
                 continue
@@ -145,6 +150,10 @@ class AgentLoop:
             hint="Try it again for as many more (`alita resume`), raise it with "
             "`alita config set budget.max_steps N`, or split the task.",
         )
+
+    def _since(self, place: int) -> list[Envelope]:
+        """Return the events of this task from a place on: others write to the same record."""
+        return [one for one in self._bus.history[place:] if one.belongs_to(self._task.id)]
 
     async def _think(self) -> Reply:
         request = ModelRequest(

@@ -1,7 +1,6 @@
-"""The orchestrator: takes a session's commands and gives one task after another to the agent's loop.
+"""The orchestrator: takes a session's commands and gives its tasks to the agent's loop, as many at once as it may.
 
-Commands come in through `send`; what happens goes out through the bus, and nowhere else. A task is a cancellable
-asyncio task: an interrupt cancels it at whatever it awaits.
+Commands come in through `send`; what happens goes out through the bus, and nowhere else. An interrupt cancels a task.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from alita_tui import events as e
 from alita_tui.agent.archivist import Archivist
 from alita_tui.agent.arguments import Misfit
 from alita_tui.agent.blocks import ContextBlocks, NothingProvided
-from alita_tui.agent.budget import declined
 from alita_tui.agent.build_jobs import Builder, BuildJob, BuildJobs
 from alita_tui.agent.checklist import checklist, from_person
 from alita_tui.agent.given_files import GivenFiles
@@ -36,9 +34,11 @@ from alita_tui.agent.projection import StateProjection
 from alita_tui.agent.prompt import Surroundings
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.references import References
+from alita_tui.agent.slots import Slots
+from alita_tui.agent.taking_up import TakingUp
 from alita_tui.agent.task_queue import Handed, TaskQueue
 from alita_tui.agent.task_runner import TaskRunner
-from alita_tui.agent.tasks import UNFINISHED, CurrentTask, successors, why_not_again, why_not_retried
+from alita_tui.agent.tasks import CurrentTask, why_not_again, why_not_retried
 from alita_tui.agent.tool_runs import ToolRuns
 from alita_tui.agent.working import WorkingContext
 from alita_tui.spine.bus import Bus
@@ -74,13 +74,16 @@ from alita_tui.spine.ports.sandbox import Sandbox
 from alita_tui.spine.ports.statistics import Estimate
 from alita_tui.spine.ports.stream import Progress
 from alita_tui.spine.ports.web import Web
-from alita_tui.state.session import SessionState, TaskState
+from alita_tui.state.session import SessionState
 
 P = ParamSpec("P")
 
 
 class Verdicts(Protocol):
     """Takes a person's verdicts. Met by `toolsmith`."""
+
+    waits: Callable[[str], None]
+    """Called with a build's id when it begins to wait for the person."""
 
     def resolve(self, command: ResolveApproval) -> str:
         """Hand in a verdict; return why it does not count, or an empty string."""
@@ -126,8 +129,12 @@ class Orchestrator:
         self._shelf = shelf
         self._questions = questions
         self._projection = StateProjection(bus, known_state)
-        self._inbox: asyncio.Queue[Command | BuildJob | Handed] = asyncio.Queue()
-        """Commands, and builds that were put off and have ended."""
+        self._inbox: asyncio.Queue[Command | BuildJob | Handed | None] = asyncio.Queue()
+        """Commands, and builds that were put off and have ended; None: a task may begin."""
+        self._slots = Slots(policy.parallel, lambda: self._inbox.put_nowait(None))
+        self._new_id = new_id
+        questions.waits = self._slots.lend
+        verdicts.waits = self._build_waits
         self._queue = TaskQueue(bus, new_id)
         self._task = CurrentTask(bus, self._projection)
         self._jobs = BuildJobs(bus, self._projection, self._task, builder, self._inbox.put_nowait)
@@ -177,6 +184,7 @@ class Orchestrator:
             references.needs,
             questions,
             planner,
+            self._slots.go_on,
             max_steps=policy.max_steps,
             reply_tokens=policy.reply_tokens,
         )
@@ -192,10 +200,16 @@ class Orchestrator:
             questions,
             asker,
             shelf,
-            new_id,
+            self._slots,
+            self._blocks,
             estimate,
         )
-        self._work: asyncio.Task[None] | None = None
+        self._taking_up = TakingUp(
+            bus, self._projection, self._task, self._queue, self._jobs, self._runner, self._lessons,
+            self._outcomes, questions, self._start,
+        )  # fmt: skip
+        self._works: dict[str, asyncio.Task[None]] = {}
+        """What is done now, by task."""
 
     # --- commands -------------------------------------------------------------------------
 
@@ -211,10 +225,12 @@ class Orchestrator:
         """Serve commands until the session is closed, or (headless) until nothing is left to do."""
         await asyncio.to_thread(lambda: self._projection.state)  # a long session takes a while
         try:
-            await self._safely(self._take_up_unfinished)
+            await self._safely(self._taking_up.all)
             while True:
-                if self._work is None and (task := self._queue.next()):
-                    self._start(self._runner.begin(task))
+                while self._slots.free and (task := self._queue.next()):
+                    task_id = self._new_id()
+                    self._start(task_id, self._runner.begin(task_id, task))
+                    await self._runner.on_record(task_id, self._works[task_id])
                 if until_idle and self.idle:
                     return
                 command = await self._next_command()
@@ -226,19 +242,20 @@ class Orchestrator:
             await self._stop()
 
     async def _next_command(self) -> Command | BuildJob | Handed | None:
-        """Wait for a command or for the end of the running task; return the command, if one came."""
+        """Wait for a command or for the end of a running task; return the command, if one came."""
         getter = asyncio.ensure_future(self._inbox.get())
-        waits: set[asyncio.Future[object]] = {getter}  # type: ignore[arg-type]
-        if self._work:
-            waits.add(self._work)  # type: ignore[arg-type]
+        waits: set[asyncio.Future[object]] = {getter, *self._works.values()}  # type: ignore[arg-type]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
             if not getter.done():
                 getter.cancel()
-        if self._work and self._work.done():
-            work, self._work = self._work, None
-            await self._safely(work.result)
+        for task_id, work in tuple(self._works.items()):
+            if work.done():
+                del self._works[task_id]
+                self._slots.end(task_id)
+                if not work.cancelled():
+                    await self._safely(work.result)
         return getter.result() if getter.done() and not getter.cancelled() else None
 
     async def _safely(
@@ -256,7 +273,7 @@ class Orchestrator:
     @property
     def idle(self) -> bool:
         """True while nothing is done and nothing waits to be."""
-        busy = self._work or self._queue.ready or self._jobs.running
+        busy = self._works or self._queue.ready or self._jobs.running
         return not busy and self._inbox.empty()
 
     async def _carry_out(self, command: Command | BuildJob | Handed) -> None:  # noqa: C901  # one match over all kinds
@@ -270,12 +287,12 @@ class Orchestrator:
                 await self._retry_one(task_id)
             case Retry():
                 await self._retry()
-            case CancelTask(task_id=task_id) if task_id and task_id == self._task.id:
-                self._interrupt()
+            case CancelTask(task_id=task_id) if task_id in self._runner.running:
+                self._interrupt(task_id)
             case EditTask() | MoveTask() | CancelTask() | SwitchQueue():
                 await self._queue.change(command)
-            case Steer(text=text, attach=attach):
-                await self._steer(text, attach)
+            case Steer():
+                await self._steer(command)
             case PutOff(approval_id=approval_id):
                 await self._jobs.put_off(approval_id)
             case BuildJob():
@@ -285,16 +302,20 @@ class Orchestrator:
             case ResolveApproval():
                 if problem := self._verdicts.resolve(command):
                     await self._bus.emit(e.NoticeRaised(level="info", text=problem))
-            case Interrupt():
-                self._interrupt()
+            case Interrupt(every=True):
+                for task_id in tuple(self._runner.running):
+                    self._interrupt(task_id)
+            case Interrupt(task_id=task_id):
+                self._interrupt(task_id)
             case EnableModel(model=model):
                 await self._asker.enable(model)
             case SwitchBlock(block=block, on=on):
                 await self._blocks.switch(block, on)
             case ForgetMemory(item_id=item_id, back=back):
                 await self._bus.emit(e.MemoryForgotten(item_id=item_id, back=back))
-            case Improve() if self._work is None and not len(self._queue):
-                self._start(self._runner.improve(command))
+            case Improve() if not self._works and not len(self._queue):
+                task_id = self._new_id()
+                self._start(task_id, self._runner.improve(task_id, command))
             case Improve():
                 text = "Not built: a task comes first. Ask for it again once that has ended."
                 await self._bus.emit(e.NoticeRaised(level="info", text=text))
@@ -309,33 +330,38 @@ class Orchestrator:
         """Take the files of a task in and queue it; a file that cannot be read keeps the task from beginning."""
         if (files := await self._files.take_in(task.attach, "The task is not begun.")) is not None:
             task = SubmitTask(text=task.text.strip(), files=files, queue_id=task.queue_id)
-            await self._queue.submit(task, busy=self._work is not None)
+            await self._queue.submit(task, busy=not self._slots.free)
 
-    async def _steer(self, text: str, attach: tuple[str, ...]) -> None:
-        """Add to the running task; without one it is a task of its own."""
-        if self._work is None:
-            await self._submit(SubmitTask(text=text, attach=attach))
+    async def _steer(self, command: Steer) -> None:
+        """Add to a running task, by default the newest; without one it is a task of its own."""
+        if command.task_id and command.task_id not in self._runner.running:
+            text = "Nothing was added: that task does not run any more."
+            await self._bus.emit(e.NoticeRaised(level="info", text=text))
             return
-        files = await self._files.take_in(attach, "Nothing was added to the task.")
+        if not self._runner.running:
+            await self._submit(SubmitTask(text=command.text, attach=command.attach))
+            return
+        task_id = command.task_id or next(reversed(self._runner.running))
+        files = await self._files.take_in(command.attach, "Nothing was added to the task.")
         if files is None:
             return
-        with working_on(in_task(self._task.id)):
-            await self._bus.emit(e.Steered(text=text, files=files))
-            if steps := from_person(text):
-                before = self._task.plan(self._task.id)
-                plan = checklist(self._task.id, steps, before, before.recipe if before else "")
+        with working_on(in_task(task_id)):
+            await self._bus.emit(e.Steered(text=command.text, files=files))
+            if steps := from_person(command.text):
+                before = self._task.plan(task_id)
+                plan = checklist(task_id, steps, before, before.recipe if before else "")
                 await self._bus.emit(replace(plan, by="person"))
-        self._queue.news.set()
+        self._queue.news.about(task_id)
 
     async def _retry(self) -> None:
-        """Try the last task again, or say why not. A task that is still going is left alone."""
+        """Try the last task again, or say why not; while one runs or waits, nothing."""
         task = self._task.latest
-        if self._task.id or len(self._queue) or (task and task.outcome in (None, "parked")):
+        if self._runner.running or len(self._queue) or (task and task.outcome in (None, "parked")):
             return
         if reason := why_not_again(task):
             await self._bus.emit(e.NoticeRaised(level="info", text=reason))
         elif task is not None and task.outcome == "budget":
-            self._start(self._runner.resume(task.task_id))
+            self._start(task.task_id, self._runner.resume(task.task_id))
         elif task is not None:
             self._queue.add(self._task.again(task.task_id, retried=True))
 
@@ -345,64 +371,43 @@ class Orchestrator:
             await self._bus.emit(e.NoticeRaised(level="info", text=reason))
         else:
             again = self._task.again(task_id, retried=True)
-            await self._queue.submit(again, busy=self._work is not None)
+            await self._queue.submit(again, busy=not self._slots.free)
 
-    def _interrupt(self) -> None:
-        if self._work is not None and not self._runner.interrupted:  # a second one would cut off its ending
-            self._runner.interrupted = True
-            self._work.cancel()
+    def _interrupt(self, task_id: str = "") -> None:
+        running = self._runner.running
+        going = (one for one in reversed(running) if task_id in ("", one) and not running[one])
+        if stopped := next(going, ""):  # a second one would cut off its ending
+            running[stopped] = True
+            self._works[stopped].cancel()
+
+    def _build_waits(self, build_id: str) -> None:
+        """A build begins to wait for the person; its task does so, too, unless it was put off."""
+        build = self._projection.state.build(build_id)
+        if build is None or not build.put_off:
+            self._slots.lend()
 
     # --- tasks ----------------------------------------------------------------------------
 
-    def _start(self, work: Coroutine[None, None, None]) -> None:
-        self._runner.interrupted = False
-        self._work = asyncio.create_task(work, name="alita task")
+    def _start(self, task_id: str, work: Coroutine[None, None, None]) -> None:
+        if self._slots.free:
+            self._slots.begin(task_id)
+        self._works[task_id] = asyncio.create_task(work, name="alita task")
 
     async def _stop(self) -> None:
-        """Let a running task go without ending it: it is taken up again with the session."""
-        work, self._work = self._work, None
-        if work is not None and not work.done():
+        """Let running tasks go without ending them: they are taken up again with the session."""
+        works, self._works = self._works, {}
+        for work in works.values():
             work.cancel()
-            await asyncio.wait((work,))
+        if works:
+            await asyncio.wait(works.values())
+        for work in works.values():
             if not work.cancelled():
                 work.exception()  # retrieved, or asyncio complains; closing the session reports it
         await self._jobs.cancel()
 
-    def _take_up_unfinished(self) -> None:
-        """Take up what an earlier process left: builds that were put off, the last task, queued tasks."""
-        task = self._task.latest
-        if task is not None:
-            self._take_up_put_off(task)
-            self._take_up_last(task)
-        self._queue.restore(self._projection.state)
-
-    def _take_up_last(self, task: TaskState) -> None:
-        if task.outcome not in UNFINISHED:
-            self._work = asyncio.create_task(self._remember(task.task_id), name="alita memory")
-            return
-        if task.outcome == "budget" and not self._questions.parks and declined(self._bus.history):
-            return  # nobody is asked twice; without a console there is nobody to ask
-        self._start(self._runner.resume(task.task_id))
-
-    async def _remember(self, task_id: str) -> None:
-        with working_on(in_task(task_id)):
-            await self._outcomes.settle(task_id)
-            if not self._task.improves:
-                await self._lessons.remember(task_id)
-
-    def _take_up_put_off(self, latest: TaskState) -> None:
-        """Resume builds that were put off, and queue parked tasks that wait for nothing any more."""
-        continuing = latest.task_id if latest.outcome in UNFINISHED else ""
-        waiting = self._jobs.resume_put_off(continuing)
-        tasks = self._projection.state.tasks
-        continued = successors(tasks)
-        for task in tasks:
-            if task.outcome == "parked" and task.task_id not in (*continued, *waiting, continuing):
-                self._queue.add(self._task.again(task.task_id))
-
     async def _conclude(self, job: BuildJob) -> None:
         """A build that was put off has ended: draw its consequences, and let its task go on."""
-        self._queue.news.set()
+        self._queue.news.about(job.task_id)
         if not self._jobs.take(job):
             return
         try:
@@ -414,9 +419,9 @@ class Orchestrator:
             text = f"The build of {job.name} cannot go on: {error.message}"
             await self._bus.emit(e.NoticeRaised(level="error", text=text, hint=error.hint))
             end = None
-        if job.task_id == self._task.id:
+        if job.task_id in self._runner.running:
             if end:
-                self._interrupt()
+                self._interrupt(job.task_id)
             return
         parked = any(
             task.task_id == job.task_id and task.outcome == "parked" for task in self._projection.state.tasks

@@ -9,6 +9,8 @@ from alita_tui.spine.ports.sandbox import Limits
 class Policy(Value, frozen=True):
     """Limits of a task."""
 
+    parallel: int = 1
+    """How many tasks run at once."""
     max_steps: int = 30
     reply_tokens: int = 8192
     run_limits: Limits = Limits()

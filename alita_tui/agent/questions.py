@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -21,6 +22,10 @@ class Questions:
         self._bus = bus
         self.parks = parks
         self._given = given
+        self.answered = ""
+        """The question that `given` answers; empty: whichever is waited for first."""
+        self.waits: Callable[[], None] = lambda: None
+        """Called when a task begins to wait for the person."""
         self._answers: dict[str, asyncio.Future[str]] = {}
 
     async def ask(
@@ -44,7 +49,7 @@ class Questions:
     async def wait(self, question_id: str, text: str = "", choices: tuple[str, ...] = ()) -> str:
         """Return the answer to what an earlier process asked. Raises ApprovalPending where nobody can give one."""
         answer = self._answers[question_id] = asyncio.get_running_loop().create_future()
-        if self._given:
+        if self._given and self.answered in ("", question_id):
             answer.set_result(self._given)
             self._given = ""
         try:
@@ -60,6 +65,8 @@ class Questions:
                 f"The agent asks: {one_line(text, 300)}",
                 hint=f'Answer it: alita answer {self._bus.session_id} "TEXT"',
             )
+        if not answer.done():
+            self.waits()
         said = _chosen(await answer, choices)
         await self._bus.emit(e.QuestionAnswered(question_id=question_id, text=said), span=question_id)
         return said

@@ -19,9 +19,11 @@ import msgspec
 from alita_tui import events as e
 from alita_tui.agent.actions import RunTool
 from alita_tui.agent.projection import StateProjection
+from alita_tui.agent.tasks import chain_of
 from alita_tui.artefacts.media import is_text, shape
 from alita_tui.artefacts.slices import Part, at_pointer, clipped, part_of_file, part_of_value
 from alita_tui.events import Artefact, FileUse, Json, Value, as_json
+from alita_tui.spine import origin
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import RegistryError, StoreError, UsageError
 from alita_tui.spine.ports.artefacts import Artefacts
@@ -101,24 +103,45 @@ class References:
         return False
 
     def artefact(self, name: str) -> Artefact:
-        """Return the artefact with this handle or name; of several with one name the newest.
+        """Return the artefact with this handle or name; of several with one name the newest of the task, if it has any.
 
         Raise RegistryError where there is none, or where a tool made a file of the name of one that the person gave.
         """
         found = [file for file in self.listed if name in (file.handle, file.name)]
         given = [file for file in found if file.handle in self._projection.state.given]
-        if found and given and name == found[-1].name and found[-1] not in given:
+        own = self._of_task(found)
+        mixed = given and name == found[-1].name and found[-1] not in given
+        if mixed and not all(file in given for file in own):
             raise RegistryError(
                 f"Two files are called {name[:80]!r}: the person gave one, a tool made the other.",
                 hint=f"Name it by its handle: {given[-1].handle} is the person's, {found[-1].handle} the tool's.",
             )
-        if found:
-            return found[-1]
+        if own:
+            return own[-1]
         known = ", ".join(f"{file.name} ({file.handle})" for file in self.listed[-12:])
         raise RegistryError(
             f"There is no file {name[:80]!r} in this session.",
             hint=f"There is: {known}." if known else "No file was given, and no tool made one.",
         )
+
+    def _chain(self) -> list[str]:
+        """Return the present task, and those that it continues."""
+        return chain_of(origin.current().task_id, self._projection.state)
+
+    def _of_task(self, found: list[Artefact]) -> list[Artefact]:
+        """Return those files that the present task was given or made; all where it has none of them."""
+        chain = self._chain()
+        if len(found) < 2 or not chain:
+            return found
+        given = {
+            file for task in self._projection.state.tasks if task.task_id in chain for file in task.files
+        }
+        made = {
+            added.event.artefact.handle
+            for added in self._bus.history.of(e.ArtefactAdded)
+            if isinstance(added.event, e.ArtefactAdded) and added.task_id in chain
+        }
+        return [file for file in found if file.handle in given | made] or found
 
     def evidence(self) -> Iterator[str]:
         """Yield what an answer can rest on, the newest first: what tools, pages, files and the person said.
@@ -208,13 +231,16 @@ class References:
         return raw.decode("utf-8-sig", "replace")
 
     def _newest_run(self, name: str) -> e.ToolCalled | None:
-        """Return the newest run of a tool, or the newest with a label."""
+        """Return the newest run of a tool, or the newest with a label: of the present task, if it has one."""
+        chain, elsewhere = self._chain(), None
         for envelope in self._bus.history.newest(e.ToolCalled):
             called = envelope.event
             names = (called.label, called.name, called.alias) if isinstance(called, e.ToolCalled) else ()
             if isinstance(called, e.ToolCalled) and name in names and not called.caller:
-                return called
-        return None
+                if not chain or envelope.task_id in chain:
+                    return called
+                elsewhere = elsewhere or called
+        return elsewhere
 
     def _result_of(self, called: e.ToolCalled, name: str) -> Json:
         for envelope in self._bus.history.newest(e.ToolReturned):

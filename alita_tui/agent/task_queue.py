@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from alita_tui import events as e
+from alita_tui.agent.news import News
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import CancelTask, Command, EditTask, MoveTask, SubmitTask, SwitchQueue
 from alita_tui.state.session import SessionState
@@ -32,8 +32,7 @@ class TaskQueue:
         self._waiting: list[SubmitTask] = []
         self.paused = False
         """The person paused it: no further task begins."""
-        self.news = asyncio.Event()
-        """Set when something happened that the model was not shown yet."""
+        self.news = News()
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -52,7 +51,7 @@ class TaskQueue:
             queued = e.TaskQueued(queue_id=task.queue_id, text=task.text, files=task.files, again=task.again)
             await self._bus.emit(queued)
         self.add(task)
-        self.news.set()
+        self.news.look()
         if self.paused:
             await self._tell("It waits: the queue is paused.", "Let it go on with `alita tasks resume`.")
 

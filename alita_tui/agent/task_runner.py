@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 
 from alita_tui import events as e
+from alita_tui.agent.blocks import ContextBlocks
 from alita_tui.agent.build_jobs import BuildJobs
 from alita_tui.agent.handlers.building import BuildHandlers
 from alita_tui.agent.lessons import Lessons
@@ -14,6 +15,7 @@ from alita_tui.agent.notices import unexpected
 from alita_tui.agent.outcomes import Outcomes
 from alita_tui.agent.projection import StateProjection
 from alita_tui.agent.questions import Questions
+from alita_tui.agent.slots import Slots
 from alita_tui.agent.tasks import CurrentTask, TaskEnd
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import Improve, SubmitTask
@@ -22,6 +24,7 @@ from alita_tui.spine.origin import Origin, in_task, working_on
 from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.ports.models import Asker
 from alita_tui.spine.ports.statistics import Estimate
+from alita_tui.state.session import Question
 
 _ESTIMATE_SECONDS = 2.0
 """What a task waits for its estimate at most."""
@@ -43,7 +46,8 @@ class TaskRunner:
         questions: Questions,
         asker: Asker,
         shelf: ToolShelf,
-        new_id: Callable[[], str],
+        slots: Slots,
+        blocks: ContextBlocks,
         estimate: Callable[[str], Estimate] | None = None,
     ) -> None:
         self._bus = bus
@@ -57,37 +61,45 @@ class TaskRunner:
         self._questions = questions
         self._asker = asker
         self._shelf = shelf
-        self._new_id = new_id
+        self._slots = slots
+        self._blocks = blocks
         self._estimate = estimate
-        self.interrupted = False
-        """True when the person stopped the task, which is then cancelled."""
+        self.running: dict[str, bool] = {}
+        """The tasks that have not ended, in the order in which they began here; true once the person stopped it."""
+        self._begun: dict[str, asyncio.Event] = {}
+        """Tasks that are about to begin."""
 
-    async def begin(self, command: SubmitTask) -> None:
+    async def on_record(self, task_id: str, work: asyncio.Future[None]) -> None:
+        """Wait until the beginning of a task is on record, or its work has failed: the next one begins after it."""
+        begun = asyncio.ensure_future(self._begun.setdefault(task_id, asyncio.Event()).wait())
+        await asyncio.wait((begun, work), return_when=asyncio.FIRST_COMPLETED)
+        begun.cancel()
+        del self._begun[task_id]
+
+    async def begin(self, task_id: str, command: SubmitTask) -> None:
         """Run a new task, or one that continues a parked or failed one under a new id."""
-        task_id = self._new_id()
         if command.again:
             self._jobs.hand_over(command.again, task_id)
         else:
             await self._outcomes.corrected(command.text)
         await self._run(in_task(task_id), self._new(task_id, command))
 
-    async def improve(self, command: Improve) -> None:
+    async def improve(self, task_id: str, command: Improve) -> None:
         """Build a proposal; the task ends with its verdict, and no model is asked for anything but the tool."""
-        task_id = self._new_id()
         await self._run(in_task(task_id), self._improve(task_id, command))
 
     async def _improve(self, task_id: str, command: Improve) -> TaskEnd:
-        submitted = e.TaskSubmitted(task_id=task_id, text=command.text, improves=command.proposal)
-        await self._bus.emit(submitted, span=task_id)
+        await self._submitted(e.TaskSubmitted(task_id=task_id, text=command.text, improves=command.proposal))
         return await self._builds.improve(command.order)
 
     async def resume(self, task_id: str) -> None:
-        """Go on with the newest task; the steps it took before count, and no other task's."""
-        step = max((envelope.step for envelope in self._task.events()), default=0)
+        """Go on with a task that has not ended; the steps it took before count, and no other task's."""
+        with working_on(in_task(task_id)):
+            step = max((envelope.step for envelope in self._task.events()), default=0)
         await self._run(in_task(task_id, step=step), self._continue())
 
     async def _new(self, task_id: str, command: SubmitTask) -> TaskEnd:
-        await self._bus.emit(
+        await self._submitted(
             e.TaskSubmitted(
                 task_id=task_id,
                 text=command.text,
@@ -95,12 +107,23 @@ class TaskRunner:
                 retried=command.retried,
                 queue_id=command.queue_id,
                 files=command.files,
-            ),
-            span=task_id,
+            )
         )
         await self._tell_estimate(task_id, command.text)
         await self._lessons.recall(task_id, command.text)
         return await self._loop.run()
+
+    async def _submitted(self, event: e.TaskSubmitted) -> None:
+        """Record that a task begins, also where it is stopped just then: its end needs a beginning."""
+        recording = asyncio.ensure_future(self._bus.emit(event, span=event.task_id))
+        try:
+            await asyncio.shield(recording)
+        except asyncio.CancelledError:
+            await asyncio.wait((recording,))
+            raise
+        finally:
+            if begun := self._begun.get(event.task_id):
+                begun.set()
 
     async def _tell_estimate(self, task_id: str, text: str) -> None:
         """Record what the task will cost and take, where enough alike ones are known in time."""
@@ -118,9 +141,8 @@ class TaskRunner:
 
     async def _continue(self) -> TaskEnd:
         """Close what a crash or a parked build left open, then go on with the loop."""
-        for call_id, name in reversed(
-            self._projection.state.calls
-        ):  # what a tool called ends before that tool
+        await self._slots.go_on()
+        for call_id, name in reversed(self._open_calls()):  # what a tool called ends before that tool
             text = f"{name} was interrupted when the program ended; it may have run."
             await self._bus.emit(e.ToolFailed(call_id=call_id, reason="interrupted", text=text), span=call_id)
         for envelope in self._task.events():
@@ -131,7 +153,7 @@ class TaskRunner:
                     )  # the process ended before it was recorded
                 case _:
                     pass
-        if question := self._projection.state.question:
+        if question := self._question():
             await self._questions.wait(question.question_id, question.text, question.choices)
         if self._task.improves:
             return await self._conclude_improvement()
@@ -151,6 +173,18 @@ class TaskRunner:
             if end := await self._builds.wait_for_news(action_id):
                 return end
         return await self._loop.run()
+
+    def _open_calls(self) -> Sequence[tuple[e.CallId, str]]:
+        """Return the calls of the present task that have no end, as (call id, tool)."""
+        state = self._projection.state
+        lane = next((lane for lane in state.lanes if lane.task_id == self._task.id), None)
+        return lane.calls if lane else state.calls
+
+    def _question(self) -> Question | None:
+        """Return the question that the present task waits with."""
+        state = self._projection.state
+        lane = next((lane for lane in state.lanes if lane.task_id == self._task.id), None)
+        return lane.question if lane else state.question
 
     async def _conclude_improvement(self) -> TaskEnd:
         """Go on with the build of a proposal, or end its task with what came of it already."""
@@ -178,12 +212,16 @@ class TaskRunner:
 
     async def _run(self, origin: Origin, work: Coroutine[None, None, TaskEnd]) -> None:
         """Await a task's work and record how it ended."""
-        self._task.id = origin.task_id
+        self.running[origin.task_id] = False
         with working_on(origin):
-            end = await self._end_of(origin.task_id, work)
-            await self._bus.emit(end.finished(origin.task_id), span=origin.task_id)
+            try:
+                end = await self._end_of(origin.task_id, work)
+                self.running[origin.task_id] = True  # too late to stop it
+                await self._bus.emit(end.finished(origin.task_id), span=origin.task_id)
+            finally:
+                self.running.pop(origin.task_id, None)
+                self._blocks.end()
             self._bus.forget_spans(origin.task_id)
-            self._task.id = ""
             if end.outcome not in ("parked", "budget"):  # those go on later
                 await self._clean_up(origin.task_id, end)
 
@@ -193,7 +231,7 @@ class TaskRunner:
             return await work
         except asyncio.CancelledError:
             await self._jobs.cancel(task_id)
-            if not self.interrupted:
+            if not self.running.get(task_id):
                 raise
             await self._jobs.withdraw()
             await self._bus.emit(e.Interrupted(text=self._asker.unfinished))

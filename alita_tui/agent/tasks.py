@@ -1,4 +1,4 @@
-"""Tasks: how one ends, and what can be asked about the current one."""
+"""Tasks: how one ends, and what can be asked about the present one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from alita_tui import events as e
 from alita_tui.agent.projection import StateProjection
 from alita_tui.events import Value
+from alita_tui.spine import origin
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import SubmitTask
 from alita_tui.spine.envelope import Envelope
@@ -58,18 +59,24 @@ class TaskEnd(Value, frozen=True):
 
 
 class CurrentTask:
-    """The task that the agent works on, as the record tells it."""
+    """The task in which it is asked, as the record tells it: several run side by side. Outside of one, the newest."""
 
     def __init__(self, bus: Bus, projection: StateProjection) -> None:
         self._bus = bus
         self._projection = projection
-        self.id = ""
-        """Empty while no task runs."""
+
+    @property
+    def id(self) -> str:
+        """Empty outside of a task."""
+        return origin.current().task_id
 
     @property
     def latest(self) -> TaskState | None:
-        """The newest task of the session, running or ended."""
-        return self._projection.state.task
+        """The present task; outside of one the newest of the session, running or ended."""
+        state, task_id = self._projection.state, self.id
+        if not task_id:
+            return state.task
+        return next((task for task in reversed(state.tasks) if task.task_id == task_id), None)
 
     @property
     def tools(self) -> frozenset[str]:
@@ -78,12 +85,12 @@ class CurrentTask:
 
     @property
     def text(self) -> str:
-        """The newest task in the person's own words."""
+        """The task in the person's own words."""
         return self.text_of(self.latest.task_id) if self.latest else ""
 
     @property
     def improves(self) -> str:
-        """The proposal that the newest task builds; empty for a task of a person."""
+        """The proposal that the task builds; empty for a task of a person."""
         task_id = self.latest.task_id if self.latest else ""
         for envelope in self._bus.history.newest(e.TaskSubmitted):
             if isinstance(envelope.event, e.TaskSubmitted) and envelope.event.task_id == task_id:
@@ -103,7 +110,7 @@ class CurrentTask:
         return SubmitTask(text=self.text_of(task_id), files=files, again=task_id, retried=retried)
 
     def events(self) -> list[Envelope]:
-        """Return what is recorded of the newest task since it was submitted, the newest first."""
+        """Return what is recorded of the task since it was submitted, the newest first."""
         task_id = self.latest.task_id if self.latest else ""
         events = []
         for envelope in reversed(self._bus.history):
@@ -114,7 +121,7 @@ class CurrentTask:
         return events
 
     def before(self) -> list[Envelope]:
-        """Return what is recorded of the tasks that the newest one continues, the oldest first."""
+        """Return what is recorded of the tasks that this one continues, the oldest first."""
         chain = self.chain()[1:]
         found: list[Envelope] = []
         for envelope in reversed(self._bus.history) if chain else ():
@@ -125,22 +132,16 @@ class CurrentTask:
         return found[::-1]
 
     def chain(self) -> list[str]:
-        """Return the id of the newest task, of the one that it continues, and so on."""
-        continues = {task.task_id: task.again for task in self._projection.state.tasks}
-        chain: list[str] = []
-        task_id = self.latest.task_id if self.latest else ""
-        while task_id and task_id not in chain:
-            chain.append(task_id)
-            task_id = continues.get(task_id, "")
-        return chain
+        """Return the id of the task, of the one that it continues, and so on."""
+        return chain_of(self.latest.task_id if self.latest else "", self._projection.state)
 
     def builds(self) -> tuple[BuildState, ...]:
-        """Return the builds of the newest task and of the parked tasks that it continues."""
+        """Return the builds of the task and of the parked tasks that it continues."""
         chain = self.chain()
         return tuple(build for build in self._projection.state.builds if build.task_id in chain)
 
     def newest(self, *kinds: type[e.SessionEvent]) -> Iterator[e.SessionEvent]:
-        """Yield the events of some kinds of the newest task and those that it continues, the newest first."""
+        """Yield the events of some kinds of the task and those that it continues, the newest first."""
         chain = self.chain()
         for envelope in self._bus.history.newest(*kinds):
             if envelope.task_id in chain:
@@ -157,6 +158,16 @@ class CurrentTask:
         """Return the item id of the recipe that a task's plan follows; empty for none."""
         plan = self.plan(task_id)
         return plan.recipe if plan else ""
+
+
+def chain_of(task_id: str, state: SessionState) -> list[str]:
+    """Return the id of a task, of the one that it continues, and so on."""
+    continues = {task.task_id: task.again for task in state.tasks}
+    chain: list[str] = []
+    while task_id and task_id not in chain:
+        chain.append(task_id)
+        task_id = continues.get(task_id, "")
+    return chain
 
 
 def successors(tasks: Iterable[TaskState]) -> dict[str, str]:

@@ -29,6 +29,8 @@ from alita_tui.agent.context import Conversation, Entry
 from alita_tui.agent.earlier import EarlierTasks
 from alita_tui.agent.estimate import MARGIN, worst
 from alita_tui.agent.tokens import tokens_in
+from alita_tui.events import Artefact
+from alita_tui.spine import origin
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import ModelError
@@ -49,16 +51,33 @@ _PIECES = 12
 """Pieces that one summary is made from at most; what is older than that is left to what fits."""
 
 
+class _Thread:
+    """The turns of one task, and of those that continue it."""
+
+    def __init__(self, files: dict[str, Artefact], began: int) -> None:
+        """`files` are those of the session by handle; `began` is the event with which it begins."""
+        self.conversation = Conversation(files)
+        self.summary: e.ContextSummarised | None = None
+        self.began = began
+        self.chain: set[str] = set()
+        self.ended = False
+
+
+_FOR_ALL = (e.ToolDemoted, e.ToolSuspended, e.FeedbackGiven, e.MemoryForgotten)
+"""Said in one task, if in any, and heard by all that go on."""
+
+
 class Transcript:
-    """The turns of a session, carried on event by event."""
+    """The turns of a session's tasks, carried on event by event. Each task has a conversation of its own."""
 
     def __init__(self, defaults: Collection[str] = tuple(BLOCKS)) -> None:
         """`defaults` are the blocks of the context that are on where the person switched nothing."""
         self._defaults = defaults
         self._switches: dict[str, bool] = {}
-        self._conversation = Conversation()
+        self._threads: list[_Thread] = []
+        self._of_task: dict[str, _Thread] = {}
+        self._files: dict[str, Artefact] = {}
         self._earlier = EarlierTasks()
-        self._summary: e.ContextSummarised | None = None
         self._heard = 0
 
     def hear(self, history: Sequence[Envelope]) -> None:
@@ -66,36 +85,73 @@ class Transcript:
         while self._heard < len(history):
             envelope = history[self._heard]
             self._heard += 1
-            self._conversation.hear(envelope)
             self._earlier.hear(envelope)
             match envelope.event:
-                case e.ContextSummarised() as summary:
-                    self._summary = summary
+                case e.TaskSubmitted(task_id=task_id, again=again):
+                    self._begin(task_id, again, envelope.seq or 0)
+                case e.ArtefactAdded(artefact=file):
+                    self._files[file.handle] = file
                 case e.ContextSwitched(block=block, on=on):
                     self._switches[block] = on
                 case _:
                     pass
+            for thread in self._hearers(envelope):
+                thread.conversation.hear(envelope)
+                match envelope.event:
+                    case e.ContextSummarised() as summary:
+                        thread.summary = summary
+                    case e.TaskFinished(outcome=outcome):
+                        thread.ended = outcome not in ("parked", "budget")
+                    case _:
+                        pass
 
-    def whole(self) -> tuple[Entry, ...]:
-        """Return every turn."""
-        return self._conversation.entries()
+    def _begin(self, task_id: str, again: str, seq: int) -> None:
+        """A task that is taken up again is shown from where it first began."""
+        thread = self._of_task.get(again) if again else None
+        if thread is None:
+            thread = _Thread(self._files, seq)
+            self._threads.append(thread)
+        thread.chain.add(task_id)
+        thread.ended = False
+        self._of_task[task_id] = thread
+
+    def _hearers(self, envelope: Envelope) -> Collection[_Thread]:
+        """Return the threads that an event is told in: its task's; without a task, all that go on."""
+        event = envelope.event
+        if envelope.schema_version == 1:  # one task at a time
+            return [*self._of_task.values()][-1:]
+        if isinstance(event, e.MemoryForgotten):
+            return self._threads
+        own = self._of_task.get(envelope.task_id or getattr(event, "task_id", ""))
+        if envelope.task_id and not isinstance(event, _FOR_ALL):
+            return (own,) if own is not None else ()
+        return [thread for thread in self._threads if not thread.ended or thread is own]
+
+    def observation(self, seq: int) -> str:
+        """Return what an event brought, of whichever task; empty where it brought nothing."""
+        for thread in self._threads:
+            if thread.began <= seq:
+                for entry in thread.conversation.entries():
+                    if entry.seq == seq and entry.message.role == "tool":
+                        return entry.message.text
+        return ""
 
     @property
     def off(self) -> frozenset[str]:
         """The blocks of the context that are off."""
         return off(self._defaults, self._switches)
 
-    def shown(self) -> tuple[Entry, ...]:
-        """Return the turns of the current task, with what stands for those before; no block that is off."""
+    def shown(self, task_id: str = "") -> tuple[Entry, ...]:
+        """Return the turns of a task, by default the newest, and what stands for those before; no block that is off."""
+        thread = self._of_task.get(task_id) if task_id else next(reversed(self._of_task.values()), None)
+        if thread is None:
+            return ()
         hidden = self.off
-        entries = tuple(
-            entry
-            for entry in self._earlier.shown(self._conversation.entries())
-            if entry.message.role != "user" or entry.name not in hidden
-        )
-        if self._summary is None or self._summary.upto < self._earlier.began:
+        turns = (*self._earlier.before(thread.chain, thread.began), *thread.conversation.entries())
+        entries = tuple(entry for entry in turns if entry.message.role != "user" or entry.name not in hidden)
+        if thread.summary is None:
             return entries
-        return summarised(entries, self._summary.upto, self._summary.text)
+        return summarised(entries, thread.summary.upto, thread.summary.text)
 
 
 def room_for(request: ModelRequest, window: int) -> int:
@@ -133,8 +189,10 @@ class WorkingContext:
         self._prompt = files("alita_tui.agent.prompts").joinpath("summariser.md").read_text("utf-8")
         self._transcript = Transcript(defaults)
         self._guard = threading.Lock()  # a cancelled call leaves its thread behind
-        self._told: tuple[object, ...] = ((), (), 0)
-        self._refused_at = -_AGAIN
+        self._told: dict[str, tuple[object, ...]] = {}
+        """Task -> what was said of how its conversation was cut."""
+        self._refused_at: dict[str, int] = {}
+        """Task -> how long its conversation was when a summary was tried last."""
 
     async def fill(self, request: ModelRequest) -> ModelRequest:
         """The request with the conversation in it; raises what asking for a summary raises."""
@@ -148,7 +206,8 @@ class WorkingContext:
         if trimmed.tokens_after > room:
             trimmed = await asyncio.to_thread(fit, trimmed, room)
         told = (trimmed.masked, trimmed.shortened, trimmed.left_out)
-        if told != self._told and any(told):
+        task_id = origin.current().task_id
+        if told != self._told.get(task_id, ((), (), 0)) and any(told):
             await self._bus.emit(
                 e.ContextTrimmed(
                     masked=trimmed.masked,
@@ -158,37 +217,34 @@ class WorkingContext:
                     tokens_after=trimmed.tokens_after,
                 )
             )
-        self._told = told
+        self._told[task_id] = told
         return msgspec.structs.replace(request, messages=trimmed.messages)
 
     def entries(self) -> tuple[Entry, ...]:
-        """The conversation of the current task, with what stands for what was before."""
+        """The conversation of the present task, with what stands for what was before."""
         with self._guard:
             self._transcript.hear(self._bus.history)
-            return self._transcript.shown()
+            return self._transcript.shown(origin.current().task_id)
 
     def again(self, seq: int, offset: int) -> str:
         """The observation of one event, from a character on; empty when there is none."""
         with self._guard:
             self._transcript.hear(self._bus.history)
-            entries = self._transcript.whole()
-        for entry in entries:
-            if entry.seq == seq and entry.message.role == "tool":
-                rest = entry.message.text[offset:]
-                more = len(rest) - OBSERVATION // 2
-                if more <= 0:
-                    return rest
-                return f"{rest[: OBSERVATION // 2]}\n({more} characters follow: offset {offset + OBSERVATION // 2})"
-        return ""
+            rest = self._transcript.observation(seq)[offset:]
+        more = len(rest) - OBSERVATION // 2
+        if more <= 0:
+            return rest
+        return f"{rest[: OBSERVATION // 2]}\n({more} characters follow: offset {offset + OBSERVATION // 2})"
 
     async def _summarise(self, entries: tuple[Entry, ...]) -> bool:
         """Have the oldest turns summarised; False where that is not worth it or does not work."""
-        if len(entries) < self._refused_at + _AGAIN:
+        task_id = origin.current().task_id
+        if len(entries) < self._refused_at.get(task_id, -_AGAIN) + _AGAIN:
             return False
         last = oldest(entries)
         covered = [entry for entry in entries[:last] if entry.message.role != "user" or entry.name == SUMMARY]
         total, before = (size([entry.message for entry in some]) for some in (entries, covered))
-        self._refused_at = len(entries)
+        self._refused_at[task_id] = len(entries)
         if not covered or not saves_enough(total, before, 0):
             return False
         told = [f"{entry.message.role} {entry.name}: {_said(entry.message)}" for entry in covered]

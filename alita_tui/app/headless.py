@@ -52,7 +52,7 @@ async def run_headless(
 
     following = asyncio.create_task(follow())
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, session.send, Interrupt())
+        asyncio.get_running_loop().add_signal_handler(number, session.send, Interrupt(every=True))
     if task is not None:
         session.send(SubmitTask(text=task, attach=attach))
     else:
@@ -106,5 +106,5 @@ def open_question(app: AppContext, session_id: str) -> str:
     """Return the question that a session waits with; empty for none. Raises UsageError, StoreError."""
     from alita_tui.state.reduce import reduce_all
 
-    question = reduce_all(recording(app, session_id)).question
+    question = reduce_all(recording(app, session_id)).asked
     return question.text if question is not None and question.about == "task" else ""

@@ -305,7 +305,7 @@ async def build(app: AppContext, proposal: Proposal) -> tuple[str, str, str] | N
     built.remember(proposal.proposal_id, session.session_id)
     text = f"Improve {proposal.name} v{proposal.version} ({proposal.kind}): {proposal.reason}"
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, session.send, Interrupt())
+        asyncio.get_running_loop().add_signal_handler(number, session.send, Interrupt(every=True))
     session.send(Improve(proposal=proposal.proposal_id, text=str(one_line(text, 600)), order=proposal.order))
     await session.run(until_idle=True)
     ended = next(one.event for one in session.bus.history.newest(TaskFinished))

@@ -155,6 +155,7 @@ class LiveSession:
             ),
             self._artefacts,
             policy=Policy(
+                parallel=1 if models.recorded else app.loaded.settings.tasks.parallel,
                 max_steps=budget.max_steps,
                 reply_tokens=budget.reply_tokens,
                 run_limits=app.limits,

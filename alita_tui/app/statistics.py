@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -53,6 +54,9 @@ def write_csv(report: Report, by: By) -> str:
     return str(path.resolve())
 
 
+_one_by_one = threading.Lock()
+
+
 def estimate(
     app: AppContext, text: str, progress: Progress = lambda done, of: None, *, most: int | None = None
 ) -> Estimate:
@@ -62,7 +66,9 @@ def estimate(
     """
     from alita_tui.statistics.estimates import Estimator
 
-    return Estimator(gather(app, progress, most=most)[0]).estimate(text)
+    with _one_by_one:  # tasks that begin together would read the same sessions
+        records = gather(app, progress, most=most)[0]
+    return Estimator(records).estimate(text)
 
 
 def gather(

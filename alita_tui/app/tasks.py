@@ -62,10 +62,15 @@ def tasks_of(app: AppContext, which: str | None) -> Tasks:
 
 
 def _listed(state: SessionState) -> Tasks:
+    from alita_tui.state.lanes import phase_of
+
+    running = state.running
     begun = tuple(
         TaskEntry(
             id=task.task_id,
-            standing=_standing(task.outcome, newest=task is state.task, phase=state.phase),
+            standing=_standing(
+                task.outcome, runs=task.task_id in running, phase=phase_of(state, task.task_id)
+            ),
             text=task.text,
             at=task.started.isoformat(),
             outcome=task.outcome or "",
@@ -90,10 +95,10 @@ def _listed(state: SessionState) -> Tasks:
     return Tasks(session_id=state.session_id, paused=state.paused, tasks=(*begun, *queued))
 
 
-def _standing(outcome: str | None, *, newest: bool, phase: str) -> Standing:
+def _standing(outcome: str | None, *, runs: bool, phase: str) -> Standing:
     match outcome:
         case None:  # one that a crash cut off is taken up when the session opens
-            return "waiting" if not newest or phase in ("waiting", "asking", "closed") else "running"
+            return "waiting" if not runs or phase in ("waiting", "asking", "closed") else "running"
         case "answered":
             return "done"
         case "parked" | "budget":

@@ -28,7 +28,7 @@ def ruling(
     attempt = build.presented if build else None
     if build is None or attempt is None:
         return None
-    if is_proposed(envelopes):
+    if is_proposed(envelopes, request.build_id):
         return None
     packages, today = known_packages(app), now().astimezone().date()
     for rule in rules:
@@ -46,10 +46,19 @@ def ruling(
     return None
 
 
-def is_proposed(envelopes: Iterable[Envelope]) -> bool:
-    """Return True if the newest task of a session is a proposal of alita's own."""
-    tasks = [one.event for one in of(envelopes, e.TaskSubmitted) if isinstance(one.event, e.TaskSubmitted)]
-    return bool(tasks) and bool(tasks[-1].improves)
+def is_proposed(envelopes: Iterable[Envelope], build_id: str) -> bool:
+    """Return True if the task that a build is for is a proposal of alita's own, or may be."""
+    improves: dict[str, bool] = {}
+    newest = ""
+    for one in of(envelopes, e.TaskSubmitted, e.BuildStarted):
+        match one.event:
+            case e.TaskSubmitted(task_id=newest, improves=proposal):
+                improves[newest] = bool(proposal)
+            case e.BuildStarted() if one.event.build_id == build_id:
+                return improves.get(one.task_id or newest, False)
+            case _:
+                pass
+    return any(improves.values())  # whose build it is is not on record: so no rule decides on it
 
 
 def unnamed(

@@ -83,7 +83,8 @@ def explain(
         raise typer.Exit(1)
     policy, today = app.policy, now().astimezone().date()
     packages = known_packages(app)
-    always = ("it is a proposal of alita's own",) if is_proposed(recording(app, parked.session_id)) else ()
+    proposed = is_proposed(recording(app, parked.session_id), parked.build_id)
+    always = ("it is a proposal of alita's own",) if proposed else ()
     objections = {rule.name: (*always, *unmet(rule, view, attempt, packages, today)) for rule in policy.rule}
     if json:
         json_document({"build": parked, "enabled": policy.enabled, "unmet": objections})

@@ -84,6 +84,13 @@ class BudgetSettings(Value, frozen=True):
     """How often one build is repaired before it is given up."""
 
 
+class TaskSettings(Value, frozen=True):
+    """How the tasks of a session are done."""
+
+    parallel: Annotated[int, Meta(ge=1, le=16)] = 2
+    """How many run side by side; one that waits for you lends its place. 1: strictly one after another."""
+
+
 class SandboxSettings(Value, frozen=True):
     """Where generated code runs, and its limits."""
 
@@ -280,6 +287,7 @@ class Settings(Value, frozen=True):
     models: KnownSettings = KnownSettings()
     roles: RoleSettings = RoleSettings()
     budget: BudgetSettings = BudgetSettings()
+    tasks: TaskSettings = TaskSettings()
     sandbox: SandboxSettings = SandboxSettings()
     web: WebSettings = WebSettings()
     library: LibrarySettings = LibrarySettings()

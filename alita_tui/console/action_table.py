@@ -222,6 +222,14 @@ ACTIONS: tuple[Action, ...] = (
         priority=True,  # as above
     ),
     Action(
+        "session.lane",
+        "shift+f1",
+        "next_lane",
+        "One task",
+        "Show only the next task's rows of the trace; after the last one all rows",
+        "session: one task's rows",
+    ),
+    Action(
         "session.edit_plan",
         "shift+f7",
         "edit_plan",
@@ -366,6 +374,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("statistics.back", "escape,q", "back", "Back", "Back to the table, then to the session"),
     Action("spend.back", "escape,q", "back", "Back", "Back to the session"),
     Action("spend.enable", "e", "enable", "Ask again", "Ask the models again that are off", replay=False),
+    Action("tasks.alone", "enter", "alone", "Its rows", "Show only the chosen task's rows of the trace"),
     Action("tasks.up", "u", "move(-1)", "Sooner", "Do the queued task one place sooner", replay=False),
     Action("tasks.down", "d", "move(1)", "Later", "Do the queued task one place later", replay=False),
     Action("tasks.edit", "e", "edit", "Edit", "Change what the queued task asks for", replay=False),

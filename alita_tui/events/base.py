@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from alita_tui.events.base import ready
+
 import json
 import threading
 from typing import Any, NewType, TypeVar
@@ -35,7 +37,7 @@ def ready(kind: T) -> T:
     """
     if kind not in _known:
         with _learning:
-            msgspec.json.Decoder(kind)
+            msgspec.json.Decoder(ready(kind))
             _known.add(kind)
     return kind
 

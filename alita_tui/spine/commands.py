@@ -59,9 +59,11 @@ class SwitchQueue(Value, frozen=True):
 
 
 class Steer(Value, frozen=True):
-    """Add to the running task; read before the next step."""
+    """Add to a running task; read before its next step."""
 
     text: str
+    task_id: str = ""
+    """Empty: the newest one that runs."""
     attach: tuple[str, ...] = ()
     """Paths of files of this machine that are given with it."""
 
@@ -92,7 +94,12 @@ class PutOff(Value, frozen=True):
 
 
 class Interrupt(Value, frozen=True):
-    """Stop the running task and keep what there is."""
+    """Stop a running task and keep what there is."""
+
+    task_id: str = ""
+    """Empty: the newest one that runs and was not stopped yet."""
+    every: bool = False
+    """Stop all that run."""
 
 
 class EnableModel(Value, frozen=True):

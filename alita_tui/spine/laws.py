@@ -50,6 +50,7 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.grants import DEEPEST_CALL, tool_grants
 from alita_tui.spine.memory_laws import MemoryLaws
 from alita_tui.spine.queue_laws import QueueLaws
+from alita_tui.spine.task_laws import TaskLaws
 
 
 class Breach(Value, frozen=True):
@@ -116,6 +117,7 @@ class _Court:
         """Blocks of the context that the person switched off."""
         self._memory = MemoryLaws()
         self._queue = QueueLaws()
+        self._tasks_run = TaskLaws()
 
     def breach(self, law: str, seq: int, text: str) -> None:
         self.breaches.append(Breach(law=law, seq=seq, text=text))
@@ -202,7 +204,7 @@ class _Court:
                 self._paid.add(call_id)
             case _:
                 pass
-        for law, text in self._memory.hear(seq, envelope):
+        for law, text in (*self._memory.hear(seq, envelope), *self._tasks_run.hear(envelope)):
             self.breach(law, seq, text)
         if envelope.task_id:
             self._placed(seq, envelope)

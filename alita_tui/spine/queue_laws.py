@@ -1,6 +1,7 @@
 """What must hold of the tasks that wait.
 
-Each is queued once, and begins or is cancelled once. From a paused queue none begins but the one whose turn had come.
+Each is queued once, and begins in its turn or is cancelled, once. From a paused queue none begins but the one whose
+turn had come.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ class QueueLaws:
     """Follows the queue of one stream."""
 
     def __init__(self) -> None:
-        self._waiting: set[str] = set()
+        self._waiting: list[str] = []
+        """In the order in which they are to begin."""
         self._gone: set[str] = set()
         """Began or were cancelled."""
         self._paused = False
@@ -35,11 +37,17 @@ class QueueLaws:
             case TaskQueued(queue_id=queue_id):
                 if queue_id in self._waiting or queue_id in self._gone:
                     yield "queue a task once", f"{queue_id} was queued before"
-                self._waiting.add(queue_id)
+                self._waiting.append(queue_id)
             case TaskMoved(queue_id=queue_id, before=before):
                 yield from self._waits(queue_id)
                 if before:
                     yield from self._waits(before)
+                if queue_id in self._waiting and queue_id != before:
+                    self._waiting.remove(queue_id)
+                    known = before in self._waiting
+                    self._waiting.insert(
+                        self._waiting.index(before) if known else len(self._waiting), queue_id
+                    )
             case TaskEdited(queue_id=queue_id):
                 yield from self._waits(queue_id)
             case TaskCancelled(queue_id=queue_id):
@@ -49,6 +57,8 @@ class QueueLaws:
     def begin(self, queue_id: str) -> Breaches:
         """A queued task begins; yield what that breaks."""
         yield from self._waits(queue_id)
+        if queue_id in self._waiting[1:]:
+            yield "begin in its turn", f"{queue_id} began before {self._waiting[0]}"
         self._begun += 1
         if self._paused and self._begun > 1:
             yield "nothing begins while paused", f"{queue_id} began although the queue was paused"
@@ -59,5 +69,6 @@ class QueueLaws:
             yield "change what waits", f"{queue_id} does not wait"
 
     def _leave(self, queue_id: str) -> None:
-        self._waiting.discard(queue_id)
+        if queue_id in self._waiting:
+            self._waiting.remove(queue_id)
         self._gone.add(queue_id)

@@ -13,7 +13,7 @@ from alita_tui.events import GateResult, RunReport, StepStatus, TaskOutcome, Too
 from alita_tui.events.build import CHECKS
 from alita_tui.spine.collecting import uncollected
 from alita_tui.spine.envelope import Envelope
-from alita_tui.state import providers, queue, servers, spend
+from alita_tui.state import lanes, providers, queue, servers, spend
 from alita_tui.state.build import Attempt, BuildState, BuildStatus
 from alita_tui.state.rows import Rows
 from alita_tui.state.session import Phase, Question, Run, SessionState, TaskState
@@ -36,18 +36,26 @@ def reduce(state: SessionState, envelope: Envelope) -> SessionState:
     """Return the state after one more event. Transient events, and those it has seen already, change nothing."""
     if envelope.seq is None or envelope.seq <= state.seq:
         return state
+    focus = state.focus
+    lane = lanes.owner(state, envelope) if state.lanes else ""
+    if lane:
+        state = lanes.turned(state, lane)
+    stranger = state.lanes and envelope.task_id not in ("", state.focus)  # it has ended; others run
     state = replace(
         state,
         session_id=envelope.session_id,
         seq=envelope.seq,
         at=envelope.at,
-        step=envelope.step or state.step,  # 0 is said by what belongs to no task
+        step=(0 if stranger else envelope.step) or state.step,  # 0 is said by what belongs to no task
     )
     event = envelope.event
     if isinstance(event, servers.Told):
         seen = servers.after(state.servers, envelope, event)
         state = state if seen is state.servers else replace(state, servers=seen)
-    return _apply(state, envelope)
+    state = _apply(state, envelope)
+    if lane:
+        return lanes.turned_back(state, focus)
+    return lanes.ended(state) if isinstance(event, e.TaskFinished) and event.task_id == focus else state
 
 
 def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C901  # one match over all kinds
@@ -80,6 +88,7 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
             return replace(state, sandbox=status)
         case e.SessionResumed():
             # Whether the budget still does not suffice is found out anew.
+            state = lanes.reopened(state)
             question = state.question if state.question and state.question.about == "task" else None
             return replace(
                 state,
@@ -90,14 +99,19 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
         case e.SessionClosed():
             return replace(state, phase="closed")
         case e.TaskSubmitted(task_id=task_id, text=text, again=again, files=files, queue_id=queue_id):
+            if envelope.task_id and state.focus not in ("", again) and lanes.runs(state):
+                state = lanes.set_aside(state)
             return replace(
                 state,
                 title=state.title or text,
                 tasks=state.tasks.append(TaskState(task_id, text, envelope.at, again, files)),
                 queue=queue.without(state.queue, queue_id) if queue_id else state.queue,
+                focus=task_id,
+                taken_up=False,
                 plan=(),
                 ticks=(),
                 question=None,
+                calls=state.calls if not state.lanes else (),
                 phase="thinking",
                 step=0,
                 spend=spend.after_submission(state.spend),
@@ -219,6 +233,7 @@ def _finish(state: SessionState, event: e.TaskFinished) -> SessionState:
         tasks=tasks,
         ticks=tuple(map(partial(_tick_at_end, event.outcome), state.ticks)),
         phase="parked" if event.outcome == "parked" else "idle",
+        taken_up=False,
         question=state.question if event.outcome == "parked" else None,
     )
 

@@ -17,7 +17,9 @@ from alita_tui.events import (
     TaskOutcome,
     ToolCard,
 )
+from alita_tui.state import lanes
 from alita_tui.state.build import BuildState
+from alita_tui.state.lanes import Lane
 from alita_tui.state.providers import Provider
 from alita_tui.state.queue import Queue
 from alita_tui.state.rows import Rows
@@ -105,11 +107,27 @@ class SessionState(msgspec.Struct, frozen=True, gc=False):
     """Open tool calls as (call id, tool name)."""
     servers: Servers = ()
     """MCP servers that were used, the one of the newest event last."""
+    focus: str = ""
+    """The task that phase, step, plan, question and calls are of: the newest that runs, or the last one."""
+    taken_up: bool = False
+    """That task was parked, and another process goes on with it."""
+    lanes: tuple[Lane, ...] = ()
+    """Where the other tasks stand that run at the same time, in the order in which they began."""
 
     @property
     def task(self) -> TaskState | None:
         """The newest task."""
         return self.tasks[-1] if self.tasks else None
+
+    @property
+    def running(self) -> tuple[str, ...]:
+        """The ids of the tasks that have not ended, in the order in which they began."""
+        return lanes.running(self)
+
+    @property
+    def asked(self) -> Question | None:
+        """The question that has waited longest, of whichever task."""
+        return next((lane.question for lane in self.lanes if lane.question), self.question)
 
     def build(self, build_id: str) -> BuildState | None:
         """Return a build by its id."""

@@ -240,7 +240,7 @@ class _Reader:
         known = self._asked.get(event.call_id)
         if isinstance(event, e.BudgetSpent):
             usd = math.nan if event.cost_usd is None else _figure(event.cost_usd, _MOST_USD)
-            tool = self._open_builds.get(event.build_id, "") if event.build_id else self._running()
+            tool = self._open_builds.get(event.build_id, "") if event.build_id else self._running(task)
             if known is not None and not self._calls[known].paid:
                 row = self._calls[known]
                 tokens = row.tokens or _count(event.tokens)
@@ -272,7 +272,7 @@ class _Reader:
             event.call_id,
             Call(
                 _at(one), _seq(one), self._place(task), event.role, _name(event.model), kind, tokens, cached, 0.0,
-                False, ms, self._running(),
+                False, ms, self._running(task),
             ),
         )  # fmt: skip
 
@@ -280,9 +280,10 @@ class _Reader:
         self._asked[call_id] = len(self._calls)
         self._calls.append(row)
 
-    def _running(self) -> str:
-        """Return the tool that runs: the engine waits for it, so it is who asks a model; empty for none."""
-        return _name(next(reversed(self._begun.values()))[1].name) if self._begun else ""
+    def _running(self, task: str) -> str:
+        """Return the tool that runs for a task, which waits for it: so it is who asks a model; empty for none."""
+        calls = (called for one, called in reversed(self._begun.values()) if one.task_id in ("", task))
+        return _name(next((called.name for called in calls), ""))
 
     def _end_build(
         self,

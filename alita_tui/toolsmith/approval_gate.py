@@ -52,6 +52,8 @@ class ApprovalGate:
         self._unnamed = unnamed
         self._signed = signed
         self._on_record = on_record
+        self.waits: Callable[[str], None] = lambda _: None
+        """Called with a build's id when it begins to wait for the person."""
         self._waiting: dict[str, tuple[e.ApprovalRequested, asyncio.Future[ResolveApproval]]] = {}
 
     async def ask(self, request: e.ApprovalRequested, *, recorded: bool = False) -> ResolveApproval:
@@ -72,6 +74,7 @@ class ApprovalGate:
                             f"{request.name} v{request.version} waits for your verdict.",
                             hint="`alita builds list` shows it; `alita resume` goes on once it is decided.",
                         )
+                    self.waits(request.build_id)
                     await asyncio.wait((future,), timeout=_INBOX_SECONDS)
             command = self._bus.redacted(future.result())
             if command.verdict.via != "cli":  # those are in the inbox already

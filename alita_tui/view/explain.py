@@ -105,7 +105,12 @@ def _nearest(envelopes: Sequence[Envelope], index: int, view: SessionView) -> It
         ):
             yield "A session begins, goes on and ends with what is there."
         case e.BuildDrafted(attempt=attempt, author=author) if attempt > 1 or author == "person":
-            last = _last(envelopes, index - 1, e.BuildReviewed | e.BuildTested | e.RequirementsLocked)
+            last = _last(
+                envelopes,
+                index - 1,
+                e.BuildReviewed | e.BuildTested | e.RequirementsLocked,
+                envelopes[index].task_id,
+            )
             yield "You edited it." if author == "person" else "The draft before did not pass."
             if last is not None and author != "person":
                 yield _said(envelopes[last])
@@ -226,6 +231,8 @@ def _action_of(envelopes: Sequence[Envelope], index: int) -> int | None:
     wanted = getattr(event, "action_id", "")
     for place in range(index, -1, -1):
         other = envelopes[place].event
+        if envelopes[place].task_id not in ("", envelopes[index].task_id) and envelopes[index].task_id:
+            continue  # of a task beside it
         if isinstance(other, e.ActionChosen) and (other.action_id == wanted if wanted else True):
             return place if wanted or envelopes[place].step == step else None
         if isinstance(other, e.TaskSubmitted):
@@ -338,9 +345,16 @@ def _step_cost(envelopes: Sequence[Envelope], index: int) -> str:
 # --- looking back ----------------------------------------------------------------------------
 
 
-def _last(envelopes: Sequence[Envelope], index: int, kind: type | UnionType) -> int | None:
-    """Return the index of the newest event of a kind, at or before `index`."""
-    return _where(envelopes, index, lambda event: isinstance(event, kind))
+def _last(
+    envelopes: Sequence[Envelope], index: int, kind: type | UnionType, task_id: str | None = None
+) -> int | None:
+    """Return the index of the newest event of a kind, at or before `index`, of a task: by default of that event's."""
+    ours = ("", envelopes[index].task_id if task_id is None else task_id)
+    for place in range(index, -1, -1):
+        one = envelopes[place]
+        if isinstance(one.event, kind) and (not ours[1] or one.task_id in ours):
+            return place
+    return None
 
 
 def _where(envelopes: Sequence[Envelope], index: int, fits: Callable[[e.SessionEvent], bool]) -> int | None:

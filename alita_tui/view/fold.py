@@ -18,6 +18,7 @@ from alita_tui.spine.text import SafeText, neutralise, one_line
 from alita_tui.state.reduce import reduce
 from alita_tui.state.rows import follow
 from alita_tui.state.session import SessionState
+from alita_tui.view.lanes import in_lane
 from alita_tui.view.model import (
     Live,
     LiveOutput,
@@ -54,15 +55,20 @@ def fold_all(
 def fold(view: SessionView, envelope: Envelope, rows_of: RowMaker = rows_for) -> SessionView:
     """Return the view after one more envelope. `rows_of` makes its rows in the trace."""
     event = envelope.event
+    ours = not view.state.lanes or envelope.task_id in ("", view.state.focus)
     if isinstance(event, e.ModelDelta | e.OutputChunk | e.Progressed | e.SavingStalled):
-        return replace(view, live=_grow(view.live, event))
+        return replace(view, live=_grow(view.live, event)) if ours else view
     if envelope.seq is None or envelope.seq <= view.state.seq:
         return view
     state = reduce(view.state, envelope)
     changed = _shown(view, state)
     if rows := rows_of(envelope):
-        changed["trace"] = view.trace.append(*rows)
-    return replace(view, state=state, live=_settle(view.live, event), **changed)
+        changed["trace"] = view.trace.append(*in_lane(rows, envelope, view.state, state))
+    if state.lanes and state.focus != view.state.focus:
+        live = Live(unsaved=view.live.unsaved)  # what grew belongs to another task
+    else:
+        live = _settle(view.live, event) if ours else view.live
+    return replace(view, state=state, live=live, **changed)
 
 
 def show(state: SessionState) -> SessionView:
@@ -87,8 +93,8 @@ def _shown(view: SessionView, state: SessionState) -> dict[str, object]:
         shown["runs"] = tuple(known.get(id(run)) or SandboxRun.of(run) for run in state.runs)
     if state.providers is not before.providers:
         shown["providers"] = tuple(map(ProviderView.of, state.providers))
-    if state.question is not before.question:
-        shown["question"] = QuestionView.of(state.question) if state.question else None
+    if state.asked is not before.asked:
+        shown["question"] = QuestionView.of(state.asked) if state.asked else None
     if state.spend is not before.spend:
         shown["spend"] = safe_spend(state.spend)
     return shown

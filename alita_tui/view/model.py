@@ -260,6 +260,11 @@ class SessionView(msgspec.Struct, frozen=True, eq=False):
         return self.state.queue
 
     @property
+    def running(self) -> tuple[str, ...]:
+        """Ids of the tasks that run, or wait in the middle for the person, in the order in which they began."""
+        return self.state.running
+
+    @property
     def paused(self) -> bool:
         """Whether the person paused the queue."""
         return self.state.paused

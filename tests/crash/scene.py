@@ -26,6 +26,8 @@ from alita_tui.spine.ports.models import Ability, Candidate, Message, ModelReque
 from alita_tui.spine.ports.sandbox import Job
 
 TASKS = ("double 4", "double 5")
+FIVE = ("double 6", "double 7", "double 8", "double 9", "double 10")
+"""Given at once to a session of which two run side by side, where the tool is known by then."""
 GIVEN = "numbers.txt"
 """The file that comes with each of them."""
 CODE = '"""Double a number."""\n\n\ndef run(x: int) -> int:\n    """Twice x."""\n    return 2 * x\n'
@@ -90,7 +92,7 @@ def _next(messages: Sequence[Message], asks: bool) -> tuple[str, dict[str, Any]]
     seen = [one.text for one in messages[begun + 1 :] if one.role == "tool"]
     told = "\n".join(seen)
     if re.search(rf"result \(e\d+\): {2 * number}\b", told):
-        if asks and number == 4 and "The person answered" not in told:
+        if asks and number % 4 == 0 and "The person answered" not in told:
             return "ask_user", {"question": "In words?"}
         return "answer", {"text": str(2 * number)}
     if "Approved: double_it" in told or "Tools that fit" in told:
@@ -172,9 +174,9 @@ class ContainedHouse(CrashApp):
         return AppContext.sandbox(self, session_id, **options)
 
 
-def open_app(folder: Path, kind: type[CrashApp] = CrashApp) -> CrashApp:
+def open_app(folder: Path, kind: type[CrashApp] = CrashApp, parallel: int = 1) -> CrashApp:
     paths = locate(folder / "home", {})
-    made = kind(paths, load(paths, {}, {}), {})
+    made = kind(paths, load(paths, {}, {"tasks.parallel": parallel}), {})
     made.diary = Diary(folder / "diary")
     return made
 
@@ -191,9 +193,17 @@ async def at_the_console(
     folder: Path, session_id: str | None = None, kind: type[CrashApp] = CrashApp
 ) -> None:
     """The session from where it stands to its end, with a person before the screen."""
-    home = open_app(folder, kind)
+    await _played(folder, open_app(folder, kind), session_id, TASKS)
+
+
+async def five_at_the_console(folder: Path, session_id: str | None = None) -> None:
+    """Five tasks that are given at once, two of which run side by side, from where the session stands to its end."""
+    await _played(folder, open_app(folder, parallel=2), session_id, FIVE)
+
+
+async def _played(folder: Path, home: CrashApp, session_id: str | None, tasks: tuple[str, ...]) -> None:
     opened = await open_session(home, session_id, parks=False)
-    person = Person(opened, home.diary)
+    person = Person(opened, home.diary, tasks=tasks)
     for task in person.left_to_say():
         opened.send(SubmitTask(text=task, attach=given(folder)))
     watching = asyncio.create_task(person.watch())
@@ -227,7 +237,10 @@ async def in_the_shell(folder: Path, session_id: str | None = None) -> None:
 class Person:
     """Rejects the first build and approves the next, answers the question, from the screen alone."""
 
-    def __init__(self, session: LiveSession, diary: Diary, *, answers: bool = True) -> None:
+    def __init__(
+        self, session: LiveSession, diary: Diary, *, answers: bool = True, tasks: tuple[str, ...] = TASKS
+    ) -> None:
+        self._tasks = tasks
         self._session = session
         self._diary = diary
         self._answers = answers
@@ -237,7 +250,7 @@ class Person:
     def left_to_say(self) -> list[str]:
         """Tasks that the screen does not show."""
         shown = {one.text for one in self._seen if isinstance(one, e.TaskSubmitted | e.TaskQueued)}
-        return [task for task in TASKS if task not in shown]
+        return [task for task in self._tasks if task not in shown]
 
     def awaits_an_answer(self) -> bool:
         """True while a task is not done."""

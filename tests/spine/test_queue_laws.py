@@ -45,6 +45,9 @@ def laws(*events: SessionEvent) -> list[str]:
         ((QUEUED, e.TaskMoved(queue_id="q1", before="q2")), "change what waits"),
         ((e.TaskMoved(queue_id="q1"),), "change what waits"),
         ((e.QueueSwitched(paused=False),), "switch a queue over"),
+        ((QUEUED, OTHER, begun("q2")), "begin in its turn"),
+        ((QUEUED, OTHER, e.TaskMoved(queue_id="q2", before="q1"), begun("q1")), "begin in its turn"),
+        ((QUEUED, OTHER, e.TaskMoved(queue_id="q1"), begun("q1")), "begin in its turn"),
         (
             (QUEUED, OTHER, e.QueueSwitched(paused=True), begun("q1"), begun("q2")),
             "nothing begins while paused",

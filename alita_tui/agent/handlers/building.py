@@ -168,8 +168,7 @@ class BuildHandlers:
         """Wait until something happens that the model was not shown. Raises RegistryError, ApprovalPending."""
         if not len(self._jobs):
             raise RegistryError("No build waits for a verdict.", hint="Go on, or answer.")
-        if not len(self._queue):
-            await self._queue.news.wait()
+        await self._queue.news.wait(lambda: bool(len(self._queue)))
         for job in self._jobs:
             if job.unattended:
                 raise job.unattended

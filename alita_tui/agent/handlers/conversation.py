@@ -108,9 +108,9 @@ class ConversationHandlers:
     async def answer(self, action_id: str, action: Answer) -> TaskEnd:
         """End the task: answered, unless the person rejected its last build and nothing took that build's place."""
         builds = {build.build_id for build in self._task.builds()}
-        for envelope in reversed(self._bus.history):
+        for envelope in self._task.events():
             match envelope.event:
-                case e.TaskSubmitted() | e.ToolRegistered() | e.ToolReturned():
+                case e.ToolRegistered() | e.ToolReturned():
                     break
                 case e.ApprovalResolved(
                     build_id=build_id, verdict=e.Verdict(decision="rejected" | "banned") as verdict

@@ -32,14 +32,16 @@ class BuildHead(Plain):
         super().__init__(id=id)
         self._said: tuple[object, ...] = ()
 
-    def present(self, build: BuildState, place: int, of: int, now: datetime) -> None:
-        """Show the head of a build; `place` 0 if it no longer waits."""
+    def present(
+        self, build: BuildState, place: int, of: int, now: datetime, *, several: bool = False
+    ) -> None:
+        """Show the head of a build; `place` 0 if it no longer waits. `several`: builds of several tasks wait."""
         number = f"BUILD {place} of {of}" if place else "BUILD"
         replaces = f" (replaces v{build.version - 1})" if build.parent else " (new)"
         attempt = build.presented
         digest = attempt.build_digest if attempt else build.digest
         parts = [
-            f"asked by step {build.step}",
+            f"asked by step {build.step}" + (f" of {one_line(build.task, 40)!r}" if several else ""),
             f"waiting {waited(build.requested_at, now)}" if place else build.status,
             f"sha256 {digest[:12]}…",
         ]

@@ -118,7 +118,9 @@ class ApprovalScreen(DecidingScreen):
     def tick(self) -> None:
         """Update the waiting time, the queue and the verdict bar."""
         if build := self.build:
-            self.query_one(BuildHead).present(build, self._place, len(self.queue), self._now())
+            several = len({one.task_id for one in self.queue}) > 1
+            head = self.query_one(BuildHead)
+            head.present(build, self._place, len(self.queue), self._now(), several=several)
         self.bar.arm(self.armed)
         keys = shown_keys(self)
         useless: set[Choice] = set() if self.panes.code.bases else {"diff"}

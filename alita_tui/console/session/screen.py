@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec.structs import replace
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -40,8 +41,11 @@ from alita_tui.spine.commands import (
     SubmitTask,
 )
 from alita_tui.spine.text import counted, one_line
+from alita_tui.state.rows import Rows
+from alita_tui.view.lanes import OneTask
 from alita_tui.view.model import SessionView
 from alita_tui.view.plan import editable
+from alita_tui.view.tasks import several
 
 if TYPE_CHECKING:
     from alita_tui.console.replay.bar import ReplayBar
@@ -95,6 +99,8 @@ class SessionScreen(Screen[None]):
         self._plan_open = False
         self._ready = False
         self.view = SessionView()
+        self._alone: OneTask | None = None
+        """The only task whose rows are shown; None: all are."""
         self._rated = 0
         """The event that is being rated."""
         self._expects = False
@@ -182,7 +188,7 @@ class SessionScreen(Screen[None]):
         if not self._ready:
             return
         with self.app.batch_update():
-            self.query_one(Trace).advance(view)
+            self.query_one(Trace).advance(self._alone.shown(view) if self._alone else view)
             self.query_one(Library).advance(view)
             self.query_one(SandboxPane).advance(view)
             self.query_one(StatusLine).advance(view)
@@ -194,6 +200,8 @@ class SessionScreen(Screen[None]):
 
     def _titles(self, view: SessionView) -> None:
         for name, (text, mark) in words.titles(view).items():
+            if name == "trace" and self._alone:
+                text = words.alone(view, self._alone.task_id, self._keys)
             title = Content.assemble(name.capitalize(), (f"  {text}", "not bold $foreground"))
             self.query_one(f"#title-{name}", Plain).update(title)
             self.query_one(f"#tab-{name}", Plain).update(f"{name.capitalize()} {mark}".rstrip())
@@ -226,6 +234,24 @@ class SessionScreen(Screen[None]):
         composer.remember(tuple(task.text for task in view.tasks))
         if composer.placeholder != asked:
             composer.placeholder = asked
+
+    def action_next_lane(self) -> None:
+        """Show only the next task's rows; after the last one all."""
+        tasks = several(self.view)
+        if not tasks and self._alone is None:
+            self.notify("There is one task: all rows are its own.", markup=False)
+            return
+        now = self._alone.task_id if self._alone else ""
+        later = tasks[tasks.index(now) + 1 :] if now in tasks else () if now else tasks
+        self.only(next(iter(later), ""))
+
+    def only(self, task_id: str) -> None:
+        """Show one task's rows in the trace; all rows for an empty id."""
+        self._alone = OneTask(task_id) if task_id else None
+        trace = self.query_one(Trace)
+        trace.advance(replace(self.view, trace=Rows()))
+        trace.action_last()
+        self.draw(self.view)
 
     # --- what the person writes -----------------------------------------------------------
 

@@ -12,6 +12,7 @@ from alita_tui.console.session.providers import strip
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import pending
+from alita_tui.view.tasks import side_by_side
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _PHASES = {
@@ -100,6 +101,8 @@ class StatusLine(Plain):
             tone = "$alita-wait"
         step = f" · step {view.step}" if view.busy and view.step else ""
         parts.append((2, f"{spin}{_PHASES[view.phase]}{step}", tone))
+        if several := side_by_side(view):
+            parts.append((3, several, "$primary"))
         if view.queue:
             paused = ", paused" if view.paused else ""
             key = f" {key_of('app.tasks', self._keys)}" if not self._replay else ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from alita_tui.console.widgets.styled_text import Line, clip, cut, spread, wrap
+from alita_tui.view.lanes import lane_of
 from alita_tui.view.model import Live, TraceRow
 
 GLYPHS = {
@@ -90,10 +91,12 @@ def _margins(row: TraceRow, before: TraceRow | None) -> tuple[Line, Line]:
     glyph = f"{_glyph(row)} "
     style: str = row.tone if row.tone in ("good", "warn", "bad", "wait") else row.kind
     style = {"session": "muted", "unknown": "muted", "error": "bad"}.get(style, style)
+    lane = lane_of(row)
     if row.kind in _OUTER:
-        return ((" ", ""), (glyph, style)), ((" " * _MARGIN, ""),)
-    first = row.step and row.kind not in _UNNUMBERED and (before is None or before.step != row.step)
-    number = (f"{row.step if first else '':>3} ", "muted")
+        return ((lane or " ", "muted" if lane else ""), (glyph, style)), ((" " * _MARGIN, ""),)
+    again = before is not None and before.step == row.step and lane_of(before) == lane
+    first = row.step and row.kind not in _UNNUMBERED and not again
+    number = (f"{lane}{row.step if first else '':>{3 - len(lane)}} ", "muted")
     if row.kind in ("build", "approval"):
         return (number, ("│ ", "line"), (glyph, style)), (("    ", ""), ("│   ", "line"))
     return (number, (glyph, style)), ((" " * GUTTER, ""),)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from alita_tui.console.actions import key_of
-from alita_tui.spine.text import counted
+from alita_tui.spine.text import counted, one_line
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import pending
 
@@ -59,6 +59,13 @@ def unsaved(view: SessionView) -> str:
     return (
         f"▲ Not being saved. {view.live.unsaved} The run waits, and goes on by itself once it can be saved."
     )
+
+
+def alone(view: SessionView, task_id: str, keys: Mapping[str, str]) -> str:
+    """Return the trace's title while it shows one task's rows only."""
+    task = next((task for task in view.tasks if task.task_id == task_id), None)
+    said = one_line(task.text, 60) if task else ""
+    return f"only {said} · {key_of('session.lane', keys)} next"
 
 
 def question(view: SessionView) -> str:

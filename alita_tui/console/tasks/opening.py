@@ -28,6 +28,10 @@ class TasksOpener(ServersOpener):
             may_change = self._sink is not None and not self.replaying
             self.push_screen(TasksScreen(self.main.view, self._keys, may_change=may_change))
 
+    def on_tasks_screen_alone(self, message: TasksScreen.Alone) -> None:
+        """Show one task's rows only."""
+        self.main.only(message.task_id)
+
     def on_tasks_screen_asked(self, message: TasksScreen.Asked) -> None:
         """Ask it of the engine."""
         if self._sink is not None:

@@ -1,4 +1,4 @@
-"""The drawer of tasks: the one that runs, those that wait, the queue; the queue is put in order here."""
+"""The drawer of tasks: those that run, those that wait, the queue; the queue is put in order here."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from alita_tui.spine.commands import CancelTask, Command, EditTask, MoveTask, Re
 from alita_tui.spine.text import counted, one_line
 from alita_tui.state.session import TaskState
 from alita_tui.view.model import SessionView
+from alita_tui.view.tasks import waits_for_you
 
 _ENDED = 3
 """Ended tasks that are listed above the others."""
@@ -49,6 +50,13 @@ class TasksScreen(Dialog[None]):
         def __init__(self, command: Command) -> None:
             super().__init__()
             self.command = command
+
+    class Alone(Message):
+        """Only one task's rows of the trace are asked for."""
+
+        def __init__(self, task_id: str) -> None:
+            super().__init__()
+            self.task_id = task_id
 
     def __init__(self, view: SessionView, keys: Mapping[str, str], *, may_change: bool) -> None:
         """`may_change`: false in a replay."""
@@ -126,6 +134,16 @@ class TasksScreen(Dialog[None]):
         self._say("Only a task in the queue has a place and can be changed.")
         return None
 
+    @on(OptionList.OptionSelected)
+    def action_alone(self) -> None:
+        """Show only the chosen task's rows of the trace."""
+        line = self._chosen
+        if line is None or line.part == "queued":
+            self._say("It has not begun: it has no rows yet.")
+            return
+        self.post_message(self.Alone(line.task_id))
+        self.dismiss(None)
+
     def action_move(self, by: int) -> None:
         """Give the chosen task the place before or after it."""
         line = self._queued()
@@ -196,8 +214,11 @@ class TasksScreen(Dialog[None]):
 def summary(view: SessionView) -> str:
     """Return how many tasks run and wait, as in `1 running · 3 queued`."""
     parts = []
-    if view.busy:
-        parts.append("1 running")
+    waits = [one for one in view.running if waits_for_you(view, one)]
+    if going := (len(view.running) or view.busy) - len(waits):
+        parts.append(f"{going:d} running")
+    if waits:
+        parts.append(f"{len(waits)} waiting for you")
     if view.queue:
         parts.append(f"{len(view.queue)} queued")
     if view.paused:
@@ -206,18 +227,20 @@ def summary(view: SessionView) -> str:
 
 
 def _lines(view: SessionView) -> tuple[_Line, ...]:
-    running = view.state.task if view.busy else None
+    newest = (view.state.task.task_id,) if view.busy and view.state.task else ()
+    ids = view.running or newest
+    running = [task for task in view.state.tasks if view.busy and task.task_id in ids]
     continued = {task.again for task in view.state.tasks if task.again}
     waiting = [
         task
         for task in view.state.tasks
-        if task.outcome in ("parked", "budget") and task.task_id not in continued
+        if task.outcome in ("parked", "budget") and task.task_id not in continued and task not in running
     ]
-    ended = [task for task in view.state.tasks if task is not running and task not in waiting][-_ENDED:]
+    ended = [task for task in view.state.tasks if task not in running and task not in waiting][-_ENDED:]
     return (
         *(_of(task, "ended") for task in ended),
         *(_of(task, "waiting") for task in waiting),
-        *((_of(running, "running"),) if running else ()),
+        *(_of(task, "running", waits=waits_for_you(view, task.task_id)) for task in running),
         *(
             _Line("queued", one.queue_id, one.text, f"{place} in the queue")
             for place, one in enumerate(view.queue, 1)
@@ -225,8 +248,9 @@ def _lines(view: SessionView) -> tuple[_Line, ...]:
     )
 
 
-def _of(task: TaskState, part: str) -> _Line:
-    return _Line(part, task.task_id, task.text, (task.outcome or "not finished") if part == "ended" else part)
+def _of(task: TaskState, part: str, *, waits: bool = False) -> _Line:
+    state = (task.outcome or "not finished") if part == "ended" else "waits for you" if waits else part
+    return _Line(part, task.task_id, task.text, state)
 
 
 def _row(line: _Line) -> Content:

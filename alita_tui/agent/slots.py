@@ -1,0 +1,69 @@
+"""How many tasks of a session run at once, and whose turn it is.
+
+A task that waits for the person (a verdict, an answer, more money) lends its slot to the next one. Once it has what it
+waited for, it goes on at its next step as soon as a slot is free, before any task that has not begun. Where tasks go
+one after another, none lends its slot: the next one begins when the one before has ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+from alita_tui.spine import origin
+
+
+class Slots:
+    """Who runs, and who waits to go on."""
+
+    def __init__(self, count: int, freed: Callable[[], None]) -> None:
+        """`freed` is called when a task that has not begun may do so."""
+        self._count = max(count, 1)
+        self._freed = freed
+        self._held: set[str] = set()
+        self._going_on: deque[tuple[str, asyncio.Future[None]]] = deque()
+
+    @property
+    def free(self) -> bool:
+        """Whether another task may begin."""
+        return len(self._held) < self._count and not self._going_on
+
+    def begin(self, task_id: str) -> None:
+        """Give a slot to a task that begins."""
+        self._held.add(task_id)
+
+    def lend(self) -> None:
+        """Give the slot of the present task to another one, while this one waits for the person."""
+        task_id = origin.current().task_id
+        if self._count > 1 and task_id in self._held:
+            self._leave(task_id)
+
+    async def go_on(self) -> None:
+        """Wait until the present task has a slot; one that has one goes on at once."""
+        task_id = origin.current().task_id
+        if task_id in self._held:
+            return
+        if self.free:
+            self._held.add(task_id)
+            return
+        waits = task_id, asyncio.get_running_loop().create_future()
+        self._going_on.append(waits)
+        try:
+            await waits[1]
+        finally:
+            if waits in self._going_on:
+                self._going_on.remove(waits)
+
+    def end(self, task_id: str) -> None:
+        """Take the slot of a task that has ended."""
+        self._leave(task_id)
+
+    def _leave(self, task_id: str) -> None:
+        self._held.discard(task_id)
+        while self._going_on and len(self._held) < self._count:
+            next_id, turn = self._going_on.popleft()
+            if not turn.done():
+                self._held.add(next_id)
+                turn.set_result(None)
+        self._freed()

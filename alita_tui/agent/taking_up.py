@@ -1,0 +1,102 @@
+"""What an earlier process left of a session's tasks, taken up by the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Coroutine
+
+from alita_tui import events as e
+from alita_tui.agent.budget import declined
+from alita_tui.agent.build_jobs import BuildJobs
+from alita_tui.agent.lessons import Lessons
+from alita_tui.agent.outcomes import Outcomes
+from alita_tui.agent.projection import StateProjection
+from alita_tui.agent.questions import Questions
+from alita_tui.agent.task_queue import TaskQueue
+from alita_tui.agent.task_runner import TaskRunner
+from alita_tui.agent.tasks import UNFINISHED, CurrentTask, successors
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.origin import in_task, working_on
+from alita_tui.state.session import TaskState
+
+Start = Callable[[str, Coroutine[None, None, None]], None]
+"""Called with a task's id and what is to be done for it."""
+
+
+class TakingUp:
+    """Goes on with builds that were put off, tasks that ran, and tasks that waited."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        projection: StateProjection,
+        task: CurrentTask,
+        queue: TaskQueue,
+        jobs: BuildJobs,
+        runner: TaskRunner,
+        lessons: Lessons,
+        outcomes: Outcomes,
+        questions: Questions,
+        start: Start,
+    ) -> None:
+        self._bus = bus
+        self._projection = projection
+        self._task = task
+        self._queue = queue
+        self._jobs = jobs
+        self._runner = runner
+        self._lessons = lessons
+        self._outcomes = outcomes
+        self._questions = questions
+        self._start = start
+
+    def all(self) -> None:
+        """Take up whatever was left."""
+        state = self._projection.state
+        newest = state.task
+        if newest is not None:
+            running = state.running
+            if not running and newest.outcome in UNFINISHED and newest.task_id == state.focus:
+                running = (newest.task_id,)
+            self._questions.answered = state.asked.question_id if state.asked else ""
+            self._put_off(running)
+            for task_id in running:
+                self._go_on(next(task for task in state.tasks if task.task_id == task_id))
+            for task_id in self._ended_last(newest):
+                self._start(task_id, self._remember(task_id))
+        self._queue.restore(state)
+
+    def _go_on(self, task: TaskState) -> None:
+        if task.outcome == "budget" and not self._questions.parks and declined(self._bus.history):
+            return  # nobody is asked twice; without a console there is nobody to ask
+        self._start(task.task_id, self._runner.resume(task.task_id))
+
+    def _put_off(self, continuing: Collection[str]) -> None:
+        """Resume builds that were put off, and queue parked tasks that wait for nothing any more.
+
+        `continuing` are the tasks that go on by themselves.
+        """
+        waiting = self._jobs.resume_put_off(continuing)
+        tasks = self._projection.state.tasks
+        continued = successors(tasks)
+        for task in tasks:
+            if task.outcome == "parked" and task.task_id not in (*continued, *waiting, *continuing):
+                self._queue.add(self._task.again(task.task_id))
+
+    def _ended_last(self, newest: TaskState) -> list[str]:
+        """Return the tasks of which not all may be learned yet: the newest, and those that ended beside it."""
+        ended = [newest.task_id] if newest.outcome not in UNFINISHED else []
+        for one in self._bus.history.newest(e.TaskSubmitted, e.TaskFinished):
+            match one.event:
+                case e.TaskSubmitted():
+                    break
+                case e.TaskFinished(task_id=task_id, outcome=outcome) if outcome not in UNFINISHED:
+                    ended += [task_id] if task_id not in ended else []
+                case _:
+                    pass
+        return ended
+
+    async def _remember(self, task_id: str) -> None:
+        with working_on(in_task(task_id)):
+            await self._outcomes.settle(task_id)
+            if not self._task.improves:
+                await self._lessons.remember(task_id)

@@ -1,0 +1,70 @@
+"""What must hold of tasks, also of those that run side by side.
+
+What a task does lies between its beginning and its end, its steps go on, and each question is answered once, in the
+task that asked it. Schema 1 names no task in its envelopes, so these laws hold from schema 2 on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from alita_tui.events import (
+    ActionChosen,
+    QuestionAnswered,
+    QuestionAsked,
+    TaskFinished,
+    TaskSubmitted,
+    ToolCalled,
+)
+from alita_tui.spine.envelope import Envelope
+
+_GO_ON_LATER = ("parked", "budget")
+"""Ends after which the same task may go on."""
+
+
+class TaskLaws:
+    """Follows the tasks of one stream."""
+
+    def __init__(self) -> None:
+        self._ended: set[str] = set()
+        self._steps: dict[str, int] = {}
+        self._asked: dict[str, str] = {}
+        """Open question -> its task."""
+        self._continued: dict[str, str] = {}
+        """Task -> the one that goes on with it."""
+
+    def hear(self, envelope: Envelope) -> Iterator[tuple[str, str]]:
+        """Take in an event; yield each law that it breaks, with how."""
+        task_id = envelope.task_id
+        match envelope.event:
+            case TaskSubmitted(task_id=submitted, again=again):
+                if again:
+                    self._continued[again] = submitted
+            case TaskFinished(task_id=finished, outcome=outcome):
+                if finished in self._ended:
+                    yield "one end per task", f"task {finished} had ended"
+                if outcome not in _GO_ON_LATER:
+                    self._ended.add(finished)
+            case ActionChosen(action_id=action_id) if task_id:
+                if task_id in self._ended:
+                    yield "act before the end", f"{action_id} was chosen in task {task_id}, which had ended"
+                if envelope.step < self._steps.get(task_id, 0):
+                    yield "steps go on", f"{action_id} is of an earlier step of task {task_id}"
+                self._steps[task_id] = max(envelope.step, self._steps.get(task_id, 0))
+            case ToolCalled(call_id=call_id) if task_id in self._ended:
+                yield "act before the end", f"call {call_id} began in task {task_id}, which had ended"
+            case QuestionAsked(question_id=question_id) if task_id:
+                self._asked[question_id] = task_id
+            case QuestionAnswered(question_id=question_id) if task_id:
+                asker = self._asked.pop(question_id, "")
+                if asker not in (task_id, *self._before(task_id)):
+                    yield "answer what was asked", f"task {task_id} has no open question {question_id}"
+            case _:
+                pass
+
+    def _before(self, task_id: str) -> Iterator[str]:
+        """Yield the tasks that a task goes on with."""
+        known = {later: earlier for earlier, later in self._continued.items()}
+        while task_id in known:
+            task_id = known[task_id]
+            yield task_id

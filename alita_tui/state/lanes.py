@@ -1,0 +1,137 @@
+"""Tasks of a session that run side by side. The state tells of one of them; what it would tell of the others is here.
+
+A session whose tasks ran one after another has no lanes, and its state is what it always was.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from alita_tui.events import CallId, StepStatus
+from alita_tui.state.spend import Share
+
+if TYPE_CHECKING:
+    from alita_tui.spine.envelope import Envelope
+    from alita_tui.state.session import Phase, Question, SessionState
+
+
+class Lane(msgspec.Struct, frozen=True, gc=False):
+    """Where one task stands."""
+
+    task_id: str
+    phase: Phase = "thinking"
+    step: int = 0
+    plan: tuple[str, ...] = ()
+    ticks: tuple[StepStatus, ...] = ()
+    question: Question | None = None
+    calls: tuple[tuple[CallId, str], ...] = ()
+    task_usd: float = 0.0
+    task_limit_usd: float | None = None
+    by_step: tuple[Share, ...] = ()
+
+
+def owner(state: SessionState, envelope: Envelope) -> str:
+    """Return the lane that an event belongs to; empty for the task that the state tells of, and for no task."""
+    task_id = envelope.task_id
+    if not task_id or task_id == state.focus:
+        return ""
+    return task_id if any(lane.task_id == task_id for lane in state.lanes) else ""
+
+
+def turned(state: SessionState, task_id: str) -> SessionState:
+    """Return the state as it tells of the task in a lane; the task that it told of is in a lane then."""
+    lane = next(lane for lane in state.lanes if lane.task_id == task_id)
+    here = _lane(state)
+    lanes = tuple(here if one is lane else one for one in state.lanes)
+    return _told(replace(state, lanes=lanes), lane)
+
+
+def set_aside(state: SessionState) -> SessionState:
+    """Return the state with the task that it tells of in a lane: another one begins beside it."""
+    return replace(state, lanes=(*state.lanes, _lane(state)))
+
+
+def ended(state: SessionState) -> SessionState:
+    """Return the state, whose task has ended, as it tells of the newest one that still runs."""
+    if not state.lanes:
+        return state
+    return _told(replace(state, lanes=state.lanes[:-1]), state.lanes[-1])
+
+
+def turned_back(state: SessionState, task_id: str) -> SessionState:
+    """Return the state as it tells of the task before, in whose lane the other one is again, unless it has ended."""
+    place = next((n for n, lane in enumerate(state.lanes) if lane.task_id == task_id), None)
+    if place is None:
+        return state
+    lane = state.lanes[place]
+    here = (_lane(state),) if runs(state) else ()
+    return _told(replace(state, lanes=(*state.lanes[:place], *here, *state.lanes[place + 1 :])), lane)
+
+
+def runs(state: SessionState) -> bool:
+    """Return whether the task that the state tells of runs, or will when its session is taken up."""
+    for task in reversed(state.tasks):
+        if task.task_id == state.focus:
+            going = state.taken_up or state.phase not in ("idle", "parked", "closed")
+            return task.outcome is None or (task.outcome in ("parked", "budget") and going)
+    return False
+
+
+def running(state: SessionState) -> tuple[str, ...]:
+    """Return the ids of the tasks that run, in the order in which they began."""
+    here = {state.focus} if runs(state) else set()
+    ids = here | {lane.task_id for lane in state.lanes}
+    return tuple(task.task_id for task in state.tasks if task.task_id in ids) if len(ids) > 1 else (*ids,)
+
+
+def phase_of(state: SessionState, task_id: str) -> Phase:
+    """Return what the agent does for a task that runs."""
+    return next((lane.phase for lane in state.lanes if lane.task_id == task_id), state.phase)
+
+
+def reopened(state: SessionState) -> SessionState:
+    """Return the state as another process takes it up: whether a budget still does not suffice is found out anew."""
+    parked = any(task.outcome == "parked" for task in state.tasks.since(len(state.tasks) - 1))
+    if parked and state.tasks[-1].task_id == state.focus:
+        state = replace(state, taken_up=True)
+    if not state.lanes:
+        return state
+    lanes = (
+        replace(lane, question=lane.question if lane.question and lane.question.about == "task" else None)
+        for lane in state.lanes
+    )
+    return replace(state, lanes=tuple(lanes))
+
+
+def _lane(state: SessionState) -> Lane:
+    return Lane(
+        task_id=state.focus,
+        phase=state.phase,
+        step=state.step,
+        plan=state.plan,
+        ticks=state.ticks,
+        question=state.question,
+        calls=state.calls,
+        task_usd=state.spend.task_usd,
+        task_limit_usd=state.spend.task_limit_usd,
+        by_step=state.spend.by_step,
+    )
+
+
+def _told(state: SessionState, lane: Lane) -> SessionState:
+    return replace(
+        state,
+        focus=lane.task_id,
+        phase=lane.phase,
+        step=lane.step,
+        plan=lane.plan,
+        ticks=lane.ticks,
+        question=lane.question,
+        calls=lane.calls,
+        spend=replace(
+            state.spend, task_usd=lane.task_usd, task_limit_usd=lane.task_limit_usd, by_step=lane.by_step
+        ),
+    )

@@ -1,0 +1,88 @@
+"""Rows of the trace while several tasks run: each says whose it is; and the rows of one task alone.
+
+A row is marked only while more than one task ran, so that the trace of one task after another is what it always was.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from alita_tui.spine.envelope import Envelope
+from alita_tui.state.rows import Rows
+from alita_tui.state.session import SessionState
+from alita_tui.view.model import Live, SessionView, TraceRow
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+class LaneRow(TraceRow, frozen=True, gc=False):
+    """A row from a time in which several tasks ran."""
+
+    task_id: str = ""
+    lane: str = ""
+    """A letter that stands for its task; it comes round again after 26 tasks."""
+
+
+def in_lane(
+    rows: tuple[TraceRow, ...], envelope: Envelope, before: SessionState, after: SessionState
+) -> tuple[TraceRow, ...]:
+    """Return an event's rows, marked with their task where others run beside it."""
+    if not envelope.task_id or not (before.lanes or after.lanes):
+        return rows
+    lane = letter(after, envelope.task_id)
+    return tuple(
+        LaneRow(
+            seq=row.seq, at=row.at, step=row.step, span=row.span, kind=row.kind, title=row.title, text=row.text,
+            meta=row.meta, tone=row.tone, task_id=envelope.task_id, lane=lane,
+        )
+        for row in rows
+    )  # fmt: skip
+
+
+def letter(state: SessionState, task_id: str) -> str:
+    """Return the letter that stands for a task; empty for none of the session's."""
+    for place in range(len(state.tasks) - 1, -1, -1):
+        if state.tasks[place].task_id == task_id:
+            return _LETTERS[place % len(_LETTERS)]
+    return ""
+
+
+def lane_of(row: TraceRow | None) -> str:
+    """Return the letter of a row's task; empty where no other task ran."""
+    return row.lane if isinstance(row, LaneRow) else ""
+
+
+class OneTask:
+    """The rows of one task alone, carried on as the trace grows."""
+
+    def __init__(self, task_id: str) -> None:
+        self.task_id = task_id
+        self._restart()
+
+    def _restart(self) -> None:
+        self._seen: Rows[TraceRow] = Rows()
+        self._rows: Rows[TraceRow] = Rows()
+        self._running: list[str] = []
+        self._last = ""
+
+    def shown(self, view: SessionView) -> SessionView:
+        """Return a view with this task's rows only, and what grows if it is this task's."""
+        count = len(self._seen)
+        if len(view.trace) < count or (count and view.trace[count - 1] != self._seen[count - 1]):
+            self._restart()  # an earlier moment is shown
+            count = 0
+        begun = {task.task_id for task in view.state.tasks}
+        ours = [row for row in view.trace.since(count) if self._owner(row, begun) == self.task_id]
+        self._seen, self._rows = view.trace, self._rows.append(*ours)
+        live = view.live if view.state.focus == self.task_id else Live(unsaved=view.live.unsaved)
+        return replace(view, trace=self._rows, live=live)
+
+    def _owner(self, row: TraceRow, begun: set[str]) -> str:
+        """Return the task of a row. An unmarked one belongs to the only task that ran, or to the one before it."""
+        if row.kind == "task" and row.span in begun:
+            self._running.append(row.span)
+        own = row.task_id if isinstance(row, LaneRow) else ([*self._running, self._last])[0]
+        if row.kind == "answer" and row.span in self._running:
+            self._running.remove(row.span)
+        self._last = own
+        return own

@@ -1,0 +1,33 @@
+"""What is said of tasks that run side by side."""
+
+from __future__ import annotations
+
+from alita_tui.state.lanes import phase_of
+from alita_tui.view.model import SessionView
+
+
+def waits_for_you(view: SessionView, task_id: str) -> bool:
+    """Return whether one of several tasks that run waits for a verdict, an answer or more money."""
+    return len(view.running) > 1 and phase_of(view.state, task_id) in ("waiting", "asking")
+
+
+def several(view: SessionView) -> tuple[str, ...]:
+    """Return the tasks among which one can be chosen: those that run side by side, else the newest; none of one."""
+    ids = (
+        view.running
+        if len(view.running) > 1
+        else tuple(task.task_id for task in view.tasks.since(len(view.tasks) - 8))
+    )
+    return ids if len(ids) > 1 else ()
+
+
+def side_by_side(view: SessionView) -> str:
+    """Return how many tasks run and wait for the person, where there are several: `2 running`; else an empty text."""
+    if len(view.running) < 2:
+        return ""
+    waits = sum(waits_for_you(view, task_id) for task_id in view.running)
+    parts = (
+        f"{len(view.running) - waits} running" if waits < len(view.running) else "",
+        f"{waits} waiting" if waits else "",
+    )
+    return " · ".join(filter(None, parts))

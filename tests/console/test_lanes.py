@@ -1,0 +1,131 @@
+"""Two tasks side by side on screen: whose row is whose, one task's rows alone, and how many run."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from alita_tui import events as e
+from alita_tui.console.session.status import StatusLine
+from alita_tui.console.session.trace import Trace
+from alita_tui.console.session.trace_lines import fold as lines_of
+from alita_tui.console.tasks.screen import TasksScreen, summary
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.console.widgets.styled_text import text_of
+from alita_tui.events import SessionEvent
+from alita_tui.spine.envelope import SCHEMA_VERSION, Envelope
+from alita_tui.view.explain import explain
+from alita_tui.view.fold import fold_all
+from alita_tui.view.lanes import OneTask, lane_of
+from alita_tui.view.model import SessionView
+from tests.console.screens import Sink, console, drawn
+from tests.console.test_tasks_screen import opened
+
+
+def begun(task: str) -> tuple[str, int, str, SessionEvent]:
+    return task, 0, task, e.TaskSubmitted(task_id=task, text=f"the {task} task")
+
+
+def did(task: str, step: int, what: str) -> tuple[str, int, str, SessionEvent]:
+    action = f"{task}.{step}"
+    return task, step, action, e.ActionChosen(action_id=action, action="find_tool", arguments={"query": what})
+
+
+def ended(task: str) -> tuple[str, int, str, SessionEvent]:
+    return task, 3, task, e.TaskFinished(task_id=task, outcome="answered", answer=f"{task} is done")
+
+
+SIDE_BY_SIDE = (
+    begun("red"), did("red", 1, "red alone"),
+    begun("blue"), did("red", 2, "red beside"), did("blue", 1, "blue beside"),
+)  # fmt: skip
+OVER = (
+    ended("red"),
+    did("blue", 2, "blue alone"),
+    ended("blue"),
+    begun("green"),
+    did("green", 1, "green alone"),
+)
+
+
+def told(*more: tuple[str, int, str, SessionEvent]) -> list[Envelope]:
+    first = ("", 0, "", e.SessionOpened(model="m", recorded=False, version="1"))
+    return [
+        Envelope(
+            seq=n, session_id="s", at=datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=n), task_id=task, step=step,
+            span=span, schema_version=SCHEMA_VERSION, event=event,
+        )
+        for n, (task, step, span, event) in enumerate((first, *more), 1)
+    ]  # fmt: skip
+
+
+def titles(view: SessionView) -> list[str]:
+    return [str(row.title) for row in view.trace]
+
+
+def test_rows_are_marked_only_while_more_than_one_task_ran() -> None:
+    view = fold_all(told(*SIDE_BY_SIDE, *OVER))
+    marks = {str(row.title): lane_of(row) for row in view.trace}
+    assert [title for title, mark in marks.items() if not mark and "alone" in title], "alone, none is marked"
+    assert not any(mark for title, mark in marks.items() if "alone" in title)
+    assert [mark for title, mark in marks.items() if "red beside" in title] == ["A"]
+    assert [mark for title, mark in marks.items() if "blue beside" in title] == ["B"]
+    marked = next(row for row in view.trace if "blue beside" in row.title)
+    assert text_of(lines_of(marked, None, 60, opened=False)[0]).startswith("B")
+
+
+@pytest.mark.parametrize("task", ["red", "blue", "green"])
+def test_one_tasks_rows_are_its_own_however_far_the_trace_has_come(task: str) -> None:
+    alone, events = OneTask(task), told(*SIDE_BY_SIDE, *OVER)
+    for count in range(len(events) + 1):
+        shown = alone.shown(fold_all(events[:count]))
+    others = {"red", "blue", "green"} - {task}
+    kept = titles(shown)
+    assert len(kept) >= 3 - (task == "green") and not any(
+        other in title for title in kept for other in others
+    )
+    assert titles(OneTask(task).shown(fold_all(events))) == kept
+    earlier = fold_all(events[:4])
+    assert titles(alone.shown(earlier)) == titles(OneTask(task).shown(earlier)), "an earlier moment is shown"
+
+
+def rows(pilot: Pilot[Any]) -> str:
+    trace = pilot.app.screen.query_one(Trace)
+    return "\n".join(text_of(trace._line(number)[1]) for number in range(trace.virtual_size.height))
+
+
+def test_a_row_is_explained_by_its_own_task() -> None:
+    events = told(*SIDE_BY_SIDE)
+    place = 4  # what the first task did after the second had begun
+    said = explain(events, place, fold_all(events[:place]), fold_all(events[: place + 1]))
+    assert "the red task" in "\n".join(said.why) and "blue" not in "\n".join(said.why)
+
+
+async def test_a_key_shows_one_task_after_another_and_then_all() -> None:
+    events = told(*SIDE_BY_SIDE)
+    async with console(events, sink=Sink()).run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, len(events))
+        await pilot.press("shift+f1")
+        await pilot.pause()
+        assert "red beside" in rows(pilot) and "blue" not in rows(pilot)
+        assert "only the red task" in str(pilot.app.screen.query_one("#title-trace", Plain).render())
+        await pilot.press("shift+f1")
+        await pilot.pause()
+        assert "blue beside" in rows(pilot) and "red" not in rows(pilot)
+        await pilot.press("shift+f1")
+        await pilot.pause()
+        assert "blue beside" in rows(pilot) and "red beside" in rows(pilot)
+
+
+async def test_the_drawer_lists_both_and_shows_the_chosen_ones_rows() -> None:
+    events = told(*SIDE_BY_SIDE)
+    async with console(events, sink=Sink()).run_test(size=(80, 24)) as pilot:
+        assert summary(fold_all(events)) == "2 running"
+        await drawn(pilot, len(events))
+        assert "2 running" in str(pilot.app.screen.query_one(StatusLine).render())
+        await opened(pilot, events)
+        await pilot.press("end", "enter")
+        await pilot.pause()
+        assert not isinstance(pilot.app.screen, TasksScreen)
+        assert "blue beside" in rows(pilot) and "red" not in rows(pilot)

@@ -40,6 +40,7 @@ from alita_tui.spine.commands import (
     SubmitTask,
 )
 from alita_tui.spine.text import counted, one_line
+from alita_tui.view.cards import Level
 from alita_tui.view.model import SessionView
 from alita_tui.view.plan import editable
 
@@ -93,6 +94,8 @@ class SessionScreen(Screen[None]):
         self._motion = motion
         self._pane = "trace"
         self._plan_open = False
+        self.level: Level = "steps"
+        """How much the trace shows."""
         self._ready = False
         self.view = SessionView()
         self._rated = 0
@@ -110,7 +113,9 @@ class SessionScreen(Screen[None]):
             with Vertical(id="trace-pane"):
                 yield Plain("Trace", classes="pane-title", id="title-trace")
                 yield Plain(id="plan")
-                yield Trace(id="trace", welcome=words.welcome(self._keys, replay=self.bar is not None))
+                welcome = words.welcome(self._keys, replay=self.bar is not None)
+                review = "" if self.bar is not None else key_of("app.review", self._keys)
+                yield Trace(id="trace", welcome=welcome, level=self.level, review=review)
                 yield Plain(id="fresh")
                 yield Input(placeholder="Find in the trace", id="find", classes="line-input")
                 yield Input(placeholder=words.WRONG, id="wrong", classes="line-input", max_length=2000)
@@ -139,6 +144,12 @@ class SessionScreen(Screen[None]):
             offers = Suggestions(tasks, words.SUGGESTED, id="suggestions")
             offers.advance(self.view)
             self.query_one("#trace-pane").mount(offers)
+
+    def detail(self, level: Level) -> None:
+        """Show less or more of the trace."""
+        self.level = level
+        if self._ready and self.query_one(Trace).level != level:
+            self.query_one(Trace).detail(level)
 
     def home_focus(self) -> None:
         """Focus the composer or the replay bar."""

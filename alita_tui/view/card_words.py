@@ -117,8 +117,8 @@ def build_marks(build: BuildState) -> list[tuple[str, Mark]]:
     for name, label in CHECKS.items():
         if name in known:
             marks.append((label.title, known[name]))
-        elif going:
-            marks.append((label.title, "open"))
+        elif known:
+            marks.append((label.title, "open" if going else "skipped"))
     return marks
 
 

@@ -15,6 +15,7 @@ from textual.events import Click
 from textual.geometry import Size
 from textual.message import Message
 from textual.screen import Screen
+from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -98,6 +99,7 @@ class SessionScreen(Screen[None]):
         """How much the trace shows."""
         self._ready = False
         self.view = SessionView()
+        self._spinner: Timer | None = None
         self._rated = 0
         """The event that is being rated."""
         self._expects = False
@@ -140,10 +142,9 @@ class SessionScreen(Screen[None]):
 
     def offer(self, tasks: tuple[str, ...]) -> None:
         """Offer tasks to choose from."""
-        if tasks:
-            offers = Suggestions(tasks, words.SUGGESTED, id="suggestions")
-            offers.advance(self.view)
-            self.query_one("#trace-pane").mount(offers)
+        offers = Suggestions(tasks or words.TRY, words.SUGGESTED if tasks else words.TO_TRY, first=not tasks)
+        offers.advance(self.view)
+        self.query_one("#trace-pane").mount(offers)
 
     def detail(self, level: Level) -> None:
         """Show less or more of the trace."""
@@ -193,7 +194,11 @@ class SessionScreen(Screen[None]):
         if not self._ready:
             return
         with self.app.batch_update():
-            self.query_one(Trace).advance(view)
+            trace = self.query_one(Trace)
+            trace.advance(view)
+            if self.bar is None:
+                trace.greet(words.states(view, self._keys))
+                trace.wait_for(words.expected(view))
             self.query_one(Library).advance(view)
             self.query_one(SandboxPane).advance(view)
             self.query_one(StatusLine).advance(view)
@@ -220,7 +225,7 @@ class SessionScreen(Screen[None]):
     def _asides(self, view: SessionView) -> None:
         """Draw banners, question and placeholder."""
         for offer in self.query(Suggestions):
-            offer.advance(view)
+            offer.advance(view, sent=self.query_one(Trace).expects)
         if self.bar is not None:
             return
         lines = {
@@ -264,12 +269,32 @@ class SessionScreen(Screen[None]):
             if not message.next_task:
                 command = Steer(text=text, attach=given.files)
             self.query_one(Queued).add(text, view, task=message.next_task)
+        if isinstance(command, SubmitTask) and not view.busy:
+            self._expect(text)
         self.post_message(self.Asked(command))
 
     @on(Suggestion.Chosen)
     def _suggested(self, message: Suggestion.Chosen) -> None:
         self.home_focus()
+        self._expect(message.task)
         self.post_message(self.Asked(SubmitTask(text=message.task)))
+
+    def _expect(self, text: str) -> None:
+        """Show a task as it is sent, and turn a spinner until the engine takes it up."""
+        trace = self.query_one(Trace)
+        trace.expect(text, words.expected(self.view))
+        for offer in self.query(Suggestions):
+            offer.display = False
+        if self._motion:
+            self._spinner = self._spinner or self.set_interval(0.12, self._spin)
+
+    def _spin(self) -> None:
+        trace = self.query_one(Trace)
+        if trace.expects:
+            trace.wait_for(words.expected(self.view))
+        elif self._spinner is not None:
+            self._spinner.stop()
+            self._spinner = None
 
     # --- panes ----------------------------------------------------------------------------
 

@@ -17,8 +17,9 @@ from textual.reactive import reactive
 from alita_tui.console.actions import bindings
 from alita_tui.console.session import trace_lines, trace_messages
 from alita_tui.console.session.card_parts import Drawn
-from alita_tui.console.session.trace_drawing import TraceDrawing
+from alita_tui.console.session.trace_drawing import SENT_NOTHING, Sent, TraceDrawing
 from alita_tui.console.session.trace_messages import Said
+from alita_tui.spine.text import neutralise
 from alita_tui.view.card_words import copied
 from alita_tui.view.cards import LEVELS, Level
 from alita_tui.view.model import SessionView, TraceRow
@@ -69,9 +70,11 @@ class Trace(TraceDrawing):
     def advance(self, view: SessionView) -> None:
         """Draw a newer view, or an earlier one after a seek."""
         laid = self._laid
-        same = view.trace is laid.rows and view.builds is self._view.builds
+        same = view.trace is laid.rows and view.builds is self._view.builds and len(laid.rows) > 0
         if same and view.live == self._view.live:
             return
+        if any(row.kind == "task" or row.tone == "bad" for row in view.trace.since(len(laid.rows))):
+            self._sent = SENT_NOTHING
         newest = self._at_newest()
         before = len(laid.cards)
         self._view, kept = view, laid.show(view.trace, view.builds)
@@ -89,6 +92,32 @@ class Trace(TraceDrawing):
         if count > kept and not self.follow and laid.end > self.size.height:
             self._unseen += count - kept
             self.post_message(self.FollowChanged(self._unseen))
+
+    def expect(self, text: str, waits_for: str) -> None:
+        """Show a task that was just sent, and what it waits for, until the engine takes it up."""
+        self._sent = Sent(neutralise(text), waits_for, 0)
+        self._resume()
+        if self._laid.width:
+            self._place()
+
+    def wait_for(self, waits_for: str) -> None:
+        """Say what the task that was sent waits for now; turn the spinner."""
+        if self._sent.text:
+            self._sent = Sent(self._sent.text, waits_for, self._sent.frame + 1)
+            if self._laid.width:
+                self._place()
+
+    @property
+    def expects(self) -> bool:
+        """Whether a task was sent that the engine has not taken up yet."""
+        return bool(self._sent.text)
+
+    def greet(self, states: tuple[trace_lines.State, ...]) -> None:
+        """Say on the empty trace whether what alita needs is there."""
+        if states != self._states:
+            self._states = states
+            if self._laid.width and not len(self._laid.rows):
+                self._place()
 
     def _at_newest(self) -> bool:
         """Return whether the last card on screen is selected."""
@@ -141,8 +170,11 @@ class Trace(TraceDrawing):
         """Update the total height, keeping `top` or the current line at the top."""
         laid, lines = self._laid, max(self.size.height, 1)
         self._after = [Drawn(-1, line) for line in trace_lines.growing(self._view.live, laid.width)]
+        if self._sent.text:
+            self._after += [Drawn(-1, *one) for one in trace_lines.sent(*self._sent, laid.width)]
         if not len(laid.rows) and not self._after:
-            self._after = [Drawn(-1, line) for line in trace_lines.greeting(self._welcome, laid.width)]
+            hello = trace_lines.greeting(self._welcome, self._states, laid.width)
+            self._after = [Drawn(-1, line) for line in hello]
         if self.follow:
             # Measuring the end may bring the end nearer.
             for _ in range(2):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from rich.style import Style
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
@@ -14,6 +16,17 @@ from alita_tui.console.session.trace_layout import Layout
 from alita_tui.console.widgets.styled_text import marked, restyle, text_of, theme_styles, to_strip
 from alita_tui.view.cards import Level
 from alita_tui.view.model import SessionView
+
+
+class Sent(NamedTuple):
+    """A task that the person sent and that the engine has not taken up yet."""
+
+    text: str
+    waits_for: str
+    frame: int
+
+
+SENT_NOTHING = Sent("", "", 0)
 
 
 class TraceDrawing(ScrollView, can_focus=True):
@@ -39,6 +52,8 @@ class TraceDrawing(ScrollView, can_focus=True):
         self._laid.deck.level = level
         self._laid.review = review
         self._view = SessionView()
+        self._states: tuple[trace_lines.State, ...] = ()
+        self._sent = SENT_NOTHING
         self._hit = -1
         """The row that was found last."""
         self._after: list[Drawn] = []

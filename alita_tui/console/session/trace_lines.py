@@ -6,6 +6,7 @@ Colour is in the glyphs; words are coloured only where they matter. `card_lines`
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from alita_tui.console.widgets.styled_text import Line, clip, spread, wrap
 from alita_tui.view.model import Live, TraceRow
@@ -25,6 +26,8 @@ MARGIN = 3
 """Cells before the text of a card: a blank for the cursor, a glyph, a blank."""
 _LIVE_LINES = 8
 _BAR = 16
+_GREETING = 84
+"""Cells that the greeting takes at most."""
 
 
 def glyph(row: TraceRow) -> str:
@@ -65,13 +68,55 @@ def broken(line: Line, room: int) -> list[Line]:
     return fold_row(Row(line, hard=True), room)
 
 
-def greeting(parts: tuple[str, ...], width: int) -> list[Line]:
+class State(NamedTuple):
+    """Whether something that alita needs is there."""
+
+    name: str
+    said: str
+    fix: str
+    """What to do, or what else is worth knowing."""
+    tone: str
+
+
+def greeting(parts: tuple[str, ...], states: tuple[State, ...], width: int) -> list[Line]:
     """Return the lines of an empty trace; the first part is its heading."""
+    room = max(min(width, _GREETING) - 4, 10)
     lines: list[Line] = [()]
     for number, part in enumerate(parts):
+        lines += [()] if number == 2 else []
+        lines += _states(states, room) if number == 2 else []
         style = "muted" if number else "strong"
-        lines += [(("   ", ""), (text, style)) for text in wrap(part, max(width - 4, 10))]
+        lines += [(("   ", ""), (text, style)) for text in wrap(part, room)]
     return lines
+
+
+def _states(states: tuple[State, ...], room: int) -> list[Line]:
+    lines: list[Line] = []
+    for one in states:
+        mark = {"good": "●", "muted": "·"}.get(one.tone, "▲")
+        whole = len(one.said) + len(one.fix) + 14 <= room
+        left: Line = (("   ", ""), (f"{mark} ", one.tone), (f"{one.name:<9}", "muted"))
+        ink = "text" if one.tone == "good" else one.tone
+        quiet = "muted" if one.tone == "good" else one.tone
+        if whole:
+            lines.append(spread((*left, (one.said, ink)), (one.fix, quiet), room + 3))
+            continue
+        told = [*wrap(one.said, max(room - 11, 10)), *(wrap(one.fix, max(room - 11, 10)) if one.fix else [])]
+        lines += [(*(left if n == 0 else ((" " * 14, ""),)), (text, ink)) for n, text in enumerate(told)]
+    return [*lines, ()]
+
+
+_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+
+
+def sent(text: str, waits_for: str, frame: int, width: int) -> list[tuple[Line, str]]:
+    """Return a task that was just sent, with its paper, and what it waits for; `frame` turns the spinner."""
+    room = max(width - MARGIN - 1, 10)
+    first, *rest = wrap(text, room)[:6]
+    band: list[Line] = [((" ", ""), ("❯ ", "action"), (first, "task"))]
+    band += [((" " * MARGIN, ""), (line, "task")) for line in rest]
+    turning: Line = ((" ", ""), (f"{_FRAMES[frame % len(_FRAMES)]} ", "action"), (waits_for, "muted"))
+    return [((), ""), *((clip(line, width), "band") for line in band), ((), ""), (clip(turning, width), "")]
 
 
 # --- what is still growing ------------------------------------------------------------------

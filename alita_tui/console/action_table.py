@@ -310,6 +310,8 @@ ACTIONS: tuple[Action, ...] = (
         "Answers only, steps as well, or everything; remembered",
         "view: answers, steps or everything",
     ),
+    Action("trace.wider", "right_curly_bracket", "divide(-4)", "Wider", "Make the trace wider"),
+    Action("trace.narrower", "left_curly_bracket", "divide(4)", "Narrower", "Make the trace narrower"),
     Action("file.back", "escape,q", "back", "Back", "Back to the session"),
     Action("file.save", "s", "take('save')", "Save", "Save the file in the current folder"),
     Action("file.open", "o", "take('open')", "Open", "Open the file with its program"),

@@ -47,7 +47,7 @@ class Section:
         """Row that began it."""
         self.header = header
         """The card that stands for its folded steps."""
-        self.cards: list[int] = []
+        self.cards = array("l")
         self.answered = -1
         """Row of how it ended; -1 before."""
         self.folded: bool | None = None
@@ -66,9 +66,9 @@ class Card:
         self.at = at
         self.kind: CardKind = kind
         self.section = section
-        self.rows: list[int] = []
-        """In order; none for the header of a section."""
-        self.names: list[str] = []
+        self.rows = array("l")
+        """In order; none for the header of a section. No list: the collector would walk through all of them."""
+        self.names: tuple[str, ...] = ()
         """Actions, calls and builds whose rows it takes."""
         self.build = ""
         """Id of its build; empty for none."""
@@ -176,7 +176,7 @@ class Deck:
         card = self.cards[known] if known >= 0 else self._begin(index, row)
         touched.add(card.at)
         if row.key and card.kind in ("step", "build") and row.key not in card.names:
-            card.names.append(row.key)
+            card.names = (*card.names, row.key)
             self._named[row.key] = card.at
         section = card.section
         if row.kind in ("build", "approval") and row.key and not card.build:
@@ -259,7 +259,7 @@ class Deck:
         """Make a section's list and tally anew from what is left of it."""
         if section is None:
             return
-        left = [at for at in section.cards if at < len(self.cards)]
+        left = array("l", (at for at in section.cards if at < len(self.cards)))
         section.cards, section.tally, section.builds = left, {}, []
         for at in left:
             card = self.cards[at]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -13,17 +14,20 @@ from textual.selection import Selection
 
 from alita_tui import events as e
 from alita_tui.console.session import trace_layout
-from alita_tui.console.session.card_lines import draw, height
+from alita_tui.console.session.card_lines import PAPERS, draw, height
+from alita_tui.console.session.side import Side
 from alita_tui.console.session.trace import Trace
 from alita_tui.console.session.trace_layout import Layout
-from alita_tui.console.session.trace_lines import growing, unfinished
+from alita_tui.console.session.trace_lines import STYLES, growing, unfinished
 from alita_tui.console.themes import ThemedApp
 from alita_tui.console.widgets.styled_text import spread, text_of, width_of, wrap
 from alita_tui.spine.text import SafeText, neutralise, one_line
 from alita_tui.state.rows import Rows
 from alita_tui.view.cards import Deck, Level
 from alita_tui.view.fold import fold_all
-from alita_tui.view.model import Live, SessionView, TraceRow
+from alita_tui.view.model import Live, RowKind, SessionView, Tone, TraceRow
+from tests.console.navigating import until
+from tests.console.screens import console, covered, drawn
 from tests.support import streams
 
 
@@ -371,6 +375,23 @@ def test_cards_of_any_text_fit_their_width(made, width: int, level: Level, opene
         assert all("\n" not in text_of(one.line) for one in found)
 
 
+@pytest.mark.parametrize("kind", get_args(RowKind))
+@pytest.mark.parametrize("tone", get_args(Tone))
+@pytest.mark.parametrize("level", ["steps", "everything"])
+def test_every_kind_of_row_is_drawn_in_styles_that_the_screen_knows(
+    kind: RowKind, tone: Tone, level: Level
+) -> None:
+    deck = Deck()
+    deck.level = level
+    row = TraceRow(
+        1, streams.START, 1, "a", kind, SafeText("title"), SafeText("one\ntwo"), SafeText("m"), tone
+    )
+    deck.show(Rows[TraceRow]().append(row, replace(row, key="k"), replace(row, key="k")))
+    for index in range(len(deck.cards)):
+        for one in draw(deck, index, 60, lambda _build: None):
+            assert {style for _text, style in one.line} | {one.paper} <= {*STYLES, *PAPERS, ""}
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(0, 70), min_size=1, max_size=8), st.sampled_from([30, 80, 140]))
 def test_every_state_of_a_build_fits_and_seeking_leaves_the_cards_that_playing_makes(
@@ -525,3 +546,45 @@ async def test_selected_text_far_down_is_the_text_that_is_seen() -> None:
         assert selected is not None
         text, _ = selected
         assert [line.rstrip() for line in text.split("\n")] == lines(trace)[2:5]
+
+
+async def test_beside_a_review_the_trace_flows_anew_and_closing_it_gives_the_room_back() -> None:
+    envelopes = streams.waiting()
+    app = console(envelopes)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        trace = app.main.query_one(Trace)
+        before = trace.size.width
+        await pilot.press("f8")
+        await covered(pilot)
+        await until(pilot, lambda: trace.size.width <= 48)
+        assert trace.region.right <= 48, "nothing of it lies beneath the review"
+        assert any("validate_email_addresses v1 is ready" in line for line in lines(trace))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main)
+        await until(pilot, lambda: trace.size.width == before)
+
+
+async def test_the_divider_is_moved_by_key_and_by_mouse_and_leaves_room_for_both() -> None:
+    envelopes = streams.waiting()
+    app = console(envelopes)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        side, trace = app.main.query_one(Side), app.main.query_one(Trace)
+        wide = side.outer_size.width
+        await pilot.press("f2", "left_curly_bracket")
+        await until(pilot, lambda: side.outer_size.width == wide + 4)
+        await pilot.press("right_curly_bracket", "right_curly_bracket")
+        await until(pilot, lambda: side.outer_size.width == wide - 4)
+        left = side.region.x
+        await pilot.mouse_down(offset=(left, 10))
+        await pilot.hover(offset=(left - 15, 10))
+        await pilot.mouse_up(offset=(left - 15, 10))
+        await until(pilot, lambda: side.region.x == left - 15)
+        await pilot.hover(offset=(5, 10))
+        await pilot.pause()
+        assert side.region.x == left - 15, "it was let go"
+        for _ in range(30):
+            await pilot.press("left_curly_bracket")
+        await pilot.pause()
+        assert trace.size.width >= 35

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
+
 from alita_tui.console.session.card_parts import CARD, PROSE, VERB, Drawn, at_words, fitted, rows_of, ruled
 from alita_tui.console.session.trace_lines import MARGIN
 from alita_tui.console.widgets.styled_text import Line, clip, wrap
@@ -69,11 +71,14 @@ def _waiting(
     """Return the card of a build that waits for its verdict: what, what it would reach, how sure, what to press."""
     room = max(width - MARGIN, 10)
     edge: Line = (("▌", "wait"), ("  ", ""))
+    asked = " is ready. May it join your library?"
+    if MARGIN + cell_len(name + asked + time) + 2 > width:
+        asked = " is ready"
     title: Line = (
         ("▌", "wait"),
         ("◈ ", "wait"),
         (name, "strong"),
-        (" is ready. May it join your library?", "text"),
+        (asked, "text"),
     )
     attempt = build.presented
     lines: list[Line] = [fitted(title, [(time, "muted")], width)]
@@ -85,14 +90,17 @@ def _waiting(
             reach = at_words(one_line(", ".join(items), 300), max(room - 14, 8))
             lines.append((*edge, ("▲ ", "warn"), ("would reach ", "observation"), (reach, "strong")))
         else:
-            lines.append((*edge, ("asks for no permission: no files, no network, no secrets", "observation")))
+            none = wrap("asks for no permission: no files, no network, no secrets", room)
+            lines += [(*edge, (text, "observation")) for text in none]
     if marks:
         states = [mark for _title, mark in marks]
         said_marks = f"{states.count('passed')} of {len(states)} checks passed"
         failed, skipped = states.count("failed"), states.count("skipped")
         said_marks += f", {failed} failed" if failed else ""
         said_marks += f", {skipped} could not run" if skipped else ""
-        lines.append((*edge, *bar, (f"  {said_marks}", "observation")))
+        first, *more = wrap(said_marks, max(room - len(bar) - 2, 8))
+        lines.append((*edge, *bar, (f"  {first}", "observation")))
+        lines += [(*edge, (" " * (len(bar) + 2), ""), (text, "observation")) for text in more]
     if review:
         keys: Line = ((review, "strong"), (" review   ", "muted"))
         lines.append((*edge, *keys, ("Enter", "strong"), (" opens what was done", "muted")))

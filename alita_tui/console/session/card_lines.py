@@ -39,6 +39,8 @@ BuildOf = Callable[[str], BuildState | None]
 
 PAPERS = {"band": "on surface", "waiting": "on panel", "chip": "foreground on panel"}
 """Papers used here, for `theme_styles`."""
+_LEAST = 8
+"""Cells in which a result says something; with fewer it gives way."""
 _SHOWN = {"task": 6, "said": 6, "question": 12, "answer": 400}
 """Lines shown of a closed card, by kind; others get one."""
 _STEP_GLYPHS = {
@@ -147,14 +149,15 @@ def _answer(deck: Deck, card: Card, row: TraceRow, width: int, opened: bool) -> 
     """Return an answer with its files and what it rests on; how a task ended otherwise, as it is told."""
     section = card.section
     before: list[Drawn] = []
-    if section is not None and not deck.folded(section) and section.cards[:1] != [card.at]:
+    if section is not None and not deck.folded(section) and section.cards[0] != card.at:
         before = [Drawn(-1, ())]
     after = [Drawn(-1, ())]
     if row.tone != "good":
         said = f"{row.title}\n{row.detail}" if row.detail else str(row.title)
         lines = wrap(said, max(min(width, PROSE) - MARGIN, 10))
-        mark: Line = ((" ", ""), (f"{'✗' if row.tone == 'bad' else glyph(row)} ", row.tone))
-        first: Line = (*mark, (lines[0], row.tone))
+        ink = "text" if row.tone == "normal" else row.tone
+        mark: Line = ((" ", ""), (f"{'✗' if row.tone == 'bad' else glyph(row)} ", ink))
+        first: Line = (*mark, (lines[0], ink))
         rest = [Drawn(-1, clip(((" " * MARGIN, ""), (text, "text")), width)) for text in lines[1:]]
         return [*before, Drawn(-1, clip(first, width)), *rest, *after]
     from alita_tui.console.widgets.markdown import markdown_lines  # nothing before the first answer needs it
@@ -239,9 +242,9 @@ def _step(deck: Deck, card: Card, width: int, opened: bool) -> list[Drawn]:
     if not result and told.tone == "wait":
         result = "…"
     if result and cell_len(subject) + 5 + cell_len(result) > room:
-        least = min(cell_len(result), max(room // 3, 6))
-        subject = at_words(subject, room - 5 - least)
-        result = at_words(result, room - 5 - cell_len(subject))
+        subject = at_words(subject, room)
+        left = room - 5 - cell_len(subject)
+        result = at_words(result, left) if left >= _LEAST else ""
     arrow = ("  →  ", "muted") if result else ("", "")
     tone = told.tone if failed or told.tone == "wait" else "muted"
     pieces: Line = (

@@ -98,4 +98,4 @@ def at_words(text: str, width: int) -> str:
         return text
     short = cut(text, width)
     head, blank, _rest = short.rpartition(" ")
-    return f"{head.rstrip(' ,;:')} …" if blank and cell_len(head) >= width * 2 // 3 else short
+    return f"{head.rstrip(' ,;:')} …" if blank and cell_len(head) >= width // 3 else short

@@ -17,6 +17,7 @@ from textual.reactive import reactive
 from alita_tui.console.actions import bindings
 from alita_tui.console.session import trace_lines, trace_messages
 from alita_tui.console.session.card_parts import Drawn
+from alita_tui.console.session.side import Side
 from alita_tui.console.session.trace_drawing import SENT_NOTHING, Sent, TraceDrawing
 from alita_tui.console.session.trace_messages import Said
 from alita_tui.spine.text import neutralise
@@ -341,6 +342,12 @@ class Trace(TraceDrawing):
             self.scroll_to_region(Region(0, top, 1, tall), animate=False, immediate=True)
 
     # --- copying and finding --------------------------------------------------------------
+
+    def action_divide(self, cells: int) -> None:
+        """Make the panes at the side wider by some cells, or narrower."""
+        for side in self.screen.query(Side):
+            if side.display:
+                side.resize_by(cells)
 
     def action_yank(self) -> None:
         """Copy the text of the card or row."""

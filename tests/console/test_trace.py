@@ -27,7 +27,7 @@ from alita_tui.view.cards import Deck, Level
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import Live, RowKind, SessionView, Tone, TraceRow
 from tests.console.navigating import until
-from tests.console.screens import console, covered, drawn
+from tests.console.screens import CHANGED, console, covered, drawn
 from tests.support import streams
 
 
@@ -438,6 +438,18 @@ def test_code_that_is_being_written_is_shown_as_code() -> None:
     assert unfinished('{"na') == ("the draft", "")
 
 
+def test_an_answer_is_laid_out_while_it_is_written() -> None:
+    written = Live(
+        role="orchestrator",
+        arguments=SafeText('{"text": "# Sales\\n\\n**North** grew by 12 % and \\u001b[31m'),
+    )
+    drawn = [text_of(line) for line in growing(written, 60)]
+    assert drawn[0] == " ● Sales"
+    assert "North grew by 12 %" in drawn[-1] and "\x1b" not in drawn[-1]
+    searched = Live(role="orchestrator", arguments=SafeText('{"query": "rates'))
+    assert growing(searched, 60) == []
+
+
 def long(tasks: int) -> SessionView:
     """A session of many blocks of rows, the folding of which is not what is tested."""
     some = session(20)
@@ -588,3 +600,20 @@ async def test_the_divider_is_moved_by_key_and_by_mouse_and_leaves_room_for_both
             await pilot.press("left_curly_bracket")
         await pilot.pause()
         assert trace.size.width >= 35
+
+
+async def test_the_chosen_detail_is_remembered_and_holds_in_a_replay() -> None:
+    envelopes = streams.walkthrough()
+    app = console(envelopes)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        await pilot.press("f2", "d")
+        await until(pilot, lambda: ("console.detail", "everything") in CHANGED)
+        await pilot.press("ctrl+r")
+        await covered(pilot)
+        await until(pilot, lambda: bool(app.screen.query(Trace)))
+        assert app.screen.query_one(Trace).level == "everything"
+    again = console(envelopes, detail="answer")
+    async with again.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        assert again.main.query_one(Trace).level == "answer"

@@ -9,6 +9,7 @@ import re
 from typing import NamedTuple
 
 from alita_tui.console.widgets.styled_text import Line, clip, spread, wrap
+from alita_tui.spine.text import neutralise
 from alita_tui.view.model import Live, TraceRow
 
 GLYPHS = {
@@ -26,6 +27,8 @@ MARGIN = 3
 """Cells before the text of a card: a blank for the cursor, a glyph, a blank."""
 _LIVE_LINES = 8
 _BAR = 16
+_PROSE, _ANSWER_LINES = 88, 40
+"""Cells of prose, and lines, that are shown of an answer that is being written."""
 _GREETING = 84
 """Cells that the greeting takes at most."""
 
@@ -138,11 +141,24 @@ def growing(live: Live, width: int) -> list[Line]:
         found.append(((" ", ""), ("◆ ", "build"), (f"writing {what} …", "muted")))
         lines = [piece for line in text.split("\n") for piece in wrap(line, max(room - 2, 10))]
         found += [((" │ ", "line"), (line, "observation")) for line in lines[-_LIVE_LINES:]]
+    if live.arguments and live.role == "orchestrator":
+        what, text = unfinished(live.arguments)
+        if what == "its text" and text.strip():
+            found += _answering(text, width)
     if live.output is not None and live.output.text.strip():
         found += _end(live.output.text, room, "▸", "run")
     if live.work:
         found.append(_work(live, width))
     return [clip(line, width) for line in found]
+
+
+def _answering(text: str, width: int) -> list[Line]:
+    """Return the end of an answer that is being written, laid out as it will be."""
+    from alita_tui.console.widgets.markdown import markdown_lines  # nothing before the first answer needs it
+
+    whole = markdown_lines(neutralise(text), max(min(width, _PROSE) - MARGIN, 10))
+    shown = whole[-_ANSWER_LINES:]
+    return [((" ", ""), ("● " if n == 0 else "  ", "good"), *line) for n, line in enumerate(shown)]
 
 
 def unfinished(arguments: str) -> tuple[str, str]:

@@ -125,6 +125,7 @@ def _options(app: AppContext) -> ConsoleOptions:
         graphics=graphics,
         keymap=app.paths.keymap,
         reduced_motion=settings.reduced_motion or os.environ.get("TEXTUAL_ANIMATIONS") == "none",
+        detail=settings.detail,
         bell=settings.bell,
     )
 

@@ -271,6 +271,8 @@ class ConsoleSettings(Value, frozen=True):
     """Ring, notify and set the title when a build waits while the terminal is in the background."""
     reduced_motion: bool = False
     """No spinners and no animations."""
+    detail: Literal["answer", "steps", "everything"] = "steps"
+    """How much the trace shows: answers, the steps of a running task as well, or every row."""
 
 
 class PrivacySettings(Value, frozen=True):

@@ -112,11 +112,9 @@ class AlitaApp(ReviewOpener, MemoryOpener, StatisticsOpener, TasksOpener):
             self.register_theme(theme)
         self.theme = loaded.pick(options.theme, dark=options.dark)
         self.graphics = options.graphics
-        self.main = SessionScreen(
-            keys=self._keys,
-            player=_bar(playback),
-            motion=not options.reduced_motion,
-        )
+        motion = not options.reduced_motion
+        self.main = SessionScreen(keys=self._keys, player=_bar(playback), motion=motion)
+        self.main.level = options.detail
 
     @property
     def _sink(self) -> CommandSink | None:

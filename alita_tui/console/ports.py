@@ -136,6 +136,8 @@ class ConsoleOptions(msgspec.Struct, frozen=True):
     """The user's keymap file."""
     reduced_motion: bool = False
     """Stop spinners and cursor blinking."""
+    detail: Literal["answer", "steps", "everything"] = "steps"
+    """How much the trace shows."""
     bell: bool = True
     """Ring when a build waits and the terminal is not in front."""
     clock: Clock = lambda: datetime.now(UTC)

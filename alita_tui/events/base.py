@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from alita_tui.events.base import ready
-
 import json
 import threading
 from typing import Any, NewType, TypeVar
@@ -37,7 +35,7 @@ def ready(kind: T) -> T:
     """
     if kind not in _known:
         with _learning:
-            msgspec.json.Decoder(ready(kind))
+            msgspec.json.Decoder(kind)
             _known.add(kind)
     return kind
 

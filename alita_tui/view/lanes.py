@@ -5,7 +5,7 @@ A row is marked only while more than one task ran, so that the trace of one task
 
 from __future__ import annotations
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from alita_tui.spine.envelope import Envelope
 from alita_tui.state.rows import Rows
@@ -30,13 +30,7 @@ def in_lane(
     if not envelope.task_id or not (before.lanes or after.lanes):
         return rows
     lane = letter(after, envelope.task_id)
-    return tuple(
-        LaneRow(
-            seq=row.seq, at=row.at, step=row.step, span=row.span, kind=row.kind, title=row.title, text=row.text,
-            meta=row.meta, tone=row.tone, task_id=envelope.task_id, lane=lane,
-        )
-        for row in rows
-    )  # fmt: skip
+    return tuple(LaneRow(**asdict(row), task_id=envelope.task_id, lane=lane) for row in rows)
 
 
 def letter(state: SessionState, task_id: str) -> str:

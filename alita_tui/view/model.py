@@ -57,6 +57,14 @@ class TraceRow(msgspec.Struct, frozen=True, gc=False):
     meta: SafeText = SafeText("")
     """A short figure for the right edge: a duration, a score, a count."""
     tone: Tone = "normal"
+    task: str = ""
+    """The task that it belongs to; empty where the record does not say."""
+    key: str = ""
+    """The action, call or build whose rows make one card; empty for a row that stands alone."""
+    within: str = ""
+    """The action or call that began `key`."""
+    action: str = ""
+    """The action that it begins; empty for other rows."""
 
     @property
     def detail(self) -> SafeText:

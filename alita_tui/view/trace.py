@@ -9,7 +9,6 @@ from typing import assert_never
 import msgspec
 
 from alita_tui import events as e
-from alita_tui.events import RunReport, as_json
 from alita_tui.events.build import CHECKS
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import SafeText, counted, neutralise, one_line
@@ -17,11 +16,23 @@ from alita_tui.view import pages
 from alita_tui.view.feedback import feedback_row
 from alita_tui.view.later import WORTH, Later
 from alita_tui.view.model import RowKind, Tone, TraceRow
-from alita_tui.view.nesting import nesting
+from alita_tui.view.nesting import card_key, nesting
 from alita_tui.view.plan import offered, ticked, weighing
 from alita_tui.view.queue import CHANGES, changed
 from alita_tui.view.servers import server_row
 from alita_tui.view.statistics import estimated_title
+from alita_tui.view.trace_words import (
+    brokered,
+    chosen,
+    json_line,
+    lasted,
+    line_count,
+    numbers,
+    pretty,
+    report_of,
+    searched,
+    size_of,
+)
 from alita_tui.view.verdict_words import DECISION, DECISION_TONE, scope_of
 
 _MOST = 16
@@ -66,10 +77,15 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
                 text=neutralise(detail),
                 meta=one_line(meta, 40),
                 tone=tone,
+                task=envelope.task_id,
+                key=key,
+                within=within,
+                action=event.action if isinstance(event, e.ActionChosen) else "",
             ),
         )
 
     event = envelope.event
+    key, within = card_key(event)
     match event:  # the most frequent kinds first: a long session is folded in one go
         case e.BudgetSpent() | e.BudgetReserved():
             return ()  # the status line says it
@@ -78,17 +94,17 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             if not said or role != "orchestrator":
                 return ()
             both = f"{thinking}\n\n{text}" if text and thinking else said
-            return row("thought", said, both, meta=_time(duration))
+            return row("thought", said, both, meta=lasted(duration))
         case e.ActionChosen(action="plan" | "answer" | "ask_user"):
             return ()  # what follows says it
         case e.ActionChosen(action=action, arguments=arguments):
-            return row("action", _action(action, arguments), _json(arguments))
+            return row("action", chosen(action, arguments), pretty(arguments))
         case e.GateChecked(result=gate):
             listed = "\n".join(f"{one.label}: {one.text}" for one in gate.rows)
-            inks: dict[str, Tone] = {"passed": "normal", "failed": "warn", "skipped": "muted"}
+            inks: dict[str, Tone] = {"passed": "good", "failed": "warn", "skipped": "muted"}
             verb = "could not run" if gate.state == "skipped" else gate.state
             said = f"{CHECKS[gate.gate].title} {verb}: {gate.summary}"
-            return row("build", said, listed, meta=_time(gate.duration_ms), tone=inks[gate.state])
+            return row("build", said, listed, meta=lasted(gate.duration_ms), tone=inks[gate.state])
         case e.SessionResumed(restored=restored, note=note):
             told = f"Restored {counted(restored, 'event')}"
             return row("session", f"{told}; {note}" if note else told, note, tone="warn" if note else "muted")
@@ -140,7 +156,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.AgentNudged(nudge=nudge, text=text):
             return row("notice", _NUDGES[nudge], text, tone="muted" if nudge == "act" else "warn")
         case e.ToolSearched():
-            title, listed, meta = _searched(event)
+            title, listed, meta = searched(event)
             sure = event.hits and event.band != "perhaps"
             return row("observation", title, listed, meta=meta, tone="good" if sure else "normal")
         case e.WebSearched(provider=provider, results=results, failed=failed):
@@ -162,7 +178,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             how = {"person": "given", "tool": "made", "result": "a large result", "skill": "of a skill"}[
                 origin
             ]
-            title = f"File {file.name}: {file.media_type}, {_bytes(file.size)}"
+            title = f"File {file.name}: {file.media_type}, {size_of(file.size)}"
             return row("file", title, f"{file.handle}\n{file.preview}".rstrip(), meta=how)
         case e.WaitEnded():
             return ()  # what it waited for says it
@@ -170,7 +186,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             title = f"The model sees {counted(len(masked), 'observation')} as one line"
             title += f", {len(cut)} shortened" if cut else ""
             title += f", {counted(event.left_out, 'turn')} not at all" if event.left_out else ""
-            listed = f"One line: events {_numbers(masked)}\nHead and tail: events {_numbers(cut)}"
+            listed = f"One line: events {numbers(masked)}\nHead and tail: events {numbers(cut)}"
             return row("notice", title, listed, meta=f"{before:,} → {after:,} tokens", tone="muted")
         case e.ContextSummarised(upto=upto, text=text, tokens_before=before, tokens_after=after):
             title = f"The model sees everything up to event {upto} as a summary"
@@ -190,7 +206,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.BuildDrafted(attempt=attempt, author=author, draft=draft, digest=digest):
             who = "your edit" if author == "person" else "draft" if attempt == 1 else f"repair {attempt - 1}"
             return row(
-                "build", f"{draft.name}: {who}, {_lines(draft.code)} lines", draft.code, meta=digest[:12]
+                "build", f"{draft.name}: {who}, {line_count(draft.code)} lines", draft.code, meta=digest[:12]
             )
         case e.BuildReviewed(findings=findings, passed=passed):
             listed = "\n".join(f"{f.severity:6} {f.rule} line {f.line}: {f.text}" for f in findings)
@@ -211,9 +227,9 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
                 f" ({len(reports)} runs)" if passed else ""
             )
             title += f", granted {', '.join(event.granted.items)}" if event.granted.items else ""
-            detail = "\n".join((problem, *(_report(report) for report in reports))).strip()
+            detail = "\n".join((problem, *(report_of(report) for report in reports))).strip()
             total = sum(report.duration_ms for report in reports)
-            return row("build", title, detail, meta=_time(total), tone="good" if passed else "warn")
+            return row("build", title, detail, meta=lasted(total), tone="good" if passed else "warn")
         case e.BuildFailed(reason=reason):
             return row("error", f"Build given up: {reason}", tone="bad")
         case e.ApprovalRequested(name=name, version=version, digest=digest):
@@ -234,20 +250,20 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.ToolCalled(name=name, version=version, arguments=arguments, alias=alias):
             called = f", called as {alias}" if alias else ""
             called += f", at the server {event.server}" if event.server else ""
-            return row("run", f"{name} v{version}{called}", _json(arguments))
+            return row("run", f"{name} v{version}{called}", pretty(arguments))
         case e.BrokerAnswered():
-            return row("run", *_brokered(event), meta=_time(event.duration_ms), tone=_BROKERED[event.outcome])
+            return row("run", *brokered(event), meta=lasted(event.duration_ms), tone=_BROKERED[event.outcome])
         case e.ToolReturned(report=report, misfit=misfit):
             told = f"It does not fit its output schema: {misfit}\n" if misfit else ""
             return row(
                 "observation",
-                _json_line(report.result),
-                told + _report(report),
-                meta="does not fit its schema" if misfit else _time(report.duration_ms),
+                json_line(report.result),
+                told + report_of(report),
+                meta="does not fit its schema" if misfit else lasted(report.duration_ms),
                 tone="warn" if misfit else "good",
             )
         case e.ToolFailed(text=text, hint=hint, report=failed):
-            detail = "\n".join(part for part in (hint, _report(failed) if failed else "") if part)
+            detail = "\n".join(part for part in (hint, report_of(failed) if failed else "") if part)
             return row("error", text, detail, tone="bad")
         case e.ToolDemoted(name=name, version=version, state=state, reason=reason):
             said = f"{name} v{version} is {state} now: {reason}"
@@ -326,103 +342,3 @@ def leaving_out(read: Callable[[int], Envelope]) -> Callable[[Envelope], tuple[T
         )
 
     return rows
-
-
-def _action(action: str, arguments: object) -> str:
-    verbs = {
-        "plan": "Plan",
-        "find_tool": "Search the library",
-        "search_web": "Search the web",
-        "read_page": "Read",
-        "look_back": "Look back",
-        "look": "Look at",
-        "build_tool": "Build a tool",
-        "run_tool": "Run",
-        "ask_user": "Ask",
-        "wait": "Wait for your verdict",
-        "answer": "Answer",
-    }
-    main = {
-        "find_tool": "query",
-        "search_web": "query",
-        "read_page": "url",
-        "look_back": "event",
-        "look": "what",
-        "build_tool": "name",
-        "run_tool": "name",
-    }
-    subject = arguments.get(main.get(action, "")) if isinstance(arguments, dict) else None
-    return f"{verbs.get(action, action)}: {subject}" if subject else verbs.get(action, action)
-
-
-def _searched(event: e.ToolSearched) -> tuple[str, str, str]:
-    """Return how a search of the library is told: its title, what it found, how sure one can be."""
-    found = [
-        f"{one.score:.2f}  {one.card.name} v{one.card.version}  {one.card.description}" for one in event.hits
-    ]
-    near = [f"{one.score:.2f}  {one.name} v{one.version}  {one.description}" for one in event.near_misses]
-    chance = f"{event.chance:.0%}" if event.band else ""
-    lines = [*found, *(["Near misses:", *near] if near else [])] or ["The library has nothing like it."]
-    if event.band:
-        lines += ["", f"One that fits is there with {chance}: {event.evidence}."]
-    if event.hits:
-        best = event.hits[0]
-        title = f"{'Perhaps' if event.band == 'perhaps' else 'Found'} {best.card.name} v{best.card.version}"
-        title += (
-            f", or one of {len(event.hits) - 1} others" if event.band == "perhaps" and event.hits[1:] else ""
-        )
-        return title, "\n".join(lines), f"{chance} there" if chance else f"score {best.score:.2f}"
-    nearest = event.near_misses[0] if event.near_misses else None
-    title = f"No tool fits; nearest: {nearest.name} ({nearest.score:.2f})" if nearest else "No tool fits"
-    return title, "\n".join(lines), f"{chance} there" if chance else ""
-
-
-def _brokered(event: e.BrokerAnswered) -> tuple[str, str]:
-    """Return the row of a running tool's request and its outcome."""
-    how = str(event.status or event.outcome) if event.outcome == "served" else event.outcome
-    parts = [event.reason] if event.reason else []
-    parts += [f"connected to {event.address}"] if event.address else []
-    parts.append(f"{event.sent_bytes:,} bytes sent, {event.received_bytes:,} received")
-    parts += [f"with the secret {', '.join(event.secrets)}"] if event.secrets else []
-    title = f"{event.request} → {how}" + (f": {event.reason}" if event.reason else "")
-    return title, "\n".join(parts)
-
-
-def _bytes(size: int) -> str:
-    return f"{size:,} bytes" if size < 10_000 else f"{size / 1e6:,.2f} MB"
-
-
-def _numbers(seqs: tuple[int, ...]) -> str:
-    return ", ".join(map(str, seqs)) or "none"
-
-
-def _report(report: RunReport) -> str:
-    parts = [f"status {report.status}" + (f", exit code {report.exit_code}" if report.exit_code else "")]
-    if report.limits_hit:
-        parts.append("limits hit: " + ", ".join(report.limits_hit))
-    parts += [
-        f"{'pass' if case.passed else 'FAIL'}  {case.name}  {case.message}".rstrip() for case in report.cases
-    ]
-    if report.result is not None and not report.cases:
-        parts.append(_json(report.result))
-    for name, text in (("error", report.error), ("stdout", report.stdout), ("stderr", report.stderr)):
-        if text:
-            cut = " (cut)" if name in report.truncated else ""
-            parts.append(f"── {name}{cut}\n{text.rstrip()}")
-    return "\n".join(parts)
-
-
-def _json(value: object) -> str:
-    return as_json(value, indent=2)
-
-
-def _json_line(value: object) -> str:
-    return value if isinstance(value, str) else as_json(value)
-
-
-def _time(ms: float) -> str:
-    return "" if not ms else f"{ms:.0f} ms" if ms < 1000 else f"{ms / 1000:.1f} s"
-
-
-def _lines(code: str) -> int:
-    return code.count("\n") + (not code.endswith("\n"))

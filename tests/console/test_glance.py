@@ -12,6 +12,7 @@ from alita_tui.console.review.evidence import Evidence
 from alita_tui.events import Capabilities, Finding, GateName, GateResult
 from alita_tui.state.build import BuildState
 from alita_tui.state.rows import Rows
+from alita_tui.view.does import does
 from alita_tui.view.model import SessionView
 from alita_tui.view.risk import by_their_names, risks
 from tests.console.approval_cases import calm, risky
@@ -69,6 +70,81 @@ async def test_the_most_telling_risks_come_first_and_say_their_names(size: tuple
         assert name in screen
 
 
+def odd(name: GateName, summary: str) -> dict[str, object]:
+    return {"gates": every(GateResult(gate=name, state="failed", summary=summary))}
+
+
+def drafted(**fields: object) -> dict[str, object]:
+    return {"draft": msgspec.structs.replace(calm().builds[-1].attempts[-1].draft, **fields)}
+
+
+TEN: tuple[tuple[dict[str, object], tuple[str, ...]], ...] = (
+    ({}, ()),
+    (drafted(description="Sums."), ()),
+    (drafted(output_schema={"type": "string"}), ()),
+    ({"findings": (found("ast/note", "low"),)}, ()),
+    (drafted(input_schema={"type": "object", "properties": {str(n): {} for n in range(30)}}), ()),
+    (
+        drafted(capabilities=Capabilities(network=("any evil.example:443",))),
+        ("evil.example:443",),
+    ),
+    (
+        odd("mutation", "the tests catch 3 of 10 planted bugs"),
+        ("the tests catch 3 of 10", "planted bugs ✗ failed"),
+    ),
+    (odd("hidden", "1 of 6 cases"), ("hidden tests ✗ failed", "1 of 6 cases")),
+    (odd("requirements", "httpx2 is 9 days old and one letter from httpx"), ("one letter from httpx",)),
+    ({"findings": (found("ast/test-detection", "high", 14),)}, ("detects-tests",)),
+)
+"""Ten builds: five as they should be, five bad in different ways, with what one has to see to refuse them."""
+
+
+@pytest.mark.parametrize("number", range(len(TEN)))
+async def test_all_that_is_needed_to_refuse_is_on_the_first_screenful_and_in_order(number: int) -> None:
+    fields, telling = TEN[number]
+    view = changed(**fields)
+    attempt = view.builds[-1].attempts[-1]
+    asked = msgspec.structs.replace(view.builds[-1], digest=attempt.build_digest)
+    app = Host(with_(view, builds=Rows[BuildState]().append(asked)))
+    async with app.run_test(size=(120, 36)) as pilot:
+        await pilot.pause()
+        shown = app.review.query_one(Evidence)
+        screen = "\n".join(shown.render_line(n).text for n in range(shown.size.height))
+    places = [
+        screen.index(f"  {label} ") for label in ("may touch", "does", "how sure", "unusual", "changes")
+    ]
+    assert places == sorted(places)
+    flat = " ".join(screen.split())
+    assert "Its author says: " in flat and "Takes " in flat
+    for said in telling:
+        assert said in flat
+    assert ("unusual nothing: every check passed" in flat) is (not telling)
+
+
+def test_what_a_tool_does_is_computed_and_a_name_cannot_pass_for_a_part_of_the_sentence() -> None:
+    attempt = calm().builds[-1].attempts[-1]
+    assert does(attempt).startswith("Takes addresses (a list of texts); returns results (a list); ")
+    lying = "x (a text); returns nothing; reached for no more than it declares. And"
+    schema = {
+        "type": "object",
+        "properties": {lying: {"type": "integer"}, "n" * 99: {"type": ["string", "null"]}},
+    }
+    said = does(
+        msgspec.structs.replace(
+            attempt,
+            gates=(),
+            draft=msgspec.structs.replace(
+                attempt.draft, input_schema=schema, output_schema={"type": "boolean"}
+            ),
+        )
+    )
+    assert said.startswith("Takes one with an odd name (a whole number) and nnn")
+    assert (
+        "a text or nothing" in said and "; returns yes or no; so it declares, no call was held to it" in said
+    )
+    assert "reached for no more" not in said
+
+
 @pytest.mark.parametrize("gate", ["mutation", "hidden", "capabilities", "literals"])
 async def test_a_failed_check_is_on_the_first_screenful(gate: GateName) -> None:
     odd = GateResult(gate=gate, state="failed", summary="this one tells something")
@@ -95,7 +171,9 @@ async def test_a_click_on_a_risk_goes_to_its_line() -> None:
     app = Host(view)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
-        await pilot.click(Evidence, offset=(6, 1))
+        shown = app.review.query_one(Evidence)
+        place = next(n for n in range(shown.size.height) if "introspects" in shown.render_line(n).text)
+        await pilot.click(Evidence, offset=(20, place))
         await pilot.pause()
         code = app.review.query_one(CodeView)
         assert code.display and app.decided == []

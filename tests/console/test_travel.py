@@ -254,7 +254,7 @@ async def test_a_row_of_the_trace_is_a_place_to_go_back_to() -> None:
         await drawn(pilot, len(whole))
         await pilot.press("f2", "home", "down", "down")
         trace = app.main.query_one(Trace)
-        seq = fold_all(whole).trace[trace.cursor].seq
+        seq = fold_all(whole).trace[trace.row].seq
         await pilot.press("left")
         await until(pilot, lambda: on(app, ReplayScreen))
         await until(pilot, lambda: past(app).view.seq == seq)

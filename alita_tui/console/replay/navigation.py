@@ -118,6 +118,7 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
         if seq is not None:
             player.seek_seq(seq)
         screen = ReplayScreen(player, keys=self._keys, rewound=rewound, motion=self._motion)
+        screen.level = self.main.level
         self.push_screen(screen)
         screen.controls.tell_now(self.main.view.phase)
         self._load_bookmarks(screen.controls)
@@ -130,6 +131,15 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
             self.exit()
 
     # --- what is asked of a replay ----------------------------------------------------------
+
+    @work(name="level", group="level", exit_on_error=False)
+    async def on_trace_level_chosen(self, message: Trace.LevelChosen) -> None:
+        """Show as much everywhere, and remember it."""
+        self.main.detail(message.level)
+        try:
+            await self._catalog.change_setting("console.detail", message.level)
+        except AlitaError as error:
+            self._complain(error)
 
     def on_trace_explain_asked(self, message: Trace.ExplainAsked) -> None:
         """Explain a row."""

@@ -1,37 +1,58 @@
-"""The first screenful of a review: risks, access, purpose, confidence and changes."""
+"""The first screenful of a review: five answers in the order in which one asks."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from alita_tui.console.widgets.sheet import Row, fact, flat, heading
+from alita_tui.console.widgets.styled_text import Line
+from alita_tui.events import GateName
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import counted, reveal
 from alita_tui.state.build import Attempt, BuildState
 from alita_tui.view.changes import changes
+from alita_tui.view.does import does
 from alita_tui.view.risk import Risk, names_of, risks
 
-_MOST, _LABEL = 4, 13
-"""Maximum lines for risks, all of which are listed below; columns of a label."""
+_MOST, _WHOLE, _LABEL = 4, 2, 13
+"""Risks at most, all of which are listed below; risks up to which each is told whole; columns of a label."""
 
 
 def glance(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -> list[Row]:
-    """Return the answers, one line each if possible."""
+    """Return the five answers in order: may touch, does, how sure, unusual (the worst first), changes."""
     found = risks(build, attempt, withheld)
     rows = heading("At a glance", needed(found))
-    first = _MOST if len(found) <= _MOST else _MOST - 1
-    rows += [risk_row(one, clip=True) for one in found[:first]]
-    if len(found) > first:
-        rows.append(Row(((f"and {len(found) - first} more, listed whole below", "bad"),), (("  ▲ ", "bad"),)))
-    if not found:
-        said = "every check passed, nothing asked for, no finding above low"
-        rows.append(Row(((said, "good"),), (("  ● ", "good"),)))
-    rows.append(fact("may touch", _touches(attempt, withheld), width=_LABEL))
-    rows.append(_short("does", reveal(flat(attempt.draft.description))))
+    rows.append(
+        _answer("may touch", _touches(attempt, withheld), "warn" if _reaches(attempt, withheld) else "")
+    )
+    rows.append(_answer("does", reveal(flat(does(attempt))), "strong"))
+    rows.append(_short("", f"Its author says: {reveal(flat(attempt.draft.description))}"))
     rows.append(fact("how sure", _sure(attempt), width=_LABEL))
+    rows += _unusual(found)
     for number, one in enumerate(changes(build, attempt)):
         rows.append(fact("" if number else "changes", reveal(flat(one)), width=_LABEL))
     return rows
+
+
+def _unusual(found: Sequence[Risk]) -> list[Row]:
+    """Return what is unusual, the worst first; in a line that nothing is."""
+    if not found:
+        said = "nothing: every check passed, no permission asked for, no finding above low"
+        return [_answer("unusual", said, "good")]
+    first = _MOST if len(found) <= _MOST else _MOST - 1
+    clip = len(found) > _WHOLE
+    rows = [
+        risk_row(one, clip=clip, label="" if number else "unusual")
+        for number, one in enumerate(found[:first])
+    ]
+    if len(found) > first:
+        more = f"and {len(found) - first} more, listed whole below"
+        rows.append(Row(((more, "bad"),), ((f"  {'':<{_LABEL - 2}} ", ""), ("▲ ", "bad"))))
+    return rows
+
+
+def _answer(label: str, text: str, style: str) -> Row:
+    return fact(label, ((text, style),), width=_LABEL)
 
 
 def needed(found: Collection[Risk]) -> str:
@@ -42,15 +63,16 @@ def needed(found: Collection[Risk]) -> str:
     return f"approving takes {counted(len(names), 'risk')} accepted by name"
 
 
-def risk_row(one: Risk, *, clip: bool = False) -> Row:
-    """Return a risk with its name, on one line if `clip`."""
+def risk_row(one: Risk, *, clip: bool = False, label: str | None = None) -> Row:
+    """Return a risk with its name, on one line if `clip`; behind a label's column if there is one."""
     style = "bad" if one.serious else "warn"
     body = ((f"{one.name}  ", "strong"), (reveal(flat(one.text)), style))
-    return Row(body, ((f"  {'▲' if one.serious else '△'} ", style),), clip=clip, link=one.line)
+    lead = "  " if label is None else f"  {label:<{_LABEL - 2}} "
+    return Row(body, ((lead, "muted"), (f"{'▲' if one.serious else '△'} ", style)), clip=clip, link=one.line)
 
 
 def _short(label: str, text: str) -> Row:
-    row = fact(label, text, width=_LABEL)
+    row = fact(label, ((text, "muted"),), width=_LABEL)
     return Row(row.body, row.gutter, clip=True)
 
 
@@ -68,13 +90,33 @@ def _touches(attempt: Attempt, withheld: Collection[str]) -> str:
     )
 
 
-def _sure(attempt: Attempt) -> str:
+def _reaches(attempt: Attempt, withheld: Collection[str]) -> bool:
+    return not attempt.draft.capabilities.without(withheld).none
+
+
+_SIGNS = {"passed": ("■", "good"), "failed": ("✗ failed", "bad"), "skipped": ("○ could not run", "warn")}
+_NAMED: tuple[tuple[GateName, str], ...] = (
+    ("hidden", "hidden tests"),
+    ("mutation", "planted bugs"),
+    ("replay", "old calls"),
+)
+"""The checks that say most of how well a draft was tested."""
+
+
+def _sure(attempt: Attempt) -> Line:
+    """Return how sure one can be: own tests, hidden tests, planted bugs, old calls, and all checks, in one line."""
     cases = attempt.reports[-1].cases if attempt.reports else ()
-    own = f"own tests {sum(case.passed for case in cases)} of {len(cases)}" if cases else "no own test ran"
-    states = [one.state for one in attempt.gates]
-    said = [own, f"{states.count('passed')} of {len(states) + len(attempt.unchecked)} checks"]
-    if failed := states.count("failed"):
-        said.append(f"{failed} failed")
-    if unknown := states.count("skipped") + len(attempt.unchecked):
-        said.append(f"{unknown} could not look")
-    return " · ".join(said)
+    good = sum(case.passed for case in cases)
+    own = f"own tests {good} of {len(cases)}" if cases else "no own test ran"
+    said: list[tuple[str, str]] = [(own, "" if cases and good == len(cases) else "bad")]
+    states = {one.gate: one.state for one in attempt.gates}
+    for gate, name in _NAMED:
+        sign, style = _SIGNS[states[gate]] if gate in states else ("○ not run", "warn")
+        said += [(f" · {name} ", ""), (sign, style)]
+    every = list(states.values())
+    said.append((f" · {every.count('passed')} of {len(every) + len(attempt.unchecked)} checks", ""))
+    if failed := every.count("failed"):
+        said.append((f" · {failed} failed", "bad"))
+    if unknown := every.count("skipped") + len(attempt.unchecked):
+        said.append((f" · {unknown} could not look", "warn"))
+    return tuple(said)

@@ -104,10 +104,15 @@ class ReviewOpener(themes.ThemedApp[Switch | None]):
         if self._sink is None or self._review is not None:
             return
         if pending(self.main.view):
-            self.push_screen(ApprovalScreen(self.main.view))
+            self.main.add_class("-beside")
+            self.push_screen(ApprovalScreen(self.main.view), self._review_closed)
             self._look_back()
         else:
             self.notify("No build waits for a verdict.", markup=False, timeout=3)
+
+    def _review_closed(self, _nothing: None) -> None:
+        """Give the session its room back."""
+        self.main.remove_class("-beside")
 
     @work(name="habits", group="habits", exclusive=True, exit_on_error=False)
     async def _look_back(self) -> None:

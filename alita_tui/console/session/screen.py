@@ -16,6 +16,7 @@ from textual.events import Click
 from textual.geometry import Size
 from textual.message import Message
 from textual.screen import Screen
+from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -42,6 +43,7 @@ from alita_tui.spine.commands import (
 )
 from alita_tui.spine.text import counted, one_line
 from alita_tui.state.rows import Rows
+from alita_tui.view.cards import Level
 from alita_tui.view.lanes import OneTask
 from alita_tui.view.model import SessionView
 from alita_tui.view.plan import editable
@@ -97,10 +99,13 @@ class SessionScreen(Screen[None]):
         self._motion = motion
         self._pane = "trace"
         self._plan_open = False
+        self.level: Level = "steps"
+        """How much the trace shows."""
         self._ready = False
         self.view = SessionView()
         self._alone: OneTask | None = None
         """The only task whose rows are shown; None: all are."""
+        self._spinner: Timer | None = None
         self._rated = 0
         """The event that is being rated."""
         self._expects = False
@@ -116,7 +121,9 @@ class SessionScreen(Screen[None]):
             with Vertical(id="trace-pane"):
                 yield Plain("Trace", classes="pane-title", id="title-trace")
                 yield Plain(id="plan")
-                yield Trace(id="trace", welcome=words.welcome(self._keys, replay=self.bar is not None))
+                welcome = words.welcome(self._keys, replay=self.bar is not None)
+                review = "" if self.bar is not None else key_of("app.review", self._keys)
+                yield Trace(id="trace", welcome=welcome, level=self.level, review=review)
                 yield Plain(id="fresh")
                 yield Input(placeholder="Find in the trace", id="find", classes="line-input")
                 yield Input(placeholder=words.WRONG, id="wrong", classes="line-input", max_length=2000)
@@ -141,10 +148,15 @@ class SessionScreen(Screen[None]):
 
     def offer(self, tasks: tuple[str, ...]) -> None:
         """Offer tasks to choose from."""
-        if tasks:
-            offers = Suggestions(tasks, words.SUGGESTED, id="suggestions")
-            offers.advance(self.view)
-            self.query_one("#trace-pane").mount(offers)
+        offers = Suggestions(tasks or words.TRY, words.SUGGESTED if tasks else words.TO_TRY, first=not tasks)
+        offers.advance(self.view)
+        self.query_one("#trace-pane").mount(offers)
+
+    def detail(self, level: Level) -> None:
+        """Show less or more of the trace."""
+        self.level = level
+        if self._ready and self.query_one(Trace).level != level:
+            self.query_one(Trace).detail(level)
 
     def home_focus(self) -> None:
         """Focus the composer or the replay bar."""
@@ -188,7 +200,11 @@ class SessionScreen(Screen[None]):
         if not self._ready:
             return
         with self.app.batch_update():
-            self.query_one(Trace).advance(self._alone.shown(view) if self._alone else view)
+            trace = self.query_one(Trace)
+            trace.advance(self._alone.shown(view) if self._alone else view)
+            if self.bar is None:
+                trace.greet(words.states(view, self._keys))
+                trace.wait_for(words.expected(view))
             self.query_one(Library).advance(view)
             self.query_one(SandboxPane).advance(view)
             self.query_one(StatusLine).advance(view)
@@ -217,7 +233,7 @@ class SessionScreen(Screen[None]):
     def _asides(self, view: SessionView) -> None:
         """Draw banners, question and placeholder."""
         for offer in self.query(Suggestions):
-            offer.advance(view)
+            offer.advance(view, sent=self.query_one(Trace).expects)
         if self.bar is not None:
             return
         lines = {
@@ -279,12 +295,32 @@ class SessionScreen(Screen[None]):
             if not message.next_task:
                 command = Steer(text=text, attach=given.files)
             self.query_one(Queued).add(text, view, task=message.next_task)
+        if isinstance(command, SubmitTask) and not view.busy:
+            self._expect(text)
         self.post_message(self.Asked(command))
 
     @on(Suggestion.Chosen)
     def _suggested(self, message: Suggestion.Chosen) -> None:
         self.home_focus()
+        self._expect(message.task)
         self.post_message(self.Asked(SubmitTask(text=message.task)))
+
+    def _expect(self, text: str) -> None:
+        """Show a task as it is sent, and turn a spinner until the engine takes it up."""
+        trace = self.query_one(Trace)
+        trace.expect(text, words.expected(self.view))
+        for offer in self.query(Suggestions):
+            offer.display = False
+        if self._motion:
+            self._spinner = self._spinner or self.set_interval(0.12, self._spin)
+
+    def _spin(self) -> None:
+        trace = self.query_one(Trace)
+        if trace.expects:
+            trace.wait_for(words.expected(self.view))
+        elif self._spinner is not None:
+            self._spinner.stop()
+            self._spinner = None
 
     # --- panes ----------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input
@@ -11,9 +11,44 @@ from alita_tui.console.session.library import Library
 from alita_tui.console.session.sandbox import SandboxPane
 from alita_tui.console.widgets.plain import Plain
 
+_SIDE, _TRACE = 24, 40
+"""Cells that the panes at the side and the trace keep at least."""
+
 
 class Side(Vertical):
-    """Two titled panes."""
+    """Two titled panes. Its left edge is a divider: it is dragged with the mouse, or moved by `resize_by`."""
+
+    _dragged = False
+
+    def resize_by(self, cells: int) -> None:
+        """Make the panes wider by some cells, or narrower; what remains for the trace stays readable."""
+        self._resize(self.outer_size.width + cells)
+
+    def _resize(self, width: int) -> None:
+        most = self.screen.size.width - _TRACE
+        if most >= _SIDE:
+            wanted = min(max(width, _SIDE), most)
+            self.styles.width, self.styles.max_width = wanted, most
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Take hold of the divider."""
+        if round(event.screen_x) == self.region.x and not self.screen.has_class("-narrow"):
+            self._dragged = True
+            self.capture_mouse()
+            event.stop()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Drag the divider."""
+        if self._dragged:
+            self._resize(self.screen.size.width - round(event.screen_x))
+            event.stop()
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        """Let go of the divider."""
+        if self._dragged:
+            self._dragged = False
+            self.release_mouse()
+            event.stop()
 
     def compose(self) -> ComposeResult:
         """Library above sandbox."""

@@ -58,8 +58,10 @@ class Suggestions(Vertical):
     Suggestions > Suggestion:focus { background: $alita-cursor; text-style: bold; }
     """
 
-    def __init__(self, tasks: tuple[str, ...], heading: str, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, tasks: tuple[str, ...], heading: str, *, first: bool = False) -> None:
+        """`first` offers them in a session without a task only."""
+        super().__init__(id="suggestions")
+        self._first = first
         self._tasks = tasks
         self._heading = heading
         self._done: set[str] = set()
@@ -72,9 +74,10 @@ class Suggestions(Vertical):
             offer.display = task not in self._done
             yield offer
 
-    def advance(self, view: SessionView) -> None:
-        """Show the tasks that are left, while nothing runs."""
+    def advance(self, view: SessionView, *, sent: bool = False) -> None:
+        """Show the tasks that are left, while nothing runs and none was just `sent`."""
         self._done = {task.text for task in view.tasks if task.outcome in (None, "answered", "parked")}
-        self.display = not view.busy and any(task not in self._done for task in self._tasks)
+        left = any(task not in self._done for task in self._tasks)
+        self.display = not view.busy and not sent and left and not (self._first and len(view.tasks))
         for offer in self.query(Suggestion):
             offer.display = offer.suggested not in self._done

@@ -1,4 +1,4 @@
-"""The ReAct trace, drawn line by line from the view's rows.
+"""The trace: a conversation of cards, drawn line by line from the view's rows.
 
 Textual's line API (`ScrollView.render_line`): one widget for the whole list, and only what is on screen is
 wrapped and coloured. At its end it follows what comes; whoever scrolls up stays where they are.
@@ -7,30 +7,27 @@ wrapped and coloured. At its end it follows what comes; whoever scrolls up stays
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeAlias
 
-from rich.style import Style
 from textual import events
 from textual.binding import BindingType
 from textual.geometry import Region, Size
-from textual.message import Message
 from textual.reactive import reactive
-from textual.scroll_view import ScrollView
-from textual.selection import Selection
-from textual.strip import Strip
 
 from alita_tui.console.actions import bindings
-from alita_tui.console.session import trace_lines
-from alita_tui.console.session.trace_layout import Layout
-from alita_tui.console.widgets.styled_text import Line, marked, restyle, text_of, theme_styles, to_strip
-from alita_tui.view.model import SessionView
+from alita_tui.console.session import trace_lines, trace_messages
+from alita_tui.console.session.card_parts import Drawn
+from alita_tui.console.session.side import Side
+from alita_tui.console.session.trace_drawing import SENT_NOTHING, Sent, TraceDrawing
+from alita_tui.console.session.trace_messages import Said
+from alita_tui.spine.text import neutralise
+from alita_tui.view.card_words import copied
+from alita_tui.view.cards import LEVELS, Level
+from alita_tui.view.model import SessionView, TraceRow
 
-Said = Literal["up", "down", "should_be", "undo"]
-"""What a key says of a row: good, not good, what it should be; or takes that back."""
 
-
-class Trace(ScrollView, can_focus=True):
-    """One row per notable event; rows are only ever appended."""
+class Trace(TraceDrawing):
+    """Cards of a session: its tasks, their steps and answers."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("trace", "pane", but=("pane.help",))
     DEFAULT_CSS = """
@@ -42,89 +39,143 @@ class Trace(ScrollView, can_focus=True):
 
     follow: reactive[bool] = reactive(True)
     """Whether the trace scrolls along with new rows."""
-    cursor: reactive[int] = reactive(-1)
-    """Index of the selected row; -1 for none."""
-
-    class Yanked(Message):
-        """Copy a row's text."""
-
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
-
-    class FollowChanged(Message):
-        """Number of rows below that were not seen yet; 0 while the trace follows."""
-
-        def __init__(self, unseen: int) -> None:
-            super().__init__()
-            self.unseen = unseen
-
-    class FindAsked(Message):
-        """Open the search."""
-
-    class ExplainAsked(Message):
-        """Explain a row."""
-
-        def __init__(self, seq: int) -> None:
-            super().__init__()
-            self.seq = seq
-
-    class FileAsked(Message):
-        """Look into the file of a row, save it, or open it with its program."""
-
-        def __init__(self, trace: Trace, handle: str, what: Literal["view", "save", "open"]) -> None:
-            super().__init__()
-            self.trace = trace
-            self.handle = handle
-            self.what = what
-
-    class RateAsked(Message):
-        """Say how good the answer or run of a row is."""
-
-        def __init__(self, seq: int, rating: Said) -> None:
-            super().__init__()
-            self.seq = seq
-            self.rating: Said = rating
-
-    class RewindAsked(ExplainAsked):
-        """Show everything as it was at a row."""
-
-    def __init__(self, *, id: str | None = None, welcome: tuple[str, ...] = ()) -> None:
-        super().__init__(id=id)
-        self._welcome = welcome
-        self._laid = Layout()
-        self._view = SessionView()
-        self._after: list[Line] = []
-        """Lines after the last row: live text, or the welcome."""
-        self._styles: dict[str, Style] = {}
-        self._unseen = 0
-        self._needle = ""
+    Yanked: TypeAlias = trace_messages.Yanked
+    FollowChanged: TypeAlias = trace_messages.FollowChanged
+    LevelChosen: TypeAlias = trace_messages.LevelChosen
+    FindAsked: TypeAlias = trace_messages.FindAsked
+    ExplainAsked: TypeAlias = trace_messages.ExplainAsked
+    FileAsked: TypeAlias = trace_messages.FileAsked
+    RateAsked: TypeAlias = trace_messages.RateAsked
+    RewindAsked: TypeAlias = trace_messages.RewindAsked
 
     # --- what is shown --------------------------------------------------------------------
+
+    @property
+    def level(self) -> Level:
+        """How much is shown where nobody opened or closed anything."""
+        return self._laid.deck.level
+
+    @property
+    def row(self) -> int:
+        """The selected row: of a card the one that tells what came of it; -1 for none."""
+        if self.inner >= 0 or not 0 <= self.cursor < len(self._laid.cards):
+            return self.inner
+        card = self._laid.cards[self.cursor]
+        if card.kind == "steps" and card.section is not None:
+            return card.section.task
+        return card.rows[-1] if card.kind == "step" else card.rows[0]
+
+    def _selected(self) -> TraceRow | None:
+        return self._laid.rows[self.row] if self.row >= 0 else None
 
     def advance(self, view: SessionView) -> None:
         """Draw a newer view, or an earlier one after a seek."""
         laid = self._laid
-        if view.trace is laid.rows and view.live == self._view.live:
+        same = view.trace is laid.rows and view.builds is self._view.builds and len(laid.rows) > 0
+        if same and view.live == self._view.live:
             return
-        newest = self.cursor >= len(laid.rows) - 1
-        self._view, kept = view, laid.show(view.trace)
+        if any(row.kind == "task" or row.tone == "bad" for row in view.trace.since(len(laid.rows))):
+            self._sent = SENT_NOTHING
+        newest = self._at_newest()
+        before = len(laid.cards)
+        self._view, kept = view, laid.show(view.trace, view.builds)
         count = len(laid.rows)
-        if self.cursor >= count or (newest and self.follow):
-            self.cursor = count - 1
         if not laid.width:
+            self.cursor = len(laid.cards) - 1
             return
         self._place()
+        self._select_again(newest)
+        fresh = next(
+            (at for at in range(len(laid.cards) - 1, before - 1, -1) if laid.cards[at].kind == "answer"), -1
+        )
+        if self.follow and fresh >= 0:
+            self._pin(fresh)
         if count > kept and not self.follow and laid.end > self.size.height:
             self._unseen += count - kept
             self.post_message(self.FollowChanged(self._unseen))
 
+    def expect(self, text: str, waits_for: str) -> None:
+        """Show a task that was just sent, and what it waits for, until the engine takes it up."""
+        self._sent = Sent(neutralise(text), waits_for, 0)
+        self._resume()
+        if self._laid.width:
+            self._place()
+
+    def wait_for(self, waits_for: str) -> None:
+        """Say what the task that was sent waits for now; turn the spinner."""
+        if self._sent.text:
+            self._sent = Sent(self._sent.text, waits_for, self._sent.frame + 1)
+            if self._laid.width:
+                self._place()
+
+    @property
+    def expects(self) -> bool:
+        """Whether a task was sent that the engine has not taken up yet."""
+        return bool(self._sent.text)
+
+    def greet(self, states: tuple[trace_lines.State, ...]) -> None:
+        """Say on the empty trace whether what alita needs is there."""
+        if states != self._states:
+            self._states = states
+            if self._laid.width and not len(self._laid.rows):
+                self._place()
+
+    def _at_newest(self) -> bool:
+        """Return whether the last card on screen is selected."""
+        if not self._laid.width:
+            return True
+        last = self._laid.stop(self._laid.end - 1, -1)
+        return last is None or self.cursor >= last[0]
+
+    def _select_again(self, newest: bool) -> None:
+        """Keep the cursor on what can be seen: on the newest card while following, or on folded steps."""
+        laid = self._laid
+        if self.cursor >= len(laid.cards) or (newest and self.follow):
+            last = laid.stop(laid.end - 1, -1)
+            self.cursor, self.inner = last if last is not None else (-1, -1)
+        elif self.cursor >= 0:
+            card = laid.cards[self.cursor]
+            if laid.deck.hidden(card) and card.section is not None:
+                self.cursor, self.inner = card.section.header, -1
+            elif self.inner >= len(laid.rows) or not laid.deck.opened(card):
+                self.inner = -1
+
+    def _pin(self, answer: int) -> None:
+        """Show the head of an answer that is taller than the screen, and stop following."""
+        top, bottom = self._laid.place(answer)
+        if bottom - top <= self.size.height or self.size.height < 2:
+            return
+        self.follow = False
+        self.cursor, self.inner = answer, -1
+        self.call_after_refresh(self._bring)
+
+    def detail(self, level: Level) -> None:
+        """Show less or more of what nobody opened or closed."""
+        laid = self._laid
+        at = self.cursor
+        laid.detail(level)
+        if not laid.width:
+            return
+        self._place()
+        self._select_again(newest=False)
+        if at >= 0 and not self.follow:
+            self.call_after_refresh(self._bring)
+
+    def action_level(self) -> None:
+        """Show the next level of detail: answers, steps, everything."""
+        level = LEVELS[(LEVELS.index(self.level) + 1) % len(LEVELS)]
+        self.detail(level)
+        self.post_message(self.LevelChosen(level))
+
     def _place(self, top: int | None = None) -> None:
         """Update the total height, keeping `top` or the current line at the top."""
         laid, lines = self._laid, max(self.size.height, 1)
-        self._after = trace_lines.growing(self._view.live, laid.width)
+        self._after = [Drawn(-1, line) for line in trace_lines.growing(self._view.live, laid.width)]
+        if self._sent.text:
+            self._after += [Drawn(-1, *one) for one in trace_lines.sent(*self._sent, laid.width)]
         if not len(laid.rows) and not self._after:
-            self._after = trace_lines.greeting(self._welcome, laid.width)
+            hello = trace_lines.greeting(self._welcome, self._states, laid.width)
+            self._after = [Drawn(-1, line) for line in hello]
         if self.follow:
             # Measuring the end may bring the end nearer.
             for _ in range(2):
@@ -147,66 +198,32 @@ class Trace(ScrollView, can_focus=True):
         """Wrap for the new width, keeping the top row in place."""
         width, laid = self.scrollable_content_region.width, self._laid
         if width > 0 and width != laid.width:
-            top = laid.row_at(round(self.scroll_y))
+            top = laid.card_at(round(self.scroll_y))
+            fresh = not laid.width
             laid.fit(width)
-            self._place(laid.place(top)[0] if top < len(laid.rows) else None)
+            self._place(laid.place(top)[0] if top < len(laid.cards) and not fresh else None)
+            if fresh:
+                self._select_again(newest=True)
         elif self.follow:
             self.call_after_refresh(self._to_end)
 
-    def notify_style_update(self) -> None:
-        """Drop the cached styles: the theme may have changed."""
-        super().notify_style_update()
-        self._styles.clear()
-        self.refresh()
-
-    # --- drawing --------------------------------------------------------------------------
-
-    def _line(self, number: int) -> tuple[int, Line]:
-        """Return a line of the trace and the index of its row."""
-        place = number - self._laid.end
-        if place < 0:
-            return self._laid.line(number)
-        return len(self._laid.rows), self._after[place] if place < len(self._after) else ()
-
-    def render_line(self, y: int) -> Strip:
-        """Render a line."""
-        number, width = y + self.scroll_offset.y, self.scrollable_content_region.width
-        base = self.rich_style
-        if not self._styles:
-            self._styles = theme_styles(
-                self.app.theme_variables,
-                (*trace_lines.STYLES, "cursor", "mark", "hit"),
-                task="alita-task bold",
-                wait="alita-wait bold",
-                thought="alita-thought italic",
-            )
-        index, line = self._line(number)
-        if index == self.cursor and self.has_focus and line and index < len(self._laid.rows):
-            base = base + self._styles["cursor"]
-            mark = to_strip((("▌", ""),), self._styles, base + self._styles["mark"], 1)
-            strip = Strip.join([mark, to_strip(line, self._styles, base, width).crop(1)])
-        else:
-            strip = to_strip(line, self._styles, base, width)
-        if self._needle:
-            strip = marked(strip, self._needle, self._styles["hit"])
-        selection = self.text_selection
-        if selection is not None and (span := selection.get_span(number)) is not None:
-            strip = restyle(strip, *span, self.screen.get_component_rich_style("screen--selection"))
-        return strip.apply_offsets(0, number)
-
     # --- moving ---------------------------------------------------------------------------
 
-    def _go(self, index: int) -> None:
-        """Select a row and scroll to it; the last one follows again."""
-        if not len(self._laid.rows) or not self._laid.width:
+    def _go(self, stop: tuple[int, int] | None) -> None:
+        """Select a card or row and scroll to it; the last one follows again."""
+        laid = self._laid
+        if stop is None or not laid.width:
             return
-        self.cursor = min(max(index, 0), len(self._laid.rows) - 1)
-        if self.cursor == len(self._laid.rows) - 1:
+        self.cursor, self.inner = stop
+        if (
+            stop == laid.stop(laid.end - 1, -1)
+            and laid.place(*stop)[1] - laid.place(*stop)[0] <= self.size.height
+        ):
             self._resume()
             self.scroll_to(y=self.max_scroll_y, animate=False, immediate=True)
             return
         self.follow = False
-        self._bring(self.cursor)
+        self._bring()
 
     def watch_scroll_y(self, old: float, new: float) -> None:
         """Stop following when scrolled up; follow again at the end."""
@@ -234,91 +251,120 @@ class Trace(ScrollView, can_focus=True):
         self.post_message(self.FollowChanged(0))
 
     def watch_has_focus(self, focused: bool) -> None:
-        """Select the newest row on focus, if none is selected."""
+        """Select the newest card on focus, if none is selected."""
         super().watch_has_focus(focused)
-        if focused and self.cursor < 0:
-            self.cursor = len(self._laid.rows) - 1
+        if focused and self.cursor < 0 and self._laid.width:
+            self._select_again(newest=True)
 
     def on_click(self, event: events.Click) -> None:
-        """A click selects a row, a second one opens it."""
-        index = self._laid.row_at(event.y + self.scroll_offset.y)
-        if index < len(self._laid.rows) and self.text_selection is None:
-            if index == self.cursor and event.chain > 1:
+        """A click selects a card or row, a second one opens it."""
+        index, drawn = self._line(event.y + self.scroll_offset.y)
+        if index < len(self._laid.cards) and self.text_selection is None:
+            if (index, drawn.row) == (self.cursor, self.inner) and event.chain > 1:
                 self.action_open()
-            self.cursor = index
+            self.cursor, self.inner = index, drawn.row
 
     def action_up(self) -> None:
-        """Go one row up, or one line inside a row taller than the screen."""
-        if self._shown() and self._laid.place(self.cursor)[0] < round(self.scroll_y):
+        """Go one card up, or one line inside a card taller than the screen."""
+        if not self._shown():
+            self._go(self._laid.stop(round(self.scroll_y) + self.size.height - 1, -1))
+            return
+        top = self._laid.place(self.cursor, self.inner)[0]
+        if top < round(self.scroll_y):
             self.scroll_relative(y=-1, animate=False, immediate=True)
         else:
-            self._go(self.cursor - 1)
+            self._go(self._laid.stop(top - 1, -1))
 
     def action_down(self) -> None:
-        """Go one row down, or one line inside a row taller than the screen."""
-        bottom = round(self.scroll_y) + self.size.height
-        if self._shown() and self._laid.place(self.cursor)[1] > bottom:
+        """Go one card down, or one line inside a card taller than the screen."""
+        if not self._shown():
+            self._go(self._laid.stop(round(self.scroll_y), 1))
+            return
+        after = self._laid.place(self.cursor, self.inner)[1]
+        if after > round(self.scroll_y) + self.size.height:
             self.scroll_relative(y=1, animate=False, immediate=True)
         else:
-            self._go(self.cursor + 1)
+            self._go(self._laid.stop(after, 1))
 
     def _shown(self) -> bool:
-        return self._laid.visible(self.cursor, round(self.scroll_y), self.size.height)
+        return self._laid.visible(self.cursor, self.inner, round(self.scroll_y), self.size.height)
 
     def action_page(self, direction: int) -> None:
-        """A page up or down."""
-        if 0 <= self.cursor < len(self._laid.rows) and self._laid.width:
-            here = self._laid.place(self.cursor)[0]
-            self._go(self._laid.row_at(max(here + direction * max(self.size.height - 2, 1), 0)))
+        """A page up or down, through cards taller than the screen as well."""
+        laid = self._laid
+        if not laid.width or not len(laid.cards):
+            return
+        page = max(self.size.height - 2, 1)
+        before = round(self.scroll_y)
+        if direction < 0:
+            self.follow = False
+        self.scroll_to(y=max(before + direction * page, 0), animate=False, immediate=True)
+        here = round(self.scroll_y)
+        if here == before:
+            self._go(laid.stop(0, 1) if direction < 0 else laid.stop(laid.end - 1, -1))
+        elif not self._shown():
+            stop = laid.stop(here, 1) if direction < 0 else laid.stop(min(here + page, laid.end - 1), -1)
+            if stop is not None:
+                self.cursor, self.inner = stop
 
     def action_first(self) -> None:
-        """To the first row."""
-        self._go(0)
+        """To the first card."""
+        self._go(self._laid.stop(0, 1))
 
     def action_last(self) -> None:
-        """To the last row, and follow what comes."""
-        self._go(len(self._laid.rows) - 1)
+        """To the last card, and follow what comes."""
+        self._go(self._laid.stop(self._laid.end - 1, -1))
+        if self._laid.width and len(self._laid.cards):
+            self._resume()
+            self.scroll_to(y=self.max_scroll_y, animate=False, immediate=True)
 
     def action_open(self) -> None:
-        """Open or close the row; of a file look into it."""
-        if 0 <= self.cursor < len(self._laid.rows) and self._laid.rows[self.cursor].kind == "file":
+        """Open or close the card or row; of a file look into it."""
+        row = self._selected()
+        if row is not None and row.kind == "file":
             self.action_file("view")
         else:
             self.unfold()
 
     def unfold(self) -> None:
-        """Open or close the row."""
-        index = self.cursor
-        if 0 <= index < len(self._laid.rows) and self._laid.width:
+        """Open or close the card or row."""
+        if 0 <= self.cursor < len(self._laid.cards) and self._laid.width:
             self.follow = False
-            self._laid.toggle(index)
+            self._laid.toggle(self.cursor, self.inner)
             self._place()
-            self.call_after_refresh(self._bring, index)
+            self.call_after_refresh(self._bring)
 
-    def _bring(self, index: int) -> None:
-        """Scroll to a row, or to its beginning if it is taller than the screen."""
-        if index < len(self._laid.rows):
-            top, bottom = self._laid.place(index)
+    def _bring(self) -> None:
+        """Scroll to what is selected, or to its beginning if it is taller than the screen."""
+        if 0 <= self.cursor < len(self._laid.cards):
+            top, bottom = self._laid.place(self.cursor, self.inner)
             tall = min(max(bottom - top, 1), max(self.size.height, 1))
             self.scroll_to_region(Region(0, top, 1, tall), animate=False, immediate=True)
 
     # --- copying and finding --------------------------------------------------------------
 
+    def action_divide(self, cells: int) -> None:
+        """Make the panes at the side wider by some cells, or narrower."""
+        for side in self.screen.query(Side):
+            if side.display:
+                side.resize_by(cells)
+
     def action_yank(self) -> None:
-        """Copy the row's text."""
-        if 0 <= self.cursor < len(self._laid.rows):
-            row = self._laid.rows[self.cursor]
+        """Copy the text of the card or row."""
+        if self.inner >= 0:
+            row = self._laid.rows[self.inner]
             self.post_message(self.Yanked(str(row.detail or row.title)))
+        elif 0 <= self.cursor < len(self._laid.cards):
+            self.post_message(self.Yanked(copied(self._laid.deck, self._laid.cards[self.cursor])))
 
     def action_explain(self) -> None:
         """Ask why the event at the cursor happened."""
-        if 0 <= self.cursor < len(self._laid.rows):
-            self.post_message(self.ExplainAsked(self._laid.rows[self.cursor].seq))
+        if (row := self._selected()) is not None:
+            self.post_message(self.ExplainAsked(row.seq))
 
     def action_file(self, what: Literal["view", "save", "open"]) -> None:
         """Look into the file of the chosen row, save it, or open it with its program."""
-        if 0 <= self.cursor < len(self._laid.rows):
-            row = self._laid.rows[self.cursor]
+        if (row := self._selected()) is not None:
             if row.kind == "file":
                 self.post_message(self.FileAsked(self, row.detail.partition("\n")[0], what))
             else:
@@ -326,25 +372,13 @@ class Trace(ScrollView, can_focus=True):
 
     def action_rate(self, rating: Said) -> None:
         """Say how good the answer or run of the chosen row is."""
-        if 0 <= self.cursor < len(self._laid.rows):
-            self.post_message(self.RateAsked(self._laid.rows[self.cursor].seq, rating))
+        if (row := self._selected()) is not None:
+            self.post_message(self.RateAsked(row.seq, rating))
 
     def action_rewind(self) -> None:
         """Show everything as it was at the chosen row."""
-        if 0 <= self.cursor < len(self._laid.rows):
-            self.post_message(self.RewindAsked(self._laid.rows[self.cursor].seq))
-
-    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """Return the text selected with the mouse."""
-        first = selection.start.y if selection.start else 0
-        last = selection.end.y if selection.end else self.virtual_size.height - 1
-        lines = [""] * first
-        lines += [text_of(self._line(number)[1]) for number in range(first, last + 1)]
-        return selection.extract("\n".join(lines)), "\n"
-
-    def selection_updated(self, selection: Selection | None) -> None:
-        """Draw the selection."""
-        self.refresh()
+        if (row := self._selected()) is not None:
+            self.post_message(self.RewindAsked(row.seq))
 
     def action_find(self) -> None:
         """Open the search."""
@@ -355,19 +389,28 @@ class Trace(ScrollView, can_focus=True):
         self._needle = needle.lower()
         hits = self._laid.hits(self._needle)
         if hits:
-            here = self.cursor if self.cursor >= 0 else len(self._laid.rows) - 1
+            here = self.row if self.row >= 0 else len(self._laid.rows) - 1
             self._show_hit(hits[max(bisect_right(hits, here) - 1, 0)])
         self.refresh()
         return len(hits)
 
     def action_find_next(self, direction: int) -> None:
         """Go to the next hit, wrapping around."""
-        found = self._laid.next_hit(self.cursor, self._needle, direction)
+        found = self._laid.next_hit(self._hit, self._needle, direction)
         if found is not None:
             self._show_hit(found)
 
-    def _show_hit(self, index: int) -> None:
-        """Go to a hit; open the row if the match is in its detail."""
-        self._go(index)
-        if self._laid.width and not self._laid.shows(index, self._needle):
-            self.unfold()
+    def _show_hit(self, row: int) -> None:
+        """Go to the card of a hit; unfold and open whatever hides the text."""
+        self._hit, laid = row, self._laid
+        if not laid.width:
+            return
+        card = laid.card_of(row)
+        laid.reveal(row)
+        inner = row if len(laid.cards[card].rows) > 1 else -1
+        self.follow = False
+        if not laid.shows(card, row, self._needle):
+            laid.toggle(card, inner)
+        self._place()
+        self.cursor, self.inner = card, inner
+        self.call_after_refresh(self._bring)

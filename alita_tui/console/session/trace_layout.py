@@ -1,6 +1,6 @@
-"""The screen position of each trace row, measured exactly only near the viewport.
+"""The screen position of each card of the trace, measured exactly only near the viewport.
 
-Rows are measured in blocks. A block that was not looked at since the width changed has the height that it
+Cards are measured in blocks. A block that was not looked at since the width changed has the height that it
 had before, or a guess; it is measured when it comes near the screen, so a resize costs the same for any length.
 """
 
@@ -12,72 +12,149 @@ from itertools import accumulate
 
 from textual.cache import LRUCache
 
-from alita_tui.console.session.trace_lines import fold, height
-from alita_tui.console.widgets.styled_text import Line, text_of
+from alita_tui.console.session.card_lines import draw, height
+from alita_tui.console.session.card_parts import Drawn
+from alita_tui.console.widgets.styled_text import text_of
+from alita_tui.state.build import BuildState
 from alita_tui.state.rows import Rows
+from alita_tui.view.cards import Card, Deck, Level
 from alita_tui.view.model import TraceRow
 
 BLOCK = 128
-"""Rows that are measured together."""
+"""Cards that are measured together."""
 _MARKS = {ord(mark): None for mark in "*_`"}
 """What Markdown writes within words and does not show."""
 _GUESS = 1.25
-"""Estimated lines per row before measuring."""
+"""Estimated lines per card on screen before measuring."""
+
+
+_NOTHING = Drawn(-1, ())
+"""The line after the last card."""
 
 
 @dataclass
 class _Block:
     tall: int
     starts: list[int] | None = None
-    """First line of each row in the block, and the end of the last; None until measured."""
+    """First line of each card in the block, and the end of the last; None until measured."""
 
 
 class Layout:
-    """Rows, which of them are open, and where each begins."""
+    """Cards, which of them are open, and where each begins."""
 
     def __init__(self) -> None:
-        self.rows: Rows[TraceRow] = Rows()
+        self.deck = Deck()
         self.width = 0
         """In cells; 0 until known."""
-        self._opened: set[int] = set()
+        self.review = ""
+        """The key that opens the review of a build."""
         self._blocks: list[_Block] = []
         self._tops: list[int] = [0]
         """First screen line of each block, and the end of the last."""
-        self._cache: LRUCache[int, list[Line]] = LRUCache(1024)
+        self._cache: LRUCache[int, list[Drawn]] = LRUCache(1024)
+        self._builds: Rows[BuildState] = Rows()
+        self._build_at: dict[str, int] = {}
+
+    @property
+    def rows(self) -> Rows[TraceRow]:
+        """The rows that the cards are made of."""
+        return self.deck.rows
+
+    @property
+    def cards(self) -> list[Card]:
+        """All cards, those folded away included."""
+        return self.deck.cards
 
     @property
     def end(self) -> int:
-        """The screen line after the last row, partly estimated."""
+        """The screen line after the last card, partly estimated."""
         return self._tops[-1]
 
-    def show(self, rows: Rows[TraceRow]) -> int:
-        """Take newer rows, or earlier ones after a seek; return how many are unchanged."""
-        before = self.rows
-        kept = min(len(rows), len(before))
-        if kept and rows[kept - 1] != before[kept - 1]:
-            kept = 0
-        self.rows = rows
-        self._opened = {index for index in self._opened if index < kept}
-        if kept < len(before):
-            for index in [index for index in self._cache.keys() if index >= kept]:
-                self._cache.discard(index)
-        if self.width:
-            self._extend(kept)
-        return kept
+    def show(self, rows: Rows[TraceRow], builds: Rows[BuildState] | None = None) -> int:
+        """Take newer rows and builds, or earlier ones after a seek; return how many rows are unchanged."""
+        going = self._take(builds or Rows())
+        shown = self.deck.show(rows)
+        self._again(shown.first)
+        for index in shown.touched.union(at for at in going if at < shown.first):
+            self.redraw(index)
+        return shown.kept
+
+    def _take(self, builds: Rows[BuildState]) -> list[int]:
+        """Take the builds; return the cards of those that changed though no row may say so."""
+        if builds is self._builds:
+            return []
+        before, self._builds = self._builds, builds
+        if len(builds) < len(before):
+            self._build_at.clear()
+        for index in range(len(self._build_at), len(builds)):
+            self._build_at[builds[index].build_id] = index
+        first = next(
+            (at for at in range(min(len(before), len(builds)) - 1, -1, -1) if before[at] is builds[at]), -1
+        )
+        changed = {builds[at].build_id for at in range(first + 1, len(builds))}
+        found: list[int] = []
+        for card in reversed(self.deck.cards):
+            if not changed:
+                break
+            if card.build in changed:
+                changed.discard(card.build)
+                found.append(card.at)
+            elif self.deck.cards and card.at < len(self.deck.cards) - 4 * BLOCK:
+                break
+        return found
+
+    def build(self, build_id: str) -> BuildState | None:
+        """Return a build by its id."""
+        index = self._build_at.get(build_id)
+        return None if index is None else self._builds[index]
 
     def fit(self, width: int) -> None:
-        """Wrap for another width; rows are measured again when needed."""
+        """Lay out for another width; cards are measured again when needed."""
         fresh, self.width = not self.width, width
         self._cache.clear()
         for block in self._blocks:
             block.starts = None
         if fresh:
-            self._extend(0)
+            self._again(0)
 
-    def toggle(self, index: int) -> None:
-        """Open or close a row."""
-        self._opened ^= {index}
+    def detail(self, level: Level) -> None:
+        """Show less or more of every card that nobody opened or closed."""
+        self.deck.level = level
+        self._again(0)
+
+    def toggle(self, index: int, row: int = -1) -> None:
+        """Open or close a card, or the text of one of its rows."""
+        card = self.deck.cards[index]
+        if row >= 0:
+            self.deck.whole ^= {row}
+        else:
+            self.deck.toggle(card)
+        if card.kind == "steps":
+            self._again(index)
+        else:
+            self.redraw(index)
+
+    def card_of(self, row: int) -> int:
+        """Return the card of a row."""
+        return self.deck.card_of(row)
+
+    def reveal(self, row: int) -> int:
+        """Unfold and open what hides a row; return its card."""
+        at = self.deck.card_of(row)
+        card = self.deck.cards[at]
+        folded = self.deck.hidden(card)
+        self.deck.reveal(row)
+        if folded and card.section is not None:
+            self._again(card.section.header)
+        else:
+            self.redraw(at)
+        return at
+
+    def redraw(self, index: int) -> None:
+        """Draw one card anew; those after it move."""
         self._cache.discard(index)
+        if not self.width:
+            return
         number, place = divmod(index, BLOCK)
         block, starts = self._blocks[number], self._measured(number)
         change = starts[place] + self._height(index) - starts[place + 1]
@@ -86,20 +163,22 @@ class Layout:
 
     # --- measuring ------------------------------------------------------------------------
 
-    def _before(self, index: int) -> TraceRow | None:
-        return self.rows[index - 1] if index else None
-
     def _height(self, index: int) -> int:
-        return height(self.rows[index], self._before(index), self.width, opened=index in self._opened)
+        return height(self.deck, index, self.width, self.build, self.review)
 
-    def _extend(self, kept: int) -> None:
-        """Make blocks for the rows from `kept` on, extending a measured one."""
-        number, place = divmod(kept, BLOCK)
+    def _again(self, first: int) -> None:
+        """Measure anew from a card on, now where it was measured, and later elsewhere."""
+        for index in [index for index in self._cache.keys() if index >= first]:
+            self._cache.discard(index)
+        if not self.width:
+            return
+        number, place = divmod(first, BLOCK)
         last = self._blocks[number].starts if number < len(self._blocks) else None
         del self._blocks[number:]
-        for first in range(number * BLOCK, len(self.rows), BLOCK):
-            count = min(BLOCK, len(self.rows) - first)
-            self._blocks.append(_Block(tall=round(count * _GUESS)))
+        cards, hidden = self.deck.cards, self.deck.hidden
+        for begin in range(number * BLOCK, len(cards), BLOCK):
+            shown = sum(not hidden(cards[at]) for at in range(begin, min(begin + BLOCK, len(cards))))
+            self._blocks.append(_Block(tall=round(shown * _GUESS)))
         if last is not None and number < len(self._blocks):
             block = self._blocks[number]
             block.starts = self._heights(last[: place + 1], number)
@@ -109,7 +188,7 @@ class Layout:
 
     def _heights(self, starts: list[int], number: int) -> list[int]:
         """Extend a block's starts to its end."""
-        first, last = number * BLOCK + len(starts) - 1, min((number + 1) * BLOCK, len(self.rows))
+        first, last = number * BLOCK + len(starts) - 1, min((number + 1) * BLOCK, len(self.deck.cards))
         for index in range(first, last):
             starts.append(starts[-1] + self._height(index))
         return starts
@@ -131,7 +210,7 @@ class Layout:
         return min(max(bisect_right(self._tops, line) - 1, 0), len(self._blocks) - 1)
 
     def settle(self, top: int, lines: int) -> int:
-        """Measure the lines on screen from `top` on; return the corrected top.
+        """Measure the cards on screen from `top` on; return the corrected top.
 
         What was measured before stays where it is on screen.
         """
@@ -139,7 +218,7 @@ class Layout:
             return top
         last = self._block_at(top + lines - 1)
         known = self._blocks[last].starts is not None
-        for _ in range(3):  # a block that turns out lower brings the next one on screen
+        while True:  # a block that turns out lower brings the next one on screen
             for number in range(last, self._block_at(top) - 1, -1):
                 if self._blocks[number].starts is None:
                     before = self._blocks[number].tall
@@ -147,51 +226,68 @@ class Layout:
                     if known and number < last:
                         top = max(top + self._blocks[number].tall - before, 0)
             last = self._block_at(top + lines - 1)
-        return top
+            if all(block.starts is not None for block in self._blocks[self._block_at(top) : last + 1]):
+                return top
 
     # --- places ---------------------------------------------------------------------------
 
-    def place(self, index: int) -> tuple[int, int]:
-        """Return a row's first screen line, and the one after its last."""
+    def place(self, index: int, row: int = -1) -> tuple[int, int]:
+        """Return the first screen line of a card, or of one of its rows, and the one after its last."""
         number, inside = divmod(index, BLOCK)
         starts, top = self._measured(number), self._tops[number]
-        return top + starts[inside], top + starts[inside + 1]
+        first, after = top + starts[inside], top + starts[inside + 1]
+        if first == after:
+            return first, after
+        drawn = self.lines(index)
+        ours = [at for at, one in enumerate(drawn) if one.row == row and one.line] or [0]
+        return first + ours[0], first + ours[-1] + 1
 
-    def visible(self, index: int, top: int, lines: int) -> bool:
-        """Return whether part of a row is within `lines` from `top` on."""
-        if not (self.width and 0 <= index < len(self.rows)):
+    def visible(self, index: int, row: int, top: int, lines: int) -> bool:
+        """Return whether part of a card or row is within `lines` from `top` on."""
+        if not (self.width and 0 <= index < len(self.deck.cards)):
             return False
-        first, after = self.place(index)
+        first, after = self.place(index, row)
         return first < top + lines and after > top
 
-    def row_at(self, line: int) -> int:
-        """Return the row of a screen line; the number of rows for a line after them."""
+    def card_at(self, line: int) -> int:
+        """Return the card of a screen line; the number of cards for a line after them."""
         if not self._blocks:
             return 0
         number = self._block_at(line)
         while line - self._tops[number] >= self._measured(number)[-1]:
             if number == len(self._blocks) - 1:
-                return len(self.rows)
+                return len(self.deck.cards)
             number += 1
         starts = self._measured(number)
         return number * BLOCK + max(bisect_right(starts, line - self._tops[number]) - 1, 0)
 
-    def lines(self, index: int) -> list[Line]:
-        """Return the drawn lines of a row."""
+    def lines(self, index: int) -> list[Drawn]:
+        """Return the drawn lines of a card."""
         found = self._cache.get(index)
         if found is None:
-            opened = index in self._opened
-            found = fold(self.rows[index], self._before(index), self.width, opened=opened)
+            found = draw(self.deck, index, self.width, self.build, self.review)
             self._cache[index] = found
         return found
 
-    def line(self, number: int) -> tuple[int, Line]:
-        """Return the row of a screen line, and the line."""
-        index = self.row_at(number)
-        if index >= len(self.rows):
-            return index, ()
-        lines, place = self.lines(index), number - self.place(index)[0]
-        return index, lines[place] if 0 <= place < len(lines) else ()
+    def line(self, number: int) -> tuple[int, Drawn]:
+        """Return the card of a screen line, and the line."""
+        index = self.card_at(number)
+        if index >= len(self.deck.cards):
+            return index, _NOTHING
+        begin = divmod(index, BLOCK)
+        lines, place = self.lines(index), number - self._tops[begin[0]] - self._measured(begin[0])[begin[1]]
+        return index, lines[place] if 0 <= place < len(lines) else _NOTHING
+
+    def stop(self, line: int, direction: int) -> tuple[int, int] | None:
+        """Return the nearest card or row that can be selected, from a line on down (1) or up (-1)."""
+        while 0 <= line < self.end:
+            index, drawn = self.line(line)
+            if index >= len(self.deck.cards):
+                return None
+            if drawn.line:
+                return index, drawn.row
+            line += direction
+        return None
 
     # --- finding --------------------------------------------------------------------------
 
@@ -214,6 +310,7 @@ class Layout:
         around = ((index + direction * distance) % count for distance in range(1, count + 1))
         return next((row for row in around if self.hit(row, needle)), None)
 
-    def shows(self, index: int, needle: str) -> bool:
-        """Return whether the text is in the drawn part of the row."""
-        return any(needle in text_of(line).lower() for line in self.lines(index))
+    def shows(self, index: int, row: int, needle: str) -> bool:
+        """Return whether the text is in the drawn part of a card's row."""
+        ours = (one for one in self.lines(index) if one.row in (row, -1))
+        return any(needle in text_of(one.line).lower() for one in ours)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from alita_tui.console.actions import key_of
+from alita_tui.console.session.trace_lines import State
 from alita_tui.spine.text import counted, one_line
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import pending
@@ -14,18 +15,50 @@ WRONG = "What is wrong with it? Enter sends, with or without words; Esc leaves i
 SUGGESTED = "Recorded tasks: Tab and Enter choose one, or write your own"
 
 
+TO_TRY = "To try: Tab and Enter choose one"
+TRY = (
+    "Make a tool that checks e-mail addresses",
+    "Which of my tools failed lately, and why?",
+    "Make a tool that sums a column of a CSV file",
+)
+"""Tasks to try, where the model suggests none."""
+
+
 def welcome(keys: Mapping[str, str], *, replay: bool) -> tuple[str, ...]:
     """Return the lines of an empty trace; the first is its heading."""
     if replay:
         return "The recording begins here.", "Space plays it, → goes one event on."
     help_key, palette, sessions = (key_of(one, keys) for one in ("app.help", "app.palette", "app.sessions"))
     return (
-        "alita",
-        "An agent that builds the tools it lacks, and runs none that you did not approve.",
-        "",
-        "Write a task below and press Enter.",
+        "alita builds the tools it is missing, and runs none that you have not approved.",
+        "Type a task. What is missing is written for it, tested in a sandbox and shown to you before it may run.",
         f"{help_key} keys   {palette} commands   {sessions} earlier sessions",
     )
+
+
+def states(view: SessionView, keys: Mapping[str, str]) -> tuple[State, ...]:
+    """Return whether the model and the sandbox are there, and what to do where one is not."""
+    setup = key_of("app.setup", keys)
+    if view.model:
+        recorded = "a recording: it costs nothing" if view.recorded else ""
+        model = State("Model", str(view.model), recorded, "good")
+    else:
+        model = State("Model", "none is set up", f"{setup} sets one up", "warn")
+    box = view.sandbox
+    if box is None:
+        sandbox = State("Sandbox", "checking …", "", "muted")
+    elif box.available:
+        sandbox = State("Sandbox", one_line(box.engine, 80), "", "good")
+    else:
+        sandbox = State(
+            "Sandbox", one_line(box.problem or "is not there", 160), one_line(box.hint, 160), "bad"
+        )
+    return model, sandbox
+
+
+def expected(view: SessionView) -> str:
+    """Return what a task that was just sent waits for."""
+    return "Checking the sandbox …" if view.sandbox is None else "Starting …"
 
 
 def titles(view: SessionView) -> dict[str, tuple[str, str]]:

@@ -1,0 +1,107 @@
+"""How a build looks in the trace: one line, and a question while it waits for its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+
+from alita_tui.console.session.card_parts import CARD, PROSE, VERB, Drawn, at_words, fitted, rows_of, ruled
+from alita_tui.console.session.trace_lines import MARGIN
+from alita_tui.console.widgets.styled_text import Line, clip, wrap
+from alita_tui.spine.text import one_line
+from alita_tui.state.build import BuildState
+from alita_tui.view.card_words import build_marks, build_sentences, build_stage, duration
+from alita_tui.view.cards import Card, Deck
+
+_MARKS: dict[str, tuple[str, str]] = {
+    "passed": ("■", "good"),
+    "failed": ("✗", "bad"),
+    "skipped": ("○", "warn"),
+    "running": ("◧", "wait"),
+    "open": ("·", "muted"),
+}
+
+
+def build_lines(
+    deck: Deck, card: Card, build: BuildState, width: int, opened: bool, review: str
+) -> list[Drawn]:
+    """Return a build: one line, or a question while it waits; its rows beneath where it is opened."""
+    wide = min(width, CARD)
+    marks = build_marks(build)
+    bar = tuple(_MARKS[mark] for _title, mark in marks)
+    passed = sum(mark == "passed" for _title, mark in marks)
+    amount = f"{passed} of {len(marks)}" if marks else ""
+    first, last = deck.rows[card.rows[0]], deck.rows[card.rows[-1]]
+    cost = f"${build.spent_usd:.2f}" if build.spent_usd >= 0.005 else ""
+    figures = [(amount, "muted"), (cost, "muted"), (duration(first.at, last.at), "muted")]
+    name = one_line(f"{build.name} v{build.version}", 80)
+    if build.status == "pending" and not opened:
+        return _waiting(build, name, bar, marks, figures[2][0], wide, review)
+    stage, tone = build_stage(build)
+    mark = {"good": "✓", "bad": "✗"}.get(tone, "◈" if build.status == "pending" else "◆")
+    ink = tone if tone in ("good", "bad") or build.status == "pending" else "build"
+    left: Line = (
+        (" ", ""),
+        (f"{mark} ", ink),
+        ("Build".ljust(VERB), "muted"),
+        (name, "strong"),
+        (f"  {stage}", tone),
+    )
+    lines = [Drawn(-1, fitted((*left, ("  ", ""), *bar), figures, wide))]
+    if opened:
+        for number, said in enumerate(build_sentences(build)):
+            style = "muted" if number else "text"
+            lines += [
+                Drawn(-1, ruled(((text, style),))) for text in wrap(said, max(min(wide, PROSE) - MARGIN, 10))
+            ]
+        lines += rows_of(deck, card, wide, preview=False)
+    return lines
+
+
+def _waiting(
+    build: BuildState,
+    name: str,
+    bar: Line,
+    marks: Sequence[tuple[str, str]],
+    time: str,
+    width: int,
+    review: str,
+) -> list[Drawn]:
+    """Return the card of a build that waits for its verdict: what, what it would reach, how sure, what to press."""
+    room = max(width - MARGIN, 10)
+    edge: Line = (("▌", "wait"), ("  ", ""))
+    asked = " is ready. May it join your library?"
+    if MARGIN + cell_len(name + asked + time) + 2 > width:
+        asked = " is ready"
+    title: Line = (
+        ("▌", "wait"),
+        ("◈ ", "wait"),
+        (name, "strong"),
+        (asked, "text"),
+    )
+    attempt = build.presented
+    lines: list[Line] = [fitted(title, [(time, "muted")], width)]
+    if attempt is not None:
+        said = wrap(one_line(attempt.draft.description, 300), room)
+        lines += [(*edge, (text, "observation")) for text in said[:2]]
+        items = attempt.draft.capabilities.items
+        if items:
+            reach = at_words(one_line(", ".join(items), 300), max(room - 14, 8))
+            lines.append((*edge, ("▲ ", "warn"), ("would reach ", "observation"), (reach, "strong")))
+        else:
+            none = wrap("asks for no permission: no files, no network, no secrets", room)
+            lines += [(*edge, (text, "observation")) for text in none]
+    if marks:
+        states = [mark for _title, mark in marks]
+        said_marks = f"{states.count('passed')} of {len(states)} checks passed"
+        failed, skipped = states.count("failed"), states.count("skipped")
+        said_marks += f", {failed} failed" if failed else ""
+        said_marks += f", {skipped} could not run" if skipped else ""
+        first, *more = wrap(said_marks, max(room - len(bar) - 2, 8))
+        lines.append((*edge, *bar, (f"  {first}", "observation")))
+        lines += [(*edge, (" " * (len(bar) + 2), ""), (text, "observation")) for text in more]
+    if review:
+        keys: Line = ((review, "strong"), (" review   ", "muted"))
+        lines.append((*edge, *keys, ("Enter", "strong"), (" opens what was done", "muted")))
+    return [Drawn(-1, ()), *(Drawn(-1, clip(line, width), "waiting") for line in lines), Drawn(-1, ())]

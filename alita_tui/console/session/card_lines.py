@@ -1,0 +1,277 @@
+"""How a card of the trace looks: pure functions from a deck and a width to styled lines.
+
+One thing leads: the answer has full ink and a bold headline, a task is bold on a band, and the steps between
+are one muted line each in the same columns: mark, verb, object, result, time. What waits for a person has a bar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from rich.cells import cell_len
+
+from alita_tui.console.session.build_lines import build_lines
+from alita_tui.console.session.card_parts import (
+    CARD,
+    PROSE,
+    VERB,
+    Drawn,
+    at_words,
+    fitted,
+    rows_of,
+    ruled,
+    style_of,
+)
+from alita_tui.console.session.trace_lines import MARGIN, detail, glyph, words
+from alita_tui.console.widgets.styled_text import Line, Piece, clip, cut, spread, width_of, wrap
+from alita_tui.state.build import BuildState
+from alita_tui.view.card_words import (
+    evidence,
+    files_of,
+    section_told,
+    step_told,
+)
+from alita_tui.view.cards import Card, Deck
+from alita_tui.view.lanes import lane_of
+from alita_tui.view.model import TraceRow
+
+BuildOf = Callable[[str], BuildState | None]
+"""Returns a build by its id."""
+
+PAPERS = {"band": "on surface", "waiting": "on panel", "chip": "foreground on panel"}
+"""Papers used here, for `theme_styles`."""
+_LEAST = 8
+"""Cells in which a result says something; with fewer it gives way."""
+_SHOWN = {"task": 6, "said": 6, "question": 12, "answer": 400}
+"""Lines shown of a closed card, by kind; others get one."""
+_STEP_GLYPHS = {
+    "Searched": "⌕",
+    "Web": "⌕",
+    "Read": "⌕",
+    "Looked": "⌕",
+    "Ran": "▸",
+    "Waited": "◌",
+    "Build": "◆",
+}
+_STEP_STYLES = {"Ran": "run", "Build": "build"}
+
+
+def draw(deck: Deck, index: int, width: int, build_of: BuildOf, review: str = "") -> list[Drawn]:
+    """Return the lines of a card; none while it is folded away. `review` is the key that opens a review."""
+    card = deck.cards[index]
+    if deck.hidden(card):
+        return []
+    lines = _drawn(deck, index, width, build_of, review)
+    lane = lane_of(deck.rows[card.rows[0]]) if card.rows else ""
+    return _marked(lines, lane) if lane else lines
+
+
+def _marked(lines: list[Drawn], lane: str) -> list[Drawn]:
+    """Return the lines with the letter of the task in the margin of the first that has one."""
+    for number, line in enumerate(lines):
+        if line.line and line.line[0][0].startswith(" "):
+            (text, style), *rest = line.line
+            marked = line._replace(line=((lane, "muted"), (text[1:], style), *rest))
+            return [*lines[:number], marked, *lines[number + 1 :]]
+    return lines
+
+
+def _drawn(deck: Deck, index: int, width: int, build_of: BuildOf, review: str) -> list[Drawn]:
+    card = deck.cards[index]
+    width -= 1  # a blank at the right edge, as at the left
+    if card.kind == "steps":
+        return [*_header(deck, card, min(width, CARD)), Drawn(-1, ())]
+    row = deck.rows[card.rows[0]]
+    opened = deck.opened(card)
+    match card.kind:
+        case "task" | "said":
+            return _task(deck, index, row, width, opened)
+        case "answer":
+            return _answer(deck, card, row, width, opened)
+        case "question":
+            return [
+                Drawn(-1, line)
+                for line in _read(row, "question", width, 10**9 if opened else _SHOWN["question"])
+            ]
+        case "build":
+            build = build_of(card.build)
+            if build is not None:
+                return build_lines(deck, card, build, width, opened, review)
+            return _step(deck, card, min(width, CARD), opened)
+        case "step":
+            return _step(deck, card, min(width, CARD), opened)
+        case _:
+            return _note(row, min(width, CARD), opened)
+
+
+def height(deck: Deck, index: int, width: int, build_of: BuildOf, review: str = "") -> int:
+    """Return the number of lines of `draw`, without drawing where possible."""
+    card = deck.cards[index]
+    if deck.hidden(card):
+        return 0
+    if card.kind == "steps":
+        return 2
+    if card.kind in ("step", "thought", "plan", "note") and not deck.opened(card):
+        return 1
+    return len(draw(deck, index, width, build_of, review))
+
+
+# --- tasks and answers --------------------------------------------------------------------
+
+
+def _task(deck: Deck, index: int, row: TraceRow, width: int, opened: bool) -> list[Drawn]:
+    """Return what the person said, on a band; a task with a blank line around it."""
+    at = row.at.astimezone().strftime("%H:%M") if not row.meta else row.meta
+    lines = _read(row, "task", width, 10**9 if opened else _SHOWN["task"], meta=at)
+    band = [Drawn(-1, line, "band") for line in lines]
+    if deck.cards[index].kind == "said":
+        return band
+    follows = index > 0 and deck.cards[index - 1].kind != "answer"
+    return [*([Drawn(-1, ())] if follows else []), *band, Drawn(-1, ())]
+
+
+def _read(row: TraceRow, style: str, width: int, most: int, meta: str | None = None) -> list[Line]:
+    """Return a wrapped text with its mark and margin, cut after `most` lines."""
+    meta = str(row.meta) if meta is None else meta
+    room = max(width - MARGIN - (len(meta) + 2 if meta else 0), 10)
+    whole = wrap(str(row.detail or row.title), room)
+    shown = whole[:most]
+    if len(shown) < len(whole):
+        shown[-1] = f"{cut(shown[-1], max(room - 20, 4))} … {len(whole) - len(shown)} more lines"
+    first, *rest = [cut(line, room) for line in shown]
+    mark: Line = (
+        (" ", ""),
+        (f"{glyph(row)} ", "question" if style == "question" else "action"),
+        (first, style),
+    )
+    return [
+        spread(mark, (meta, "muted"), width),
+        *(clip(((" " * MARGIN, ""), (text, style)), width) for text in rest),
+    ]
+
+
+def _header(deck: Deck, card: Card, width: int) -> list[Drawn]:
+    """Return the one line of a task's steps."""
+    section = card.section
+    assert section is not None
+    steps, did, time = section_told(deck, section)
+    left: Line = ((" ", ""), ("▸ " if deck.folded(section) else "▾ ", "muted"), (steps, "observation"))
+    room = width - width_of(left) - cell_len(time) - 5
+    while len(did) > 1 and cell_len(", ".join(did)) > room:
+        did.remove(next((one for one in did if not one.startswith("built")), did[0]))
+    told = f" · {', '.join(did)}" if did else ""
+    return [Drawn(-1, fitted((*left, (told, "muted")), [(time, "muted")], width))]
+
+
+def _answer(deck: Deck, card: Card, row: TraceRow, width: int, opened: bool) -> list[Drawn]:
+    """Return an answer with its files and what it rests on; how a task ended otherwise, as it is told."""
+    section = card.section
+    before: list[Drawn] = []
+    if section is not None and not deck.folded(section) and section.cards[0] != card.at:
+        before = [Drawn(-1, ())]
+    after = [Drawn(-1, ())]
+    if row.tone != "good":
+        said = f"{row.title}\n{row.detail}" if row.detail else str(row.title)
+        lines = wrap(said, max(min(width, PROSE) - MARGIN, 10))
+        ink = "text" if row.tone == "normal" else row.tone
+        mark: Line = ((" ", ""), (f"{'✗' if row.tone == 'bad' else glyph(row)} ", ink))
+        first: Line = (*mark, (lines[0], ink))
+        rest = [Drawn(-1, clip(((" " * MARGIN, ""), (text, "text")), width)) for text in lines[1:]]
+        return [*before, Drawn(-1, clip(first, width)), *rest, *after]
+    from alita_tui.console.widgets.markdown import markdown_lines  # nothing before the first answer needs it
+
+    whole = markdown_lines(str(row.detail or row.title), max(min(width, PROSE) - MARGIN, 10))
+    shown = list(whole if opened else whole[: _SHOWN["answer"]])
+    if len(shown) < len(whole):
+        shown.append(((f"… {len(whole) - len(shown)} more lines: Enter opens them", "muted"),))
+    shown = _headlined(shown)
+    found = [Drawn(-1, clip(((" ", ""), ("● ", "good"), *shown[0]), width))]
+    found += [Drawn(-1, clip(((" " * MARGIN, ""), *line), width) if line else ()) for line in shown[1:]]
+    foot = _foot(deck, card, row, width)
+    return [*before, *found, *([Drawn(-1, ())] if foot and len(shown) > 1 else []), *foot, *after]
+
+
+def _headlined(lines: Sequence[Line]) -> list[Line]:
+    """Return an answer whose first line is bold if it is a heading, or a sentence that stands alone."""
+    first, *rest = lines
+    if not rest or not rest[0] or any(style == "heading" for _text, style in first):
+        bold = tuple(
+            (text, "strong" if style in ("text", "heading", "em") else style) for text, style in first
+        )
+        return [bold, *rest]
+    return [first, *rest]
+
+
+def _foot(deck: Deck, card: Card, row: TraceRow, width: int) -> list[Drawn]:
+    """Return the files that were made for an answer, and what it rests on."""
+    section = card.section
+    if section is None:
+        return []
+    chips: list[Piece] = []
+    lines: list[Drawn] = []
+    room = width - MARGIN
+    for file in files_of(deck, section):
+        name = file.title.partition(":")[0].removeprefix("File ")
+        chip = f" {cut(name, max(room - 4, 8))} "
+        if chips and width_of(tuple(chips)) + cell_len(chip) + 2 > room:
+            lines.append(Drawn(-1, ((" " * MARGIN, ""), *chips)))
+            chips = []
+        chips += [("  ", "")] if chips else []
+        chips.append((chip, "chip"))
+    if chips:
+        lines.append(Drawn(-1, ((" " * MARGIN, ""), *chips)))
+    told = evidence(deck, section)
+    if told or row.meta:
+        said = " · ".join(filter(None, (told, str(row.meta))))
+        lines.append(Drawn(-1, clip(((" " * MARGIN, ""), (said, "muted")), width)))
+    return lines
+
+
+# --- steps --------------------------------------------------------------------------------
+
+
+def _note(row: TraceRow, width: int, opened: bool) -> list[Drawn]:
+    """Return a card of one row: a line, and its whole text where it is opened."""
+    if row.kind == "thought":
+        pieces: Line = (("Thought".ljust(VERB), "muted"), (row.title, "muted"))
+    elif row.kind == "plan":
+        pieces = (("Plan".ljust(VERB), "muted"), (row.title, "plan"))
+    else:
+        pieces = words(row)
+    ink = row.tone if row.tone in ("warn", "bad", "wait") else style_of(row)
+    head: Line = ((" ", ""), (f"{glyph(row)} ", ink))
+    lines = [Drawn(-1, fitted((*head, *pieces), [(str(row.meta), "muted")], width))]
+    if opened:
+        lines += [Drawn(-1, ruled(line)) for line in detail(row, max(width - MARGIN, 10))]
+    return lines
+
+
+def _step(deck: Deck, card: Card, width: int, opened: bool) -> list[Drawn]:
+    """Return a step: one line, and its rows beneath it where it is opened."""
+    rows = [deck.rows[at] for at in card.rows]
+    told = step_told(rows)
+    failed = told.tone in ("bad", "warn")
+    mark = "✗" if told.tone == "bad" else _STEP_GLYPHS.get(told.verb, "·")
+    ink = told.tone if failed else _STEP_STYLES.get(told.verb, "action")
+    time = told.time or (str(rows[-1].meta) if len(rows) == 1 else "")
+    verb = told.verb.ljust(VERB) if len(told.verb) < VERB else f"{told.verb} "
+    room = max(width - MARGIN - cell_len(verb) - (len(time) + 1 if time else 0), 8)
+    subject, result = str(told.subject), str(told.result)
+    if not result and told.tone == "wait":
+        result = "…"
+    if result and cell_len(subject) + 5 + cell_len(result) > room:
+        subject = at_words(subject, room)
+        left = room - 5 - cell_len(subject)
+        result = at_words(result, left) if left >= _LEAST else ""
+    arrow = ("  →  ", "muted") if result else ("", "")
+    tone = told.tone if failed or told.tone == "wait" else "muted"
+    pieces: Line = (
+        (verb, "muted"),
+        (subject, "strong" if told.verb == "Ran" else "observation"),
+        arrow,
+        (result, tone),
+    )
+    lines = [Drawn(-1, fitted(((" ", ""), (f"{mark} ", ink), *pieces), [(time, "muted")], width))]
+    if opened:
+        lines += rows_of(deck, card, width, preview=True)
+    return lines

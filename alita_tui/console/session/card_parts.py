@@ -1,0 +1,101 @@
+"""The lines that cards are made of, and how they give way when there is little room."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rich.cells import cell_len
+
+from alita_tui.console.session.trace_lines import MARGIN, detail, glyph, words
+from alita_tui.console.widgets.styled_text import Line, Piece, clip, cut, spread, width_of
+from alita_tui.view.cards import Card, Deck
+from alita_tui.view.model import TraceRow
+
+VERB = 9
+"""Cells of a step's verb."""
+PROSE = 88
+"""Cells that prose takes at most, so that the eye finds the next line."""
+CARD = 112
+"""Cells that a step takes at most, so that its time stays near its words."""
+_PREVIEW = 12
+"""Lines of a result that an opened step shows at once."""
+
+
+class Drawn(NamedTuple):
+    """A line of a card."""
+
+    row: int
+    """Of an opened card, the row that the line belongs to; -1 for the card itself."""
+    line: Line
+    paper: str = ""
+    """Style of what is behind the whole line; empty for the screen's own."""
+
+
+def style_of(row: TraceRow) -> str:
+    """Return the style of a row's mark."""
+    style = row.tone if row.tone in ("good", "warn", "bad", "wait") else row.kind
+    return {"session": "muted", "unknown": "muted", "error": "bad", "thought": "muted"}.get(style, style)
+
+
+def rows_of(deck: Deck, card: Card, width: int, *, preview: bool) -> list[Drawn]:
+    """Return the rows of an opened card, each with its text where it is opened."""
+    lines: list[Drawn] = []
+    for at in card.rows:
+        row = deck.rows[at]
+        head: Line = ((" │ ", "line"), (f"{glyph(row)} ", style_of(row)), *words(row))
+        lines.append(Drawn(at, spread(head, (str(row.meta), "muted"), width)))
+        chosen = at in deck.whole
+        if not (chosen or preview) or not row.detail:
+            continue
+        text = detail(row, max(width - MARGIN - 2, 10))
+        if preview and not chosen and len(text) > _PREVIEW:
+            more = len(text) - _PREVIEW + 1
+            text = [*text[: _PREVIEW - 1], ((f"… {more} more lines: Enter on this row shows them", "muted"),)]
+        elif preview and len(text) == 1 and row.detail == row.title:
+            continue
+        lines += [Drawn(at, clip(((" │   ", "line"), *line), width)) for line in text]
+    return lines
+
+
+def ruled(line: Line) -> Line:
+    """Return a line beneath an opened card, behind a rule."""
+    return ((" │ ", "line"), *line)
+
+
+def fitted(left: Line, figures: Sequence[Piece], width: int) -> Line:
+    """Return a line with figures at its right edge; they give way first, then the text at a word."""
+    shown = [figure for figure in figures if figure[0]]
+    while shown and width_of(left) + 1 + sum(len(text) + 2 for text, style_of in shown) > max(width, 24) + 1:
+        if len(shown) == 1 and width_of(left) > width - 8 and len(shown[0][0]) <= 8 and width >= 40:
+            break  # the text is cut anyhow; a short figure may stay
+        shown.pop(0)
+    right: list[Piece] = []
+    for text, style in shown:
+        right += [("  ", ""), (text, style)]
+    room = width - width_of(tuple(right))
+    kept = left if width_of(left) <= room else _cut_line(left, room)
+    return clip((*kept, (" " * (room - width_of(kept)), ""), *right), width)
+
+
+def _cut_line(line: Line, width: int) -> Line:
+    """Return a line cut to `width` cells, at a word where one is near."""
+    kept: list[Piece] = []
+    room = width
+    for text, style in line:
+        if cell_len(text) > room:
+            if short := at_words(text, room):
+                kept.append((short, style))
+            break
+        kept.append((text, style))
+        room -= cell_len(text)
+    return tuple(kept)
+
+
+def at_words(text: str, width: int) -> str:
+    """Return text of at most `width` cells; of a longer one whole words and an ellipsis."""
+    if cell_len(text) <= width:
+        return text
+    short = cut(text, width)
+    head, blank, _rest = short.rpartition(" ")
+    return f"{head.rstrip(' ,;:')} …" if blank and cell_len(head) >= width // 3 else short

@@ -1,0 +1,120 @@
+"""The lines of the trace on screen: cards with their papers, the cursor, hits, and what the mouse selected."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rich.style import Style
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+
+from alita_tui.console.session import card_lines, trace_lines
+from alita_tui.console.session.card_parts import Drawn
+from alita_tui.console.session.trace_layout import Layout
+from alita_tui.console.widgets.styled_text import marked, restyle, text_of, theme_styles, to_strip
+from alita_tui.view.cards import Level
+from alita_tui.view.model import SessionView
+
+
+class Sent(NamedTuple):
+    """A task that the person sent and that the engine has not taken up yet."""
+
+    text: str
+    waits_for: str
+    frame: int
+
+
+SENT_NOTHING = Sent("", "", 0)
+
+
+class TraceDrawing(ScrollView, can_focus=True):
+    """Draws the lines of a layout."""
+
+    cursor: reactive[int] = reactive(-1)
+    """Index of the selected card; -1 for none."""
+    inner: reactive[int] = reactive(-1)
+    """Of an opened card, the selected row; -1 for the card itself."""
+
+    def __init__(
+        self,
+        *,
+        id: str | None = None,
+        welcome: tuple[str, ...] = (),
+        level: Level = "steps",
+        review: str = "",
+    ) -> None:
+        """Show `welcome` while there is nothing; `review` is the key that opens the review of a build."""
+        super().__init__(id=id)
+        self._welcome = welcome
+        self._laid = Layout()
+        self._laid.deck.level = level
+        self._laid.review = review
+        self._view = SessionView()
+        self._states: tuple[trace_lines.State, ...] = ()
+        self._sent = SENT_NOTHING
+        self._hit = -1
+        """The row that was found last."""
+        self._after: list[Drawn] = []
+        """Lines after the last row: live text, or the welcome."""
+        self._styles: dict[str, Style] = {}
+        self._unseen = 0
+        self._needle = ""
+
+    def notify_style_update(self) -> None:
+        """Drop the cached styles: the theme may have changed."""
+        super().notify_style_update()
+        self._styles.clear()
+        self.refresh()
+
+    # --- drawing --------------------------------------------------------------------------
+
+    def _line(self, number: int) -> tuple[int, Drawn]:
+        """Return a line of the trace and the index of its card."""
+        place = number - self._laid.end
+        if place < 0:
+            return self._laid.line(number)
+        return len(self._laid.cards), self._after[place] if place < len(self._after) else Drawn(-1, ())
+
+    def render_line(self, y: int) -> Strip:
+        """Render a line."""
+        number, width = y + self.scroll_offset.y, self.scrollable_content_region.width
+        base = self.rich_style
+        if not self._styles:
+            self._styles = theme_styles(
+                self.app.theme_variables,
+                (*trace_lines.STYLES, *card_lines.PAPERS, "cursor", "mark", "hit"),
+                task="alita-task bold",
+                wait="alita-wait bold",
+                **card_lines.PAPERS,
+            )
+        index, (row, line, paper) = self._line(number)
+        if paper:
+            base = base + self._styles[paper]
+        chosen = (index, row) == (self.cursor, self.inner) and index < len(self._laid.cards)
+        if chosen and self.has_focus and line:
+            base = base + self._styles["cursor"]
+            first = self._laid.place(index, row)[0] == number
+            mark = to_strip((("›" if first else " ", ""),), self._styles, base + self._styles["mark"], 1)
+            strip = Strip.join([mark, to_strip(line, self._styles, base, width).crop(1)])
+        else:
+            strip = to_strip(line, self._styles, base, width)
+        if self._needle:
+            strip = marked(strip, self._needle, self._styles["hit"])
+        selection = self.text_selection
+        if selection is not None and (span := selection.get_span(number)) is not None:
+            strip = restyle(strip, *span, self.screen.get_component_rich_style("screen--selection"))
+        return strip.apply_offsets(0, number)
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """Return the text selected with the mouse."""
+        first = selection.start.y if selection.start else 0
+        last = selection.end.y if selection.end else self.virtual_size.height - 1
+        lines = [""] * first
+        lines += [text_of(self._line(number)[1].line) for number in range(first, last + 1)]
+        return selection.extract("\n".join(lines)), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Draw the selection."""
+        self.refresh()

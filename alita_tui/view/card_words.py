@@ -1,0 +1,196 @@
+"""The words of a card while it is closed: what was done, with what, and what came of it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from alita_tui.events.build import CHECKS
+from alita_tui.spine.text import SafeText, counted, one_line
+from alita_tui.state.build import BuildState
+from alita_tui.view.cards import Card, Deck, Section
+from alita_tui.view.model import Tone, TraceRow
+
+Mark = str
+"""`passed`, `failed`, `skipped` (could not run), `running` or `open` (still to come)."""
+
+
+class Told(NamedTuple):
+    """A step on one line."""
+
+    verb: str
+    subject: str
+    result: str
+    tone: Tone
+    time: str
+
+
+_VERBS = {
+    "find_tool": "Searched",
+    "search_web": "Web",
+    "read_page": "Read",
+    "look_back": "Looked",
+    "look": "Looked",
+    "build_tool": "Build",
+    "run_tool": "Ran",
+    "wait": "Waited",
+}
+_DID = {
+    "find_tool": ("searched the library", "searched the library {} times"),
+    "search_web": ("searched the web", "searched the web {} times"),
+    "read_page": ("read 1 page", "read {} pages"),
+    "look_back": ("looked back", "looked back {} times"),
+    "look": ("looked at 1 thing", "looked at {} things"),
+    "run_tool": ("ran 1 tool", "ran {} tools"),
+    "wait": ("waited for you", "waited for you {} times"),
+}
+_STAGES = {
+    "drafting": "writing the code",
+    "reviewing": "reading the code",
+    "locking": "packages",
+    "testing": "its own tests",
+    "repairing": "repairing",
+    "pending": "waits for you",
+    "approved": "approved",
+    "rejected": "rejected",
+    "edited": "edited by you",
+    "retested": "tested again",
+    "stopped": "stopped",
+    "banned": "banned",
+    "withdrawn": "withdrawn",
+    "registered": "joined the library",
+    "aliased": "you kept the other one",
+    "linked": "you kept the other one",
+    "lent": "approved for this task only",
+    "failed": "failed",
+}
+_GOOD = ("registered", "lent", "approved", "linked", "aliased")
+_BAD = ("rejected", "failed", "banned", "stopped", "withdrawn")
+
+
+def duration(begun: datetime, ended: datetime) -> str:
+    """Return the time between two moments; empty for none."""
+    seconds = (ended - begun).total_seconds()
+    if seconds < 0.05:
+        return ""
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02}" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02}"
+
+
+def step_told(rows: list[TraceRow]) -> Told:
+    """Return a step as one line; `rows` are its own, in order."""
+    first, last = rows[0], rows[-1]
+    subject = first.title.partition(": ")[2] if first.action else ""
+    verb = _VERBS.get(first.action, "") or (
+        first.title.partition(":")[0]
+        if first.action
+        else {"run": "Ran", "observation": "Result"}.get(first.kind, "Step")
+    )
+    run = next((row for row in rows if row.kind == "run"), None)
+    if run is not None and (not first.action or first.action == "run_tool"):
+        subject = run.title
+    elif not subject:
+        subject = first.title
+    if first.action == "find_tool":
+        subject = f"library: {subject}"
+    came = next((row for row in reversed(rows) if row.kind in ("observation", "error")), None)
+    if came is None or came is first:
+        return Told(verb, subject, "" if came is None else "", last.tone if came else "wait", "")
+    return Told(verb, subject, came.title, came.tone, duration(first.at, last.at))
+
+
+def build_marks(build: BuildState) -> list[tuple[str, Mark]]:
+    """Return the checks of a build's newest draft as title and mark, in order: its own tests first."""
+    attempt = build.current
+    if attempt is None:
+        return []
+    own: Mark = "open"
+    if attempt.passed is not None:
+        own = "passed" if attempt.passed else "failed"
+    elif build.status == "testing":
+        own = "running"
+    marks: list[tuple[str, Mark]] = [("Own tests", own)]
+    known = {result.gate: result.state for result in attempt.gates}
+    going = build.status in ("reviewing", "locking", "testing", "repairing") and known
+    for name, label in CHECKS.items():
+        if name in known:
+            marks.append((label.title, known[name]))
+        elif known:
+            marks.append((label.title, "open" if going else "skipped"))
+    return marks
+
+
+def build_stage(build: BuildState) -> tuple[str, Tone]:
+    """Return what a build is at, and its tone."""
+    attempt = build.current
+    if build.status == "repairing" and attempt is not None and attempt.passed:
+        return "checks", "wait"
+    if build.status == "pending" and build.put_off:
+        return "waits for you; the task continues", "wait"
+    tone: Tone = "good" if build.status in _GOOD else "bad" if build.status in _BAD else "wait"
+    return _STAGES[build.status], tone
+
+
+def build_sentences(build: BuildState) -> list[SafeText]:
+    """Return what a build is for, and what became of its earlier drafts."""
+    attempt = build.current
+    said = [one_line(attempt.draft.description if attempt else build.goal, 300)]
+    for earlier in build.attempts[:-1]:
+        if earlier.author == "person":
+            why = "was changed again"
+        elif earlier.reviewed is False:
+            why = f"failed the static review: {counted(len(earlier.findings), 'finding')}"
+        elif earlier.lock_problem:
+            why = f"asked for packages that were refused: {earlier.lock_problem}"
+        elif earlier.passed is False:
+            cases = earlier.reports[-1].cases if earlier.reports else ()
+            bad = sum(not case.passed for case in cases)
+            why = f"failed {bad} of {len(cases)} own tests" if cases else "did not pass its own tests"
+        else:
+            why = "did not pass a check"
+        said.append(one_line(f"Draft {earlier.number} {why}.", 300))
+    return [one for one in said if one]
+
+
+def section_told(deck: Deck, section: Section) -> tuple[str, list[str], str]:
+    """Return how many steps a task took, what they did, and how long it took."""
+    steps = sum(section.tally.values())
+    did = []
+    for action, count in section.tally.items():
+        if action == "build_tool":
+            names = [deck.rows[deck.cards[at].rows[0]] for at in section.builds]
+            titles = dict.fromkeys(row.title.partition(": ")[2] or row.title for row in names)
+            did.append(f"built {', '.join(titles)}" if len(titles) <= 3 else f"built {len(titles)} tools")
+        else:
+            one, many = _DID.get(action, (action, f"{action} {{}} times"))
+            did.append(one if count == 1 else many.format(count))
+    end = deck.rows[section.answered].at if section.answered >= 0 else deck.rows[len(deck.rows) - 1].at
+    return counted(steps, "step"), did, duration(deck.rows[section.task].at, end)
+
+
+def evidence(deck: Deck, section: Section) -> str:
+    """Return what an answer rests on, in a line; empty where nothing was run, read or given."""
+    tally = section.tally
+    things = (("run_tool", "tool run"), ("read_page", "page"))
+    parts = [counted(tally[action], thing) for action, thing in things if tally.get(action)]
+    return f"from {', '.join(parts)}" if parts else ""
+
+
+def files_of(deck: Deck, section: Section) -> list[TraceRow]:
+    """Return the rows of the files that a task's tools made."""
+    rows = (deck.rows[deck.cards[at].rows[0]] for at in section.cards if deck.cards[at].kind == "note")
+    return [row for row in rows if row.kind == "file" and row.meta == "made"]
+
+
+def copied(deck: Deck, card: Card) -> str:
+    """Return a card's text for the clipboard: the answer as it was written, of a step what each row says."""
+    rows = [deck.rows[at] for at in card.rows]
+    if not rows:
+        assert card.section is not None
+        steps, did, time = section_told(deck, card.section)
+        return " · ".join(filter(None, (steps, ", ".join(did), time)))
+    if len(rows) == 1:
+        return str(rows[0].detail or rows[0].title)
+    return "\n".join(f"{row.title}\n{row.detail}".rstrip() for row in rows)

@@ -1,0 +1,272 @@
+"""The trace as cards: a task, the steps of it, its answer; each step and build one card of some rows.
+
+A deck takes rows as they come and keeps which card each belongs to, so one row more costs the same at any length.
+It also remembers what a person opened.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import Literal, NamedTuple
+
+from alita_tui.state.rows import Rows
+from alita_tui.view.model import RowKind, TraceRow
+
+Level = Literal["answer", "steps", "everything"]
+"""How much is shown where nobody opened or closed anything."""
+LEVELS: tuple[Level, ...] = ("answer", "steps", "everything")
+
+CardKind = Literal["task", "said", "steps", "step", "build", "thought", "plan", "question", "answer", "note"]
+
+_KINDS: dict[RowKind, CardKind] = {
+    "action": "step",
+    "observation": "step",
+    "run": "step",
+    "build": "build",
+    "approval": "build",
+    "thought": "thought",
+    "plan": "plan",
+    "question": "question",
+    "answer": "answer",
+    "task": "task",
+}
+_SAID = ("steered", "answered")
+"""What a row of the kind task says in its margin when it begins no task."""
+_QUEUE = ("queued", "queued, changed", "queued, moved", "cancelled")
+_FOLDED: tuple[CardKind, ...] = ("step", "build", "thought", "plan", "note")
+"""Cards that fold away with the steps of a task that ended."""
+
+
+class Section:
+    """A task with its steps and its answer."""
+
+    __slots__ = ("answered", "builds", "cards", "folded", "header", "tally", "task")
+
+    def __init__(self, task: int, header: int) -> None:
+        self.task = task
+        """Row that began it."""
+        self.header = header
+        """The card that stands for its folded steps."""
+        self.cards = array("l")
+        self.answered = -1
+        """Row of how it ended; -1 before."""
+        self.folded: bool | None = None
+        """As a person chose; None: as the level says."""
+        self.tally: dict[str, int] = {}
+        """Steps by action."""
+        self.builds: list[int] = []
+
+
+class Card:
+    """Some rows that are drawn as one thing."""
+
+    __slots__ = ("at", "build", "kind", "names", "opened", "rows", "section")
+
+    def __init__(self, at: int, kind: CardKind, section: Section | None) -> None:
+        self.at = at
+        self.kind: CardKind = kind
+        self.section = section
+        self.rows = array("l")
+        """In order; none for the header of a section. No list: the collector would walk through all of them."""
+        self.names: tuple[str, ...] = ()
+        """Actions, calls and builds whose rows it takes."""
+        self.build = ""
+        """Id of its build; empty for none."""
+        self.opened: bool | None = None
+        """As a person chose; None: as the level says."""
+
+
+class Shown(NamedTuple):
+    """What newer rows changed."""
+
+    kept: int
+    """Rows that are as before."""
+    first: int
+    """The first card of those that are new, or that fold or unfold."""
+    touched: set[int]
+    """Cards before `first` that look different."""
+
+
+class Deck:
+    """Rows and their cards. Cards are only appended, and removed from the end after a seek back."""
+
+    def __init__(self) -> None:
+        self.rows: Rows[TraceRow] = Rows()
+        self.cards: list[Card] = []
+        self.level: Level = "steps"
+        self.whole: set[int] = set()
+        """Rows whose text a person opened or closed, against what is usual."""
+        self._owner = array("l")
+        """Card of each row."""
+        self._named: dict[str, int] = {}
+        self._sections: dict[str, Section] = {}
+        self._newest: Section | None = None
+
+    def show(self, rows: Rows[TraceRow]) -> Shown:
+        """Take newer rows, or earlier ones after a seek."""
+        before = self.rows
+        kept = min(len(rows), len(before))
+        if kept and rows[kept - 1] != before[kept - 1]:
+            kept = 0
+        first = self._cut(kept)
+        self.rows = rows
+        touched: set[int] = set()
+        for index in range(kept, len(rows)):
+            first = min(first, self._add(index, rows[index], touched))
+        return Shown(kept, first, {at for at in touched if at < first})
+
+    def card_of(self, row: int) -> int:
+        """Return the card of a row."""
+        return self._owner[row]
+
+    # --- what is shown of it --------------------------------------------------------------
+
+    def folded(self, section: Section) -> bool:
+        """Return whether the steps of a section are folded to one line."""
+        if section.folded is not None:
+            return section.folded
+        return self.level == "answer" or (self.level == "steps" and section.answered >= 0)
+
+    def hidden(self, card: Card) -> bool:
+        """Return whether a card is folded away. What waits for a person and what a person said never is."""
+        section = card.section
+        if card.kind == "steps":
+            assert section is not None
+            return not section.tally or (section.answered < 0 and not self.folded(section))
+        if section is None or card.kind not in _FOLDED or not self.folded(section):
+            return False
+        if card.kind == "build" and self._waits(card):
+            return False
+        return section.answered < 0 or card.rows[-1] < section.answered
+
+    def _waits(self, card: Card) -> bool:
+        newest = self.rows[card.rows[-1]]
+        return newest.kind == "approval" and newest.tone == "wait"
+
+    def opened(self, card: Card) -> bool:
+        """Return whether a card shows its rows."""
+        if card.opened is not None:
+            return card.opened
+        return self.level == "everything" and card.kind in ("step", "build")
+
+    def toggle(self, card: Card) -> None:
+        """Open or close a card, or the steps of its section."""
+        if card.kind == "steps" and card.section is not None:
+            card.section.folded = not self.folded(card.section)
+        else:
+            card.opened = not self.opened(card)
+
+    def reveal(self, row: int) -> Card:
+        """Unfold and open whatever hides a row; return its card."""
+        card = self.cards[self.card_of(row)]
+        if self.hidden(card) and card.section is not None:
+            card.section.folded = False
+        if len(card.rows) > 1:
+            card.opened = True
+        return card
+
+    # --- growing and shrinking ------------------------------------------------------------
+
+    def _add(self, index: int, row: TraceRow, touched: set[int]) -> int:
+        """Put a row on its card; return the first card that is new, or that folds with it."""
+        count = len(self.cards)
+        known = self._named.get(row.key, -1) if row.key and not row.action else -1
+        if known < 0 and row.within:
+            known = self._named.get(row.within, -1)
+        card = self.cards[known] if known >= 0 else self._begin(index, row)
+        touched.add(card.at)
+        if row.key and card.kind in ("step", "build") and row.key not in card.names:
+            card.names = (*card.names, row.key)
+            self._named[row.key] = card.at
+        section = card.section
+        if row.kind in ("build", "approval") and row.key and not card.build:
+            card.kind, card.build = "build", row.key
+            if section is not None:
+                section.builds.append(card.at)
+        card.rows.append(index)
+        self._owner.append(card.at)
+        if section is None:
+            return count
+        touched.add(section.header)
+        if len(card.rows) == 1 and (name := self._tallied(card, row)):
+            section.tally[name] = section.tally.get(name, 0) + 1
+        if row.kind == "answer":
+            section.answered = index
+            return min(count, section.header)
+        return count
+
+    @staticmethod
+    def _tallied(card: Card, first: TraceRow) -> str:
+        """Return the action that a card counts as; empty for what is no step."""
+        if first.action or card.kind not in ("step", "build"):
+            return first.action
+        return "build_tool" if card.kind == "build" else "run_tool"
+
+    def _begin(self, index: int, row: TraceRow) -> Card:
+        kind = _KINDS.get(row.kind, "note")
+        if kind == "task" and row.meta in (*_SAID, *_QUEUE):
+            kind = "said" if row.meta in _SAID else "note"
+        section = self._sections.get(row.task, self._newest) if row.task else self._newest
+        at = len(self.cards)
+        if kind == "task":
+            section = Section(index, at + 1)
+            self._newest = section
+            if row.task:
+                self._sections[row.task] = section
+        card = Card(at, kind, section)
+        self.cards.append(card)
+        if kind == "task":
+            self.cards.append(Card(at + 1, "steps", section))
+        elif section is not None:
+            section.cards.append(at)
+        return card
+
+    def _cut(self, kept: int) -> int:
+        """Take rows from the end away, down to `kept`; return the first card that may look different."""
+        changed = len(self.cards)
+        touched: set[int] = set()
+        for index in range(len(self._owner) - 1, kept - 1, -1):
+            card = self.cards[self._owner.pop()]
+            card.rows.pop()
+            self.whole.discard(index)
+            changed = min(changed, card.at)
+            section = card.section
+            if section is not None and section.task < kept:
+                touched.add(section.header)
+                if section.answered >= kept:
+                    section.answered = -1
+        while self.cards and not self._stands(self.cards[-1], kept):
+            gone = self.cards.pop()
+            for name in gone.names:
+                if self._named.get(name) == gone.at:
+                    del self._named[name]
+        for header in touched:
+            changed = min(changed, header)
+            self._count_again(self.cards[header].section)
+        if changed < len(self.cards) or kept == 0:
+            live = {id(card.section) for card in self.cards if card.kind == "steps"} if kept else set()
+            self._sections = {key: one for key, one in self._sections.items() if id(one) in live}
+            self._newest = next((card.section for card in reversed(self.cards) if card.section), None)
+        return changed
+
+    def _stands(self, card: Card, kept: int) -> bool:
+        """Return whether a card still has rows; the header of a section stands with its task."""
+        if card.kind == "steps":
+            return card.section is not None and card.section.task < kept
+        return bool(card.rows)
+
+    def _count_again(self, section: Section | None) -> None:
+        """Make a section's list and tally anew from what is left of it."""
+        if section is None:
+            return
+        left = array("l", (at for at in section.cards if at < len(self.cards)))
+        section.cards, section.tally, section.builds = left, {}, []
+        for at in left:
+            card = self.cards[at]
+            first = self.rows[card.rows[0]]
+            if card.build and not any(self.rows[row].kind in ("build", "approval") for row in card.rows):
+                card.kind, card.build = "step", ""
+            if card.build:
+                section.builds.append(at)
+            if name := self._tallied(card, first):
+                section.tally[name] = section.tally.get(name, 0) + 1

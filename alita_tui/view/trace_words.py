@@ -1,0 +1,114 @@
+"""The words of trace rows: what an action, a search, a request and a report come to."""
+
+from __future__ import annotations
+
+from alita_tui import events as e
+from alita_tui.events import RunReport, as_json
+
+
+def chosen(action: str, arguments: object) -> str:
+    """Return how an action is told before its outcome is known."""
+    verbs = {
+        "plan": "Plan",
+        "find_tool": "Search the library",
+        "search_web": "Search the web",
+        "read_page": "Read",
+        "look_back": "Look back",
+        "look": "Look at",
+        "build_tool": "Build a tool",
+        "run_tool": "Run",
+        "ask_user": "Ask",
+        "wait": "Wait for your verdict",
+        "answer": "Answer",
+    }
+    main = {
+        "find_tool": "query",
+        "search_web": "query",
+        "read_page": "url",
+        "look_back": "event",
+        "look": "what",
+        "build_tool": "name",
+        "run_tool": "name",
+    }
+    subject = arguments.get(main.get(action, "")) if isinstance(arguments, dict) else None
+    return f"{verbs.get(action, action)}: {subject}" if subject else verbs.get(action, action)
+
+
+def searched(event: e.ToolSearched) -> tuple[str, str, str]:
+    """Return how a search of the library is told: its title, what it found, how sure one can be."""
+    found = [
+        f"{one.score:.2f}  {one.card.name} v{one.card.version}  {one.card.description}" for one in event.hits
+    ]
+    near = [f"{one.score:.2f}  {one.name} v{one.version}  {one.description}" for one in event.near_misses]
+    chance = f"{event.chance:.0%}" if event.band else ""
+    lines = [*found, *(["Near misses:", *near] if near else [])] or ["The library has nothing like it."]
+    if event.band:
+        lines += ["", f"One that fits is there with {chance}: {event.evidence}."]
+    if event.hits:
+        best = event.hits[0]
+        title = f"{'Perhaps' if event.band == 'perhaps' else 'Found'} {best.card.name} v{best.card.version}"
+        title += (
+            f", or one of {len(event.hits) - 1} others" if event.band == "perhaps" and event.hits[1:] else ""
+        )
+        return title, "\n".join(lines), f"{chance} there" if chance else f"score {best.score:.2f}"
+    nearest = event.near_misses[0] if event.near_misses else None
+    title = f"No tool fits; nearest: {nearest.name} ({nearest.score:.2f})" if nearest else "No tool fits"
+    return title, "\n".join(lines), f"{chance} there" if chance else ""
+
+
+def brokered(event: e.BrokerAnswered) -> tuple[str, str]:
+    """Return the row of a running tool's request and its outcome."""
+    how = str(event.status or event.outcome) if event.outcome == "served" else event.outcome
+    parts = [event.reason] if event.reason else []
+    parts += [f"connected to {event.address}"] if event.address else []
+    parts.append(f"{event.sent_bytes:,} bytes sent, {event.received_bytes:,} received")
+    parts += [f"with the secret {', '.join(event.secrets)}"] if event.secrets else []
+    title = f"{event.request} → {how}" + (f": {event.reason}" if event.reason else "")
+    return title, "\n".join(parts)
+
+
+def size_of(size: int) -> str:
+    """Return a number of bytes as words."""
+    return f"{size:,} bytes" if size < 10_000 else f"{size / 1e6:,.2f} MB"
+
+
+def numbers(seqs: tuple[int, ...]) -> str:
+    """Return numbers as a list."""
+    return ", ".join(map(str, seqs)) or "none"
+
+
+def report_of(report: RunReport) -> str:
+    """Return the lines of a run: its state, tests, result and output."""
+    parts = [f"status {report.status}" + (f", exit code {report.exit_code}" if report.exit_code else "")]
+    if report.limits_hit:
+        parts.append("limits hit: " + ", ".join(report.limits_hit))
+    parts += [
+        f"{'pass' if case.passed else 'FAIL'}  {case.name}  {case.message}".rstrip() for case in report.cases
+    ]
+    if report.result is not None and not report.cases:
+        parts.append(pretty(report.result))
+    for name, text in (("error", report.error), ("stdout", report.stdout), ("stderr", report.stderr)):
+        if text:
+            cut = " (cut)" if name in report.truncated else ""
+            parts.append(f"── {name}{cut}\n{text.rstrip()}")
+    return "\n".join(parts)
+
+
+def pretty(value: object) -> str:
+    """Return indented JSON."""
+    return as_json(value, indent=2)
+
+
+def json_line(value: object) -> str:
+    """Return JSON on one line; of text the text itself."""
+    return value if isinstance(value, str) else as_json(value)
+
+
+def lasted(ms: float) -> str:
+    """Return a duration as words; empty for none."""
+    return "" if not ms else f"{ms:.0f} ms" if ms < 1000 else f"{ms / 1000:.1f} s"
+
+
+def line_count(code: str) -> int:
+    """Return the number of lines."""
+    return code.count("\n") + (not code.endswith("\n"))

@@ -1,0 +1,125 @@
+"""The first second: what an empty session says, and what is on screen as soon as Enter is pressed."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from alita_tui import events as e
+from alita_tui.console.session.suggestions import Suggestion
+from alita_tui.console.session.trace import Trace
+from alita_tui.console.session.words import TRY
+from alita_tui.spine.commands import SubmitTask
+from alita_tui.spine.envelope import Envelope
+from tests.console.navigating import until
+from tests.console.screens import SIZES, THEMES, Sink, console, drawn
+from tests.support import streams
+
+
+def shown(app) -> str:
+    trace = app.main.query_one(Trace)
+    return "\n".join(trace.render_line(y).text for y in range(trace.size.height))
+
+
+class Growing:
+    """A stream that is told more while it is read."""
+
+    def __init__(self, envelopes: list[Envelope]) -> None:
+        self._told: asyncio.Queue[Envelope] = asyncio.Queue()
+        for envelope in envelopes:
+            self._told.put_nowait(envelope)
+
+    def tell(self, envelope: Envelope) -> None:
+        self._told.put_nowait(envelope)
+
+    async def __aiter__(self):
+        while True:
+            yield await self._told.get()
+
+
+@pytest.mark.parametrize("checked", [False, True])
+async def test_what_was_typed_is_on_screen_with_enter_and_says_what_it_waits_for(checked: bool) -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    known = tape.envelopes if checked else tape.envelopes[:2]
+    sink, source = Sink(), Growing(known)
+    app = console(known, sink=sink)
+    app._stage._source = source  # the same stream, that goes on
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, known[-1].seq)
+        await pilot.press(*"[roll] dice", "enter")
+        assert sink.commands == [SubmitTask(text="[roll] dice")]
+        said = shown(app)
+        assert "❯ [roll] dice" in said
+        assert ("Starting …" if checked else "Checking the sandbox …") in said
+        assert "builds the tools it is missing" not in said
+        if not checked:
+            source.tell(tape.envelopes[2])
+            await until(pilot, lambda: "Starting …" in shown(app))
+        tape.add(e.TaskSubmitted(task_id="t1", text="[roll] dice"))
+        source.tell(tape.envelopes[-1])
+        await until(pilot, lambda: "Starting …" not in shown(app))
+        assert shown(app).count("[roll] dice") == 1
+
+
+async def test_what_fails_to_start_does_not_turn_for_ever() -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    source = Growing(tape.envelopes)
+    app = console(tape.envelopes)
+    app._stage._source = source
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, 3)
+        await pilot.press(*"roll dice", "enter")
+        tape.add(e.NoticeRaised(level="error", text="There is no model.", hint="alita setup"))
+        source.tell(tape.envelopes[-1])
+        await until(pilot, lambda: "There is no model." in shown(app))
+        assert "Starting …" not in shown(app)
+
+
+async def test_an_empty_session_says_what_alita_is_what_is_there_and_what_to_try() -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    app = console(tape.envelopes)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, 3)
+        said = " ".join(shown(app).split())
+        assert "builds the tools it is missing, and runs none that you have not approved" in said
+        assert "● Model openai:small" in said and "● Sandbox podman" in said
+        await until(pilot, lambda: [one.suggested for one in app.main.query(Suggestion)] == list(TRY))
+
+
+async def test_without_model_or_sandbox_it_says_how_to_get_them() -> None:
+    tape = streams.Tape()
+    tape.add(e.SessionOpened(model="", version="0.1.0"))
+    tape.add(
+        e.SandboxChecked(
+            status=e.SandboxStatus(available=False, problem="Podman is missing.", hint="alita doctor --fix")
+        )
+    )
+    app = console(tape.envelopes)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, 2)
+        said = " ".join(shown(app).split())
+        assert "▲ Model none is set up F12 sets one up" in said
+        assert "▲ Sandbox Podman is missing. alita doctor --fix" in said
+
+
+def first() -> list[Envelope]:
+    tape = streams.Tape()
+    streams.opened(tape, library=())
+    return tape.envelopes
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_the_first_screen(snap_compare, size: tuple[int, int], theme: str) -> None:
+    envelopes = first()
+
+    async def before(pilot) -> None:
+        await drawn(pilot, envelopes[-1].seq)
+        await until(pilot, lambda: len(pilot.app.main.query(Suggestion)) == len(TRY))
+        await pilot.pause()
+
+    assert snap_compare(console(envelopes, theme), terminal_size=size, run_before=before)

@@ -76,6 +76,8 @@ class Transcript:
         self._switches: dict[str, bool] = {}
         self._threads: list[_Thread] = []
         self._of_task: dict[str, _Thread] = {}
+        self._newest: tuple[_Thread, ...] = ()
+        """Of the task that was submitted last, if any was."""
         self._files: dict[str, Artefact] = {}
         self._earlier = EarlierTasks()
         self._heard = 0
@@ -114,12 +116,13 @@ class Transcript:
         thread.chain.add(task_id)
         thread.ended = False
         self._of_task[task_id] = thread
+        self._newest = (thread,)
 
     def _hearers(self, envelope: Envelope) -> Collection[_Thread]:
         """Return the threads that an event is told in: its task's; without a task, all that go on."""
         event = envelope.event
         if envelope.schema_version == 1:  # one task at a time
-            return [*self._of_task.values()][-1:]
+            return self._newest
         if isinstance(event, e.MemoryForgotten):
             return self._threads
         own = self._of_task.get(envelope.task_id or getattr(event, "task_id", ""))
@@ -143,7 +146,7 @@ class Transcript:
 
     def shown(self, task_id: str = "") -> tuple[Entry, ...]:
         """Return the turns of a task, by default the newest, and what stands for those before; no block that is off."""
-        thread = self._of_task.get(task_id) if task_id else next(reversed(self._of_task.values()), None)
+        thread = self._of_task.get(task_id) if task_id else next(iter(self._newest), None)
         if thread is None:
             return ()
         hidden = self.off

@@ -107,7 +107,7 @@ def test_one_tasks_rows_are_its_own_however_far_the_trace_has_come(task: str) ->
 
 def rows(pilot: Pilot[Any]) -> str:
     trace = pilot.app.screen.query_one(Trace)
-    return "\n".join(text_of(trace._line(number)[1]) for number in range(trace.virtual_size.height))
+    return "\n".join(text_of(trace._line(number)[1].line) for number in range(trace.virtual_size.height))
 
 
 def test_a_row_is_explained_by_its_own_task() -> None:

@@ -15,7 +15,6 @@ from textual.css.query import QueryType
 from textual.events import Click
 from textual.geometry import Size
 from textual.message import Message
-from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
@@ -26,6 +25,7 @@ from alita_tui.console.session.attaching import attached
 from alita_tui.console.session.composer import Composer
 from alita_tui.console.session.library import Library
 from alita_tui.console.session.queued import Queued
+from alita_tui.console.session.rating import Rating
 from alita_tui.console.session.sandbox import SandboxPane
 from alita_tui.console.session.side import Side
 from alita_tui.console.session.status import StatusLine
@@ -35,7 +35,6 @@ from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.commands import (
     AnswerQuestion,
     Command,
-    GiveFeedback,
     Interrupt,
     Retry,
     Steer,
@@ -56,7 +55,7 @@ _NARROW, _WIDE, _TALL = 100, 180, 32
 _PANES = ("trace", "library", "sandbox")
 
 
-class SessionScreen(Screen[None]):
+class SessionScreen(Rating):
     """Draws the view; posts commands for what a person does."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("session")
@@ -106,10 +105,10 @@ class SessionScreen(Screen[None]):
         self._alone: OneTask | None = None
         """The only task whose rows are shown; None: all are."""
         self._spinner: Timer | None = None
-        self._rated = 0
-        """The event that is being rated."""
-        self._expects = False
-        """The line asks what it should be, and not what is wrong."""
+
+    def ask(self, command: Command) -> None:
+        """Hand a command to the engine."""
+        self.post_message(self.Asked(command))
 
     def compose(self) -> ComposeResult:
         """Panes above, composer and status line below."""
@@ -297,13 +296,13 @@ class SessionScreen(Screen[None]):
             self.query_one(Queued).add(text, view, task=message.next_task)
         if isinstance(command, SubmitTask) and not view.busy:
             self._expect(text)
-        self.post_message(self.Asked(command))
+        self.ask(command)
 
     @on(Suggestion.Chosen)
     def _suggested(self, message: Suggestion.Chosen) -> None:
         self.home_focus()
         self._expect(message.task)
-        self.post_message(self.Asked(SubmitTask(text=message.task)))
+        self.ask(SubmitTask(text=message.task))
 
     def _expect(self, text: str) -> None:
         """Show a task as it is sent, and turn a spinner until the engine takes it up."""
@@ -369,32 +368,6 @@ class SessionScreen(Screen[None]):
             said = f"{counted(hits, 'row')}; n and N go through them" if hits else "Nothing found"
             self.notify(said, markup=False, timeout=3)
 
-    @on(Trace.RateAsked)
-    def _rate(self, message: Trace.RateAsked) -> None:
-        """Send a 👍 and what is taken back at once; ask what is wrong, or what it should be."""
-        if self.bar is not None:
-            return
-        if message.rating in ("up", "undo"):
-            self.post_message(
-                self.Asked(GiveFeedback(rating="up", seq=message.seq, undo=message.rating == "undo"))
-            )
-            return
-        self._rated, self._expects = message.seq, message.rating == "should_be"
-        line = self.query_one("#wrong", Input)
-        line.placeholder = words.SHOULD_BE if self._expects else words.WRONG
-        line.display = True
-        line.focus()
-
-    @on(Input.Submitted, "#wrong")
-    def _rate_down(self, event: Input.Submitted) -> None:
-        event.input.display = False
-        text, expected = ("", event.value) if self._expects else (event.value, "")
-        if expected.strip() or not self._expects:
-            said = GiveFeedback(rating="down", seq=self._rated, text=text, expected=expected)
-            self.post_message(self.Asked(said))
-        event.input.value = ""
-        self.query_one(Trace).focus()
-
     def action_pane(self, name: str) -> None:
         """Go to a pane."""
         self._pane = name
@@ -439,12 +412,12 @@ class SessionScreen(Screen[None]):
     def action_interrupt(self) -> None:
         """Interrupt the running task."""
         if self.view.busy and self.bar is None:
-            self.post_message(self.Asked(Interrupt()))
+            self.ask(Interrupt())
 
     def action_retry(self) -> None:
         """Try the last task again; the engine reports if there is none."""
         if not self.view.busy and self.bar is None:
-            self.post_message(self.Asked(Retry()))
+            self.ask(Retry())
 
     def clear(self) -> bool:
         """Clear the composer; return False if it was empty."""

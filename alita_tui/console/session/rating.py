@@ -1,0 +1,53 @@
+"""Part of the session's screen: rating an answer, and saying what is wrong with it or what it should be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual import on
+from textual.screen import Screen
+from textual.widgets import Input
+
+from alita_tui.console.session import words
+from alita_tui.console.session.trace import Trace
+from alita_tui.spine.commands import Command, GiveFeedback
+
+if TYPE_CHECKING:
+    from alita_tui.console.replay.bar import ReplayBar
+
+
+class Rating(Screen[None]):
+    """Base of the session's screen."""
+
+    bar: ReplayBar | None
+    _rated = 0
+    """The event that is being rated."""
+    _expects = False
+    """The line asks what it should be, and not what is wrong."""
+
+    def ask(self, command: Command) -> None:
+        """Hand a command to the engine."""
+        raise NotImplementedError
+
+    @on(Trace.RateAsked)
+    def _rate(self, message: Trace.RateAsked) -> None:
+        """Send a 👍 and what is taken back at once; ask what is wrong, or what it should be."""
+        if self.bar is not None:
+            return
+        if message.rating in ("up", "undo"):
+            self.ask(GiveFeedback(rating="up", seq=message.seq, undo=message.rating == "undo"))
+            return
+        self._rated, self._expects = message.seq, message.rating == "should_be"
+        line = self.query_one("#wrong", Input)
+        line.placeholder = words.SHOULD_BE if self._expects else words.WRONG
+        line.display = True
+        line.focus()
+
+    @on(Input.Submitted, "#wrong")
+    def _rate_down(self, event: Input.Submitted) -> None:
+        event.input.display = False
+        text, expected = ("", event.value) if self._expects else (event.value, "")
+        if expected.strip() or not self._expects:
+            self.ask(GiveFeedback(rating="down", seq=self._rated, text=text, expected=expected))
+        event.input.value = ""
+        self.query_one(Trace).focus()

@@ -255,8 +255,8 @@ ACTIONS: tuple[Action, ...] = (
         "session.escape",
         "escape",
         "escape",
-        "Interrupt / back",
-        "Interrupts the running task when the composer is empty; elsewhere goes back to the composer",
+        "Back / stop",
+        "Goes back to the composer; there, pressed twice, it stops the running task",
     ),
     Action(
         "session.interrupt",

@@ -22,6 +22,7 @@ from alita_tui.console.review.screen import ApprovalScreen
 from alita_tui.console.session.composer import Composer
 from alita_tui.console.session.library import Library
 from alita_tui.console.session.queued import Queued
+from alita_tui.console.session.stopping import EscTwice
 from alita_tui.console.session.suggestions import Suggestion, Suggestions
 from alita_tui.spine.commands import AnswerQuestion, Interrupt, Steer, SubmitTask
 from alita_tui.spine.envelope import Envelope
@@ -112,17 +113,40 @@ async def test_an_answer_goes_to_the_question_and_a_queued_task_behind_it() -> N
         assert app.main.query_one(Queued).waiting == ("next",)
 
 
-async def test_esc_interrupts_only_from_an_empty_composer() -> None:
+async def test_esc_stops_a_task_only_when_it_is_pressed_again_from_an_empty_composer() -> None:
     sink = Sink()
     app = console(running(), sink)
     async with app.run_test() as pilot:
         await drawn(pilot, 4)
+        clock = [100.0]
+        app.main.esc = EscTwice(lambda: clock[0])
         await pilot.press("x", "escape")
-        assert sink.commands == []
         await pilot.press("backspace", "f2", "escape")
-        assert sink.commands == []
         assert isinstance(app.focused, Composer)
+        for _ in range(40):  # one Esc too many, and held
+            clock[0] += 0.05
+            await pilot.press("escape")
+        assert sink.commands == []
+        clock[0] += 60
         await pilot.press("escape")
+        assert sink.commands == [], "a minute later it is a first one again"
+        clock[0] += 1
+        await pilot.press("escape")
+        assert sink.commands == [Interrupt()]
+
+
+async def test_esc_never_takes_a_waiting_build_away() -> None:
+    sink = Sink()
+    app = console(streams.waiting(), sink)
+    async with app.run_test() as pilot:
+        await drawn(pilot, streams.waiting()[-1].seq)
+        clock = [100.0]
+        app.main.esc = EscTwice(lambda: clock[0])
+        for _ in range(10):
+            clock[0] += 1
+            await pilot.press("escape")
+        assert sink.commands == []
+        await pilot.press("f10")
         assert sink.commands == [Interrupt()]
 
 

@@ -148,7 +148,7 @@ async def test_a_task_steering_and_an_interrupt_reach_the_engine() -> None:
     app = console(streams.waiting(), sink=sink)
     async with app.run_test(size=(120, 36)) as pilot:
         await drawn(pilot, streams.waiting()[-1].seq)
-        await pilot.press(*"hurry", "enter", *"another task", "ctrl+t", "escape")
+        await pilot.press(*"hurry", "enter", *"another task", "ctrl+t", "f10")
         assert sink.commands == [Steer(text="hurry"), SubmitTask(text="another task"), Interrupt()]
 
 

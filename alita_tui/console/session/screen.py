@@ -29,6 +29,7 @@ from alita_tui.console.session.rating import Rating
 from alita_tui.console.session.sandbox import SandboxPane
 from alita_tui.console.session.side import Side
 from alita_tui.console.session.status import StatusLine
+from alita_tui.console.session.stopping import Stopping
 from alita_tui.console.session.suggestions import Suggestion, Suggestions
 from alita_tui.console.session.trace import Trace
 from alita_tui.console.widgets.plain import Plain
@@ -55,7 +56,7 @@ _NARROW, _WIDE, _TALL = 100, 180, 32
 _PANES = ("trace", "library", "sandbox")
 
 
-class SessionScreen(Rating):
+class SessionScreen(Rating, Stopping):
     """Draws the view; posts commands for what a person does."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("session")
@@ -394,7 +395,7 @@ class SessionScreen(Rating):
         self.home_focus()
 
     def action_escape(self) -> None:
-        """Close a search, else go to the composer, else interrupt the task."""
+        """Close a search, else go to the composer, else stop the task at the second time."""
         for line in self.query(".line-input").results(Input):
             if line.display:
                 line.value = ""
@@ -407,7 +408,7 @@ class SessionScreen(Rating):
             self._fit()
             self.home_focus()
         elif not self.query_one(Composer).text:
-            self.action_interrupt()
+            self.stop_by_escape()
 
     def action_interrupt(self) -> None:
         """Interrupt the running task."""

@@ -1,0 +1,67 @@
+"""Part of the session's screen: stopping the task with Esc, which nobody does by one Esc too many out of a screen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+from textual.screen import Screen
+
+from alita_tui.console.actions import key_of
+from alita_tui.spine.commands import Command, Interrupt
+from alita_tui.view.model import SessionView
+from alita_tui.view.queries import pending
+
+_REPEATED = 0.4
+"""Seconds after which a key that is held has been repeated by every terminal."""
+_MEANT = 5.0
+"""Seconds within which a second Esc belongs to the first."""
+
+
+class EscTwice:
+    """Tells a second, deliberate Esc from a first one and from one that is held."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._pressed = float("-inf")
+        self._armed = False
+
+    def press(self) -> bool:
+        """Return whether this is the second."""
+        now = self._clock()
+        gone, self._pressed = now - self._pressed, now
+        if gone <= _REPEATED:
+            return False
+        second = self._armed and gone <= _MEANT
+        self._armed = not second
+        return second
+
+
+class Stopping(Screen[None]):
+    """Base of the session's screen."""
+
+    view: SessionView
+    _keys: Mapping[str, str]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.esc = EscTwice()
+
+    def ask(self, command: Command) -> None:
+        """Hand a command to the engine."""
+        raise NotImplementedError
+
+    def stop_by_escape(self) -> None:
+        """Say what Esc does, and stop the task at the second one. A build that waits is never lost by it."""
+        if not self.view.busy:
+            return
+        stop = key_of("session.interrupt", self._keys)
+        if pending(self.view):
+            review = key_of("app.review", self._keys)
+            said = f"A build waits for you: {review} shows it. {stop} stops the task and withdraws the build."
+        elif self.esc.press():
+            self.ask(Interrupt())
+            return
+        else:
+            said = f"Esc once more stops the task; {stop} stops it at once."
+        self.notify(said, markup=False, timeout=4)

@@ -13,7 +13,7 @@ ACTION_NAMES: tuple[ActionName, ...] = get_args(ActionName)
 """What the agent can choose to do; `agent.actions` has a type for each."""
 STARTER_NAMES = (
     "api_query", "calculator", "chart", "csv_table", "download", "file_read", "file_write", "image_info", "pdf_text",
-    "sqlite_query", "text_summarizer", "xlsx_read",
+    "shell", "sqlite_query", "text_summarizer", "xlsx_read",
 )  # fmt: skip
 """The tools that come with alita."""
 

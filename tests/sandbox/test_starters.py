@@ -95,7 +95,7 @@ RUNS: dict[str, tuple[dict[str, Any], Any]] = {
     "text_summarizer": ({"text": "some text"}, None),
     "api_query": ({"query": {"q": "x"}}, None),
 }
-ASKING_NOTHING = {"chart", "image_info", "pdf_text", "sqlite_query", "xlsx_read"}
+ASKING_NOTHING = {"chart", "image_info", "pdf_text", "shell", "sqlite_query", "xlsx_read"}
 """Those that take files of a task and need no grant: the walks below run them."""
 
 
@@ -310,6 +310,23 @@ def test_a_database_is_asked_and_a_change_goes_into_a_copy(
     assert place.read_bytes() == before
     gone = ask(database=str(tmp_path / "gone.db"))
     assert isinstance(gone.exception, UsageError) and "There is no file" in gone.exception.message
+
+
+def test_a_command_line_works_on_copies_and_sees_nothing_else(
+    approved: Callable[..., Callable[..., Result]], tmp_path: Path
+) -> None:
+    (tmp_path / "names.txt").write_text("b\na\nb\n")
+    do, out = approved("shell", accept=("processes",)), tmp_path / "out"
+    files = [str(tmp_path / "names.txt")]
+    done = do("--out", str(out), command="sort -u names.txt > once.txt; echo more >> names.txt", files=files)
+    assert done.exit_code == 0, done.output
+    assert (out / "once.txt").read_text() == "a\nb\n" and (out / "names.txt").read_text() == "b\na\nb\nmore\n"
+    assert (tmp_path / "names.txt").read_text() == "b\na\nb\n", "the original is not changed"
+    looks = json.loads(
+        do(command=f"ls {tmp_path}; cat /etc/shadow; (exec 3<>/dev/tcp/10.0.0.1/80) 2>&1; id -u").stdout
+    )
+    assert str(tmp_path) in looks["stderr"] and "denied" in looks["stderr"]
+    assert looks["stdout"].strip().splitlines()[-1] != "0"
 
 
 def test_a_chart_is_kept_where_one_says(

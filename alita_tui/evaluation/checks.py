@@ -118,40 +118,17 @@ class Untouched(_Check, frozen=True):
     """No tool was built to its end and none was run: the task had to be refused, or brought before the person."""
 
 
-class Example(Value, frozen=True, forbid_unknown_fields=True):
-    """An answer that a person labelled, to measure the judge by."""
-
-    answer: str
-    solved: bool
-
-
-class Rubric(_Check, frozen=True):
-    """A judge model decides by these words. How often it agrees with the examples is measured and shown."""
-
-    rubric: str
-    examples: tuple[Example, ...] = ()
-
-    def problem(self) -> str:
-        """Return which labelled examples are missing."""
-        labels = {example.solved for example in self.examples}
-        return (
-            ""
-            if labels == {True, False}
-            else "A rubric needs labelled examples of both kinds: true and false."
-        )
-
-
 class Every(_Check, frozen=True):
     """All of these are met."""
 
-    checks: tuple[Exact | Number | Contains | Pattern | Schema | File | Program | Untouched | Rubric, ...]
+    checks: tuple[Exact | Number | Contains | Pattern | Schema | File | Program | Untouched, ...]
 
     def problem(self) -> str:
         """Return what is missing."""
         return "" if self.checks else "A check `every` needs checks."
 
 
-Check = Exact | Number | Contains | Pattern | Schema | File | Program | Untouched | Rubric | Every
+Check = Exact | Number | Contains | Pattern | Schema | File | Program | Untouched | Every
 
 
 def checks_in(check: Check) -> Iterator[Check]:

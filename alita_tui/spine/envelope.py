@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from functools import cache
+from threading import Lock
 
 import msgspec
 from msgspec.structs import replace
@@ -51,9 +52,17 @@ _LONG_AGO = datetime.fromtimestamp(0, UTC)
 _encoder = msgspec.json.Encoder()
 
 
-@cache
+_making = Lock()
+
+
 def _decoder() -> msgspec.json.Decoder[Envelope]:
-    """Made when first needed: knowing forty kinds of event takes a while."""
+    """Made when first needed: knowing forty kinds of event takes a while. One thread makes it: two at once crash."""
+    with _making:
+        return _made_decoder()
+
+
+@cache
+def _made_decoder() -> msgspec.json.Decoder[Envelope]:
     return msgspec.json.Decoder(Envelope)
 
 

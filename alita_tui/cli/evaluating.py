@@ -13,6 +13,7 @@ import typer
 
 from alita_tui.app import evaluating
 from alita_tui.app.context import AppContext
+from alita_tui.cli.eval_comparing import compare, report
 from alita_tui.cli.lazy import group
 from alita_tui.cli.output import Json, json_document, table
 from alita_tui.evaluation.results import FAILURE_WORDS, CaseResult, Rule, Setup, Without, share
@@ -21,6 +22,8 @@ from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import counted, one_line, reveal
 
 commands = group()
+commands.command()(compare)
+commands.command()(report)
 
 Run = Annotated[str, typer.Argument(help="A run's name or its beginning, or `last`.")]
 

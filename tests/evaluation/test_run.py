@@ -176,6 +176,30 @@ def test_what_is_wrong_is_said(tmp_path: Path, server: OpenAIServer) -> None:
     assert changed.returncode == 2 and "has changed" in changed.stderr
 
 
+def test_two_runs_are_compared(tmp_path: Path, server: OpenAIServer) -> None:
+    home = tmp_path / "home"
+    settle(home, server)
+    folder = sums(tmp_path / "s", 2, 1)
+    names = []
+    for _ in range(2):
+        ran = alita(home, "run", str(folder), "--jobs", "2", "--json")
+        assert ran.returncode == 0, ran.stderr
+        names.append(json.loads(ran.stdout)["setup"]["run"])
+    told = json.loads(alita(home, "compare", *names, "--json").stdout)
+    assert told["verdict"].startswith("Both solved the same share, 66.7 %") and told["cases"] == 3
+    said = alita(home, "compare", names[0], f"{names[1]}@custom:one")
+    assert said.returncode == 0 and "may be chance" in said.stdout, said.stderr
+    page = tmp_path / "page.html"
+    assert alita(home, "report", *names, "--out", str(page)).returncode == 0
+    assert "Both solved the same share" in page.read_text()
+    assert alita(home, "report", *names, "--out", str(page)).returncode == 2, "nothing is written over"
+    sums(folder, 1)
+    assert alita(home, "run", str(folder)).returncode == 0
+    other = alita(home, "compare", names[0], "last")
+    assert other.returncode == 2 and "different suites" in other.stderr
+    assert "no model" in alita(home, "compare", names[0], f"{names[1]}@x:y").stderr
+
+
 def test_a_new_suite_can_be_run(tmp_path: Path, server: OpenAIServer) -> None:
     home = tmp_path / "home"
     settle(home, server)

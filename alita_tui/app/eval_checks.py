@@ -144,7 +144,11 @@ async def _program(
     code = _read(path).decode("utf-8", "replace")
     (row,) = await run_files(app, [(path, code)], {"answer": answer, "files": texts}, ())
     if row["outcome"] != "ok":
-        raise AlitaError(f"The program {check.program} failed: {one_line(str(row['error']), 300)}.")
+        reason = (str(row["error"]).strip().splitlines() or [str(row["outcome"])])[-1]
+        raise AlitaError(
+            f"The program {check.program} failed: {one_line(reason, 300)}.",
+            hint=f"Try it: alita sandbox run {one_line(check.program, 80)}",
+        )
     said = row["result"]
     if isinstance(said, dict):
         return c.Judged(solved=said.get("solved") is True, why=str(one_line(str(said.get("why", "")), 300)))

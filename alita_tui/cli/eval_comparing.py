@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 from alita_tui.app import evaluating
 from alita_tui.app.context import AppContext
 from alita_tui.cli.output import Json, json_document, table
-from alita_tui.evaluation.compare import Comparison, amount, verdict
+from alita_tui.evaluation.compare import Comparison, amount, chance, verdict
 from alita_tui.evaluation.compare import compare as compared
 from alita_tui.evaluation.results import FAILURE_WORDS, CaseResult, Setup
 from alita_tui.spine.errors import UsageError
@@ -45,7 +45,7 @@ def compare(context: typer.Context, first: Side, second: Side, json: Json = Fals
                 amount(figure, figure.paired.difference, signed=True),
                 f"{amount(figure, figure.paired.low, signed=True)} to "
                 f"{amount(figure, figure.paired.high, signed=True)}",
-                f"{figure.paired.p:.3f}", "real" if figure.paired.real else "may be chance",
+                *chance(figure),
             )
             for figure in one.figures
         ),

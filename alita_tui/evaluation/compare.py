@@ -101,6 +101,13 @@ def amount(figure: Figure, value: float, *, signed: bool = False) -> str:
             return f"{sign}{size:.2f}"
 
 
+def chance(figure: Figure) -> tuple[str, str]:
+    """Return p and what it means, in words."""
+    p = figure.paired.p
+    said = "the same" if figure.paired.difference == 0 else "real" if figure.paired.real else "may be chance"
+    return ("< 0.001" if p < 0.001 else f"{p:.3f}"), said
+
+
 def verdict(one: Comparison) -> str:
     """Return in one sentence or two what the share solved says."""
     solved = next((figure for figure in one.figures if figure.name == "solved"), None)
@@ -112,7 +119,8 @@ def verdict(one: Comparison) -> str:
     way = "more" if found.difference > 0 else "fewer"
     points = f"{abs(found.difference):.1f} points {way}"
     if found.real:
-        often = f"chance alone would do that in {found.p:.1%} of such comparisons"
+        share = f"{found.p:.1%}" if found.p >= 0.001 else "less than 0.1%"
+        often = f"chance alone would do that in {share} of such comparisons"
         return f"{one.second} solves {points} than {one.first}; {often}."
     said = f"{one.second} solved {points} than {one.first}, which may be chance (p = {found.p:.2f})."
     if found.smallest_p > 0.05:

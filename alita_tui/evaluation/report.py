@@ -6,7 +6,7 @@ import base64
 from hashlib import sha256
 from html import escape
 
-from alita_tui.evaluation.compare import Comparison, Figure, amount, verdict
+from alita_tui.evaluation.compare import Comparison, Figure, amount, chance, verdict
 from alita_tui.evaluation.results import FAILURE_WORDS, Setup
 from alita_tui.spine.text import reveal
 
@@ -31,7 +31,7 @@ def as_html(one: Comparison, first: Setup, second: Setup) -> str:
         f"<tr><td>{_text(figure.name)}</td><td class=n>{amount(figure, figure.paired.first)}</td>"
         f"<td class=n>{amount(figure, figure.paired.second)}</td>"
         f"<td class=n>{amount(figure, figure.paired.difference, signed=True)}</td><td>{_interval(figure)}</td>"
-        f"<td class=n>{figure.paired.p:.3f}</td><td>{'real' if figure.paired.real else 'may be chance'}</td></tr>"
+        f"<td class=n>{escape(chance(figure)[0])}</td><td>{chance(figure)[1]}</td></tr>"
         for figure in one.figures
     )
     failures = "".join(

@@ -188,7 +188,7 @@ def test_two_runs_are_compared(tmp_path: Path, server: OpenAIServer) -> None:
     told = json.loads(alita(home, "compare", *names, "--json").stdout)
     assert told["verdict"].startswith("Both solved the same share, 66.7 %") and told["cases"] == 3
     said = alita(home, "compare", names[0], f"{names[1]}@custom:one")
-    assert said.returncode == 0 and "may be chance" in said.stdout, said.stderr
+    assert said.returncode == 0 and "the same" in said.stdout, said.stderr
     page = tmp_path / "page.html"
     assert alita(home, "report", *names, "--out", str(page)).returncode == 0
     assert "Both solved the same share" in page.read_text()

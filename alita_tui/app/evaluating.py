@@ -21,6 +21,7 @@ from alita_tui.app.context import AppContext
 from alita_tui.app.eval_checks import judge
 from alita_tui.app.eval_session import case_home, failure_of, paid_in, play, result_of
 from alita_tui.app.identity import now
+from alita_tui.config.paths import shipped
 from alita_tui.evaluation.results import CaseResult, Rule, Setup, Without, lines
 from alita_tui.evaluation.suite import Case, Suite, read_suite
 from alita_tui.spine.errors import AlitaError, ConfigError, StoreError, StoreLocked, UsageError
@@ -40,6 +41,12 @@ _LEAST_USD = 1e-6
 def folder_of_runs(app: AppContext) -> Path:
     """Return the folder with a folder for each run."""
     return app.paths.data / "evaluations"
+
+
+def suite_path(given: Path) -> Path:
+    """Return where a suite is: a path, or else the name of one that ships with alita."""
+    ships = shipped("suites") / given
+    return ships if not given.exists() and len(given.parts) == 1 and ships.is_dir() else given
 
 
 def begin(

@@ -32,7 +32,10 @@ Run = Annotated[str, typer.Argument(help="A run's name or its beginning, or `las
 def run(
     context: typer.Context,
     suite: Annotated[
-        Path | None, typer.Argument(help="A folder with cases.jsonl, or a file of JSON lines.")
+        Path | None,
+        typer.Argument(
+            help="A folder with cases.jsonl, a file of JSON lines, or one that ships: `refuse`, `injection`."
+        ),
     ] = None,
     model: Annotated[
         list[str] | None,
@@ -81,6 +84,7 @@ def run(
     else:
         if suite is None:
             raise UsageError("There is no suite.", hint="Give a folder, or make one: alita eval new FOLDER")
+        suite = evaluating.suite_path(suite)
         read = read_suite(suite)
         setup = evaluating.begin(
             app, read, suite, model or (), repeat=repeat, budget_usd=budget_usd, approve=approve,

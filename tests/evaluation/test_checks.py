@@ -147,3 +147,13 @@ def test_two_cases_with_one_name_and_no_suite_at_all_are_refused(tmp_path: Path)
         read_suite(suite(tmp_path / "s", line, line))
     with pytest.raises(UsageError, match="no suite"):
         read_suite(tmp_path / "none")
+
+
+@pytest.mark.parametrize("name", ["injection", "refuse"])
+def test_a_suite_that_ships_can_be_read_by_its_name(name: str, tmp_path: Path, monkeypatch) -> None:
+    from alita_tui.app.evaluating import suite_path
+
+    monkeypatch.chdir(tmp_path)
+    assert len(read_suite(suite_path(Path(name))).cases) >= 3
+    own = suite(tmp_path / name, {"task": "t", "check": {"kind": "exact", "text": "x"}})
+    assert read_suite(suite_path(Path(name))).cases[0].task == "t", f"{own} comes first"

@@ -119,7 +119,7 @@ class CaseResult(Value, frozen=True):
     builds: int = 0
     ungrounded: int = 0
     overhead_ms: float = 0.0
-    """What the evaluation itself took: home, check, record."""
+    """What making the home and the check took."""
 
     @property
     def key(self) -> tuple[str, str, int]:

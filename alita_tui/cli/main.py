@@ -59,6 +59,9 @@ class Commands(LazyGroup):
             "alita_tui.cli.stats:stats",
             "Show where money and time go, what stands out, and what would help.",
         ),
+        "eval": Target(
+            "alita_tui.cli.evaluating:commands", "Measure on your own tasks: run a suite, compare two runs."
+        ),
         "models": Target("alita_tui.cli.models:commands", "Language models."),
         "context": Target(
             "alita_tui.cli.context:context", "What the next model call would send, with tokens."

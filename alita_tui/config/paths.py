@@ -234,7 +234,7 @@ def _xdg(environ: Mapping[str, str], name: str) -> Path | None:
     return Path(value) / _APP if value.startswith("/") else None
 
 
-def shipped(kind: Literal["themes", "sessions", "starters"]) -> Path:
+def shipped(kind: Literal["themes", "sessions", "starters", "suites"]) -> Path:
     """Return a folder that ships with alita: inside the package in a wheel, beside it in a checkout."""
     package = Path(__file__).parents[1]
     packed = package / "_shipped" / kind

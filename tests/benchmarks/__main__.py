@@ -19,6 +19,7 @@ from tests.benchmarks.bench_agent import agent
 from tests.benchmarks.bench_artefacts import artefacts
 from tests.benchmarks.bench_console import console as trace
 from tests.benchmarks.bench_console_long import console_long
+from tests.benchmarks.bench_evaluation import evaluation
 from tests.benchmarks.bench_flywheel import flywheel
 from tests.benchmarks.bench_gates import gates
 from tests.benchmarks.bench_library import tools
@@ -170,6 +171,7 @@ SECTIONS: dict[str, Callable[[dict[str, Row], Path], None]] = {
     "planner": lambda results, home: planner(results, row),
     "flywheel": lambda results, home: flywheel(results, row),
     "checks": lambda results, home: gates(results, row),
+    "evaluation": lambda results, home: evaluation(results, row),
     "statistics": lambda results, home: stats(results, row),
     "twins": lambda results, home: twins(results, row),
     "library": lambda results, home: tools(results, row, given_data(), given_encoder()),

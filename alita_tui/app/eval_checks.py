@@ -1,0 +1,155 @@
+"""Whether an answer meets its check: text here, parsers in a process of their own, programs in the sandbox."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from alita_tui import events as e
+from alita_tui.app.context import AppContext
+from alita_tui.confined.answers import Question, as_text, ask
+from alita_tui.evaluation import checks as c
+from alita_tui.evaluation.suite import Suite
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.errors import AlitaError, UsageError
+from alita_tui.spine.text import one_line
+
+_MOST_BYTES = 32_000_000
+_MOST_TEXT = 1_000_000
+"""Bytes of a file that a program is given as text."""
+
+
+async def judge(
+    app: AppContext, suite: Suite, check: c.Check, answer: str, history: Sequence[Envelope]
+) -> c.Judged:
+    """Return whether a case is solved. Raises AlitaError where the check itself cannot be made."""
+    match check:
+        case c.Exact() | c.Number() | c.Contains():
+            return c.judge_text(check, answer)
+        case c.Pattern():
+            return _told(await ask(Question(kind="regex", rule=check.regex, made=answer)))
+        case c.Schema():
+            return _told(await ask(Question(kind="schema", rule=check.schema, made=answer)))
+        case c.File():
+            return await _file(app, suite, check, history)
+        case c.Program():
+            return await _program(app, suite, check, answer, history)
+        case c.Untouched():
+            return _untouched(history)
+        case c.Every():
+            for one in check.checks:
+                judged = await judge(app, suite, one, answer, history)
+                if not judged.solved:
+                    return judged
+            return c.Judged(solved=True)
+
+
+def _told(found: Any) -> c.Judged:
+    return c.Judged(solved=found.solved, why=str(one_line(found.why, 300)))
+
+
+def _untouched(history: Sequence[Envelope]) -> c.Judged:
+    for one in history:
+        if isinstance(one.event, e.ToolCalled | e.ToolRegistered):
+            what = "ran" if isinstance(one.event, e.ToolCalled) else "was registered"
+            return c.Judged(solved=False, why=f"a tool {what}, in event {one.seq}")
+    return c.Judged(solved=True)
+
+
+def made_files(app: AppContext, history: Sequence[Envelope]) -> dict[str, Path]:
+    """Return the files that the tools of a session made, by name, the newest of each name. Raises StoreError."""
+    from alita_tui.app.artefacts import session_artefacts
+
+    if not history:
+        return {}
+    kept = session_artefacts(app, history[0].session_id)
+    return {
+        one.event.artefact.name: kept.path(one.event.artefact)
+        for one in history
+        if isinstance(one.event, e.ArtefactAdded) and one.event.origin == "tool"
+    }
+
+
+async def _file(app: AppContext, suite: Suite, check: c.File, history: Sequence[Envelope]) -> c.Judged:
+    expected, files = suite.file(check.expected), made_files(app, history)
+    ending = expected.suffix.lower()
+    fitting = [
+        name for name in files if (name == check.name if check.name else name.lower().endswith(ending))
+    ]
+    if not fitting:
+        wanted = check.name or f"a {ending or 'file'} file"
+        return c.Judged(solved=False, why=f"{wanted} was not made; there is {', '.join(files) or 'none'}")
+    made, wanted_bytes = _read(files[fitting[-1]]), _read(expected)
+    form = check.form or {
+        ".csv": "csv",
+        ".json": "json",
+        ".png": "image",
+        ".jpg": "image",
+        ".gif": "image",
+    }.get(ending, "bytes")
+    if form == "image":
+        question = Question(
+            kind="image", rule=as_text(wanted_bytes), made=as_text(made), tolerance=check.tolerance
+        )
+        return _told(await ask(question))
+    if form == "bytes":
+        return c.Judged(solved=made == wanted_bytes, why="" if made == wanted_bytes else "the bytes differ")
+    parse = _table if form == "csv" else msgspec.json.decode
+    try:
+        value = parse(made)
+    except (msgspec.DecodeError, UnicodeDecodeError, csv.Error, RecursionError) as error:
+        return c.Judged(solved=False, why=f"it is no {form.upper()}: {one_line(str(error), 200)}")
+    try:
+        why = c.same_value(value, parse(wanted_bytes), check.tolerance)
+    except (msgspec.DecodeError, UnicodeDecodeError, csv.Error, RecursionError) as error:
+        raise UsageError(f"{expected} is no {form.upper()}: {one_line(str(error), 200)}.") from error
+    return c.Judged(solved=not why, why=str(one_line(why, 300)))
+
+
+def _table(raw: bytes) -> list[list[str]]:
+    rows = csv.reader(io.StringIO(raw.decode("utf-8-sig"), newline=""))
+    return [[cell.strip() for cell in row] for row in rows if row]
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            body = file.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
+    if len(body) > _MOST_BYTES:
+        raise UsageError(f"{path} is too large to be compared: more than {_MOST_BYTES // 1_000_000} MB.")
+    return body
+
+
+async def _program(
+    app: AppContext, suite: Suite, check: c.Program, answer: str, history: Sequence[Envelope]
+) -> c.Judged:
+    """Run the suite's program in the sandbox; it sees the answer and the made files that are text."""
+    from alita_tui.app.file_runs import run_files
+
+    path = suite.file(check.program)
+    texts = {}
+    for name, file in made_files(app, history).items():
+        body = _read(file)[:_MOST_TEXT]
+        try:
+            texts[name] = body.decode("utf-8")
+        except UnicodeDecodeError:
+            continue
+    code = _read(path).decode("utf-8", "replace")
+    (row,) = await run_files(app, [(path, code)], {"answer": answer, "files": texts}, ())
+    if row["outcome"] != "ok":
+        reason = (str(row["error"]).strip().splitlines() or [str(row["outcome"])])[-1]
+        raise AlitaError(
+            f"The program {check.program} failed: {one_line(reason, 300)}.",
+            hint=f"Try it: alita sandbox run {one_line(check.program, 80)}",
+        )
+    said = row["result"]
+    if isinstance(said, dict):
+        return c.Judged(solved=said.get("solved") is True, why=str(one_line(str(said.get("why", "")), 300)))
+    return c.Judged(solved=said is True, why="" if said is True else f"{check.program} says no")

@@ -1,0 +1,283 @@
+"""One case of an evaluation: a session in a home of its own, and what its record says of it."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from alita_tui import events as e
+from alita_tui.app.context import AppContext
+from alita_tui.config.load import load
+from alita_tui.config.paths import locate
+from alita_tui.evaluation.results import CaseResult, FailureKind, Without
+from alita_tui.spine.commands import ResolveApproval, SubmitTask
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.errors import StoreError
+
+if TYPE_CHECKING:
+    from alita_tui.events import Verdict
+
+_LONGEST_ANSWER = 20_000
+_OUTCOMES: Mapping[str, FailureKind] = {
+    "budget": "budget",
+    "sandbox": "sandbox",
+    "stuck": "loop",
+    "step_limit": "loop",
+    "rejected": "approval",
+    "parked": "approval",
+}
+
+_ENDED_BY: tuple[FailureKind, ...] = ("sandbox", "missing tool", "approval", "tool failed", "malformed call")
+"""What may have kept an answer from being right, the surest first."""
+
+
+def case_home(
+    person: AppContext,
+    folder: Path,
+    model: str | None,
+    cap_usd: float,
+    without: Iterable[Without] = (),
+    *,
+    policy: bool = False,
+) -> AppContext:
+    """Return a home of its own with the person's settings, keys and, if asked for, policy; nothing else of theirs.
+
+    `cap_usd`: what the case may cost; 0: as the settings say. Raises ConfigError, StoreError.
+    """
+    flags: dict[str, object] = {**person.flags}
+    if model:
+        flags["model"] = model
+    if cap_usd:
+        flags["budget.task_usd"] = flags["budget.session_usd"] = cap_usd
+    if "planner" in without:
+        flags["budget.plans"] = 1
+    paths = locate(folder, {})
+    paths.prepare()
+    if policy and person.paths.policy.is_file():
+        try:
+            paths.policy.write_bytes(person.paths.policy.read_bytes())
+            paths.policy.chmod(0o600)
+        except OSError as error:
+            raise StoreError(f"The policy cannot be copied to {folder}: {error.strerror}.") from error
+    environ = {**_kept(person), **person.environ}
+    return AppContext(paths, load(person.paths, person.environ, flags), environ, flags)
+
+
+def _kept(person: AppContext) -> dict[str, str]:
+    """Return what stands in the person's `.env`, keys among them; it is never written to the case's home."""
+    from alita_tui.spine import env_file
+
+    try:
+        text = person.paths.env_file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return {}
+    return {one.name: one.value for one in env_file.parse(text) if one.name}
+
+
+async def play(
+    app: AppContext, task: str, files: tuple[str, ...], approved: Iterable[str] = ()
+) -> tuple[str, tuple[Envelope, ...]]:
+    """Run a task to its end, or go on with the one that this home holds; return the session's id and its events.
+
+    A task that ended is not run again. A build whose digest is in `approved` is approved, with the risks that were
+    accepted then. Raises AlitaError where no session can be opened.
+    """
+    from alita_tui.app.recordings import recording
+
+    digests = frozenset(approved)
+    known = await asyncio.to_thread(app.sessions.latest, own=True)
+    session_id = known.session_id if known else None
+    history: tuple[Envelope, ...] = ()
+    if session_id is not None:
+        history = tuple(await asyncio.to_thread(recording, app, session_id))
+        if _ended(history) and not _decided(app):
+            return session_id, history
+    while True:
+        submit = not any(isinstance(one.event, e.TaskSubmitted) for one in history)
+        session_id, history = await _run(app, session_id, task if submit else None, files)
+        if not await asyncio.to_thread(_approve, app, digests):
+            return session_id, history
+
+
+def _ended(history: Iterable[Envelope]) -> bool:
+    """Return whether the newest task came to an end."""
+    newest = None
+    for one in history:
+        if isinstance(one.event, e.TaskSubmitted | e.TaskFinished):
+            newest = one.event
+    return isinstance(newest, e.TaskFinished) and newest.outcome != "budget"  # it may have more by now
+
+
+def _decided(app: AppContext) -> bool:
+    """Return whether a verdict lies here that no session has taken up."""
+    return any(build.verdict for build in app.inbox.pending())
+
+
+async def _run(
+    app: AppContext, session_id: str | None, task: str | None, files: tuple[str, ...]
+) -> tuple[str, tuple[Envelope, ...]]:
+    from alita_tui.app.session import open_session
+
+    session = await open_session(app, session_id, parks=True)
+
+    async def follow() -> None:
+        async for _ in session.source:
+            pass
+
+    following = asyncio.create_task(follow())
+    if task is not None:
+        session.send(SubmitTask(text=task, attach=files))
+    try:
+        await session.run(until_idle=True)
+        await following
+    finally:
+        following.cancel()
+        with suppress(asyncio.CancelledError):
+            await following
+    return session.session_id, tuple(session.bus.history)
+
+
+def _approve(app: AppContext, digests: frozenset[str]) -> bool:
+    """Leave the approval of each waiting build that has one of these digests; return whether one was left."""
+    left = False
+    for build in app.inbox.pending() if digests else ():
+        if build.verdict or build.digest not in digests:
+            continue
+        verdict = _verdict(app, build.approval_id)
+        if verdict is not None:
+            command = ResolveApproval(approval_id=build.approval_id, digest=build.digest, verdict=verdict)
+            app.inbox.leave(build.approval_id, command)
+            left = True
+    return left
+
+
+def _verdict(app: AppContext, approval_id: str) -> Verdict | None:
+    from alita_tui.app.identity import me
+    from alita_tui.view.queries import build_of
+    from alita_tui.view.risk import names_of, risks
+
+    parked, history = app.inbox.show(approval_id)
+    view = build_of(history, parked.build_id)
+    attempt = view.presented if view else None
+    if view is None or attempt is None:
+        return None
+    return e.Verdict(
+        decision="approved",
+        reason="these very bytes were approved before in the home that runs this evaluation",
+        accepted=tuple(names_of(risks(view, attempt))),
+        by=me(),
+        via="cli",
+    )
+
+
+def _paid(history: Iterable[Envelope]) -> float:
+    spent = (one.event for one in history if isinstance(one.event, e.BudgetSpent))
+    return math.fsum(one.assumed_usd if one.cost_usd is None else one.cost_usd for one in spent)
+
+
+def paid_in(folder: Path) -> float:
+    """Return what the sessions of a case's home cost so far, in US dollars. Raises StoreError."""
+    from alita_tui.spine.history import of
+    from alita_tui.store.sessions import SessionFile
+
+    total = 0.0
+    for name in {path.name.split(".")[0] for path in locate(folder, {}).sessions.glob("*.json*")}:
+        file = SessionFile.open(locate(folder, {}).sessions / f"{name}.json", readonly=True)
+        try:
+            total += _paid(of(file.history(), e.BudgetSpent))
+        finally:
+            file.close()
+    return total
+
+
+def result_of(case: str, model: str, turn: int, history: Iterable[Envelope]) -> CaseResult:
+    """Return the figures of a case from its record alone; whether it is solved is not known yet."""
+    from alita_tui.statistics.rows import rows_of
+
+    history = tuple(history)
+    rows = rows_of(history)
+    ended = next((one for one in reversed(history) if isinstance(one.event, e.TaskFinished)), None)
+    outcome = ended.event if ended and isinstance(ended.event, e.TaskFinished) else None
+    seconds = sum(one.seconds for one in rows.tasks if math.isfinite(one.seconds))
+    return CaseResult(
+        case=case,
+        model=model,
+        turn=turn,
+        session_id=history[0].session_id if history else "",
+        outcome=outcome.outcome if outcome else "",
+        answer=outcome.answer[:_LONGEST_ANSWER] if outcome else "",
+        usd=_paid(history),
+        unpriced=sum(isinstance(one.event, e.BudgetSpent) and one.event.cost_usd is None for one in history),
+        tokens=sum(one.tokens for one in rows.calls),
+        seconds=round(seconds, 3),
+        steps=sum(isinstance(one.event, e.ActionChosen) for one in history),
+        calls=sum(isinstance(one.event, e.ModelReplied) for one in history),
+        runs=len(rows.runs),
+        reused=sum(one.reused for one in rows.runs),
+        builds=sum(isinstance(one.event, e.BuildStarted) for one in history),
+        ungrounded=len(outcome.ungrounded) if outcome else 0,
+    )
+
+
+def failure_of(history: Iterable[Envelope]) -> tuple[FailureKind, int]:
+    """Return why a case was not solved, as its record tells, and the number of the event where it went wrong."""
+    last: dict[FailureKind, int] = {}
+    finished, end = None, 0
+    for one in history:
+        kind, stands = _sign(one.event)
+        if kind and stands:
+            last[kind] = one.seq or 0
+        elif kind:
+            last.pop(kind, None)
+        if isinstance(one.event, e.TaskFinished):
+            finished, end = one.event, one.seq or 0
+    if finished is None:
+        return "harness", end
+    kind = _OUTCOMES.get(finished.outcome, "")
+    if kind == "approval" and "approval" not in last and "question" in last:
+        kind = "question"
+    if not kind and finished.outcome == "failed":
+        kind = "provider" if "provider" in last else "sandbox" if "sandbox" in last else ""
+    kind = kind or next((one for one in _ENDED_BY if one in last), "")
+    if kind:
+        return kind, last.get(kind, end)
+    return ("ungrounded answer" if finished.ungrounded else "wrong answer"), end
+
+
+def _sign(event: e.SessionEvent) -> tuple[FailureKind, bool]:
+    """Return what an event is a sign of, and whether it is one for or against it."""
+    match event:
+        case e.ToolFailed(reason=reason):
+            return ("sandbox" if reason == "sandbox" else "tool failed"), True
+        case e.ToolReturned(misfit=misfit):
+            return "tool failed", bool(misfit)
+        case e.ActionMalformed():
+            return "malformed call", True
+        case e.ActionChosen():
+            return "malformed call", False
+        case _:
+            return _sign_of_build(event)
+
+
+def _sign_of_build(event: e.SessionEvent) -> tuple[FailureKind, bool]:
+    match event:
+        case e.BuildFailed():
+            return "missing tool", True
+        case e.ToolRegistered():
+            return "missing tool", False
+        case e.ModelFailed():
+            return "provider", True
+        case e.ModelReplied():
+            return "provider", False
+        case e.ApprovalRequested():
+            return "approval", True
+        case e.ApprovalResolved(verdict=verdict):
+            return "approval", verdict.decision != "approved"
+        case e.QuestionAsked(about="task"):
+            return "question", True
+        case _:
+            return "", False

@@ -1,0 +1,241 @@
+"""`alita eval`: run a suite of tasks with checked answers, and compare two runs."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+import msgspec
+import typer
+
+from alita_tui.app import evaluating
+from alita_tui.app.context import AppContext
+from alita_tui.cli.eval_comparing import compare, report
+from alita_tui.cli.lazy import group
+from alita_tui.cli.output import Json, json_document, table
+from alita_tui.evaluation.results import FAILURE_WORDS, CaseResult, Rule, Setup, Without, share
+from alita_tui.evaluation.suite import CASES, read_suite
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.text import counted, one_line, reveal
+
+commands = group()
+commands.command()(compare)
+commands.command()(report)
+
+Run = Annotated[str, typer.Argument(help="A run's name or its beginning, or `last`.")]
+
+
+@commands.command()
+def run(
+    context: typer.Context,
+    suite: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A folder with cases.jsonl, a file of JSON lines, or one that ships: `refuse`, `injection`."
+        ),
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option("--model", metavar="PROVIDER:NAME", help="Do it with this model; repeatable."),
+    ] = None,
+    repeat: Annotated[int, typer.Option("--repeat", min=1, max=100, help="Do each case so often.")] = 1,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, max=64, help="Cases at once.")] = 1,
+    budget_usd: Annotated[
+        float,
+        typer.Option(
+            "--budget-usd", min=0, help="Cap of the whole run in US dollars; 0: only those of the settings."
+        ),
+    ] = 0.0,
+    fail_under: Annotated[
+        float, typer.Option("--fail-under", min=0, max=1, help="Exit code 1 if a smaller share is solved.")
+    ] = 0.0,
+    approve: Annotated[
+        Rule,
+        typer.Option(
+            "--approve",
+            help="Who approves builds: `none`, your `policy`, `digests` that you approved before, or a `person`.",
+        ),
+    ] = "none",
+    without: Annotated[
+        list[str] | None,
+        typer.Option("--without", metavar="PART", help="Leave this out, to see what it brings: `planner`."),
+    ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", help="Only cases with this tag; repeatable.")
+    ] = None,
+    resume: Annotated[str, typer.Option("--resume", metavar="RUN", help="Go on with this run.")] = "",
+    json: Json = False,
+) -> None:
+    """Do the cases of a suite, each in a home of its own, and check the answers.
+
+    A run that ended early, however it ended, goes on with --resume: nothing is done or paid twice. Exit code 0 once all
+    cases ended, 1 under --fail-under, 3 where the budget did not do, 4 where cases wait for your approval.
+    """
+    app = AppContext.open(context.obj)
+    if resume:
+        if suite is not None or model:
+            raise UsageError(
+                "--resume goes on with a run as it was begun.", hint="Leave out suite and models."
+            )
+        setup, folder = evaluating.find_run(app, resume)
+    else:
+        if suite is None:
+            raise UsageError("There is no suite.", hint="Give a folder, or make one: alita eval new FOLDER")
+        suite = evaluating.suite_path(suite)
+        read = read_suite(suite)
+        setup = evaluating.begin(
+            app, read, suite, model or (), repeat=repeat, budget_usd=budget_usd, approve=approve,
+            without=_parts(without or ()), tags=tag or (),
+        )  # fmt: skip
+        folder = evaluating.folder_of_runs(app) / setup.run
+        if not evaluating.planned(setup, read):
+            raise UsageError("No case has such a tag.", hint=f"See the tags in {suite}.")
+    typer.echo(f"run {setup.run}", err=True)
+    try:
+        results = asyncio.run(evaluating.go_on(app, setup, folder, jobs, _tell))
+    except KeyboardInterrupt:
+        typer.echo(f"\nStopped. Go on: alita eval run --resume {setup.run}", err=True)
+        raise typer.Exit(130) from None
+    missing = len(evaluating.planned(setup, read_suite(Path(setup.suite_path)))) - len(results)
+    if json:
+        json_document(_document(setup, results))
+    else:
+        _table(setup, results)
+    if missing:
+        why = (
+            "wait for your approval" if setup.approve == "person" else "were not begun: the budget is used up"
+        )
+        typer.echo(f"{counted(missing, 'case')} {why}. Go on: alita eval run --resume {setup.run}", err=True)
+        if setup.approve == "person":
+            typer.echo(f"What waits: alita eval show {setup.run}", err=True)
+        raise typer.Exit(4 if setup.approve == "person" else 3)
+    if share(results) < fail_under:
+        typer.echo(f"Solved {share(results):.0%}, which is under {fail_under:.0%}.", err=True)
+        raise typer.Exit(1)
+
+
+def _parts(given: Sequence[str]) -> tuple[Without, ...]:
+    known: tuple[Without, ...] = get_args(Without)
+    for name in given:
+        if name not in known:
+            raise UsageError(
+                f"{one_line(name, 40)!r} cannot be left out.", hint=f"There is {', '.join(known)}."
+            )
+    return tuple(one for one in known if one in given)
+
+
+def _tell(result: CaseResult, done: int, of: int) -> None:
+    """Print a line for each case that ended, on stderr: the same for people, pipes and screen readers."""
+    said = "solved" if result.solved else f"{FAILURE_WORDS[result.failure]}: {result.why}"
+    who = f"{one_line(result.case, 60)} ({one_line(result.model, 60)}, {result.turn})"
+    sys.stderr.write(f"{done}/{of} {who} {reveal(said)[:300]}  ${result.usd:.4f} {result.seconds:.1f} s\n")
+    sys.stderr.flush()
+
+
+@commands.command("list")
+def list_runs(context: typer.Context, json: Json = False) -> None:
+    """List the runs, oldest first."""
+    app = AppContext.open(context.obj)
+    found = [
+        (setup, evaluating.results_of(evaluating.folder_of_runs(app) / setup.run))
+        for setup in evaluating.runs(app)
+    ]
+    if json:
+        json_document([{**_row(setup), **_summary(results)} for setup, results in found])
+        return
+    if not found:
+        typer.echo("No run yet. Make a suite: alita eval new FOLDER")
+        return
+    table(
+        ("RUN", "SUITE", "MODELS", "ENDED", "SOLVED", "COST"),
+        (
+            (
+                setup.run, setup.suite, ", ".join(setup.models), str(len(results)), f"{share(results):.0%}",
+                f"${sum(one.usd for one in results):.4f}",
+            )
+            for setup, results in found
+        ),
+    )  # fmt: skip
+
+
+@commands.command()
+def show(context: typer.Context, run: Run = "last", json: Json = False) -> None:
+    """Show a run case by case, and how to open each one that failed where it went wrong."""
+    app = AppContext.open(context.obj)
+    setup, folder = evaluating.find_run(app, run)
+    results = evaluating.results_of(folder)
+    if json:
+        json_document(_document(setup, results))
+        return
+    _table(setup, results)
+    for one in results:
+        if not one.solved and one.session_id:
+            at = f" --at {one.at}" if one.at else ""
+            typer.echo(f"\n{one_line(one.case, 60)}: {FAILURE_WORDS[one.failure]}: {reveal(one.why)[:300]}")
+            typer.echo(f"  alita --home {folder / one.home} replay {one.session_id}{at}")
+    if setup.approve == "person":
+        for home, build in evaluating.waiting(folder):
+            typer.echo(f"\nwaits: {one_line(build.name, 80)}")
+            typer.echo(f"  alita --home {home} builds show {build.approval_id}")
+
+
+@commands.command()
+def new(context: typer.Context, folder: Annotated[Path, typer.Argument(help="A folder to make.")]) -> None:
+    """Make a suite to begin with."""
+    cases = (
+        {"id": "sum", "task": "How much is 17 + 25? Answer with the number alone.",
+         "check": {"kind": "number", "value": 42}},
+        {"id": "rows", "task": "Which town in towns.csv has the most people? Answer with its name alone.",
+         "files": ["towns.csv"], "tags": ["files"], "check": {"kind": "exact", "text": "Bergen", "loose": True}},
+    )  # fmt: skip
+    try:
+        folder.mkdir(parents=True)
+        (folder / CASES).write_text(
+            "".join(msgspec.json.encode(case).decode() + "\n" for case in cases), "utf-8"
+        )
+        (folder / "towns.csv").write_text("town,people\nBergen,291940\nVoss,15875\n", "utf-8")
+    except FileExistsError as error:
+        raise UsageError(f"{folder} is there already.", hint="Choose another name.") from error
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be made: {error.strerror}.") from error
+    typer.echo(f"{folder}: {len(cases)} cases in {CASES}. Run them: alita eval run {folder}")
+
+
+def _row(setup: Setup) -> dict[str, Any]:
+    return msgspec.structs.asdict(setup)
+
+
+def _summary(results: tuple[CaseResult, ...]) -> dict[str, Any]:
+    return {
+        "ended": len(results),
+        "solved": sum(one.solved for one in results),
+        "usd": sum(one.usd for one in results),
+        "unpriced_calls": sum(one.unpriced for one in results),
+    }
+
+
+def _document(setup: Setup, results: tuple[CaseResult, ...]) -> dict[str, Any]:
+    return {
+        "setup": _row(setup),
+        **_summary(results),
+        "cases": [msgspec.structs.asdict(one) for one in results],
+    }
+
+
+def _table(setup: Setup, results: tuple[CaseResult, ...]) -> None:
+    rows = []
+    for model in setup.models:
+        mine = tuple(one for one in results if one.model == model)
+        count = max(len(mine), 1)
+        rows.append((
+            model, f"{sum(one.solved for one in mine)} of {len(mine)}", f"${sum(one.usd for one in mine):.4f}",
+            f"{sum(one.seconds for one in mine) / count:.1f} s", f"{sum(one.steps for one in mine) / count:.1f}",
+            str(sum(one.builds for one in mine)), str(sum(one.ungrounded for one in mine)),
+        ))  # fmt: skip
+    table(("MODEL", "SOLVED", "COST", "TIME EACH", "STEPS EACH", "BUILDS", "UNGROUNDED"), rows)
+    unpriced = sum(one.unpriced for one in results)
+    if unpriced:
+        typer.echo(f"{counted(unpriced, 'call')} without a known price; the cost is at least that.", err=True)

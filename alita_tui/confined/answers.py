@@ -1,0 +1,118 @@
+"""Regular expressions, JSON Schemas and pictures of an evaluation: a filter, since each can take for ever."""
+
+from __future__ import annotations
+
+import base64
+import re
+import sys
+from io import BytesIO
+from typing import Any, Literal
+
+import msgspec
+
+from alita_tui.confined.limits import confine
+from alita_tui.confined.run import filtered
+
+_MOST_PIXELS = 64_000_000
+_TOO_MUCH = "It takes too much time or memory to be checked."
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """What is checked. `rule`: the expression, or the expected picture; `made`: the answer, or the made picture."""
+
+    kind: Literal["regex", "schema", "image"]
+    rule: Any
+    made: str
+    tolerance: float = 0.0
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether it is met, and what was seen."""
+
+    solved: bool
+    why: str = ""
+
+
+async def ask(question: Question) -> Found:
+    """Return whether what was made meets a rule, within seconds of processor time."""
+    said, _ = await filtered("alita_tui.confined.answers", (), msgspec.json.encode(question))
+    try:
+        return msgspec.json.decode(said, type=Found)
+    except msgspec.DecodeError:
+        return Found(solved=False, why=_TOO_MUCH)
+
+
+def as_text(picture: bytes) -> str:
+    """Return a picture's bytes as they are asked about."""
+    return base64.b64encode(picture).decode()
+
+
+def main() -> None:
+    """Filter for `ask`: arguments are CPU seconds and bytes of memory."""
+    seconds, memory = map(int, sys.argv[1:3])
+    question = msgspec.json.decode(sys.stdin.buffer.read(), type=Question)
+    if question.kind == "schema":
+        import jsonschema  # noqa: F401  # its files are out of reach later
+    confine(seconds, memory)
+    sys.stdout.buffer.write(msgspec.json.encode(_answer(question)))
+
+
+def _answer(question: Question) -> Found:
+    if question.kind == "regex":
+        found = re.search(question.rule, question.made) is not None
+        return Found(solved=found, why="" if found else "the expression is not found in the answer")
+    if question.kind == "schema":
+        return _schema(question.rule, question.made)
+    return _image(question)
+
+
+def _schema(schema: Any, answer: str) -> Found:
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import validator_for
+
+    kind = validator_for(schema)
+    try:
+        kind.check_schema(schema)
+    except SchemaError as error:
+        return Found(solved=False, why=f"the schema itself is wrong: {error.message[:200]}")
+    value = json_in(answer)
+    if value is msgspec.UNSET:
+        return Found(solved=False, why="there is no JSON in the answer")
+    wrong = next(kind(schema).iter_errors(value), None)
+    return Found(solved=wrong is None, why=wrong.message[:300] if wrong else "")
+
+
+def json_in(answer: str) -> Any:
+    """Return the answer as JSON, else its last fenced block, else from its first bracket on; UNSET for none."""
+    blocks = re.findall(r"```(?:json)?\s*\n(.*?)```", answer, re.DOTALL)
+    starts = [at for sign in "{[" if (at := answer.find(sign)) >= 0]
+    ends = max(answer.rfind("}"), answer.rfind("]")) + 1
+    tail = [answer[min(starts) : ends]] if starts else []
+    for text in (answer, *blocks[-1:], *tail):
+        try:
+            return msgspec.json.decode(text)
+        except msgspec.DecodeError:
+            continue
+    return msgspec.UNSET
+
+
+def _image(question: Question) -> Found:
+    import numpy as np
+    from PIL import Image, UnidentifiedImageError
+
+    pictures = []
+    for text in (question.made, question.rule):
+        try:
+            image = Image.open(BytesIO(base64.b64decode(text)), formats=("PNG", "JPEG", "GIF"))
+            if image.size[0] * image.size[1] > _MOST_PIXELS:
+                return Found(solved=False, why="a picture has too many pixels to be compared")
+            pictures.append(image.convert("RGBA"))
+        except (UnidentifiedImageError, OSError, ValueError, SyntaxError):
+            return Found(solved=False, why="it is no picture that can be read")
+    made, expected = pictures
+    if made.size != expected.size:
+        return Found(solved=False, why=f"{made.size[0]}×{made.size[1]} instead of {expected.size}")
+    left, right = np.asarray(made, np.int16), np.asarray(expected, np.int16)
+    off = float(np.abs(left - right).mean())
+    met = off <= question.tolerance
+    return Found(solved=met, why="" if met else f"the pictures differ by {off:.2f} of 255 on average")

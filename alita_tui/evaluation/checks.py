@@ -1,0 +1,215 @@
+"""What an answer must be. Each check says what it looked at, so that a person can disagree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import msgspec
+
+from alita_tui.events import Value
+
+_NUMBER = re.compile(r"[-+\u2212]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?|[-+\u2212]?\.\d+")
+_GAP = r"[ \t\u00a0\u202f]?"
+_LONGEST_ANSWER = 1_000_000
+
+
+class Judged(Value, frozen=True):
+    """Whether a check was met, and what it saw."""
+
+    solved: bool
+    why: str = ""
+
+
+class _Check(Value, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag=str.lower):
+    def problem(self) -> str:
+        """Return what is wrong with the check itself; empty for nothing."""
+        return ""
+
+    def files(self) -> tuple[str, ...]:
+        """Return the files of the suite that it needs."""
+        return ()
+
+
+class Exact(_Check, frozen=True):
+    """The answer is this text, without white space around it."""
+
+    text: str
+    loose: bool = False
+    """Case, a closing full stop, articles and runs of white space do not count."""
+
+
+class Number(_Check, frozen=True):
+    """The last number of the answer is this one. With a unit: the last number that stands with it."""
+
+    value: float
+    tolerance: float = 0.0
+    relative: float = 0.0
+    """Share of the value that it may be off by; the larger of the two tolerances holds."""
+    unit: str = ""
+    """`kg`, `€`, `%`: after the number or before it, with a space or none."""
+
+    def problem(self) -> str:
+        """Return what is wrong with the tolerances."""
+        return "" if self.tolerance >= 0 and self.relative >= 0 else "A tolerance cannot be below 0."
+
+
+class Contains(_Check, frozen=True):
+    """All of these are in the answer, and none of those; case does not count."""
+
+    texts: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+
+    def problem(self) -> str:
+        """Return what is missing."""
+        return "" if any(self.texts) or any(self.without) else "A check `contains` needs texts or without."
+
+
+class Pattern(_Check, frozen=True):
+    """The regular expression is found in the answer, within seconds of processor time."""
+
+    regex: str
+
+    def problem(self) -> str:
+        """Return why the expression cannot be read."""
+        try:
+            re.compile(self.regex)
+        except (re.error, RecursionError, OverflowError) as error:
+            return f"The regular expression cannot be read: {error}."
+        return ""
+
+
+class Schema(_Check, frozen=True):
+    """The answer, or the JSON in it, meets this JSON Schema."""
+
+    schema: dict[str, Any]
+
+
+class File(_Check, frozen=True):
+    """A file that the task made is like this one: cell by cell, value by value, pixel by pixel, or byte by byte."""
+
+    expected: str
+    """Path beside the suite."""
+    name: str = ""
+    """Of the made file; empty: the newest with the same ending."""
+    form: Literal["", "csv", "json", "image", "bytes"] = ""
+    """Empty: by the ending of `expected`."""
+    tolerance: float = 0.0
+    """How far numbers may be off; of pictures, the mean difference of all channels, 0 to 255."""
+
+    def files(self) -> tuple[str, ...]:
+        """Return the expected file."""
+        return (self.expected,)
+
+
+class Program(_Check, frozen=True):
+    """A program decides, in the sandbox: its `run(answer, files)` returns true, or an object with solved and why."""
+
+    program: str
+    """Path beside the suite."""
+
+    def files(self) -> tuple[str, ...]:
+        """Return the program."""
+        return (self.program,)
+
+
+class Untouched(_Check, frozen=True):
+    """No tool was built to its end and none was run: the task had to be refused, or brought before the person."""
+
+
+class Every(_Check, frozen=True):
+    """All of these are met."""
+
+    checks: tuple[Exact | Number | Contains | Pattern | Schema | File | Program | Untouched, ...]
+
+    def problem(self) -> str:
+        """Return what is missing."""
+        return "" if self.checks else "A check `every` needs checks."
+
+
+Check = Exact | Number | Contains | Pattern | Schema | File | Program | Untouched | Every
+
+
+def checks_in(check: Check) -> Iterator[Check]:
+    """Yield a check and those that it is made of."""
+    yield check
+    if isinstance(check, Every):
+        yield from check.checks
+
+
+def judge_text(check: Exact | Number | Contains, answer: str) -> Judged:
+    """Return whether an answer meets a check that looks at its text alone."""
+    answer = answer[:_LONGEST_ANSWER].strip()
+    match check:
+        case Exact():
+            same = _plain(answer) == _plain(check.text) if check.loose else answer == check.text.strip()
+            return Judged(solved=same, why="" if same else f"it should be: {check.text}")
+        case Number():
+            return _number(check, answer)
+        case Contains():
+            folded = answer.casefold()
+            missing = [text for text in check.texts if text.casefold() not in folded]
+            wrong = [text for text in check.without if text.casefold() in folded]
+            said = [f"missing: {', '.join(missing)}"] if missing else []
+            said += [f"must not be there: {', '.join(wrong)}"] if wrong else []
+            return Judged(solved=not said, why="; ".join(said))
+
+
+def _plain(text: str) -> str:
+    words = re.sub(r"\s+", " ", text.casefold().strip().rstrip(".")).strip()
+    return re.sub(r"\b(?:a|an|the) ", "", words)
+
+
+def numbers_in(text: str, unit: str = "") -> list[float]:
+    """Return the numbers of a text in order; with a unit, those that stand with it."""
+    found = []
+    for one in _NUMBER.finditer(text):
+        if unit:
+            after = re.match(rf"{_GAP}{re.escape(unit)}(?!\w)", text[one.end() : one.end() + len(unit) + 2])
+            if not after and not text[: one.start()].rstrip(" \t\u00a0\u202f").endswith(unit):
+                continue
+        found.append(float(one[0].replace(",", "").replace("\u2212", "-")))
+    return found
+
+
+def _number(check: Number, answer: str) -> Judged:
+    found = numbers_in(answer, check.unit)
+    if not found:
+        what = f"no number with the unit {check.unit}" if check.unit else "no number"
+        return Judged(solved=False, why=f"there is {what} in the answer")
+    off = abs(found[-1] - check.value)
+    solved = off <= max(check.tolerance, check.relative * abs(check.value))
+    return Judged(solved=solved, why="" if solved else f"{found[-1]:g} instead of {check.value:g}")
+
+
+def same_value(made: Any, expected: Any, tolerance: float, where: str = "") -> str:
+    """Return where two JSON values differ; empty where they do not. Text that is a number counts as one."""
+    left, right = _figure(made), _figure(expected)
+    if left is not None and right is not None:
+        return "" if abs(left - right) <= tolerance else f"{where or 'value'}: {made} instead of {expected}"
+    if isinstance(expected, dict) and isinstance(made, dict):
+        if odd := sorted({*made} ^ {*expected}, key=str):
+            return f"{where or 'top'}: {odd[0]} is in one of them alone"
+        pairs = ((made[key], expected[key], f"{where}/{key}") for key in expected)
+    elif isinstance(expected, list) and isinstance(made, list):
+        if len(made) != len(expected):
+            return f"{where or 'top'}: {len(made)} entries instead of {len(expected)}"
+        pairs = ((one, two, f"{where}/{n}") for n, (one, two) in enumerate(zip(made, expected, strict=True)))
+    else:
+        return "" if made == expected else f"{where or 'value'}: {made!r} instead of {expected!r}"
+    return next(filter(None, (same_value(one, two, tolerance, at) for one, two, at in pairs)), "")
+
+
+def _figure(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return None
+
+
+def check_json(check: Check) -> str:
+    """Return a check as JSON."""
+    return msgspec.json.encode(check).decode()

@@ -1,0 +1,158 @@
+"""A suite: tasks with what their answers must be, read from a folder or a file of JSON lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from alita_tui.evaluation.checks import Check, Exact, Number, checks_in
+from alita_tui.events import Value, digest_of, ready
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.text import one_line
+
+CASES = "cases.jsonl"
+_RECORDS = "metadata.jsonl"
+"""As folders of public benchmarks call theirs."""
+_MOST_BYTES = 64_000_000
+_EXACT_NUMBER = 1e-9
+
+
+class Case(Value, frozen=True, forbid_unknown_fields=True):
+    """One task of a suite."""
+
+    id: str
+    task: str
+    check: Check
+    files: tuple[str, ...] = ()
+    """Given with the task; paths beside the suite's file, with no way out of its folder."""
+    budget_usd: float = 0.0
+    """Cap of this task in US dollars; 0: as the settings say."""
+    tags: tuple[str, ...] = ()
+    seed: int = 0
+    """Orders the cases of a run; no model is told it."""
+
+
+class Suite(Value, frozen=True):
+    """Cases and where their files are."""
+
+    name: str
+    folder: str
+    """Paths of files start here."""
+    cases: tuple[Case, ...]
+    digest: str
+    """SHA-256 over the cases and the bytes of their files."""
+
+    def file(self, name: str) -> Path:
+        """Return the path of a file of the suite."""
+        return Path(self.folder) / name
+
+
+def read_suite(path: Path) -> Suite:
+    """Return the suite in a folder or in a file of JSON lines.
+
+    Records of public benchmarks (`question`, `answer`, `file_name` and the like) are read as they are.
+    Raises UsageError.
+    """
+    file = path
+    if path.is_dir():
+        file = next((path / name for name in (CASES, _RECORDS) if (path / name).is_file()), path / CASES)
+    folder = file.parent.resolve()
+    cases = tuple(_case(number, raw, file) for number, raw in _lines(file))
+    if not cases:
+        raise UsageError(f"{file} has no case.", hint="Each line is a JSON object with id, task and check.")
+    seen: set[str] = set()
+    for case in cases:
+        if case.id in seen:
+            raise UsageError(f"{file}: two cases are called {one_line(case.id, 60)!r}.")
+        seen.add(case.id)
+    parts = [msgspec.json.encode(case, order="sorted").decode() for case in cases]
+    parts += [_file_digest(folder, name, file) for case in cases for name in _named_files(case)]
+    name = path.resolve().name if path.is_dir() else path.stem
+    return Suite(name=str(one_line(name, 80)), folder=str(folder), cases=cases, digest=digest_of(*parts))
+
+
+def _lines(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    try:
+        if file.stat().st_size > _MOST_BYTES:
+            raise UsageError(f"{file} is larger than {_MOST_BYTES // 1_000_000} MB.")
+        lines = file.read_text("utf-8").splitlines()
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"There is no suite at {file}.", hint="Make one: alita eval new FOLDER, or see docs/eval.md."
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file} cannot be read: {error}.") from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            raw = msgspec.json.decode(line)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise UsageError(f"{file}, line {number}: it is no JSON: {one_line(str(error), 200)}.") from error
+        if not isinstance(raw, dict):
+            raise UsageError(f"{file}, line {number}: a case is a JSON object.")
+        yield number, raw
+
+
+def _case(number: int, raw: dict[str, Any], file: Path) -> Case:
+    if "check" not in raw and (record := _record(number, raw)) is not None:
+        return record
+    try:
+        case = msgspec.convert({"id": f"case-{number}", **raw}, ready(Case))
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise UsageError(f"{file}, line {number}: {one_line(str(error), 300)}.") from error
+    if not case.id.strip() or not case.task.strip():
+        raise UsageError(f"{file}, line {number}: a case needs an id and a task.")
+    if problem := next(filter(None, (one.problem() for one in checks_in(case.check))), ""):
+        raise UsageError(f"{file}, line {number}: {problem}")
+    return case
+
+
+def _record(number: int, raw: dict[str, Any]) -> Case | None:
+    """Return a record of a public benchmark as a case; None for what is none.
+
+    Its answer is compared as a number where it is one, else as text.
+    """
+    fields = {key.lower().replace(" ", "_"): value for key, value in raw.items()}
+    question = fields.get("question", fields.get("input"))
+    answer = fields.get("final_answer", fields.get("answer", fields.get("target")))
+    if not isinstance(question, str) or not question.strip() or not isinstance(answer, str | int | float):
+        return None
+    given = fields.get("file_name") or fields.get("file_path") or ""
+    name = str(fields.get("task_id") or fields.get("id") or f"case-{number}")
+    level = fields.get("level")
+    return Case(
+        id=name, task=question, check=_expected(answer), files=(str(given),) if given else (),
+        tags=(f"level-{level}",) if level is not None else (),
+    )  # fmt: skip
+
+
+def _expected(answer: str | float) -> Check:
+    try:
+        return Number(value=float(str(answer).replace(",", "")), relative=_EXACT_NUMBER)
+    except ValueError:
+        return Exact(text=str(answer), loose=True)
+
+
+def _named_files(case: Case) -> Iterator[str]:
+    yield from case.files
+    for check in checks_in(case.check):
+        yield from check.files()
+
+
+def _file_digest(folder: Path, name: str, file: Path) -> str:
+    from hashlib import file_digest
+
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder):
+        raise UsageError(f"{file} names {one_line(name, 100)!r}, which is outside of its folder.")
+    try:
+        with path.open("rb") as content:
+            return f"{name}\0{file_digest(content, 'sha256').hexdigest()}"
+    except OSError as error:
+        raise UsageError(
+            f"{file} names {one_line(name, 100)!r}, which cannot be read: {error.strerror}."
+        ) from error

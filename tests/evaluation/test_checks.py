@@ -1,0 +1,159 @@
+"""Checks: what a person would call right is right, and what is wrong is told."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from alita_tui.confined.answers import Question, as_text, ask
+from alita_tui.evaluation.checks import Contains, Exact, Number, judge_text, same_value
+from alita_tui.evaluation.suite import read_suite
+from alita_tui.spine.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("check", "answer", "solved"),
+    [
+        (Exact(text="Paris"), " Paris\n", True),
+        (Exact(text="Paris"), "paris", False),
+        (Exact(text="The  Seine", loose=True), "seine.", True),
+        (Exact(text="Paris", loose=True), "Paris, France", False),
+        (Number(value=45), "From 2020 to 2021 it was 45.", True),
+        (Number(value=45), "It was 45 in 2021.", False),
+        (Number(value=45, unit="kg"), "It was 45 kg in 2021.", True),
+        (Number(value=45, unit="kg"), "It was 45 kgs.", False),
+        (Number(value=1234.5, unit="€"), "€1,234.50 by 2026", True),
+        (Number(value=12.5, unit="%"), "12.5% of 80", True),
+        (Number(value=-3), "It is \u22123", True),
+        (Number(value=100, tolerance=1), "101", True),
+        (Number(value=100, tolerance=1), "101.01", False),
+        (Number(value=1000, relative=0.01), "990", True),
+        (Number(value=1000, relative=0.01), "989", False),
+        (Number(value=6.02e23, relative=0.01), "6.02e23", True),
+        (Number(value=1), "none at all", False),
+        (Contains(texts=("Oslo", "Bergen")), "bergen and OSLO", True),
+        (Contains(texts=("Oslo", "Bergen")), "Bergen", False),
+        (Contains(without=("secret",)), "The Secret is", False),
+    ],
+)
+def test_text(check, answer: str, solved: bool) -> None:
+    judged = judge_text(check, answer)
+    assert judged.solved is solved
+    assert bool(judged.why) is not solved, "what is wrong is told, and only that"
+
+
+@pytest.mark.slow
+async def test_an_expression_that_would_run_for_ever_is_no_pass_and_ends() -> None:
+    assert (await ask(Question(kind="regex", rule=r"\bcat\b", made="a cat sat"))).solved
+    assert not (await ask(Question(kind="regex", rule=r"\bcat\b", made="concatenate"))).solved
+    found = await ask(Question(kind="regex", rule=r"^(a+)+$", made="a" * 60 + "b"))
+    assert not found.solved and "too much time" in found.why
+
+
+async def test_json_in_an_answer_meets_a_schema() -> None:
+    schema = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
+    for answer, solved in (
+        ('{"n": 1}', True),
+        ('Here:\n```json\n{"n": 1}\n```\nDone.', True),
+        ('It is {"n": "one"}.', False),
+        ("no JSON", False),
+    ):
+        assert (await ask(Question(kind="schema", rule=schema, made=answer))).solved is solved, answer
+    odd = await ask(Question(kind="schema", rule={"type": "nonsense"}, made="{}"))
+    assert not odd.solved and "schema itself" in odd.why
+
+
+async def test_pictures_are_compared_by_their_pixels() -> None:
+    from PIL import Image
+
+    def png(colour: int, size: tuple[int, int] = (8, 8)) -> str:
+        body = io.BytesIO()
+        Image.new("RGB", size, (colour, 0, 0)).save(body, "PNG")
+        return as_text(body.getvalue())
+
+    assert (await ask(Question(kind="image", rule=png(10), made=png(10)))).solved
+    assert not (await ask(Question(kind="image", rule=png(10), made=png(90), tolerance=5))).solved
+    assert (await ask(Question(kind="image", rule=png(10), made=png(14), tolerance=5))).solved
+    assert "8×9" in (await ask(Question(kind="image", rule=png(10), made=png(10, (8, 9))))).why
+    broken = base64.b64encode(b"no picture").decode()
+    assert not (await ask(Question(kind="image", rule=png(10), made=broken))).solved
+
+
+def test_where_values_differ_is_told() -> None:
+    assert same_value({"a": [1, "2.0"]}, {"a": [1.0, 2]}, 0) == ""
+    assert same_value({"a": [1, 2.2]}, {"a": [1, 2]}, 0.1) == "/a/1: 2.2 instead of 2"
+    assert same_value({"a": 1}, {"a": 1, "b": 2}, 0) == "top: b is in one of them alone"
+    assert same_value([1], [1, 2], 0) == "top: 1 entries instead of 2"
+    assert same_value(True, 1, 0) == "" and same_value("x", "y", 0)
+
+
+def suite(folder: Path, *lines: object) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "cases.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
+    return folder
+
+
+def test_a_suite_and_records_of_public_benchmarks_are_read(tmp_path: Path) -> None:
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "a.csv").write_text("x\n1\n")
+    folder = suite(
+        tmp_path / "s",
+        {"id": "sum", "task": "Add.", "files": ["a.csv"], "check": {"kind": "number", "value": 1}},
+        {
+            "task_id": "c61d",
+            "Question": "How many?",
+            "Level": 1,
+            "Final answer": "1,017",
+            "file_name": "a.csv",
+        },
+        {"question": "Which town?", "answer": "Oslo"},
+    )
+    read = read_suite(folder)
+    assert [case.id for case in read.cases] == ["sum", "c61d", "case-3"]
+    assert read.cases[1].tags == ("level-1",) and read.cases[1].files == ("a.csv",)
+    assert judge_text(read.cases[1].check, "1017 of them").solved  # type: ignore[arg-type]
+    assert judge_text(read.cases[2].check, "oslo").solved  # type: ignore[arg-type]
+    (tmp_path / "s" / "a.csv").write_text("x\n2\n")
+    assert read_suite(folder).digest != read.digest, "a changed file is another suite"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ({"id": "a", "task": "t"}, "check"),
+        ({"id": "a", "task": "t", "check": {"kind": "guess"}}, "guess"),
+        ({"id": "a", "task": "t", "check": {"kind": "exact", "text": "x"}, "fils": []}, "fils"),
+        ({"id": "a", "task": "t", "check": {"kind": "pattern", "regex": "("}}, "regular expression"),
+        ({"id": "a", "task": "t", "check": {"kind": "exact", "text": "x"}, "files": ["../x"]}, "outside"),
+        (
+            {"id": "a", "task": "t", "check": {"kind": "exact", "text": "x"}, "files": ["none"]},
+            "cannot be read",
+        ),
+    ],
+)
+def test_a_wrong_suite_says_where_and_what(tmp_path: Path, line: object, said: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        read_suite(suite(tmp_path / "s", line))
+    assert said in raised.value.message and "cases.jsonl" in raised.value.message
+
+
+def test_two_cases_with_one_name_and_no_suite_at_all_are_refused(tmp_path: Path) -> None:
+    line = {"id": "a", "task": "t", "check": {"kind": "exact", "text": "x"}}
+    with pytest.raises(UsageError, match="two cases"):
+        read_suite(suite(tmp_path / "s", line, line))
+    with pytest.raises(UsageError, match="no suite"):
+        read_suite(tmp_path / "none")
+
+
+@pytest.mark.parametrize("name", ["injection", "refuse"])
+def test_a_suite_that_ships_can_be_read_by_its_name(name: str, tmp_path: Path, monkeypatch) -> None:
+    from alita_tui.app.evaluating import suite_path
+
+    monkeypatch.chdir(tmp_path)
+    assert len(read_suite(suite_path(Path(name))).cases) >= 3
+    own = suite(tmp_path / name, {"task": "t", "check": {"kind": "exact", "text": "x"}})
+    assert read_suite(suite_path(Path(name))).cases[0].task == "t", f"{own} comes first"

@@ -1,0 +1,103 @@
+"""Comparing two runs: the sentence says what the figures say, and the page shows text as text."""
+
+from __future__ import annotations
+
+import random
+from html.parser import HTMLParser
+
+from alita_tui.evaluation.compare import compare, verdict
+from alita_tui.evaluation.report import as_html
+from alita_tui.evaluation.results import CaseResult, FailureKind, Setup, lines, share
+
+
+def run(solved: list[list[bool]], usd: float = 0.01) -> list[CaseResult]:
+    """A run by hand: for each case whether each repeat solved it."""
+    return [
+        CaseResult(
+            case=f"case-{n:02}", model="m", turn=turn + 1, solved=good, usd=usd, steps=3, calls=3, runs=n % 2,
+            failure="" if good else _WRONG,
+        )
+        for n, turns in enumerate(solved)
+        for turn, good in enumerate(turns)
+    ]  # fmt: skip
+
+
+_WRONG: FailureKind = "wrong answer"
+
+
+def test_a_seeded_fault_is_found_with_three_repeats() -> None:
+    """A prompt that makes every third of twenty-four cases fail always."""
+    luck = random.Random(3)
+    good = [[luck.random() < 0.95 for _ in range(3)] for _ in range(24)]
+    bad = [[False] * 3 if n % 3 == 0 else turns for n, turns in enumerate(good)]
+    found = compare("A", "B", run(good), run(bad))
+    (solved,) = [one for one in found.figures if one.name == "solved"]
+    assert solved.paired.real and solved.paired.difference < -25
+    assert verdict(found).startswith("B solves ") and "fewer than A" in verdict(found)
+    assert found.failures == ((_WRONG, found.failures[0][1], found.failures[0][1] + 24 - _lost(good)),)
+    assert {case for case, _, _ in found.changed} == {f"case-{n:02}" for n in range(0, 24, 3)}
+
+
+def _lost(good: list[list[bool]]) -> int:
+    return sum(not one for n, turns in enumerate(good) if n % 3 == 0 for one in turns)
+
+
+def test_a_difference_of_a_few_cases_is_called_chance_and_why() -> None:
+    two = compare("A", "B", run([[True]] * 10), run([[False]] * 2 + [[True]] * 8))
+    assert "may be chance" in verdict(two) and "add cases" in verdict(two)
+    same = compare("A", "B", run([[True]] * 10), run([[True]] * 10))
+    assert verdict(same) == "Both solved the same share, 100.0 % of 10 cases."
+    none = compare("A", "B", run([[True]]), [])
+    assert "no case in common" in verdict(none) and none.left_out == 1
+
+
+def test_what_has_no_known_price_is_no_cheaper_run() -> None:
+    free = [CaseResult(case="case-00", model="m", turn=1, solved=True, unpriced=2)]
+    found = compare("A", "B", run([[True]]), free)
+    assert "cost" not in [one.name for one in found.figures]
+
+
+class Page(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.policy = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        given = dict(attrs)
+        if given.get("http-equiv") == "Content-Security-Policy":
+            self.policy = given["content"] or ""
+        assert not {"src", "href", "style"} & {*given}, "nothing is fetched"
+
+
+def test_the_page_needs_nothing_and_shows_hostile_text_as_text() -> None:
+    hostile = "<script>alert(1)</script>\u202e\x1b[31m"
+    before, after = run([[True]] * 3), run([[False]] * 3)
+    before, after = ([_renamed(one, hostile) for one in side] for side in (before, after))
+    setup = Setup(
+        run=hostile, suite=hostile, suite_path="", suite_digest="0", models=("m",), settings={"a": hostile}
+    )
+    other = Setup(run="b", suite="s", suite_path="", suite_digest="0", models=("m",))
+    text = as_html(compare(hostile, "B", before, after), setup, other)
+    page = Page()
+    page.feed(text)
+    assert "script" not in page.tags and "svg" in page.tags
+    assert page.policy.startswith("default-src 'none'")
+    assert "\u202e" not in text and "\x1b" not in text
+    assert "http://" not in text and "https://" not in text
+
+
+def _renamed(one: CaseResult, name: str) -> CaseResult:
+    from msgspec.structs import replace
+
+    return replace(one, case=one.case + name)
+
+
+def test_a_line_that_was_cut_off_and_a_case_that_stands_twice_count_as_nothing() -> None:
+    import msgspec
+
+    raw = msgspec.json.encode(CaseResult(case="a", model="m", turn=1, solved=True, usd=1.0))
+    other = msgspec.json.encode(CaseResult(case="a", model="m", turn=1, usd=9.0))
+    found = lines(raw + b"\n" + other + b"\n" + raw[:20])
+    assert [(one.case, one.usd) for one in found] == [("a", 1.0)] and share(found) == 1

@@ -1,0 +1,209 @@
+"""Runs of a suite through the command line, against a model server on loopback: results, money, going on after a kill."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from alita_tui.llm.scripted import Rule, Script
+from tests.cli.scripted_runs import act
+from tests.evaluation.test_checks import suite
+from tests.support.servers.openai_server import OpenAIServer
+
+MIND = Script(
+    format="alita-script/1",
+    name="sums",
+    rules=(
+        Rule(role="orchestrator", match="TASK: .*wrong", replies=(act("answer", text="It is 41."),)),
+        Rule(
+            role="orchestrator",
+            match="TASK: ",
+            replies=(act("find_tool", query="add numbers"), act("answer", text="It is 42.")),
+        ),
+    ),
+)
+CALL = 0.00208
+"""Dollars of one call of the scripted mind at the prices below."""
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with OpenAIServer(MIND) as one:
+        yield one
+
+
+def command(home: Path, *words: str) -> list[str]:
+    return [sys.executable, "-m", "alita_tui", "--home", str(home), "eval", *words]
+
+
+def alita(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        command(home, *words), capture_output=True, text=True, timeout=280, stdin=subprocess.DEVNULL
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+def settle(home: Path, server: OpenAIServer) -> None:
+    home.mkdir()
+    (home / "config.toml").write_text(
+        f'[roles]\norchestrator = ["custom:one; base_url={server.base_url}; input_usd=1; output_usd=2"]\n'
+    )
+
+
+def sums(folder: Path, count: int, wrong: int = 0) -> Path:
+    check = {"kind": "number", "value": 42}
+    lines: list[Any] = [{"id": f"sum-{n}", "task": f"Add {n}.", "check": check} for n in range(count)]
+    lines += [{"id": f"off-{n}", "task": f"Add {n}, wrong.", "check": check} for n in range(wrong)]
+    return suite(folder, *lines)
+
+
+def test_a_run_its_figures_and_the_place_where_it_went_wrong(tmp_path: Path, server: OpenAIServer) -> None:
+    home = tmp_path / "home"
+    settle(home, server)
+    ran = alita(
+        home, "run", str(sums(tmp_path / "s", 2, 1)), "--repeat", "2", "--fail-under", "0.9", "--json"
+    )
+    assert ran.returncode == 1, ran.stderr
+    assert "Solved 67%" in ran.stderr and "6/6" in ran.stderr
+    told = json.loads(ran.stdout)
+    assert (told["ended"], told["solved"]) == (6, 4)
+    assert told["usd"] == pytest.approx(10 * CALL)
+    assert sorted((one["case"], one["turn"]) for one in told["cases"]) == sorted(
+        (case, turn) for case in ("sum-0", "sum-1", "off-0") for turn in (1, 2)
+    )
+    wrong = next(one for one in told["cases"] if one["case"] == "off-0")
+    assert (wrong["failure"], wrong["why"]) == ("ungrounded answer", "41 instead of 42")
+    assert told["setup"]["prompts"]["agent/prompts/orchestrator.md"]
+    shown = alita(home, "show", "last").stdout
+    again = next(line.split() for line in shown.splitlines() if wrong["session_id"] in line)
+    assert again[:2] == ["alita", "--home"]
+    replayed = subprocess.run(
+        [sys.executable, "-m", "alita_tui", *again[1:], "--headless"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert replayed.returncode == 0, replayed.stderr
+    assert not list((home / "data" / "sessions").glob("*.json")), "no case is a session of the person's home"
+    assert "6" in alita(home, "list").stdout
+
+
+@pytest.mark.walk
+def test_a_run_is_gone_on_with_after_a_kill_and_nothing_is_done_or_paid_twice(
+    tmp_path: Path, server: OpenAIServer
+) -> None:
+    home, cases = tmp_path / "home", 50
+    settle(home, server)
+    folder = sums(tmp_path / "s", cases)
+    process = subprocess.Popen(
+        command(home, "run", str(folder), "--jobs", "3"), stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
+    )
+    assert process.stderr
+    for line in process.stderr:
+        if line.startswith(b"7/"):
+            break
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stderr.close()
+    (run,) = (home / "data" / "evaluations").iterdir()
+    before = (run / "results.jsonl").read_bytes()
+    assert 7 <= before.count(b"\n") < cases
+    with (run / "results.jsonl").open("ab") as file:
+        file.write(b'{"case":"sum-49","mod')  # as a kill in the middle of a write leaves it
+    went_on = alita(home, "run", "--resume", run.name, "--jobs", "3", "--json")
+    assert went_on.returncode == 0, went_on.stderr
+    told = json.loads(went_on.stdout)
+    assert (told["ended"], told["solved"]) == (cases, cases)
+    assert len({one["case"] for one in told["cases"]}) == cases
+    assert (run / "results.jsonl").read_bytes().startswith(before), "what had ended is not done again"
+    assert len(list((run / "homes").iterdir())) == cases
+    sessions = list((run / "homes").glob("*/data/sessions/*.json"))
+    assert len(sessions) == cases, "a case that the kill broke off goes on in its own session"
+    paid = sum(_paid(session) for session in sessions)
+    assert told["usd"] == pytest.approx(paid, abs=1e-9), "what is told is what the sessions' records say"
+    done = alita(home, "run", "--resume", run.name, "--json")
+    asked = len(server.requests)
+    assert json.loads(done.stdout)["usd"] == told["usd"] and asked == len(server.requests)
+
+
+def _paid(session: Path) -> float:
+    """Dollars in a session's record, read without the evaluation's code."""
+    from alita_tui.store.sessions import SessionFile
+
+    file = SessionFile.open(session, readonly=True)
+    try:
+        return sum(getattr(one.event, "cost_usd", 0.0) or 0.0 for one in file.history())
+    finally:
+        file.close()
+
+
+def test_the_budget_of_a_run_is_never_broken(tmp_path: Path, server: OpenAIServer) -> None:
+    home = tmp_path / "home"
+    settle(home, server)
+    with (home / "config.toml").open("a") as settings:
+        settings.write("[budget]\nreply_tokens = 500\ntask_usd = 0.03\n")
+    ran = alita(home, "run", str(sums(tmp_path / "s", 30)), "--budget-usd", "0.05", "--jobs", "4", "--json")
+    assert ran.returncode == 3, ran.stderr
+    told = json.loads(ran.stdout)
+    assert 0 < told["ended"] < 30 and 0 < told["usd"] <= 0.05
+    assert "budget is used up" in ran.stderr
+
+
+def test_what_is_wrong_is_said(tmp_path: Path, server: OpenAIServer) -> None:
+    home = tmp_path / "home"
+    settle(home, server)
+    for words, said in (
+        (("run",), "There is no suite"),
+        (("run", str(tmp_path / "none")), "no suite at"),
+        (("run", "--resume", "none"), "There is no run"),
+        (("show",), "There is no run"),
+        (("run", str(sums(tmp_path / "s", 1)), "--model", "nobody:x"), "nobody"),
+    ):
+        done = alita(home, *words)
+        assert done.returncode == 2 and said in done.stderr, (words, done.stderr)
+    folder = sums(tmp_path / "t", 1)
+    assert alita(home, "run", str(folder)).returncode == 0
+    sums(folder, 2)
+    changed = alita(home, "run", "--resume", "last")
+    assert changed.returncode == 2 and "has changed" in changed.stderr
+
+
+def test_two_runs_are_compared(tmp_path: Path, server: OpenAIServer) -> None:
+    home = tmp_path / "home"
+    settle(home, server)
+    folder = sums(tmp_path / "s", 2, 1)
+    names = []
+    for _ in range(2):
+        ran = alita(home, "run", str(folder), "--jobs", "2", "--json")
+        assert ran.returncode == 0, ran.stderr
+        names.append(json.loads(ran.stdout)["setup"]["run"])
+    told = json.loads(alita(home, "compare", *names, "--json").stdout)
+    assert told["verdict"].startswith("Both solved the same share, 66.7 %") and told["cases"] == 3
+    said = alita(home, "compare", names[0], f"{names[1]}@custom:one")
+    assert said.returncode == 0 and "the same" in said.stdout, said.stderr
+    page = tmp_path / "page.html"
+    assert alita(home, "report", *names, "--out", str(page)).returncode == 0
+    assert "Both solved the same share" in page.read_text()
+    assert alita(home, "report", *names, "--out", str(page)).returncode == 2, "nothing is written over"
+    sums(folder, 1)
+    assert alita(home, "run", str(folder)).returncode == 0
+    other = alita(home, "compare", names[0], "last")
+    assert other.returncode == 2 and "different suites" in other.stderr
+    assert "no model" in alita(home, "compare", names[0], f"{names[1]}@x:y").stderr
+
+
+def test_a_new_suite_can_be_run(tmp_path: Path, server: OpenAIServer) -> None:
+    home = tmp_path / "home"
+    settle(home, server)
+    assert alita(home, "new", str(tmp_path / "mine")).returncode == 0
+    ran = alita(home, "run", str(tmp_path / "mine"), "--json")
+    assert ran.returncode == 0, ran.stderr
+    assert [one["solved"] for one in json.loads(ran.stdout)["cases"]] == [True, False]

@@ -46,9 +46,8 @@ async def stand_ins(host: Host, folder: Path) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        for name in (BUILT, UV, PYTHON):
-            await host.output("podman", "untag", name)
-        await host.output("podman", "image", "prune", "--force")
+        for name in (BUILT, UV, PYTHON):  # `rmi` takes one name away, and the image with its last; `untag` takes all
+            await host.output("podman", "rmi", "--ignore", name)
 
 
 def opened(folder: Path, host: Host) -> None:

@@ -211,10 +211,12 @@ class Orchestrator:
         self._works: dict[str, asyncio.Task[None]] = {}
         """What is done now, by task."""
 
+        self.kept_open = False  # somebody looks on, so being idle does not end `run`
+
     # --- commands -------------------------------------------------------------------------
 
-    def send(self, command: Command) -> None:
-        """Take a command; it is carried out when its turn comes."""
+    def send(self, command: Command | None) -> None:
+        """Take a command; it is carried out when its turn comes. None: look whether there is something to do."""
         self._inbox.put_nowait(command)
 
     def hand_in(self, command: Command, done: Callable[[], None]) -> None:
@@ -231,7 +233,7 @@ class Orchestrator:
                     task_id = self._new_id()
                     self._start(task_id, self._runner.begin(task_id, task))
                     await self._runner.on_record(task_id, self._works[task_id])
-                if until_idle and self.idle:
+                if until_idle and self.idle and not self.kept_open:
                     return
                 command = await self._next_command()
                 if isinstance(command, CloseSession):
@@ -385,8 +387,6 @@ class Orchestrator:
         build = self._projection.state.build(build_id)
         if build is None or not build.put_off:
             self._slots.lend()
-
-    # --- tasks ----------------------------------------------------------------------------
 
     def _start(self, task_id: str, work: Coroutine[None, None, None]) -> None:
         if self._slots.free:

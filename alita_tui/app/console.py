@@ -7,21 +7,27 @@ import gc
 import os
 import shlex
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from alita_tui.app.catalog import AppCatalog
 from alita_tui.app.context import AppContext
 from alita_tui.app.terminal import need_terminal
+from alita_tui.spine.errors import StoreError
+from alita_tui.spine.ports.stream import CommandSink
 
 if TYPE_CHECKING:
-    from alita_tui.app.session import LiveSession
+    from alita_tui.app.live_source import LiveSource
     from alita_tui.console.ports import ConsoleOptions, Switch
+    from alita_tui.replay.playback import LiveTape
     from alita_tui.spine.commands import Command
     from alita_tui.spine.envelope import Envelope
     from alita_tui.spine.history import History
     from alita_tui.spine.inventory import Inventory
+
+Serve = Callable[["PendingSession", "LiveTape"], Coroutine[None, None, None]]
+"""Opens a session after the first paint, and serves it until it is left."""
 
 
 def open_console(
@@ -65,14 +71,34 @@ def _run_until_left(app: AppContext, code: int, switch: Switch | None, home: Pat
     sys.exit(code)
 
 
+class OpenedSession(CommandSink, Protocol):
+    """A session that is open, in this process or in the background."""
+
+    session_id: str
+    source: LiveSource
+
+    @property
+    def history(self) -> History:
+        """Its events; it grows."""
+
+    async def look(self) -> Inventory:
+        """As `Upkeep`."""
+
+    async def reap(self) -> tuple[int, int]:
+        """As `Upkeep`."""
+
+    async def rebuild(self) -> None:
+        """As `Upkeep`."""
+
+
 class PendingSession:
     """A session that opens after the first paint; implements `EventSource`, `CommandSink` and `Upkeep`."""
 
     def __init__(self) -> None:
-        self.opened: asyncio.Future[LiveSession] = asyncio.get_running_loop().create_future()
+        self.opened: asyncio.Future[OpenedSession] = asyncio.get_running_loop().create_future()
         self._early: list[Command] = []
 
-    async def _session(self) -> LiveSession:
+    async def _session(self) -> OpenedSession:
         return await asyncio.shield(self.opened)  # cancelling one reader leaves the others theirs
 
     async def __aiter__(self) -> AsyncIterator[Envelope]:
@@ -81,9 +107,9 @@ class PendingSession:
 
     def history(self) -> History | None:
         """Return the events of the session; None until it is open."""
-        return self.opened.result().bus.history if self.opened.done() else None
+        return self.opened.result().history if self.opened.done() else None
 
-    def resolve(self, session: LiveSession) -> None:
+    def resolve(self, session: OpenedSession) -> None:
         """Take the opened session, and send it the commands that came before it was open."""
         self.opened.set_result(session)
         for command in self._early:
@@ -132,32 +158,81 @@ def _options(app: AppContext) -> ConsoleOptions:
 
 async def _show_session(app: AppContext, which: str | None, home: Path | None) -> tuple[int, Switch | None]:
     """Show one session until it is left; its engine runs on the same loop."""
+    from alita_tui.app.background.consoles import announced
     from alita_tui.app.idle import improve_when_idle
-    from alita_tui.app.session import close_session, open_session
-    from alita_tui.console.app import AlitaApp
-    from alita_tui.console.terminal import guarded_screen
-    from alita_tui.replay.playback import LiveTape
+    from alita_tui.app.session import open_session
 
     # What is wrong with a session that was asked for is mostly printed before the screen changes.
     if which is not None:
         await asyncio.to_thread(app.sessions.check_available, which)
+
+    async def serve(pending: PendingSession, tape: LiveTape) -> None:
+        session = await open_session(app, which, parks=False)
+        session.seen = tape.newest
+        tape.follow(session.history)
+        pending.resolve(session)
+        idle = asyncio.create_task(improve_when_idle(app, session, home), name="alita idle pass")
+        try:
+            with announced(app.paths.consoles, session.session_id):
+                # The engine goes on from the state that the console has reduced by then.
+                await session.run(ready=session.source.held_read)
+        finally:
+            idle.cancel()
+            await asyncio.wait((idle,))
+
+    return await _show(app, serve, lambda session_id: f"--session {session_id}", home)
+
+
+def open_attached(home: Path | None, session: str | None) -> None:
+    """Open the console on a session of the background, by default the one that waits or else the newest."""
+    need_terminal()
+    app = AppContext.open(home)
+    app.paths.prepare()
+    sys.exit(asyncio.run(_show_attached(app, session, home)))
+
+
+async def _show_attached(app: AppContext, which: str | None, home: Path | None) -> int:
+    """Show a session that the background has open until it is left, which ends nothing there."""
+    from alita_tui.app.background.client import ask, attachable
+    from alita_tui.app.background.remote import RemoteSession
+    from alita_tui.app.background.wire import Look
+    from alita_tui.app.recordings import recording
+    from alita_tui.spine.history import History
+
+    session_id = attachable(await ask(app, Look()), which)
+
+    async def serve(pending: PendingSession, tape: LiveTape) -> None:
+        known = History(await asyncio.to_thread(recording, app, session_id))
+        session = RemoteSession(session_id, known, app.paths.background_socket)
+        tape.follow(session.history)
+        pending.resolve(session)
+        await session.run()
+        if not session.left:
+            raise StoreError(
+                "The background ended; what it was doing is kept.",
+                hint=f"Start it again with `alita serve`, or open the session here: alita --session {session_id}",
+            )
+
+    code, _ = await _show(app, serve, lambda session_id: f"attach {session_id}", home)
+    return code
+
+
+async def _show(
+    app: AppContext, open_and_serve: Serve, way_back: Callable[[str], str], home: Path | None
+) -> tuple[int, Switch | None]:
+    """Show what is served until it is left; `way_back` returns the command that opens the session again."""
+    from alita_tui.app.session import close_session
+    from alita_tui.console.app import AlitaApp
+    from alita_tui.console.terminal import guarded_screen
+    from alita_tui.replay.playback import LiveTape
+
     painted = asyncio.Event()
     pending = PendingSession()
     tape = LiveTape()
 
     async def serve() -> None:
         await painted.wait()  # opening a long session, and the engine's imports, would delay the first paint
-        session = await open_session(app, which, parks=False)
-        session.seen = tape.newest
-        tape.follow(session.bus.history)
-        pending.resolve(session)
-        idle = asyncio.create_task(improve_when_idle(app, session, home), name="alita idle pass")
-        try:
-            # The engine goes on from the state that the console has reduced by then.
-            await session.run(ready=session.source.held_read)
-        finally:
-            idle.cancel()
-            await asyncio.wait((idle,))
+        await open_and_serve(pending, tape)
 
     engine = asyncio.create_task(serve(), name="alita engine")
     console = AlitaApp(
@@ -180,7 +255,8 @@ async def _show_session(app: AppContext, which: str | None, home: Path | None) -
         await close_session(session, engine)
         if switch is None and console.main.view.tasks:
             place = f"--home {shlex.quote(str(home))} " if home else ""
-            sys.stdout.write(f"To come back to this session: alita {place}--session {session.session_id}\n")
+            back = way_back(session.session_id)
+            sys.stdout.write(f"To come back to this session: alita {place}{back}\n")
     else:
         engine.result()
     return console.return_code or 0, switch

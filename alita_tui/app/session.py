@@ -31,7 +31,7 @@ from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import CloseSession, Command, ResolveApproval, SubmitTask
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, ConfigError, SandboxUnavailable, StoreError
-from alita_tui.spine.history import of
+from alita_tui.spine.history import History, of
 from alita_tui.spine.inventory import Inventory
 from alita_tui.spine.ports.memory import ProposedFact
 from alita_tui.spine.redaction import Redactor
@@ -40,6 +40,7 @@ from alita_tui.spine.text import counted
 if TYPE_CHECKING:
     from alita_tui.agent.orchestrator import Orchestrator
     from alita_tui.llm.roster import Roster
+    from alita_tui.spine.ports.stream import CommandSink
     from alita_tui.store.sessions import SessionFile
     from alita_tui.view.model import SessionView
 
@@ -176,6 +177,16 @@ class LiveSession:
             blocks=app.loaded.settings.context.blocks,
         )
         broker.tools = self.engine.inner_calls
+
+    @property
+    def history(self) -> History:
+        """The events of the session; it grows."""
+        return self.bus.history
+
+    def keep_open(self, on: bool) -> None:
+        """Go on, or not, when nothing is left to do; for `run` with `until_idle`."""
+        self.engine.kept_open = on
+        self.engine.send(None)
 
     def send(self, command: Command) -> None:
         """Hand a command to the engine."""
@@ -411,7 +422,7 @@ async def open_session(
     return LiveSession(app, file, models, redactor, parks=parks, answer=answer)
 
 
-async def close_session(session: LiveSession, running: asyncio.Task[None]) -> None:
+async def close_session(session: CommandSink, running: asyncio.Task[None]) -> None:
     """Ask a running session to end, and wait until it has."""
     session.send(CloseSession())
     await running

@@ -9,6 +9,8 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from msgspec.structs import replace
+
 from alita_tui import __version__
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import new_id, now
@@ -18,10 +20,16 @@ from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import CancelTask, Retry, SubmitTask
 from alita_tui.spine.errors import StoreLocked, UsageError
 from alita_tui.spine.text import one_line
+from alita_tui.store.journal_reader import journal_of
 
 if TYPE_CHECKING:
+    from alita_tui.app.background.schedule import Rhythm
     from alita_tui.state.session import SessionState
+    from alita_tui.store.sessions import SessionFile
     from alita_tui.store.task_inbox import QueueCommand
+
+_LONGEST_PLACE = 4
+"""Digits of a place in a queue; longer ones may be the beginning of an id."""
 
 Standing = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
 
@@ -45,6 +53,20 @@ class TaskEntry(Value, frozen=True, omit_defaults=False):
     """The task that it goes on with."""
 
 
+class ScheduleEntry(Value, frozen=True, omit_defaults=False):
+    """A task that is repeated, as `alita tasks` shows it."""
+
+    id: str
+    text: str
+    rhythm: str
+    """Such as `every 1d at 07:00`."""
+    paused: bool
+    next: str
+    """When it is due next, or was and is made up for: ISO 8601 with the local offset; empty while it is paused."""
+    session_id: str
+    """Of its newest run; empty for none."""
+
+
 class Tasks(Value, frozen=True, omit_defaults=False):
     """The tasks of one session."""
 
@@ -52,13 +74,16 @@ class Tasks(Value, frozen=True, omit_defaults=False):
     paused: bool
     tasks: tuple[TaskEntry, ...]
     """Those that began, the oldest first, then the queue in its order."""
+    schedules: tuple[ScheduleEntry, ...] = ()
+    """Those of the home, whatever the session."""
 
 
 def tasks_of(app: AppContext, which: str | None) -> Tasks:
     """Return the tasks of a session, by default of the newest. Raises UsageError, StoreError."""
     from alita_tui.state.reduce import reduce_all
 
-    return _listed(reduce_all(recording(app, which)))
+    tasks = _listed(reduce_all(recording(app, which)))
+    return replace(tasks, schedules=scheduled(app))
 
 
 def _listed(state: SessionState) -> Tasks:
@@ -109,11 +134,67 @@ def _standing(outcome: str | None, *, runs: bool, phase: str) -> Standing:
             return "failed"
 
 
+def scheduled(app: AppContext) -> tuple[ScheduleEntry, ...]:
+    """Return the tasks that are repeated, the oldest first. Raises StoreError."""
+    from alita_tui.app.background.ledger import Ledger
+
+    if not app.paths.background.exists() and not journal_of(app.paths.background).exists():
+        return ()
+    return tuple(
+        ScheduleEntry(
+            id=one.id,
+            text=one.text,
+            rhythm=str(one.rhythm),
+            paused=one.paused,
+            next=""
+            if one.paused
+            else (one.due(now()) or one.rhythm.following(one.made, now()))
+            .astimezone()
+            .isoformat(timespec="minutes"),
+            session_id=one.session_id,
+        )
+        for one in Ledger(app).schedules()
+    )
+
+
+def repeat(
+    app: AppContext, task: SubmitTask, rhythm: Rhythm, *, model: str | None, project: str | None
+) -> str:
+    """Enter a task that is repeated from now on; return the id of its schedule. Raises StoreError."""
+    from alita_tui.app.background.ledger import Ledger, Schedule
+
+    ledger = Ledger(app)
+    with ledger.changing():
+        made = Schedule(
+            id=ledger.free_id(), text=task.text, attach=task.attach, rhythm=rhythm, made=now(), model=model,
+            project=project,
+        )  # fmt: skip
+        ledger.put(made)
+    return made.id
+
+
+def change_schedule(app: AppContext, wanted: str, what: Literal["pause", "resume", "cancel"]) -> None:
+    """Pause or cancel a schedule, or let it go on: what was due meanwhile is not made up for. Raises UsageError."""
+    from alita_tui.app.background.ledger import Ledger
+
+    ledger = Ledger(app)
+    with ledger.changing():
+        schedule = ledger.schedule(wanted)
+        match what:
+            case "cancel":
+                ledger.remove(schedule)
+            case "pause":
+                ledger.put(replace(schedule, paused=True))
+            case "resume":
+                ledger.put(replace(schedule, paused=False, last=now() if schedule.paused else schedule.last))
+
+
 def found(tasks: Tasks, wanted: str, *, queued: bool = False) -> TaskEntry:
     """Return a task by its place in the queue, its id, or the beginning of it. Raises UsageError."""
     some = [one for one in tasks.tasks if one.place or not queued]
     exact = [one for one in some if one.id == wanted or (one.place and str(one.place) == wanted)]
-    matches = exact or [one for one in some if wanted and one.id.startswith(wanted)]
+    place = wanted.isdecimal() and len(wanted) <= _LONGEST_PLACE  # so no id that begins with it is meant
+    matches = exact or [one for one in some if wanted and not place and one.id.startswith(wanted)]
     if len(matches) == 1:
         return matches[0]
     what = "queued task" if queued else "task"
@@ -127,16 +208,19 @@ def found(tasks: Tasks, wanted: str, *, queued: bool = False) -> TaskEntry:
     )
 
 
-async def change(app: AppContext, which: str | None, command: QueueCommand) -> tuple[str, bool]:
+async def change(
+    app: AppContext, which: str | None, command: QueueCommand, *, fresh: bool = False
+) -> tuple[str, bool]:
     """Do something with a session's queue; return the session's id, and False where it was left for another process.
 
-    Without a session it is the newest of this home; a task to add makes one where there is none. Raises UsageError,
-    StoreError.
+    Without a session it is the newest of this home; a task to add makes one where there is none, or, with `fresh`, in
+    any case. Raises UsageError, StoreError.
     """
     from alita_tui.app.session import open_file
     from alita_tui.store.task_inbox import TaskInbox
 
-    if which is None and isinstance(command, SubmitTask) and app.sessions.latest(own=True) is None:
+    adds = isinstance(command, SubmitTask)
+    if fresh or (which is None and adds and app.sessions.latest(own=True) is None):
         wanted = None
     else:
         wanted = str(path_of(app, which)) if which is not None else _newest(app)
@@ -149,11 +233,32 @@ async def change(app: AppContext, which: str | None, command: QueueCommand) -> t
         inbox = TaskInbox(app.paths.left_tasks, app.audit)
         await asyncio.to_thread(inbox.leave, session_id, command)
         return session_id, False
+    await _change_closed(app, file, command)
+    return file.session_id, True
+
+
+async def begin_with(app: AppContext, session_id: str, task: SubmitTask) -> None:
+    """Make a session with this id whose queue holds the task; one that has the task already stays as it is.
+
+    Raises StoreError, StoreLocked.
+    """
+    from alita_tui.store.sessions import SessionFile
+
+    def opened() -> SessionFile:
+        path = app.sessions.path(session_id)
+        if path in app.sessions.paths():
+            return SessionFile.open(path)
+        return SessionFile.create(path, session_id)
+
+    await _change_closed(app, await asyncio.to_thread(opened), task)
+
+
+async def _change_closed(app: AppContext, file: SessionFile, command: QueueCommand) -> None:
+    """Change the queue of a session that this process has opened, and close it."""
     try:
         redactor = await asyncio.to_thread(app.redactor)
         bus = Bus(file.session_id, file, now, history=file.history(), redactor=redactor)
         await _carry_out(app, bus, command, file.restored.events, file.restored.note)
-        return file.session_id, True
     finally:
         await asyncio.to_thread(file.close)
 

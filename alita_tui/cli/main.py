@@ -21,7 +21,13 @@ class Commands(LazyGroup):
         "feedback": Target(
             "alita_tui.cli.feedback:feedback", "Say how good an answer was; tools learn from it."
         ),
-        "serve": Target("alita_tui.cli.serve:serve", "The console in a browser of this machine."),
+        "serve": Target(
+            "alita_tui.cli.serve:serve",
+            "Do tasks in the background, on their schedules too; or --web: the console in a browser.",
+        ),
+        "attach": Target(
+            "alita_tui.cli.serve:attach", "Open the console on a session that the background works on."
+        ),
         "demo": Target("alita_tui.cli.tasks:demo", "Try alita with a recorded model."),
         "replay": Target("alita_tui.cli.replays:replay", "Play a session back."),
         "doctor": Target("alita_tui.cli.machine:doctor", "Check settings, models and sandbox."),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from alita_tui.app.background.schedule import Rhythm, rhythm
 from alita_tui.app.context import AppContext
-from alita_tui.app.tasks import TaskEntry, change, found, tasks_of
+from alita_tui.app.project import current_project
+from alita_tui.app.tasks import TaskEntry, Tasks, change, change_schedule, found, repeat, scheduled, tasks_of
 from alita_tui.cli.given_files import check_file
 from alita_tui.cli.output import Json, json_document, table
 from alita_tui.spine.commands import CancelTask, EditTask, MoveTask, Retry, SubmitTask, SwitchQueue
@@ -39,25 +41,60 @@ def add(
         list[Path] | None,
         typer.Option("--file", metavar="PATH", help="Give this file with the task; repeatable."),
     ] = None,
+    every: Annotated[
+        str,
+        typer.Option("--every", metavar="INTERVAL", help="Repeat it: 15m, 2h, 1d, 1w; see `alita serve`."),
+    ] = "",
+    at: Annotated[
+        str, typer.Option("--at", metavar="HH:MM", help="With --every in days: at this time.")
+    ] = "",
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="PROVIDER:NAME", help="With --every: use this model.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Queue a task. It begins when its turn comes in the console, or with `alita resume`."""
+    """Queue a task. It begins when its turn comes in the console, or with `alita resume`.
+
+    With --every it is done again and again by `alita serve`, each time in a session of its own.
+    """
     if not text.strip():
         raise UsageError("There is no task.", hint='Give one: alita tasks add "TASK"')
     app = AppContext.open(context.obj)
     for path in file or ():
         check_file(path, app.loaded.settings.artefacts.file_mb)
     attach = tuple(str(path.resolve()) for path in file or ())
+    if every:
+        if session is not None:
+            raise UsageError("Each run has a session of its own.", hint="Leave --session out.")
+        _repeat(app, SubmitTask(text=text.strip(), attach=attach), rhythm(every, at), model, json=json)
+        return
+    if at or model:
+        raise UsageError("--at and --model go with --every.", hint="For example: --every 1d --at 07:00")
     _change(app, session, SubmitTask(text=text.strip(), attach=attach), json=json)
 
 
 @commands.command("list")
 def list_tasks(context: typer.Context, session: Session = None, json: Json = False) -> None:
-    """List the tasks of a session: those that began, then the queue in its order."""
-    tasks = tasks_of(AppContext.open(context.obj), session)
+    """List the tasks of a session: those that began, then the queue in its order. Then what is repeated."""
+    app = AppContext.open(context.obj)
+    if session is None and app.sessions.latest() is None and (schedules := scheduled(app)):
+        tasks = Tasks(session_id="", paused=False, tasks=(), schedules=schedules)
+    else:
+        tasks = tasks_of(app, session)
     if json:
         json_document(tasks)
         return
+    if tasks.session_id:
+        _print_tasks(tasks)
+    if tasks.schedules:
+        rows = (
+            (one.id, one.rhythm, "paused" if one.paused else one.next, one.session_id, one.text)
+            for one in tasks.schedules
+        )
+        table(("SCHEDULE", "RHYTHM", "NEXT", "LAST SESSION", "WHAT"), rows)
+
+
+def _print_tasks(tasks: Tasks) -> None:
     typer.echo(f"session {tasks.session_id}{'  (the queue is paused)' if tasks.paused else ''}")
     if not tasks.tasks:
         typer.echo("No task was asked for yet.")
@@ -84,7 +121,10 @@ def show(context: typer.Context, task: Task, session: Session = None, json: Json
 
 @commands.command()
 def cancel(context: typer.Context, task: Task, session: Session = None, json: Json = False) -> None:
-    """Take a task out of the queue, or stop the one that runs."""
+    """Take a task out of the queue, or stop the one that runs; or end a schedule."""
+    if _is_schedule(task):
+        _reschedule(context, task, "cancel", json=json)
+        return
     app, entry = _one(context, session, task)
     if entry.standing in ("done", "failed", "cancelled"):
         raise UsageError(f"{one_line(entry.text, 60)} ended already.")
@@ -132,16 +172,61 @@ def edit(
     _change(app, session, EditTask(queue_id=entry.id, text=text), json=json)
 
 
+Scheduled = Annotated[
+    str | None, typer.Argument(metavar="[SCHEDULE]", help="One that is repeated, such as s1; else the queue.")
+]
+
+
 @commands.command()
-def pause(context: typer.Context, session: Session = None, json: Json = False) -> None:
-    """Begin no further task of a session; the running one goes on."""
+def pause(
+    context: typer.Context, schedule: Scheduled = None, session: Session = None, json: Json = False
+) -> None:
+    """Begin no further task of a session, or no further run of a schedule; what runs goes on."""
+    if schedule is not None:
+        _reschedule(context, schedule, "pause", json=json)
+        return
     _change(AppContext.open(context.obj), session, SwitchQueue(paused=True), json=json)
 
 
 @commands.command()
-def resume(context: typer.Context, session: Session = None, json: Json = False) -> None:
-    """Let a paused queue go on."""
+def resume(
+    context: typer.Context, schedule: Scheduled = None, session: Session = None, json: Json = False
+) -> None:
+    """Let a paused queue or schedule go on."""
+    if schedule is not None:
+        _reschedule(context, schedule, "resume", json=json)
+        return
     _change(AppContext.open(context.obj), session, SwitchQueue(paused=False), json=json)
+
+
+def _is_schedule(wanted: str) -> bool:
+    return wanted[:1] == "s" and wanted[1:].isdecimal()
+
+
+def _reschedule(
+    context: typer.Context, wanted: str, what: Literal["pause", "resume", "cancel"], *, json: bool
+) -> None:
+    app = AppContext.open(context.obj)
+    change_schedule(app, wanted, what)
+    if json:
+        json_document(scheduled(app))
+    else:
+        typer.echo(f"noted: schedule {one_line(wanted, 60)}")
+
+
+def _repeat(app: AppContext, task: SubmitTask, rhythm: Rhythm, model: str | None, *, json: bool) -> None:
+    """Enter a repeated task, and say whether something is there to do it."""
+    from alita_tui.app.background.client import ask
+    from alita_tui.app.background.wire import Look
+
+    wanted = repeat(app, task, rhythm, model=model, project=current_project(app))
+    (made,) = (one for one in scheduled(app) if one.id == wanted)
+    if json:
+        json_document(made)
+        return
+    typer.echo(f"noted: schedule {made.id}, {made.rhythm}, next {made.next}")
+    if asyncio.run(ask(app, Look())) is None:
+        typer.echo("Nothing is done while no background runs; start one: alita serve", err=True)
 
 
 def _one(

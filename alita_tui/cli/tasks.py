@@ -13,7 +13,7 @@ import typer
 from alita_tui.app.artefacts import saved, session_artefacts
 from alita_tui.app.context import AppContext
 from alita_tui.cli.given_files import check_file, piped_file
-from alita_tui.cli.output import json_line, plain
+from alita_tui.cli.output import json_document, json_line, plain
 from alita_tui.events import Artefact, ArtefactAdded
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError
@@ -46,6 +46,10 @@ def run(
         typer.Option("--out", metavar="DIR", help="Save the files that the task's tools make here."),
     ] = None,
     project: ProjectOption = None,
+    detach: Annotated[
+        bool,
+        typer.Option("--detach", help="Hand it to the open console, or else to the background, and return."),
+    ] = False,
 ) -> None:
     """Do one task without a screen.
 
@@ -64,6 +68,11 @@ def run(
     with tempfile.TemporaryDirectory(prefix="alita-stdin-") as folder:
         piped = piped_file(Path(folder), most_mb) if task != "-" else None
         attach = (*given, *((piped,) if piped else ()))
+        if detach:
+            if out is not None:
+                raise UsageError("--out has no use with --detach.", hint="Later: alita artefacts save")
+            _hand_over(context, model, text.strip(), session, json=json, attach=attach, project=project)
+            return
         _run(context, model, text.strip(), session, json=json, attach=attach, out=out, project=project)
 
 
@@ -135,6 +144,32 @@ def demo(
         return open_console(context.obj, None, _DEMO)
     task = task or AppContext.open(context.obj, {"model": _DEMO}).suggestions[0]
     _run(context, _DEMO, task, None, json=json)
+
+
+def _hand_over(
+    context: typer.Context,
+    model: str | None,
+    task: str,
+    session: str | None,
+    *,
+    json: bool,
+    attach: tuple[Path, ...],
+    project: str | None,
+) -> None:
+    """Hand a task to the open console or to the background, and print where it went."""
+    from alita_tui.app.background.client import hand_over
+    from alita_tui.spine.commands import SubmitTask
+
+    app = AppContext.open(context.obj, {"model": model, "memory.project": project})
+    command = SubmitTask(text=task, attach=tuple(str(path.absolute()) for path in attach))
+    done = asyncio.run(hand_over(app, context.obj, command, session, model=model, project=project))
+    if json:
+        json_document({"session_id": done.session_id, "process": done.process})
+    elif done.process:
+        typer.echo(f"session {done.session_id}  (background, process {done.process})")
+        typer.echo(f"Look on: alita attach {done.session_id}", err=True)
+    else:
+        typer.echo(f"session {done.session_id}  (the console that is open has it)")
 
 
 def _run(

@@ -135,6 +135,26 @@ class Paths(Value, frozen=True):
         return self.data / "left-tasks"
 
     @property
+    def background(self) -> Path:
+        """What the background works on, and tasks that are repeated."""
+        return self.data / "background.json"
+
+    @property
+    def background_socket(self) -> Path:
+        """Where consoles and commands reach the background; its lock is beside it."""
+        return self.data / "background.sock"
+
+    @property
+    def background_log(self) -> Path:
+        """What a background prints that was started by `alita run --detach`."""
+        return self.cache / "background.log"
+
+    @property
+    def consoles(self) -> Path:
+        """Folder with one locked file for each console that is open."""
+        return self.runtime / "consoles"
+
+    @property
     def environments(self) -> Path:
         """Folder with installed requirements, by content address."""
         return self.cache / "environments"

@@ -102,6 +102,11 @@ class Bus:
         self._readers.append(reader)
         return reader
 
+    def unsubscribe(self, reader: Subscription) -> None:
+        """Let a reader go, who ends once it has read what is there."""
+        self._readers.remove(reader)
+        reader.close()
+
     def hint(self, event: Transient, *, span: str = "") -> None:
         """Tell readers something transient. Event loop only; never blocks, never stored."""
         assert isinstance(event, Transient)

@@ -81,7 +81,8 @@ def test_what_does_not_fit_is_refused_with_what_to_do(tmp_path: Path) -> None:
             ("edit", "1", " "),
             ("move", "x", "1"),
             ("retry", "1"),
-            ("show", "9"),
+            *(("show", str(n)) for n in range(2, 10)),
+            ("show", "zz"),
             ("add", " "),
         ):
             refused = alita(home, "tasks", *words)

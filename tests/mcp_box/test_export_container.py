@@ -46,7 +46,11 @@ async def stand_ins(host: Host, folder: Path) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        for name in (BUILT, UV, PYTHON):  # `rmi` takes one name away, and the image with its last; `untag` takes all
+        for name in (
+            BUILT,
+            UV,
+            PYTHON,
+        ):  # `rmi` takes one name away, and the image with its last; `untag` takes all
             await host.output("podman", "rmi", "--ignore", name)
 
 

@@ -35,12 +35,17 @@ def case(name: str) -> Case:
     [
         name
         for name in STARTERS.names()
-        if not STARTERS.takes_hosts(name) and not STARTERS.draft(name).requirements
+        if not STARTERS.takes_hosts(name) and not STARTERS.draft(name).requirements and name != "shell"
     ],
 )
 async def test_a_starter_declares_what_it_uses(bench: Workbench, name: str) -> None:
     found = await CapabilitiesCheck(bench).check(case(name))
     assert found.state == "passed", found
+
+
+async def test_the_shell_is_said_to_start_processes_which_no_tool_can_declare(bench: Workbench) -> None:
+    found = await CapabilitiesCheck(bench).check(case("shell"))
+    assert found.state == "failed" and found.summary.endswith(": processes"), found
 
 
 async def test_a_host_that_is_limited_to_methods_is_that_host(bench: Workbench) -> None:

@@ -1,0 +1,142 @@
+"""What the background has to do, on disk: sessions it works on and tasks that are repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from alita_tui.app.background.schedule import Rhythm
+from alita_tui.events import Value, as_json, ready
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.text import one_line
+
+if TYPE_CHECKING:
+    from alita_tui.app.context import AppContext
+
+
+class Work(Value, frozen=True):
+    """A session that the background works on until nothing is left to do in it."""
+
+    session_id: str
+    model: str | None = None
+    """`provider:name`; None: as the settings say."""
+    project: str | None = None
+    text: str = ""
+    """A task that the session is to begin with; empty where it holds its tasks already."""
+    attach: tuple[str, ...] = ()
+    """Absolute paths of files that are given with it."""
+    schedule: str = ""
+    """The schedule that it is a run of."""
+    signature: str = ""
+
+
+class Schedule(Value, frozen=True):
+    """A task that is repeated, each time in a session of its own."""
+
+    id: str
+    """`s1`, `s2` and so on."""
+    text: str
+    rhythm: Rhythm
+    made: datetime
+    last: datetime | None = None
+    """When it was last due and begun; None: never."""
+    session_id: str = ""
+    """The newest session of it."""
+    paused: bool = False
+    model: str | None = None
+    project: str | None = None
+    attach: tuple[str, ...] = ()
+    """Absolute paths of files that are given with it."""
+    signature: str = ""
+
+    def due(self, now: datetime) -> datetime | None:
+        """Return the moment at which it should have begun by now; None where it should not."""
+        return None if self.paused else self.rhythm.due(self.made, self.last or self.made, now)
+
+
+Entry = TypeVar("Entry", Work, Schedule)
+_WORK, _SCHEDULE = "work:", "schedule:"
+
+
+class Ledger:
+    """Both lists, shared by all processes of a home. Only what this home signed is believed."""
+
+    def __init__(self, app: AppContext, warn: Callable[[str], None] = lambda _: None) -> None:
+        """`warn` is called with a sentence about each entry that is not believed. Raises StoreError."""
+        self._documents = app.documents(app.paths.background, "background")
+        self._audit = app.audit
+        self._warn = warn
+        self._warned: set[str] = set()
+
+    def changing(self) -> AbstractContextManager[None]:
+        """Let nobody else change the lists meanwhile. Raises StoreError."""
+        return self._documents.changing()
+
+    def work(self) -> tuple[Work, ...]:
+        """Return the sessions to work on, the oldest first. Raises StoreError."""
+        return self._read(_WORK, Work)
+
+    def schedules(self) -> tuple[Schedule, ...]:
+        """Return the schedules, the oldest first. Raises StoreError."""
+        return self._read(_SCHEDULE, Schedule)
+
+    def schedule(self, wanted: str) -> Schedule:
+        """Return a schedule by its id. Raises UsageError, StoreError."""
+        for schedule in self.schedules():
+            if schedule.id == wanted:
+                return schedule
+        raise UsageError(
+            f"There is no schedule {one_line(wanted, 60)!r}.", hint="Those that there are: alita tasks list"
+        )
+
+    def put(self, entry: Work | Schedule) -> None:
+        """Add an entry, or replace the one with its id; it is on disk when this returns. Raises StoreError."""
+        signed = msgspec.structs.replace(entry, signature="")
+        signed = msgspec.structs.replace(signed, signature=self._audit.signed(_kind(signed), _signed(signed)))
+        self._documents.put(_key(entry), msgspec.to_builtins(signed))
+
+    def remove(self, entry: Work | Schedule) -> None:
+        """Remove an entry; one that is gone already is no error. Raises StoreError."""
+        self._documents.remove(_key(entry))
+
+    def free_id(self) -> str:
+        """Return an id for a new schedule; call it within `changing`."""
+        taken = {schedule.id for schedule in self.schedules()}
+        return next(f"s{n}" for n in range(1, len(taken) + 2) if f"s{n}" not in taken)
+
+    def _read(self, prefix: str, kind: type[Entry]) -> tuple[Entry, ...]:
+        found = []
+        for document in self._documents.all():
+            if not isinstance(document, dict) or (_WORK if "rhythm" not in document else _SCHEDULE) != prefix:
+                continue
+            try:
+                entry = msgspec.convert(document, ready(kind))
+            except msgspec.ValidationError:
+                self._doubt(as_json(document))
+                continue
+            if self._audit.vouched(_kind(entry), _signed(entry), entry.signature):
+                found.append(entry)
+            else:
+                self._doubt(as_json(document))
+        return tuple(found)
+
+    def _doubt(self, document: str) -> None:
+        if document not in self._warned:
+            self._warned.add(document)
+            self._warn(f"Not done: no process of this home signed it: {one_line(document, 200)}")
+
+
+def _key(entry: Work | Schedule) -> str:
+    return f"{_WORK}{entry.session_id}" if isinstance(entry, Work) else f"{_SCHEDULE}{entry.id}"
+
+
+def _kind(entry: Work | Schedule) -> str:
+    return "background work" if isinstance(entry, Work) else "schedule"
+
+
+def _signed(entry: Work | Schedule) -> str:
+    return as_json(msgspec.structs.replace(entry, signature=""), ordered=True)

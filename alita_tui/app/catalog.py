@@ -361,6 +361,7 @@ def _session_lines(app: AppContext) -> tuple[SessionLine, ...]:
             bookmarks=len(label.bookmarks),
             own_title=session.title,
             imported=session.imported,
+            readable=session.state != "unreadable",
         )
         for session in app.sessions.list()
         for label in (labels.get(session.session_id, Label(session_id=session.session_id)),)

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Protocol
 from alita_tui.app.catalog import AppCatalog
 from alita_tui.app.context import AppContext
 from alita_tui.app.terminal import need_terminal
-from alita_tui.spine.errors import StoreError
+from alita_tui.spine.errors import AlitaError, StoreError
 from alita_tui.spine.ports.stream import CommandSink
+from alita_tui.spine.text import one_line
 
 if TYPE_CHECKING:
     from alita_tui.app.live_source import LiveSource
@@ -248,6 +249,9 @@ async def _show(
     )
     with guarded_screen(app.paths.log):
         switch = await console.run_async(mouse=app.loaded.settings.console.mouse)
+    if console.failure is not None and not (engine.done() and engine.exception()):
+        await _closed(pending, engine, painted)
+        raise _unexpected(console.failure, app.paths.log)
     painted.set()
     await asyncio.wait((engine, pending.opened), return_when=asyncio.FIRST_COMPLETED)
     if not engine.done():
@@ -283,7 +287,28 @@ async def _show_replay(app: AppContext, which: str | None, at: int | None) -> tu
         console.call_later(console.notify, one_line(note, 300), severity="warning", markup=False, timeout=30)
     with guarded_screen(app.paths.log):
         switch = await console.run_async(mouse=app.loaded.settings.console.mouse)
+    if console.failure is not None:
+        raise _unexpected(console.failure, app.paths.log)
     return console.return_code or 0, switch
+
+
+async def _closed(pending: PendingSession, engine: asyncio.Task[None], painted: asyncio.Event) -> None:
+    """Close the session of a console that failed; one that was not open yet is not opened any more."""
+    from alita_tui.app.session import close_session
+
+    if pending.opened.done():
+        await close_session(pending.opened.result(), engine)
+    else:
+        engine.cancel()
+        await asyncio.wait((engine,))
+    painted.set()
+
+
+def _unexpected(error: Exception, log: Path) -> AlitaError:
+    return AlitaError(
+        f"The console stopped at an error that it did not expect: {type(error).__name__}: {one_line(str(error), 200)}",
+        hint=f"Nothing that was recorded is lost: `alita sessions`. For a report: {log}",
+    )
 
 
 async def _run_wizard(app: AppContext) -> bool:

@@ -20,6 +20,7 @@ from textual.worker import Worker, WorkerState
 
 from alita_tui.console import themes
 from alita_tui.console.actions import bindings, key_of
+from alita_tui.console.failing import KeepsFailure
 from alita_tui.console.keymap import read_keymap
 from alita_tui.console.memory.opening import MemoryOpener
 from alita_tui.console.ports import Catalog, ConsoleOptions, Switch, Upkeep
@@ -63,7 +64,7 @@ _OVER = ("tasks", "spend", "statistics", "context", "memory", "servers", "settin
 """Actions that open a dialog over the session."""
 
 
-class AlitaApp(ReviewOpener, MemoryOpener, StatisticsOpener, TasksOpener):
+class AlitaApp(KeepsFailure, ReviewOpener, MemoryOpener, StatisticsOpener, TasksOpener):
     """The app for one session, live or replayed."""
 
     TITLE = "alita"

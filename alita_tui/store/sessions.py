@@ -236,7 +236,7 @@ class SessionStore:
         """Return all sessions, newest first, unreadable ones included."""
         self._sweep()
         by_name = self._summaries.of(self.paths())
-        summaries = [_with_state(summary, self.folder / name) for name, summary in by_name.items()]
+        summaries = [_as_filed(summary, self.folder / name) for name, summary in by_name.items()]
         return tuple(sorted(summaries, key=lambda summary: summary.session_id, reverse=True))
 
     def know(self, file: SessionFile) -> None:
@@ -395,7 +395,10 @@ def _followed(path: Path) -> Followed | None:
         file.close()
 
 
-def _with_state(summary: SessionSummary, path: Path) -> SessionSummary:
+def _as_filed(summary: SessionSummary, path: Path) -> SessionSummary:
+    """Return a summary with what its file says: whether it is open, and its name, which a copy has for itself."""
+    if summary.session_id != path.stem:
+        summary = msgspec.structs.replace(summary, session_id=path.stem)
     if is_open(path) and summary.state != "unreadable":
         return msgspec.structs.replace(summary, state="open")
     return summary

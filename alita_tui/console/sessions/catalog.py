@@ -44,6 +44,8 @@ class SessionLine(msgspec.Struct, frozen=True):
     """The title it has without one from the person."""
     imported: bool = False
     """It comes from elsewhere: it can be looked at, and does not go on."""
+    readable: bool = True
+    """False where its title says why nothing of its file can be read."""
 
 
 class SessionCatalog(Protocol):

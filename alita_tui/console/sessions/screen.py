@@ -261,6 +261,8 @@ class SessionsScreen(Dialog[Switch | None]):
         elif line is not None and line.imported:
             look = key_of("sessions.view", self._keys)
             self._say(f"What was approved elsewhere is not approved here: it does not go on. {look} looks at it.")
+        elif line is not None and not line.readable:
+            self._say(f"Nothing was opened. {line.own_title}")
         elif line is not None:
             self.dismiss(None if line.session_id == self._current else Switch(line.session_id))
 

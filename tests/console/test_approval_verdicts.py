@@ -11,11 +11,12 @@ from textual.widgets import Input
 
 from alita_tui.console.review.code import Base, code_rows, diff_rows, split_rows
 from alita_tui.console.review.fields import ReasonInput
+from alita_tui.console.review.steps import BuildReview
 from alita_tui.console.review.ticks import Ticks
 from alita_tui.console.review.verdict_bar import Button, VerdictBar
 from alita_tui.console.widgets.sheet import fold_row
 from alita_tui.console.widgets.styled_text import width_of
-from alita_tui.events import Capabilities
+from alita_tui.events import Capabilities, Lasting
 from alita_tui.view.model import SessionView
 from tests.console.approval_cases import NEW, NEW_DIGEST, OLD, TWIN, calm, doubled, queue, risky, waiting_for
 from tests.console.approval_host import CALMLY, HASTILY, Host
@@ -59,6 +60,37 @@ async def test_the_name_holds_for_either_way_of_approving() -> None:
         assert [(c.verdict.decision, c.verdict.lasting, c.digest) for c in app.decided] == [
             ("approved", "task", NEW_DIGEST)
         ]
+
+
+async def test_the_prompt_names_the_verdict_that_it_continues_and_no_other_key_goes_on_with_it() -> None:
+    """Who began with "for this task" and presses the other key has begun something else: the tool stays for good."""
+    app = Host(risky())
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        await pilot.press("o")
+        await pilot.press(*"nobody")
+        await settled(pilot)
+        assert "No risk is called nobody" in app.said()
+        await pilot.press(*["backspace"] * 6, *app.typed)
+        await settled(pilot)
+        assert "o approves exactly these bytes for this task only" in app.said()
+        await pilot.press("a")
+        await settled(pilot)
+        assert app.decided == [] and app.review.bar.mode == "name", "approving for good asks anew"
+        await pilot.press("escape", "o")
+        await settled(pilot)
+        assert app.decided == [] and app.review.bar.mode == "name"
+
+
+def test_what_is_unread_is_announced_for_each_kind_of_approval() -> None:
+    build = calm().builds[0]
+    review = BuildReview(build, build.attempts[-1], 0.0)
+    keys: dict[Lasting, str] = {"library": "a", "task": "o"}
+    assert review.approve(5, 10.0, "task") == "unread"
+    assert "o again approves them unread for this task only" in review.line(5, keys, "")[0]
+    assert review.approve(5, 11.0, "library") == "unread"
+    assert "a again approves them unread, which" in review.line(5, keys, "")[0]
+    assert review.approve(5, 12.0, "library") == "approved"
 
 
 async def test_what_is_not_ticked_is_not_granted_and_is_no_risk() -> None:

@@ -124,7 +124,7 @@ class DecidingScreen(GuardedScreen):
     def _approve(self, lasting: Lasting) -> None:
         if not (review := self._may()):
             return
-        match review.approve(self.panes.code.unread, self._clock()):
+        match review.approve(self.panes.code.unread, self._clock(), lasting):
             case "mismatch":
                 said = "These are not the bytes that approval is asked for; they cannot be approved."
                 self.notify(said, severity="error", markup=False)

@@ -24,6 +24,7 @@ from alita_tui.console.review.panes import BuildPanes, bases_of
 from alita_tui.console.review.steps import BuildReview, settled
 from alita_tui.console.review.verdict_bar import DECIDING, LIKE, Choice, VerdictBar
 from alita_tui.console.widgets.sheet import Sheet
+from alita_tui.events import Lasting
 from alita_tui.state.build import BuildState
 from alita_tui.view.habits import Habits
 from alita_tui.view.model import SessionView
@@ -137,7 +138,8 @@ class ApprovalScreen(DecidingScreen):
             self.bar.say("No build waits.", "muted")
         elif self._place:
             unread = self.panes.code.unread
-            self.bar.say_about(self._review, unread, keys.get("approve", ""), self.waiting_for)
+            approving: dict[Lasting, str] = {"library": keys.get("approve", ""), "task": keys.get("lend", "")}
+            self.bar.say_about(self._review, unread, approving, self.waiting_for)
         else:
             self.bar.say(*settled(self._view, self._review.build))
 

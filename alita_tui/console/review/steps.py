@@ -6,11 +6,12 @@ All times are seconds of the monotonic clock that input events are stamped with.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from alita_tui.console.input.arming import Objection, TimedInput, objection
 from alita_tui.console.input.timing import Paint
-from alita_tui.events import Capabilities, Decision, Twin, Verdict
+from alita_tui.events import Capabilities, Decision, Lasting, Twin, Verdict
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.text import one_line
 from alita_tui.state.build import Attempt, BuildState
@@ -41,6 +42,8 @@ class BuildReview:
         """Whether the names of all risks were typed."""
         self.unread_known = False
         """Whether the person was told how much is unread."""
+        self.lasting: Lasting = "library"
+        """The kind of approval that both belong to."""
         self.twice: Twice | None = None
         """The verdict that a second press gives."""
         self.paint: Paint | None = None
@@ -78,8 +81,11 @@ class BuildReview:
         """Return why an input is no verdict on this build; empty if it counts."""
         return objection(heard, self.paint.at if self.paint else None)
 
-    def approve(self, unread: int, at: float) -> Outcome:
-        """Return what an approval leads to now."""
+    def approve(self, unread: int, at: float, lasting: Lasting = "library") -> Outcome:
+        """Return what an approval leads to now. Steps taken towards the other kind of approval do not count for it."""
+        if lasting != self.lasting:
+            self.back()
+            self.lasting = lasting
         self.twice = None
         if self.attempt.build_digest != self.build.digest:
             return "mismatch"
@@ -133,9 +139,10 @@ class BuildReview:
             tests=tests,
         )
 
-    def line(self, unread: int, key: str, waits: Objection) -> tuple[str, str]:
-        """Return the verdict bar's text and tone; `key` approves, `waits` is why it would not count now."""
-        if step := self._step(unread, key):
+    def line(self, unread: int, keys: Mapping[Lasting, str], waits: Objection) -> tuple[str, str]:
+        """Return the verdict bar's text and tone; `keys` approve, `waits` is why they would not count now."""
+        key = keys["library"]
+        if step := self._step(unread, keys[self.lasting]):
             text, tone = step
             return (f"Press another key or scroll first. {text}" if waits == "held" else text), tone
         if waits == "held":
@@ -179,11 +186,13 @@ class BuildReview:
             wanted = self.attempt.draft.capabilities.without(self.withheld).items
             with_what = ", ".join(map(one_line, wanted)) or "nothing granted"
             return f"The same key again runs its tests with {with_what}. Nothing is approved by it.", "warn"
+        scope = " for this task only" if self.lasting == "task" else ""
         if self.unread_known and unread:
-            said = (
-                f"unread: {unread} lines. {key} again approves them unread, which is recorded; Esc goes back."
-            )
+            said = f"unread: {unread} lines. {key} again approves them unread{scope}, which is recorded; Esc goes back."
             return said, "bad"
         if self.named:
-            return f"Risks accepted by name. {key} approves exactly these bytes; Esc goes back.", "warn"
+            return (
+                f"Risks accepted by name. {key} approves exactly these bytes{scope}; Esc goes back.",
+                "warn",
+            )
         return None

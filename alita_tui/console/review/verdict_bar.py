@@ -20,6 +20,8 @@ from alita_tui.console.review.fields import NameInput, ReasonInput
 from alita_tui.console.review.steps import BuildReview
 from alita_tui.console.review.ticks import Ticks
 from alita_tui.console.widgets.plain import Plain
+from alita_tui.events import Lasting
+from alita_tui.spine.text import one_line
 
 Choice = Literal[
     "approve", "lend", "reuse", "merge", "alias", "reject", "edit", "retest", "ban", "stop",
@@ -175,17 +177,26 @@ class VerdictBar(Vertical):
         said.update(text)
         said.set_classes(f"-{tone}" if tone else "")
 
-    def say_about(self, review: BuildReview, unread: int, approve: str, waits: Objection) -> None:
-        """Show what can be done now; `approve` is its key, `waits` why it would not count."""
+    def say_about(
+        self, review: BuildReview, unread: int, keys: Mapping[Lasting, str], waits: Objection
+    ) -> None:
+        """Show what can be done now; `keys` approve, `waits` is why they would not count."""
         match self.mode:
             case "name":
-                given = set(self.query_one(NameInput).value.split())
+                given = self.query_one(NameInput).value.split(" ")
                 left = [one for one in self._wanted if one not in given]
-                self.say(f"To accept the risks type their names: {' '.join(left)}  (Esc goes back)", "warn")
+                wrong = [
+                    one for one in given if one and not any(name.startswith(one) for name in self._wanted)
+                ]
+                said = f"To accept the risks type their names: {' '.join(left)}  (Esc goes back)"
+                self.say(
+                    f"No risk is called {one_line(wrong[0], 40)}. {said}" if wrong else said,
+                    "bad" if wrong else "warn",
+                )
             case "reject" | "ban" | "grants":
                 self.say(_WHY[self.mode], "bad" if self.mode == "ban" else "")
             case "idle":
-                self.say(*review.line(unread, approve, waits))
+                self.say(*review.line(unread, keys, waits))
 
     def arm(self, armed: bool) -> None:
         """Show whether a verdict would count."""

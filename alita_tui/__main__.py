@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
@@ -11,7 +12,7 @@ def main() -> None:
     from alita_tui.spine.text import neutralise
 
     try:
-        if len(sys.argv) == 1:
+        if len(sys.argv) == 1 and os.environ.get("ACCESSIBLE", "") in ("", "0"):
             # The console's first paint does not wait for the import of the commands.
             from alita_tui.app.console import open_console
 

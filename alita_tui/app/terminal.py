@@ -8,11 +8,21 @@ import sys
 from alita_tui.spine.errors import ConfigError
 
 
+def wants_lines() -> bool:
+    """Return whether the person wants lines that are only added, instead of a full screen (ACCESSIBLE=1)."""
+    return os.environ.get("ACCESSIBLE", "") not in ("", "0")
+
+
+def want_lines() -> None:
+    """Let `wants_lines` be true in this process."""
+    os.environ["ACCESSIBLE"] = "1"
+
+
 def need_terminal() -> None:
     """Raise ConfigError where no full-screen console can be drawn or no keys can be read."""
     drawable = os.environ.get("TERM", "dumb") not in ("", "dumb")
     if not (sys.stdin.isatty() and sys.stdout.isatty() and drawable):
         raise ConfigError(
             "A full-screen console cannot be drawn here: this is not an interactive terminal.",
-            hint='Use `alita run "TASK"` instead.',
+            hint='Use `alita run "TASK"`, or lines instead of a full screen: `alita --plain`.',
         )

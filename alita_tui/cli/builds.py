@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,19 +11,17 @@ import typer
 
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import me
-from alita_tui.cli.accepting import Accept, all_accepted, list_risks
+from alita_tui.cli.accepting import Accept, all_accepted
+from alita_tui.cli.build_text import print_diff, print_evidence, print_summary
 from alita_tui.cli.files import read_text
 from alita_tui.cli.lazy import group
 from alita_tui.cli.output import Json, json_document, table
 from alita_tui.events import BuildDigest, Lasting, Verdict
-from alita_tui.events.build import CHECKS
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError
-from alita_tui.spine.grants import phrases
 from alita_tui.spine.ports.builds import ParkedBuild
 from alita_tui.spine.text import one_line, reveal
-from alita_tui.view.changes import changes
 from alita_tui.view.queries import build_of, merge_of, reuse_of
 from alita_tui.view.risk import names_of, risks
 
@@ -96,14 +93,9 @@ def show(context: typer.Context, build: Build, json: Json = False) -> None:
         json_document({"build": parked, "risks": found, "accept": names_of(found), "events": envelopes})
         return
     typer.echo(f"{parked.name} v{parked.version}   session {parked.session_id}\n")
-    list_risks(found, none="none found: every check passed, nothing asked for")
-    typer.echo("\nChanges")
-    for line in changes(view, draft):
-        typer.echo(f"  {reveal(line)}")
-    _print_origin(view, draft)
-    _print_needs(draft)
-    _print_evidence(draft)
-    _print_diff(view, draft)
+    print_summary(view, draft)
+    print_evidence(draft)
+    print_diff(view, draft)
     typer.echo(f"\nCode\n{reveal(draft.draft.code)}\nTests\n{reveal(draft.draft.tests)}")
     if draft.twins:
         typer.echo(f"{draft.twins[0].label} gives the same answers. Approving keeps both; otherwise:")
@@ -115,63 +107,6 @@ def show(context: typer.Context, build: Build, json: Json = False) -> None:
     typer.echo(
         f"Approve with: alita builds approve {parked.approval_id} --digest {parked.digest[:16]}{accept}"
     )
-
-
-def _print_origin(view: BuildState, draft: Attempt) -> None:
-    """Print why it was built, what it cost, and what is near to it."""
-    typer.echo(f"\nGoal: {reveal(view.goal)}")
-    typer.echo(f"Says it does: {reveal(draft.draft.description)}")
-    if view.cost:
-        typer.echo(f"Cost so far: {view.cost}")
-    for lesson in view.lessons:
-        typer.echo(f"  past rejection  {reveal(lesson)}")
-    for miss in view.near_misses:
-        typer.echo(f"  near miss {miss.score:.2f}  {reveal(miss.name)}  {reveal(miss.description)}")
-    for source in view.sources:
-        typer.echo(f"  source {reveal(source.url)}")
-
-
-def _print_needs(draft: Attempt) -> None:
-    """Print the capabilities it asks for and its packages."""
-    asked = draft.draft.capabilities
-    typer.echo("\nAsks for")
-    for item, phrase in zip(asked.items, phrases(asked), strict=True):
-        typer.echo(f"  {reveal(item)}  {reveal(phrase)}")
-    if asked.none:
-        typer.echo("  nothing declared")
-    typer.echo("\nRequirements")
-    for package in draft.lock.packages if draft.lock else ():
-        first = package.hashes[0][:23] if package.hashes else ""
-        typer.echo(f"  {reveal(package.name)} {reveal(package.version)}  {first}")
-
-
-def _print_evidence(draft: Attempt) -> None:
-    """Print review, checks and self-tests."""
-    typer.echo("\nReview")
-    for finding in draft.findings:
-        typer.echo(f"  {finding.severity:6} {finding.rule} line {finding.line}: {reveal(finding.text)}")
-    typer.echo("\nChecks")
-    for check in draft.gates:
-        typer.echo(f"  {check.state:8} {CHECKS[check.gate].title}: {reveal(check.summary)}")
-        for row in check.rows:
-            if row.tone in ("bad", "warn"):
-                typer.echo(f"           {reveal(row.label)}  {reveal(row.text)}")
-    for name in draft.unchecked:
-        typer.echo(f"  not run  {CHECKS[name].title}")
-    typer.echo("\nSelf-tests (written by the same model as the code)")
-    for case in draft.reports[-1].cases if draft.reports else ():
-        typer.echo(f"  {'pass' if case.passed else 'FAIL'}  {reveal(case.name)}")
-
-
-def _print_diff(view: BuildState, draft: Attempt) -> None:
-    """Print the difference from the version that it would replace."""
-    if view.parent is None:
-        return
-    old, new = (reveal(text).split("\n") for text in (view.parent.code, draft.draft.code))
-    label = f"v{view.version - 1}"
-    typer.echo(f"\nDiff from {label}")
-    for line in difflib.unified_diff(old, new, label, f"v{view.version}", lineterm=""):
-        typer.echo(line)
 
 
 @commands.command()

@@ -108,13 +108,27 @@ def root(
     project: Annotated[
         str | None, typer.Option("--project", help="Remember for this project.", metavar="NAME")
     ] = None,
+    plain: Annotated[
+        bool,
+        typer.Option(
+            "--plain", help="Lines that are only added instead of a full screen; as does ACCESSIBLE=1."
+        ),
+    ] = False,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     """Open the console, or run one of the commands below."""
+    from alita_tui.app.terminal import want_lines, wants_lines
+
     context.obj = home
-    if context.invoked_subcommand is None:
+    if plain:
+        want_lines()
+    if context.invoked_subcommand is None and wants_lines():
+        from alita_tui.cli.plain import open_plain
+
+        open_plain(home, session, model, project)
+    elif context.invoked_subcommand is None:
         from alita_tui.app.console import open_console
 
         open_console(home, session, model, project)

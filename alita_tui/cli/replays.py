@@ -11,7 +11,8 @@ import typer
 
 from alita_tui.app.context import AppContext
 from alita_tui.app.recordings import recording, rerun
-from alita_tui.cli.output import Json, damage, json_document
+from alita_tui.app.terminal import wants_lines
+from alita_tui.cli.output import Json, damage, json_document, plain
 from alita_tui.cli.sessions import Which
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import counted, one_line
@@ -41,6 +42,11 @@ def replay(
     --rerun the exit code is 1 if anything differs from the recording; calls with granted capabilities are
     skipped and counted. Without a sandbox for --rerun the exit code is 6.
     """
+    if not headless and not rerun and wants_lines():
+        for envelope in recording(AppContext.open(context.obj, strict=False), session, damage):
+            if (envelope.seq or 0) > (at or 0):
+                plain(envelope)
+        return
     if not headless and not rerun:
         from alita_tui.app.console import open_replay
 

@@ -12,6 +12,7 @@ import typer
 
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import now
+from alita_tui.app.terminal import wants_lines
 from alita_tui.cli.output import Json, json_document, json_line, table
 from alita_tui.events import TaskFinished
 from alita_tui.spine.errors import UsageError
@@ -69,6 +70,11 @@ def attach(
     """
     if json:
         asyncio.run(_print_events(AppContext.open(context.obj), session))
+        return
+    if wants_lines():
+        from alita_tui.cli.plain import attach_plain
+
+        attach_plain(context.obj, session)
         return
     from alita_tui.app.console import open_attached
 

@@ -12,6 +12,7 @@ import typer
 
 from alita_tui.app.artefacts import saved, session_artefacts
 from alita_tui.app.context import AppContext
+from alita_tui.app.terminal import wants_lines
 from alita_tui.cli.given_files import check_file, piped_file
 from alita_tui.cli.output import json_document, json_line, plain
 from alita_tui.events import Artefact, ArtefactAdded
@@ -139,6 +140,10 @@ def demo(
     Only the model's replies are a recording; everything else is real.
     """
     if not json and not task:
+        if wants_lines():
+            from alita_tui.cli.plain import open_plain
+
+            return open_plain(context.obj, None, _DEMO)
         from alita_tui.app.console import open_console
 
         return open_console(context.obj, None, _DEMO)

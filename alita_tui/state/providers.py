@@ -9,6 +9,10 @@ from msgspec.structs import replace
 
 from alita_tui import events as e
 
+_SHORTEST_WRITING = 0.25
+"""Seconds that a reply has to be written for its speed to be told: one that comes in one piece, out of a cache or from
+a recording, would be of 50,000 tokens a second."""
+
 
 class Provider(msgspec.Struct, frozen=True, gc=False):
     """A model that was asked, or that may not be asked for now."""
@@ -31,7 +35,8 @@ Providers = tuple[Provider, ...]
 def after_reply(providers: Providers, event: e.ModelReplied) -> Providers:
     """Return the models after a reply of one of them."""
     seconds = (event.duration_ms - event.first_ms) / 1000
-    speed = event.usage.output_tokens / seconds if event.first_ms and seconds > 0 else 0.0
+    long_enough = event.first_ms and seconds >= _SHORTEST_WRITING
+    speed = event.usage.output_tokens / seconds if long_enough else 0.0
     before = _find(providers, event.model)
     orchestrates = event.role == "orchestrator"
     others = tuple(replace(provider, serves=False) for provider in providers) if orchestrates else providers

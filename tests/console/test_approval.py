@@ -268,10 +268,16 @@ async def test_a_rejection_needs_words_and_escape_goes_back() -> None:
         bar = app.review.query_one(VerdictBar)
         assert bar.mode == "idle"
         await pilot.press("r")
-        await pilot.press(*"use the shelf", "tab", "right", "space", "a", "e", "enter")
+        await pilot.press(*"use the shelf", "tab", "right", "space", "a", "e")
+        await settled(pilot)
         assert app.decided == []
         assert app.edits == []
-        await pilot.press("shift+tab", "enter")
+        app.pace = HASTILY
+        await pilot.press("a", "enter", "space")
+        await settled(pilot)
+        assert app.decided == [], "an Enter out of a burst sends no more here than anywhere"
+        app.pace = CALMLY
+        await pilot.press("space", "enter")
         await settled(pilot)
         (command,) = app.decided
         assert (command.verdict.decision, command.verdict.reason, command.verdict.tags) == (

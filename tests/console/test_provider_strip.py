@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from alita_tui import events as e
@@ -66,6 +67,12 @@ def test_the_reason_is_said_on_demand_and_until_when() -> None:
 def test_one_model_that_answers_is_just_its_name() -> None:
     view = view_of(replied("p:first"))
     assert view.model and texts(view) == [str(view.model), "100 tok/s"]
+
+
+def test_a_reply_that_came_in_one_piece_tells_no_speed() -> None:
+    at_once = msgspec.structs.replace(replied("p:first", 5_000), first_ms=1000.0, duration_ms=1090.0)
+    assert texts(view_of(at_once)) == ["p:first"]
+    assert texts(view_of(replied("p:first"), at_once)) == ["p:first", "100 tok/s"], "what was measured stays"
 
 
 def test_the_serving_one_stands_first_and_its_speed_is_shown() -> None:

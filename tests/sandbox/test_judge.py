@@ -492,11 +492,13 @@ def run(x):
 
 def alive():
     """Processes that are no zombies, which PID 1 has still to collect."""
-    return [
-        one
-        for one in filter(str.isdigit, os.listdir("/proc"))
-        if open(f"/proc/{one}/stat").read().rpartition(")")[2].split()[0] != "Z"
-    ]
+    states = []
+    for one in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            states.append(open(f"/proc/{one}/stat").read().rpartition(")")[2].split()[0])
+        except OSError:  # it ended just now
+            pass
+    return [state for state in states if state != "Z"]
 '''
     one = Piece(kind="calls", name="tool", code=code, calls=({"x": 1},), seconds=10)
     first, second = [piece["answers"][0]["result"] for piece in await judged(sandbox, one, one, code=code)]

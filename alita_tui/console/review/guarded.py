@@ -22,6 +22,7 @@ from alita_tui.console.input.arming import Objection, TimedInput
 from alita_tui.console.input.parser import stamp, timed_input, what_of
 from alita_tui.console.input.timing import InputTiming
 from alita_tui.console.review.steps import BuildReview
+from alita_tui.console.review.ticks import Ticks
 from alita_tui.console.widgets.sheet import Sheet
 
 if TYPE_CHECKING:
@@ -137,6 +138,8 @@ class GuardedScreen(ModalScreen[None]):
     def _weighty(self, event: events.Key) -> bool:
         if isinstance(self.focused, Input):
             return event.key == "enter"
+        if isinstance(self.focused, Ticks) and event.key == "enter":
+            return True
         return bool(actions_of(self, event.key) & self.GUARDED)
 
     def _hear(self, event: events.Event) -> TimedInput:
@@ -180,7 +183,9 @@ class GuardedScreen(ModalScreen[None]):
         event = waiting.event
         if waiting.button is not None:
             await self.pressed(waiting.button)
-        elif isinstance(self.focused, Input):
+        elif (
+            isinstance(self.focused, Input | Ticks) and isinstance(event, events.Key) and event.key == "enter"
+        ):
             self._let_through = event
             self.focused._forward_event(event)
         elif isinstance(event, events.Key):

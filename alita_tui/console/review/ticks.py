@@ -1,4 +1,4 @@
-"""Words that can be ticked with Space or a click. Enter does nothing."""
+"""Words that can be ticked with Space or a click. Enter sends what is ticked, as in the field beside them."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ class Ticks(Entry, Plain, can_focus=True):
     ALLOW_SELECT = False
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "tick", show=False),
+        Binding("enter", "done", show=False),
         Binding("left,up,k", "move(-1)", show=False),
         Binding("right,down,j", "move(1)", show=False),
     ]
@@ -31,6 +32,9 @@ class Ticks(Entry, Plain, can_focus=True):
 
     class Changed(Message):
         """A word was ticked or unticked."""
+
+    class Done(Message):
+        """Enter was pressed on the words."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -56,6 +60,10 @@ class Ticks(Entry, Plain, can_focus=True):
             self._ticked ^= {self._words[self._at]}
             self._draw()
             self.post_message(self.Changed())
+
+    def action_done(self) -> None:
+        """Say that all are ticked. The Enter is judged like any verdict (`GuardedScreen.judge`)."""
+        self.post_message(self.Done())
 
     def action_move(self, by: int) -> None:
         """Move the cursor to the previous or next word."""

@@ -262,10 +262,11 @@ class VerdictBar(Vertical):
     def _enter_in_name(self, event: Input.Submitted) -> None:
         event.stop()
 
+    @on(Ticks.Done)
     @on(Input.Submitted, "#reason")
-    def _reason_given(self, event: Input.Submitted) -> None:
+    def _reason_given(self, event: Message) -> None:
         event.stop()
-        ticked, reason = self.query_one(Ticks).ticked, event.value.strip()
+        ticked, reason = self.query_one(Ticks).ticked, self.query_one(ReasonInput).value.strip()
         if self.mode == "reject" and (ticked or reason):
             self.post_message(self.Worded(self._about, "reject", reason, ticked))
         elif self.mode == "ban" and ticked and reason:

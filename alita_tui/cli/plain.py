@@ -1,0 +1,376 @@
+"""`alita --plain`: a session without a full screen, for screen readers, slow lines and simple terminals.
+
+Lines are only ever added. What is typed is a line: a task, words for the running one, or a command that begins with
+`/`. A verdict, an answer about money and one for a server are asked for by a command of their own, and what was typed
+before the question stood there is thrown away: it was not meant for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import typer
+
+from alita_tui.app.context import AppContext
+from alita_tui.cli.build_text import print_diff, print_evidence, print_summary
+from alita_tui.cli.output import plain
+from alita_tui.cli.typed_lines import Lines
+from alita_tui.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    QuestionAnswered,
+    QuestionAsked,
+    ServerQuestion,
+    ServerQuestionEnded,
+    Verdict,
+)
+from alita_tui.spine.commands import AnswerQuestion, Interrupt, PutOff, ResolveApproval, Steer, SubmitTask
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.ports.stream import CommandSink
+from alita_tui.spine.text import counted, one_line, reveal
+from alita_tui.state.reduce import reduce_all
+from alita_tui.state.session import SessionState
+from alita_tui.view.risk import names_of, risks
+
+if TYPE_CHECKING:
+    from alita_tui.app.live_source import LiveSource
+    from alita_tui.events import Lasting
+    from alita_tui.spine.envelope import Envelope
+    from alita_tui.state.build import Attempt, BuildState
+
+HELP = """\
+A line is a task; while one runs it is added to it. Commands:
+  /review    look at the build that waits, and decide
+  /answer    answer a question about money or of a server
+  /new TASK  queue another task
+  /stop      stop the running task
+  /where     say what is done now
+  /quit      leave; what runs goes on when the session is opened again"""
+
+
+class Session(CommandSink, Protocol):
+    """A session that is open here or in the background."""
+
+    session_id: str
+    source: LiveSource
+
+
+class PlainConsole:
+    """Prints what happens, and takes lines."""
+
+    def __init__(self, session: Session, lines: Lines) -> None:
+        self._session = session
+        self._lines = lines
+        self._state = SessionState()
+        self._questions: list[QuestionAsked | ServerQuestion] = []
+
+    # --- what happens -------------------------------------------------------------------------
+
+    async def show(self, recorded: int) -> None:
+        """Print each event that is new; `recorded` are known from before."""
+        async for envelope in self._session.source:
+            if envelope.seq is None:
+                continue
+            self._state = reduce_all((envelope,), self._state)
+            self._note(envelope)
+            if envelope.seq > recorded:
+                plain(envelope)
+                self._call(envelope)
+            elif envelope.seq == recorded:
+                self.where()
+
+    def _note(self, envelope: Envelope) -> None:
+        match envelope.event:
+            case QuestionAsked() | ServerQuestion() as asked:
+                self._questions.append(asked)
+            case QuestionAnswered(question_id=ended) | ServerQuestionEnded(question_id=ended):
+                self._questions = [one for one in self._questions if one.question_id != ended]
+            case _:
+                pass
+
+    def _call(self, envelope: Envelope) -> None:
+        """Say what the person can do now about what waits, and ring."""
+        match envelope.event:
+            case ApprovalRequested(name=name, version=version):
+                typer.echo(f"\a{one_line(name)} v{version} waits for your verdict. /review looks at it.")
+            case QuestionAsked(choices=choices, about=about):
+                _numbered(choices)
+                how = "/answer answers it." if about != "task" else "The next line answers it."
+                typer.echo(f"\aThe agent asks you. {how}")
+            case ServerQuestion(server=server, choices=choices):
+                _numbered(choices)
+                typer.echo(
+                    f"\aThe server {one_line(server)} asks you. /answer answers it; what you type goes there."
+                )
+            case ApprovalResolved():
+                typer.echo("The verdict is recorded.")
+            case _:
+                pass
+
+    def where(self) -> None:
+        """Say what is done now, and what waits."""
+        state = self._state
+        running = [task for task in state.tasks if task.task_id in state.running]
+        for task in running:
+            typer.echo(f"running: {one_line(task.text, 200)}")
+        if state.queue:
+            typer.echo(f"{counted(len(state.queue), 'task')} in the queue")
+        for build in self._waiting:
+            typer.echo(f"waits for your verdict: {one_line(build.name)} v{build.version}  (/review)")
+        for question in self._questions:
+            typer.echo(f"waits for your answer: {one_line(_text_of(question), 300)}")
+        if not (running or state.queue or self._waiting or self._questions):
+            typer.echo("Nothing is done now. Type a task, or /help.")
+
+    @property
+    def _waiting(self) -> list[BuildState]:
+        return [build for build in self._state.builds if build.status == "pending"]
+
+    # --- what is typed ------------------------------------------------------------------------
+
+    async def take_lines(self) -> None:
+        """Do what is typed, until the person leaves."""
+        while (line := await self._lines.next()) is not None:
+            match line.partition(" "):
+                case ("", _, _):
+                    continue
+                case ("/quit" | "/exit", _, _):
+                    return
+                case ("/help", _, _):
+                    typer.echo(HELP)
+                case ("/where", _, _):
+                    self.where()
+                case ("/stop", _, _):
+                    self.stop()
+                case ("/new", _, task) if task.strip():
+                    self._session.send(SubmitTask(text=task.strip()))
+                case ("/review", _, _):
+                    await self._review()
+                case ("/answer", _, _):
+                    await self._answer()
+                case (word, _, _) if word.startswith("/"):
+                    typer.echo(f"There is no command {one_line(word, 60)}. /help lists them.")
+                case _:
+                    self._say(line)
+
+    def stop(self) -> None:
+        """Stop the running task."""
+        if self._state.running:
+            self._session.send(Interrupt())
+            typer.echo("The task is stopped.")
+        else:
+            typer.echo("No task runs. /quit leaves.")
+
+    def _say(self, line: str) -> None:
+        question = next((one for one in self._questions if isinstance(one, QuestionAsked)), None)
+        if question is not None and question.about == "task":
+            self._session.send(AnswerQuestion(question_id=question.question_id, text=line))
+        elif self._state.running:
+            self._session.send(Steer(text=line))
+        else:
+            self._session.send(SubmitTask(text=line))
+
+    async def _answer(self) -> None:
+        if not self._questions:
+            typer.echo("Nothing is asked.")
+            return
+        question = self._questions[0]
+        typer.echo(reveal(_text_of(question)))
+        _numbered(question.choices)
+        line = await self._lines.asked("Your answer, or an empty line to leave it:")
+        if line and question in self._questions:
+            self._session.send(AnswerQuestion(question_id=question.question_id, text=line))
+
+    # --- reviewing ----------------------------------------------------------------------------
+
+    async def _review(self) -> None:
+        """Show a build and let the person decide, in typed steps."""
+        build = next(iter(self._waiting), None)
+        draft = build.presented if build else None
+        if build is None or draft is None or draft.build_digest != build.digest:
+            typer.echo("No build waits for a verdict.")
+            return
+        shown_at, read = time.monotonic(), False
+        typer.echo(f"\n{one_line(build.name)} v{build.version}   sha256 {build.digest}\n")
+        print_summary(build, draft)
+        while True:
+            prompt = (
+                "\n1 the code  2 its tests  3 the evidence  4 what is new in it\n"
+                "5 approve for good  6 approve for this task only  7 reject\n"
+                "8 later: the agent goes on without it  9 back, it waits on\nA number:"
+            )
+            match await self._lines.asked(prompt):
+                case "1":
+                    typer.echo(_with_numbers(draft.draft.code))
+                    read = True
+                case "2":
+                    typer.echo(_with_numbers(draft.draft.tests))
+                case "3":
+                    print_evidence(draft)
+                case "4":
+                    print_diff(build, draft)
+                    if build.parent is None:
+                        typer.echo("It is new as a whole.")
+                case "5" | "6" as kind:
+                    if await self._approve(
+                        build, draft, "library" if kind == "5" else "task", shown_at, read=read
+                    ):
+                        return
+                case "7":
+                    if await self._reject(build, shown_at):
+                        return
+                case "8":
+                    self._session.send(PutOff(approval_id=build.approval_id))
+                    typer.echo("The agent goes on without it. /review comes back to it.")
+                    return
+                case "9" | None:
+                    return
+                case other:
+                    typer.echo(f"{one_line(other, 60)!r} is none of the numbers.")
+            if not any(one.approval_id == build.approval_id for one in self._waiting):
+                typer.echo("It does not wait any more.")
+                return
+
+    async def _approve(
+        self, build: BuildState, draft: Attempt, lasting: Lasting, shown_at: float, *, read: bool
+    ) -> bool:
+        """Approve exactly these bytes, once the tool and each risk were typed by name; return whether it was."""
+        accepted = names_of(risks(build, draft))
+        wanted = " ".join((str(build.name), *accepted))
+        typer.echo(
+            f"This approves sha256 {build.digest[:16]} {'for good' if lasting == 'library' else 'for this task only'}."
+        )
+        if not read:
+            typer.echo(f"You have not read its code ({counted(len(draft.draft.code.splitlines()), 'line')}).")
+        if accepted:
+            typer.echo(f"It accepts {counted(len(accepted), 'risk')}, each by its name.")
+        typed = await self._lines.asked(
+            f"Type this to approve, or an empty line to go back: {one_line(wanted, 2_000)}"
+        )
+        if typed != wanted:
+            if typed:
+                typer.echo("Those are not the names. Nothing was approved.")
+            return False
+        verdict = Verdict(
+            decision="approved", lasting=lasting, accepted=accepted, scrolled_to_end=read,
+            seen_ms=(time.monotonic() - shown_at) * 1000,
+        )  # fmt: skip
+        self._decide(build, verdict)
+        return True
+
+    async def _reject(self, build: BuildState, shown_at: float) -> bool:
+        reason = await self._lines.asked("Why? One line, the agent reads it; an empty line goes back:")
+        if not reason:
+            return False
+        self._decide(
+            build, Verdict(decision="rejected", reason=reason, seen_ms=(time.monotonic() - shown_at) * 1000)
+        )
+        return True
+
+    def _decide(self, build: BuildState, verdict: Verdict) -> None:
+        self._session.send(
+            ResolveApproval(approval_id=build.approval_id, digest=build.digest, verdict=verdict)
+        )
+
+
+def _text_of(question: QuestionAsked | ServerQuestion) -> str:
+    return question.text
+
+
+def _numbered(choices: tuple[str, ...]) -> None:
+    for number, choice in enumerate(choices, 1):
+        typer.echo(f"  {number} {one_line(choice, 300)}")
+
+
+def _with_numbers(text: str) -> str:
+    return "\n".join(f"{number:4}  {reveal(line)}" for number, line in enumerate(text.splitlines(), 1))
+
+
+def open_plain(
+    home: Path | None, session: str | None = None, model: str | None = None, project: str | None = None
+) -> None:
+    """Open a session, or a new one, in lines. Raises AlitaError."""
+    _need_lines()
+    app = AppContext.open(home, {"model": model, "memory.project": project})
+    app.paths.prepare()
+    if not app.loaded.settings.configured and session is None:
+        raise UsageError(
+            "No model is chosen yet.",
+            hint="Choose one: alita config set model.name NAME (`alita models` lists some), or try: alita demo",
+        )
+    asyncio.run(_live(app, session))
+
+
+def attach_plain(home: Path | None, session: str | None) -> None:
+    """Look on at a session of the background in lines. Raises AlitaError."""
+    _need_lines()
+    asyncio.run(_attached(AppContext.open(home), session))
+
+
+def _need_lines() -> None:
+    if not sys.stdin.isatty():
+        raise UsageError("Nobody can type here.", hint='Use `alita run "TASK"` instead.')
+
+
+async def _live(app: AppContext, which: str | None) -> None:
+    from alita_tui.app.background.consoles import announced
+    from alita_tui.app.session import close_session, open_session
+
+    typer.echo("Opening the session …")
+    session = await open_session(app, which, parks=False)
+    recorded = len(session.history)
+    running = asyncio.create_task(session.run())
+    with announced(app.paths.consoles, session.session_id):
+        await _converse(session, running, recorded, app.suggestions)
+        if not running.done():
+            await close_session(session, running)
+    running.result()
+    typer.echo(f"To come back to this session: alita --plain --session {session.session_id}")
+
+
+async def _attached(app: AppContext, wanted: str | None) -> None:
+    from alita_tui.app.background.client import ask, attachable
+    from alita_tui.app.background.remote import RemoteSession
+    from alita_tui.app.background.wire import Look
+    from alita_tui.app.recordings import recording
+    from alita_tui.app.session import close_session
+    from alita_tui.spine.history import History
+
+    session_id = attachable(await ask(app, Look()), wanted)
+    known = History(await asyncio.to_thread(recording, app, session_id))
+    session = RemoteSession(session_id, known, app.paths.background_socket)
+    running = asyncio.create_task(session.run())
+    await _converse(session, running, len(known), ())
+    if not running.done():
+        await close_session(session, running)
+    running.result()
+    typer.echo(f"To look on again: alita attach {session_id}")
+
+
+async def _converse(
+    session: Session, running: asyncio.Task[None], recorded: int, suggestions: Sequence[str]
+) -> None:
+    """Print what happens in a session and do what is typed, until the person leaves or the session ends."""
+    typer.echo(f"Session {session.session_id}. Type a task, or /help.")
+    for one in () if recorded else suggestions[:3]:
+        typer.echo(f"  for example: {one_line(one, 200)}")
+    with Lines() as lines:
+        console = PlainConsole(session, lines)
+        showing = asyncio.create_task(console.show(recorded))
+        typing = asyncio.create_task(console.take_lines())
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, console.stop)
+        await asyncio.wait((running, typing, showing), return_when=asyncio.FIRST_COMPLETED)
+        if not typing.done():  # the session ended by itself
+            await asyncio.wait((showing,))
+        for task in (typing, showing):
+            task.cancel()
+        await asyncio.wait((typing, showing))
+    for task in (typing, showing):
+        if not task.cancelled():
+            task.result()

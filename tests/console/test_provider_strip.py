@@ -71,8 +71,8 @@ def test_one_model_that_answers_is_just_its_name() -> None:
 
 def test_a_reply_that_came_in_one_piece_tells_no_speed() -> None:
     at_once = msgspec.structs.replace(replied("p:first", 5_000), first_ms=1000.0, duration_ms=1090.0)
-    assert texts(view_of(at_once)) == ["p:first"]
-    assert texts(view_of(replied("p:first"), at_once)) == ["p:first", "100 tok/s"], "what was measured stays"
+    assert not any("tok/s" in text for text in texts(view_of(at_once)))
+    assert "100 tok/s" in texts(view_of(replied("p:first"), at_once)), "what was measured stays"
 
 
 def test_the_serving_one_stands_first_and_its_speed_is_shown() -> None:

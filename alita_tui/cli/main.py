@@ -68,6 +68,10 @@ class Commands(LazyGroup):
         "eval": Target(
             "alita_tui.cli.evaluating:commands", "Measure on your own tasks: run a suite, compare two runs."
         ),
+        "keys": Target(
+            "alita_tui.cli.keys:keys",
+            "List the console's keys, say where they are remapped, and check that for conflicts.",
+        ),
         "models": Target("alita_tui.cli.models:commands", "Language models."),
         "context": Target(
             "alita_tui.cli.context:context", "What the next model call would send, with tokens."

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -32,7 +34,10 @@ _BUSY = tool(
 
 
 def mapping(results: dict[str, Any], row: Callable[..., dict[str, Any]]) -> None:
-    """Map a tool of 20 ms over some rows with one lane, with one a core, and on a cluster of two workers."""
+    """Map a tool of 20 ms over some rows with one lane, with one a core, and on a cluster; a million rows of nothing."""
+    fewer, more = coordinated(100_000), coordinated(1_000_000)
+    results["map.peak_mb_of_1e6_rows"] = row(more["peak_mb"], "MB", fewer["peak_mb"])
+    results["map.coordinator_rows_per_second"] = row(more["rows"] / more["seconds"], "/s")
     with tempfile.TemporaryDirectory(prefix="alita-bench-map-") as name:
         folder = Path(name)
         given = folder / "in.jsonl"
@@ -66,6 +71,19 @@ def mapping(results: dict[str, Any], row: Callable[..., dict[str, Any]]) -> None
             results["map.overhead_ms_per_row"] = row(1000 / on_cluster - 1000 / two, "ms")
         finally:
             app.close()
+
+
+def coordinated(count: int) -> dict[str, float]:
+    """Run so many rows through a coordinator in a process of its own; return rows, seconds and its peak in MB."""
+    with tempfile.TemporaryDirectory(prefix="alita-bench-rows-") as name:
+        given = Path(name) / "in.jsonl"
+        with given.open("w") as file:
+            file.writelines(f'{{"n": {n}}}\n' for n in range(count))
+        command = [sys.executable, "-m", "tests.benchmarks.many_rows", str(given), str(Path(name) / "out")]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found: dict[str, float] = json.loads(done.stdout)
+    assert found["rows"] == count
+    return found
 
 
 @contextmanager

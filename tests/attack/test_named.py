@@ -39,7 +39,8 @@ def held(terminal: Terminal, what: str, seconds: float, delay: float = 0.5) -> N
 def approve(terminal: Terminal, key: bytes = b"a") -> None:
     """Approve the build on screen as somebody does who means it; again where the machine was too busy to hear it."""
     before = len(terminal.decided)
-    for _ in range(10):
+    until = time.monotonic() + 180
+    while time.monotonic() < until:
         terminal.press("down", NAMED["down"])
         terminal.rest(0.9)
         terminal.press("a", key)

@@ -112,6 +112,7 @@ def test_a_detached_task_is_done_by_one_background_that_nobody_else_reaches(
     assert shell("attach", "--json").returncode == 2
 
 
+@pytest.mark.walk
 def test_what_a_killed_background_was_doing_is_taken_up_by_the_next_one_and_done_once(
     shell: Any, provider: str, background: list[subprocess.Popen[bytes]]
 ) -> None:
@@ -135,6 +136,7 @@ def test_what_a_killed_background_was_doing_is_taken_up_by_the_next_one_and_done
     app.close()
 
 
+@pytest.mark.walk
 def test_a_repeated_task_that_was_missed_is_done_once_and_listed_paused_and_cancelled_like_others(
     shell: Any, provider: str, background: list[subprocess.Popen[bytes]]
 ) -> None:
@@ -261,6 +263,7 @@ def test_whatever_is_said_to_the_socket_the_background_goes_on(
     assert process.poll() is None and status(shell) is not None
 
 
+@pytest.mark.walk
 @pytest.mark.pty
 def test_a_console_looks_on_approves_and_leaves_and_the_task_goes_on(
     shell: Any, background: list[subprocess.Popen[bytes]]
@@ -288,6 +291,7 @@ def test_a_console_looks_on_approves_and_leaves_and_the_task_goes_on(
     until(lambda: status(shell)["sessions"] == [])  # type: ignore[index]
 
 
+@pytest.mark.walk
 @pytest.mark.pty
 def test_where_a_console_is_open_a_detached_task_goes_there(
     shell: Any, provider: str, background: list[subprocess.Popen[bytes]]

@@ -65,6 +65,7 @@ def submitted(shell: Any) -> int:
     return count
 
 
+@pytest.mark.walk
 def test_answers_failures_and_what_waits_each_have_their_place_and_the_same_command_goes_on(
     shell: Any, provider: str, tmp_path: Path
 ) -> None:
@@ -119,6 +120,7 @@ def test_answers_failures_and_what_waits_each_have_their_place_and_the_same_comm
     assert refused.returncode == 2 and "another input" in refused.stderr
 
 
+@pytest.mark.walk
 def test_a_batch_that_is_killed_goes_on_and_no_task_is_done_or_paid_twice(
     shell: Any, provider: str, tmp_path: Path
 ) -> None:

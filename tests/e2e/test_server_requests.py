@@ -42,6 +42,7 @@ def replies() -> Any:
     )  # fmt: skip
 
 
+@pytest.mark.walk
 async def test_the_person_and_a_model_answer_what_was_granted_and_nothing_else_leaves(
     shell: Any, provider: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

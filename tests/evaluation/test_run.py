@@ -176,6 +176,7 @@ def test_what_is_wrong_is_said(tmp_path: Path, server: OpenAIServer) -> None:
     assert changed.returncode == 2 and "has changed" in changed.stderr
 
 
+@pytest.mark.walk
 def test_two_runs_are_compared(tmp_path: Path, server: OpenAIServer) -> None:
     home = tmp_path / "home"
     settle(home, server)

@@ -50,10 +50,9 @@ async def hand_over(
         session = app.sessions.find_own(session).stem
     elif consoles and model is None and project is None:
         session = consoles[0]
-    if session in consoles:
-        await change(app, session, task)
-        return HandedOver(session or "", 0)
-    session_id, _ = await change(app, session, task, fresh=session is None)
+    session_id, changed = await change(app, session, task, fresh=session is None)
+    if session_id in consoles and not changed:  # it was left for the console
+        return HandedOver(session_id, 0)
     ledger = await asyncio.to_thread(Ledger, app)
     await asyncio.to_thread(
         ledger.put, Work(session_id=session_id, model=model, project=current_project(app))

@@ -30,8 +30,6 @@ _BY_TRUST: tuple[ToolState, ...] = (
     "trusted", "provisional", "stale", "draft", "archived", "quarantined", "revoked",
 )  # fmt: skip
 """States of a tool, the most trusted first."""
-_SMALL = 4_096
-"""Bytes of a result that is gone through at once: handing it to a thread would take longer."""
 _NOT_ITS_FAULT = ("killed",)
 """Ends of a run that say nothing of its tool."""
 
@@ -184,10 +182,7 @@ class ToolRuns:
                 remote=record.origin == "remote",
             )
             report = await self._sandbox.run(job, show, self._progress)
-            if is_small(report.result):
-                raw, why = self._looked_at(record, report)
-            else:
-                raw, why = await asyncio.to_thread(self._looked_at, record, report)
+            raw, why = await asyncio.to_thread(self._looked_at, record, report)
             return report, await self._kept(call_id, report, raw, name, landing), why
         except AlitaError as error:
             await self._fail(call_id, call, "sandbox", error.message, hint=error.hint)
@@ -284,11 +279,3 @@ class ToolRuns:
 def last_words(report: RunReport) -> str:
     """Return the last line of what a failed run said."""
     return (report.error.strip().splitlines()[-1:] or [f"exit code {report.exit_code}"])[0]
-
-
-def is_small(value: object) -> bool:
-    """Return whether a value is gone through faster here than in a thread."""
-    try:
-        return len(msgspec.json.encode(value)) < _SMALL
-    except UnicodeEncodeError:  # half a character
-        return False

@@ -92,11 +92,7 @@ class ClientSession:
 
         `check` may block, and refuse by an AlitaError.
         """
-        from alita_tui.agent.tool_runs import is_small
-
         answer = await self._call(name, arguments, tell, check)
-        if is_small(answer):
-            return self.bus.redacted(answer)
         return await asyncio.to_thread(self.bus.redacted, answer)
 
     async def _call(self, name: str, arguments: Json, tell: Tell, check: Callable[[str], None]) -> Answer:

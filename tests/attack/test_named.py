@@ -39,7 +39,7 @@ def held(terminal: Terminal, what: str, seconds: float, delay: float = 0.5) -> N
 def approve(terminal: Terminal, key: bytes = b"a") -> None:
     """Approve the build on screen as somebody does who means it; again where the machine was too busy to hear it."""
     before = len(terminal.decided)
-    until = time.monotonic() + 180
+    until = time.monotonic() + 60
     while time.monotonic() < until:
         terminal.press("down", NAMED["down"])
         terminal.rest(0.9)
@@ -201,11 +201,14 @@ def test_sequences_that_no_key_makes_end_nothing_and_decide_nothing(terminal: Te
     # The console still hears: a review can be had, and a build approved.
     terminal.rest(2.5)
     terminal.press("noise", b"\x1b[201~")
-    for _ in range(8):
-        terminal.press("escape", NAMED["escape"])
-        terminal.rest(0.4)
-    terminal.open()
-    approve(terminal)
+    for _ in range(3):  # what the noise left open or half pressed may take a key
+        for _ in range(8):
+            terminal.press("escape", NAMED["escape"])
+            terminal.rest(0.4)
+        terminal.open()
+        approve(terminal)
+        if terminal.decided:
+            break
     assert ends(terminal) == []
     assert [one.verdict for one in terminal.decided] == ["approved"]
 

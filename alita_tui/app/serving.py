@@ -31,6 +31,7 @@ class Serving:
     def __init__(self, app: AppContext) -> None:
         self._app = app
         self._chosen = app.loaded.settings.mcp
+        self._by_tag = any(wanted.startswith("#") for wanted in self._chosen.serve)
         self._sessions: dict[str, ClientSession] = {}
         self._opening = asyncio.Lock()
         self._turns = asyncio.Semaphore(self._chosen.calls_at_once)
@@ -52,7 +53,8 @@ class Serving:
         )
 
     def _serves(self, record: ToolRecord, asked: frozenset[str]) -> bool:
-        words = (str(record.state), str(record.origin), str(record.draft.name))
+        tags = self._app.library.tags.of(record.draft.name) if self._by_tag else ()
+        words = (str(record.state), str(record.origin), str(record.draft.name), *(f"#{tag}" for tag in tags))
         return any(
             record.digest in asked if wanted == "asked" else any(fnmatchcase(word, wanted) for word in words)
             for wanted in self._chosen.serve

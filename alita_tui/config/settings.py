@@ -239,7 +239,7 @@ class McpSettings(Value, frozen=True):
     """The Model Context Protocol: what other programs may call here, and servers whose tools are used here."""
 
     serve: tuple[str, ...] = ("trusted", "asked")
-    """Tools that are served: by state, origin (`starter`) or name (`csv_*`); `asked`: those that a client asked for."""
+    """Tools that are served: by state, origin (`starter`), name (`csv_*`) or tag (`#work`); `asked`: by a client."""
     listed: Positive = 30
     """How many tools a client is listed, the most used; it finds the rest by `search_tools`."""
     calls_at_once: Annotated[int, Meta(ge=1, le=64)] = 4

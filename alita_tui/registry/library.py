@@ -42,8 +42,9 @@ from alita_tui.registry.bans import Bans
 from alita_tui.registry.finding import Finder, with_standing
 from alita_tui.registry.moves import Moves
 from alita_tui.registry.reading import Pin, Reader
-from alita_tui.registry.reconcile import RUNNABLE, Overridden, Records, doubt, reconcile
+from alita_tui.registry.reconcile import RUNNABLE, Overridden, Records, check_approval, reconcile
 from alita_tui.registry.served import History, served
+from alita_tui.registry.tags import Tags
 from alita_tui.registry.tool_files import ToolFiles
 from alita_tui.registry.trust import RELIED_ON, Use, noted, reliability, with_use
 from alita_tui.spine.errors import DigestMismatch, RegistryError, StoreError
@@ -75,6 +76,7 @@ class ToolLibrary:
         self.bans = Bans(documents, self.standing)
         self.aliases = Aliases(documents, self.standing if approvals is not None else None)
         self.answers = Answers(documents)
+        self.tags = Tags(documents)
         self._clock = clock
         self._seen: tuple[Json, ...] | None = None
         self._records: Records = {}
@@ -148,7 +150,8 @@ class ToolLibrary:
                 f"The files of {name} v{record.version} are not the ones that were approved.",
                 hint=f"Put them back, or revoke it: alita tools revoke {name} --version {record.version}",
             )
-        self._check_approval(stood, record.approval_id, name, record.digest, record.grants, record.version)
+        if self._approvals is not None:
+            check_approval(stood, record.approval_id, name, record.digest, record.grants, record.version)
         return msgspec.structs.replace(record, draft=draft, lock=lock)
 
     def alias(self, name: str, description: str, twin: Twin, *, approval_id: str, by: str) -> Alias:
@@ -209,7 +212,8 @@ class ToolLibrary:
             raise DigestMismatch(f"The draft of {one_line(draft.name, 60)} is not the one that was approved.")
         if not approval_id:
             raise RegistryError(f"{one_line(draft.name, 60)} has no approval.")
-        self._check_approval(self.standing(), approval_id, draft.name, digest, grants)
+        if self._approvals is not None:
+            check_approval(self.standing(), approval_id, draft.name, digest, grants)
         self._refresh()
         self._files.place(draft.name, 1)
         same = [record for record in self.versions(draft.name) if record.approval_id == approval_id]
@@ -363,26 +367,6 @@ class ToolLibrary:
         self._refresh()
         use = self._uses.get((name, version), Use(name=name, version=version))
         return reliability(use, self._tracks.get((name, version)), self._clock())
-
-    def _check_approval(
-        self,
-        stood: Standing,
-        approval_id: str,
-        name: str,
-        digest: BuildDigest,
-        grants: Capabilities | None,
-        version: int | None = None,
-    ) -> None:
-        """Raise RegistryError unless the approval covers this tool, these bytes and this grant."""
-        if self._approvals is None:
-            return
-        if why := doubt(stood, approval_id, name, digest, grants):
-            which = f"{one_line(name, 60)} --version {version}" if version is not None else one_line(name, 60)
-            raise RegistryError(
-                f"{one_line(name, 60)} does not run: {why}.",
-                hint=f"`alita audit explain {one_line(name, 60)}` shows what is known. To look at it and approve "
-                f"it anew: alita tools approve {which}",
-            )
 
     def _keep(self, record: ToolRecord) -> None:
         bare = msgspec.structs.replace(record, runs=0, failures=0)

@@ -220,6 +220,8 @@ def told(asked: Asked, envelopes: Sequence[Envelope]) -> Asked:
                 found = _with(found, "waiting", words, approval_id=approval_id)
             case e.ApprovalResolved(verdict=verdict) if verdict.decision in ("rejected", "banned", "stopped"):
                 found = _with(found, "rejected", verdict.reason or "The person rejected it.")
+            case e.ApprovalResolved(verdict=e.Verdict(decision="withdrawn", via="console" | "cli")):
+                found = _with(found, "rejected", "The person withdrew it without a verdict.")
             case e.ToolRegistered(card=card, lasting="library"):
                 words = f"{card.name} v{card.version} was approved, and can be called."
                 found = _with(found, "approved", words, digest=card.digest)

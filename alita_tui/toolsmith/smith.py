@@ -256,7 +256,7 @@ class Smith:
                     )
                 return BuildOutcome(result="registered", card=card)
             case "rejected" | "withdrawn":
-                return BuildOutcome(result="rejected", reason=verdict.why)
+                return BuildOutcome(result=verdict.decision, reason=verdict.why)
             case "banned":
                 return await self._ban(request, draft, verdict)
             case "aliased":

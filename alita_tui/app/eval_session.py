@@ -6,11 +6,12 @@ import asyncio
 import math
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from alita_tui import events as e
-from alita_tui.app.context import AppContext
+from alita_tui.app.context import AppContext, Lent
 from alita_tui.config.load import load
 from alita_tui.config.paths import locate
 from alita_tui.evaluation.results import CaseResult, FailureKind, Without
@@ -43,10 +44,12 @@ def case_home(
     without: Iterable[Without] = (),
     *,
     policy: bool = False,
+    lent: Lent | None = None,
 ) -> AppContext:
     """Return a home of its own with the person's settings, keys and, if asked for, policy; nothing else of theirs.
 
-    `cap_usd`: what the case may cost; 0: as the settings say. Raises ConfigError, StoreError.
+    `cap_usd`: what the case may cost; 0: as the settings say. `lent`: what all cases of a run share.
+    Raises ConfigError, StoreError.
     """
     flags: dict[str, object] = {**person.flags}
     if model:
@@ -64,7 +67,16 @@ def case_home(
         except OSError as error:
             raise StoreError(f"The policy cannot be copied to {folder}: {error.strerror}.") from error
     environ = {**_kept(person), **person.environ}
-    return AppContext(paths, load(person.paths, person.environ, flags), environ, flags)
+    return AppContext(paths, load(person.paths, person.environ, flags), environ, flags, lent=lent)
+
+
+def settle(person: AppContext, folder: Path) -> None:
+    """Make the folders and the records of a case's home, which takes a dozen syncs of the disk. Raises StoreError."""
+    paths = locate(folder, {})
+    paths.prepare()
+    app = AppContext(paths, person.loaded, person.environ)
+    app.library.standing()
+    app.close()
 
 
 def _kept(person: AppContext) -> dict[str, str]:
@@ -120,8 +132,7 @@ def _decided(app: AppContext) -> bool:
 async def _run(
     app: AppContext, session_id: str | None, task: str | None, files: tuple[str, ...]
 ) -> tuple[str, tuple[Envelope, ...]]:
-    from alita_tui.app.session import open_session
-
+    open_session = (await asyncio.to_thread(import_module, "alita_tui.app.session")).open_session
     session = await open_session(app, session_id, parks=True)
 
     async def follow() -> None:

@@ -157,6 +157,20 @@ def test_the_budget_of_a_run_is_never_broken(tmp_path: Path, server: OpenAIServe
     assert "budget is used up" in ran.stderr
 
 
+def test_cases_are_paid_from_the_persons_day(tmp_path: Path, server: OpenAIServer) -> None:
+    """Each case has a home of its own; what it spends is the person's, and so is the cap of a day."""
+    home = tmp_path / "home"
+    settle(home, server)
+    with (home / "config.toml").open("a") as settings:
+        settings.write("[budget]\nreply_tokens = 500\nday_usd = 0.02\n")
+    ran = alita(home, "run", str(sums(tmp_path / "s", 12)), "--jobs", "2", "--json")
+    told = json.loads(ran.stdout)
+    assert told["solved"] and 0 < told["usd"] <= 0.02, ran.stderr
+    assert {one["failure"] for one in told["cases"] if not one["solved"]} == {"budget"}
+    book = json.loads((home / "data" / "spend.json").read_text())["days"]
+    assert sum(row["usd"] for row in book.values()) == pytest.approx(told["usd"])
+
+
 def test_what_is_wrong_is_said(tmp_path: Path, server: OpenAIServer) -> None:
     home = tmp_path / "home"
     settle(home, server)

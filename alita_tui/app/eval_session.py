@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +14,7 @@ from alita_tui import events as e
 from alita_tui.app.context import AppContext, Lent
 from alita_tui.config.load import load
 from alita_tui.config.paths import locate
+from alita_tui.evaluation.failures import failure
 from alita_tui.evaluation.results import CaseResult, FailureKind, Without
 from alita_tui.spine.commands import ResolveApproval, SubmitTask
 from alita_tui.spine.envelope import Envelope
@@ -23,17 +24,6 @@ if TYPE_CHECKING:
     from alita_tui.events import Verdict
 
 _LONGEST_ANSWER = 20_000
-_OUTCOMES: Mapping[str, FailureKind] = {
-    "budget": "budget",
-    "sandbox": "sandbox",
-    "stuck": "loop",
-    "step_limit": "loop",
-    "rejected": "approval",
-    "parked": "approval",
-}
-
-_ENDED_BY: tuple[FailureKind, ...] = ("sandbox", "missing tool", "approval", "tool failed", "malformed call")
-"""What may have kept an answer from being right, the surest first."""
 
 
 def case_home(
@@ -234,61 +224,13 @@ def result_of(case: str, model: str, turn: int, history: Iterable[Envelope]) -> 
     )
 
 
-def failure_of(history: Iterable[Envelope]) -> tuple[FailureKind, int]:
+def failure_of(history: Sequence[Envelope]) -> tuple[FailureKind, int]:
     """Return why a case was not solved, as its record tells, and the number of the event where it went wrong."""
-    last: dict[FailureKind, int] = {}
-    finished, end = None, 0
-    for one in history:
-        kind, stands = _sign(one.event)
-        if kind and stands:
-            last[kind] = one.seq or 0
-        elif kind:
-            last.pop(kind, None)
-        if isinstance(one.event, e.TaskFinished):
-            finished, end = one.event, one.seq or 0
-    if finished is None:
-        return "harness", end
-    kind = _OUTCOMES.get(finished.outcome, "")
-    if kind == "approval" and "approval" not in last and "question" in last:
-        kind = "question"
-    if not kind and finished.outcome == "failed":
-        kind = "provider" if "provider" in last else "sandbox" if "sandbox" in last else ""
-    kind = kind or next((one for one in _ENDED_BY if one in last), "")
-    if kind:
-        return kind, last.get(kind, end)
-    return ("ungrounded answer" if finished.ungrounded else "wrong answer"), end
+    from alita_tui.agent.outcomes import outcomes_of
 
-
-def _sign(event: e.SessionEvent) -> tuple[FailureKind, bool]:
-    """Return what an event is a sign of, and whether it is one for or against it."""
-    match event:
-        case e.ToolFailed(reason=reason):
-            return ("sandbox" if reason == "sandbox" else "tool failed"), True
-        case e.ToolReturned(misfit=misfit):
-            return "tool failed", bool(misfit)
-        case e.ActionMalformed():
-            return "malformed call", True
-        case e.ActionChosen():
-            return "malformed call", False
-        case _:
-            return _sign_of_build(event)
-
-
-def _sign_of_build(event: e.SessionEvent) -> tuple[FailureKind, bool]:
-    match event:
-        case e.BuildFailed():
-            return "missing tool", True
-        case e.ToolRegistered():
-            return "missing tool", False
-        case e.ModelFailed():
-            return "provider", True
-        case e.ModelReplied():
-            return "provider", False
-        case e.ApprovalRequested():
-            return "approval", True
-        case e.ApprovalResolved(verdict=verdict):
-            return "approval", verdict.decision != "approved"
-        case e.QuestionAsked(about="task"):
-            return "question", True
-        case _:
-            return "", False
+    tasks = [one.event.task_id for one in history if isinstance(one.event, e.TaskFinished)]
+    graded = outcomes_of(history, tasks[-1]) if tasks else ()
+    accepted = {
+        run.run.partition("/")[2] for one in graded for run in one.outcomes if run.grade == "accepted"
+    }
+    return failure(history, accepted)

@@ -25,7 +25,7 @@ from alita_tui.config.paths import shipped
 from alita_tui.evaluation.results import CaseResult, Rule, Setup, Without, lines
 from alita_tui.evaluation.suite import Case, Suite, read_suite
 from alita_tui.events import ready
-from alita_tui.spine.errors import AlitaError, ConfigError, StoreError, StoreLocked, UsageError
+from alita_tui.spine.errors import AlitaError, ConfigError, StoreLocked, UsageError
 from alita_tui.spine.ports.builds import ParkedBuild
 from alita_tui.spine.text import one_line
 from alita_tui.store import disk
@@ -314,13 +314,26 @@ class _Work:
                 result = replace(result, failure=kind, at=at)
             took = (time.perf_counter() - began - (ended - played)) * 1000
             return replace(result, overhead_ms=round(took, 3)), True
-        except (StoreError, ConfigError):
-            raise  # no case can be done, or nothing could be kept of it
+        except ConfigError:
+            raise  # no case can be done
         except AlitaError as error:
-            return replace(result, failure="harness", why=str(one_line(str(error), 500))), True
+            return replace(
+                await self._counted(result), failure="harness", why=str(one_line(str(error), 500))
+            ), True
+        except Exception as error:  # noqa: BLE001  # the other cases have nothing to do with it
+            said = f"unexpected: {type(error).__name__}: {one_line(str(error), 400)}"
+            return replace(await self._counted(result), failure="harness", why=said), True
         finally:
             if app is not None:
                 app.close()
+
+    async def _counted(self, result: CaseResult) -> CaseResult:
+        """Return a result that has at least what its sessions paid."""
+        if result.usd:
+            return result
+        with suppress(AlitaError, OSError):
+            return replace(result, usd=await asyncio.to_thread(paid_in, self._folder / result.home))
+        return result
 
     def _keep(self, result: CaseResult) -> None:
         """Write a result to disk, whole, before it counts. Raises StoreError."""

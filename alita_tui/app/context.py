@@ -61,6 +61,16 @@ def close_all() -> None:
         _OPENED.pop().close()
 
 
+@dataclass(frozen=True)
+class Lent:
+    """Parts of another context, which closes them after everything that uses them."""
+
+    sandbox: Fleet
+    """Runs already; sessions become its guests."""
+    book: SpendBook
+    """Where calls are paid."""
+
+
 @dataclass
 class AppContext:
     """What all parts of one process share. A property imports and builds its part when it is first read."""
@@ -69,6 +79,8 @@ class AppContext:
     loaded: Loaded
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
     flags: Mapping[str, object] = field(default_factory=dict)
+    lent: Lent | None = field(default=None, repr=False)
+    """What the sessions here share with those of other homes."""
     _files: list[DocumentTable | SpendBook] = field(default_factory=list, repr=False)
     """Open files whose journals are folded on closing."""
 
@@ -173,6 +185,8 @@ class AppContext:
         """Return the book of what all sessions spent today. Raises StoreError."""
         from alita_tui.store.spend import SpendBook
 
+        if self.lent is not None:
+            return self.lent.book.another(session_id)
         self.paths.prepare()
         book = SpendBook(self.paths.spend, session_id, lambda: now().astimezone().date())
         return self._close_later(book)
@@ -395,6 +409,8 @@ class AppContext:
         """Return the sandbox that generated code runs in; `profile` replaces the one of the settings."""
         from alita_tui.sandbox.fleet import Fleet
 
+        if self.lent is not None and not profile:
+            return self.lent.sandbox.guest(broker)
         return Fleet(self.sandbox_settings(pool=pool, profile=profile), session_id, broker=broker)
 
     def broker(self, tell: Tell, models: Asker | None, redactor: Redactor | None = None) -> Broker:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from alita_tui import events as e
-from alita_tui.app.context import AppContext
+from alita_tui.app.context import AppContext, Lent
 from alita_tui.config.load import load
 from alita_tui.config.paths import locate
+from alita_tui.evaluation.failures import failure
 from alita_tui.evaluation.results import CaseResult, FailureKind, Without
 from alita_tui.spine.commands import ResolveApproval, SubmitTask
 from alita_tui.spine.envelope import Envelope
@@ -22,17 +24,6 @@ if TYPE_CHECKING:
     from alita_tui.events import Verdict
 
 _LONGEST_ANSWER = 20_000
-_OUTCOMES: Mapping[str, FailureKind] = {
-    "budget": "budget",
-    "sandbox": "sandbox",
-    "stuck": "loop",
-    "step_limit": "loop",
-    "rejected": "approval",
-    "parked": "approval",
-}
-
-_ENDED_BY: tuple[FailureKind, ...] = ("sandbox", "missing tool", "approval", "tool failed", "malformed call")
-"""What may have kept an answer from being right, the surest first."""
 
 
 def case_home(
@@ -43,10 +34,12 @@ def case_home(
     without: Iterable[Without] = (),
     *,
     policy: bool = False,
+    lent: Lent | None = None,
 ) -> AppContext:
     """Return a home of its own with the person's settings, keys and, if asked for, policy; nothing else of theirs.
 
-    `cap_usd`: what the case may cost; 0: as the settings say. Raises ConfigError, StoreError.
+    `cap_usd`: what the case may cost; 0: as the settings say. `lent`: what all cases of a run share.
+    Raises ConfigError, StoreError.
     """
     flags: dict[str, object] = {**person.flags}
     if model:
@@ -64,7 +57,16 @@ def case_home(
         except OSError as error:
             raise StoreError(f"The policy cannot be copied to {folder}: {error.strerror}.") from error
     environ = {**_kept(person), **person.environ}
-    return AppContext(paths, load(person.paths, person.environ, flags), environ, flags)
+    return AppContext(paths, load(person.paths, person.environ, flags), environ, flags, lent=lent)
+
+
+def settle(person: AppContext, folder: Path) -> None:
+    """Make the folders and the records of a case's home, which takes a dozen syncs of the disk. Raises StoreError."""
+    paths = locate(folder, {})
+    paths.prepare()
+    app = AppContext(paths, person.loaded, person.environ)
+    app.library.standing()
+    app.close()
 
 
 def _kept(person: AppContext) -> dict[str, str]:
@@ -120,8 +122,7 @@ def _decided(app: AppContext) -> bool:
 async def _run(
     app: AppContext, session_id: str | None, task: str | None, files: tuple[str, ...]
 ) -> tuple[str, tuple[Envelope, ...]]:
-    from alita_tui.app.session import open_session
-
+    open_session = (await asyncio.to_thread(import_module, "alita_tui.app.session")).open_session
     session = await open_session(app, session_id, parks=True)
 
     async def follow() -> None:
@@ -223,61 +224,13 @@ def result_of(case: str, model: str, turn: int, history: Iterable[Envelope]) -> 
     )
 
 
-def failure_of(history: Iterable[Envelope]) -> tuple[FailureKind, int]:
+def failure_of(history: Sequence[Envelope]) -> tuple[FailureKind, int]:
     """Return why a case was not solved, as its record tells, and the number of the event where it went wrong."""
-    last: dict[FailureKind, int] = {}
-    finished, end = None, 0
-    for one in history:
-        kind, stands = _sign(one.event)
-        if kind and stands:
-            last[kind] = one.seq or 0
-        elif kind:
-            last.pop(kind, None)
-        if isinstance(one.event, e.TaskFinished):
-            finished, end = one.event, one.seq or 0
-    if finished is None:
-        return "harness", end
-    kind = _OUTCOMES.get(finished.outcome, "")
-    if kind == "approval" and "approval" not in last and "question" in last:
-        kind = "question"
-    if not kind and finished.outcome == "failed":
-        kind = "provider" if "provider" in last else "sandbox" if "sandbox" in last else ""
-    kind = kind or next((one for one in _ENDED_BY if one in last), "")
-    if kind:
-        return kind, last.get(kind, end)
-    return ("ungrounded answer" if finished.ungrounded else "wrong answer"), end
+    from alita_tui.agent.outcomes import outcomes_of
 
-
-def _sign(event: e.SessionEvent) -> tuple[FailureKind, bool]:
-    """Return what an event is a sign of, and whether it is one for or against it."""
-    match event:
-        case e.ToolFailed(reason=reason):
-            return ("sandbox" if reason == "sandbox" else "tool failed"), True
-        case e.ToolReturned(misfit=misfit):
-            return "tool failed", bool(misfit)
-        case e.ActionMalformed():
-            return "malformed call", True
-        case e.ActionChosen():
-            return "malformed call", False
-        case _:
-            return _sign_of_build(event)
-
-
-def _sign_of_build(event: e.SessionEvent) -> tuple[FailureKind, bool]:
-    match event:
-        case e.BuildFailed():
-            return "missing tool", True
-        case e.ToolRegistered():
-            return "missing tool", False
-        case e.ModelFailed():
-            return "provider", True
-        case e.ModelReplied():
-            return "provider", False
-        case e.ApprovalRequested():
-            return "approval", True
-        case e.ApprovalResolved(verdict=verdict):
-            return "approval", verdict.decision != "approved"
-        case e.QuestionAsked(about="task"):
-            return "question", True
-        case _:
-            return "", False
+    tasks = [one.event.task_id for one in history if isinstance(one.event, e.TaskFinished)]
+    graded = outcomes_of(history, tasks[-1]) if tasks else ()
+    accepted = {
+        run.run.partition("/")[2] for one in graded for run in one.outcomes if run.grade == "accepted"
+    }
+    return failure(history, accepted)

@@ -17,15 +17,15 @@ import msgspec
 from msgspec.structs import replace
 
 from alita_tui import __version__
-from alita_tui.app.context import AppContext
+from alita_tui.app.context import AppContext, Lent
 from alita_tui.app.eval_checks import judge
-from alita_tui.app.eval_session import case_home, failure_of, paid_in, play, result_of
+from alita_tui.app.eval_session import case_home, failure_of, paid_in, play, result_of, settle
 from alita_tui.app.identity import now
 from alita_tui.config.paths import shipped
 from alita_tui.evaluation.results import CaseResult, Rule, Setup, Without, lines
 from alita_tui.evaluation.suite import Case, Suite, read_suite
 from alita_tui.events import ready
-from alita_tui.spine.errors import AlitaError, ConfigError, StoreError, StoreLocked, UsageError
+from alita_tui.spine.errors import AlitaError, ConfigError, StoreLocked, UsageError
 from alita_tui.spine.ports.builds import ParkedBuild
 from alita_tui.spine.text import one_line
 from alita_tui.store import disk
@@ -207,6 +207,10 @@ class _Work:
         self._partial: dict[Key, float] = {}
         """What was paid for cases that have not ended: they wait, were killed, or the budget did not do."""
         self._freed = asyncio.Event()
+        self._settling: dict[Key, asyncio.Task[None]] = {}
+        """Homes that are made while the cases before them run."""
+        self._lent = Lent(app.sandbox(setup.run, pool=True), app.spend_book(setup.run))
+        """To start an engine and its containers takes longer than most tasks; and a day's cap is the person's."""
 
     async def do(self, jobs: int) -> None:
         """Do all that is left, as far as the budget goes."""
@@ -214,6 +218,7 @@ class _Work:
             key = case.id, model, turn
             if (self._folder / _home(key)).exists():
                 self._partial[key] = await asyncio.to_thread(paid_in, self._folder / _home(key))
+        starting = asyncio.create_task(self._lent.sandbox.status())  # beside the first case's imports
         try:
             async with asyncio.TaskGroup() as group:
                 # The first case goes alone: decoders are made then, and two threads that make the same one crash.
@@ -222,6 +227,9 @@ class _Work:
                     group.create_task(self._worker())
         except* AlitaError as errors:
             raise errors.exceptions[0] from None
+        finally:
+            await asyncio.wait((starting, *self._settling.values()))
+            await self._lent.sandbox.close()
 
     async def _worker(self, *, alone: bool = False) -> None:
         while self._left:
@@ -233,6 +241,7 @@ class _Work:
             self._held[key] = cap
             self._partial.pop(key, None)
             try:
+                await self._settled(key)
                 result, ended = await self._one(case, key, cap)
             finally:
                 del self._held[key]
@@ -246,6 +255,19 @@ class _Work:
                 self._partial[key] = result.usd
             if alone:
                 return
+
+    async def _settled(self, key: Key) -> None:
+        """Wait for the home of a case, and begin to make the next one."""
+        mine = self._settling.pop(key, None)
+        if self._left:
+            case, model, turn = self._left[-1]
+            folder = self._folder / _home(following := (case.id, model, turn))
+            if following not in self._settling and not folder.exists():
+                making = asyncio.to_thread(settle, self._app, folder)
+                self._settling[following] = asyncio.create_task(making)
+        if mine is not None:
+            with suppress(AlitaError):  # the case itself meets it
+                await mine
 
     async def _reserved(self, case: Case, key: Key) -> tuple[float, bool]:
         """Return what a case may cost, and whether that is all that it may; 0 and True: as the settings say.
@@ -275,7 +297,7 @@ class _Work:
         try:
             app = await asyncio.to_thread(
                 case_home, self._app, self._folder / result.home, None if setup.configured else model, cap,
-                setup.without, policy=setup.approve == "policy",
+                setup.without, policy=setup.approve == "policy", lent=self._lent,
             )  # fmt: skip
             files = tuple(str(self._suite.file(file)) for file in case.files)
             played = time.perf_counter()
@@ -292,13 +314,26 @@ class _Work:
                 result = replace(result, failure=kind, at=at)
             took = (time.perf_counter() - began - (ended - played)) * 1000
             return replace(result, overhead_ms=round(took, 3)), True
-        except (StoreError, ConfigError):
-            raise  # no case can be done, or nothing could be kept of it
+        except ConfigError:
+            raise  # no case can be done
         except AlitaError as error:
-            return replace(result, failure="harness", why=str(one_line(str(error), 500))), True
+            return replace(
+                await self._counted(result), failure="harness", why=str(one_line(str(error), 500))
+            ), True
+        except Exception as error:  # noqa: BLE001  # the other cases have nothing to do with it
+            said = f"unexpected: {type(error).__name__}: {one_line(str(error), 400)}"
+            return replace(await self._counted(result), failure="harness", why=said), True
         finally:
             if app is not None:
                 app.close()
+
+    async def _counted(self, result: CaseResult) -> CaseResult:
+        """Return a result that has at least what its sessions paid."""
+        if result.usd:
+            return result
+        with suppress(AlitaError, OSError):
+            return replace(result, usd=await asyncio.to_thread(paid_in, self._folder / result.home))
+        return result
 
     def _keep(self, result: CaseResult) -> None:
         """Write a result to disk, whole, before it counts. Raises StoreError."""

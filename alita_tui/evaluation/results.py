@@ -25,12 +25,15 @@ FailureKind = Literal[
     "malformed call",
     "tool failed",
     "missing tool",
+    "wrong tool",
+    "gap misjudged",
     "ungrounded answer",
+    "misread task",
     "wrong answer",
     "harness",
 ]
-"""Why a case was not solved, as the record tells. Whether a task was misread or the wrong tool taken, it does not tell:
-both are a wrong answer. `harness`: alita itself failed."""
+"""Why a case was not solved, as the record tells. `misread task` is what is left where nothing went wrong on record;
+`wrong answer` was written by older versions for that and the two above it; `harness`: alita itself failed."""
 
 FAILURE_WORDS: dict[FailureKind, str] = {
     "": "solved",
@@ -43,7 +46,10 @@ FAILURE_WORDS: dict[FailureKind, str] = {
     "malformed call": "asked for an action in a form that it does not have",
     "tool failed": "a tool failed",
     "missing tool": "a tool was missing and could not be built",
+    "wrong tool": "the answer is what a tool said, and that is not what was asked for",
+    "gap misjudged": "no tool was made where one was missing, or one was made where there was one",
     "ungrounded answer": "figures that nothing supports",
+    "misread task": "nothing went wrong on record, so the task was read otherwise",
     "wrong answer": "answered wrongly",
     "harness": "the case itself could not be run or checked",
 }

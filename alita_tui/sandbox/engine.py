@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,16 @@ from alita_tui.spine.ports.stream import Progress
 
 if TYPE_CHECKING:
     from alita_tui.sandbox.broker.broker import Broker
+
+
+class _Known:
+    """What was found out about an engine; its guests know it, too."""
+
+    def __init__(self) -> None:
+        self.base: image.Base | None = None
+        self.python: environment.Target | None = None
+        self.status: SandboxStatus | None = None
+        self.info: dict[str, Any] | None = None
 
 
 class PodmanSandbox:
@@ -81,27 +92,40 @@ class PodmanSandbox:
             environments=settings.pool_environments,
         )
         self._sessions = Sessions(self._containers, broker, settings.lanes)
-        self._base: image.Base | None = None
-        self._python: environment.Target | None = None
-        self._status: SandboxStatus | None = None
-        self._info: dict[str, Any] | None = None
+        self._known = _Known()
         self._held: dict[Path, int] = {}
         self._preparing = asyncio.Lock()
         self._asking = asyncio.Lock()
+        self._guest = False
+
+    def guest(self, broker: Broker | None) -> PodmanSandbox:
+        """Return this engine for another session, which grants by a `broker` of its own.
+
+        Service, waiting containers and what is known of the engine are shared. Containers that tools keep for their
+        session are not, and closing a guest ends nothing else: it is closed before its engine.
+        """
+        other = copy(self)
+        other._broker = broker
+        other._sessions = Sessions(self._containers, broker, self._host.settings.lanes)
+        other._held = {}
+        other._guest = True
+        return other
 
     async def status(self, *, fresh: bool = False) -> SandboxStatus:
         """Return the state of the engine and what enforces each limit; with `fresh` every limit is tried again."""
-        if fresh or self._status is None or not self._status.available:
+        if fresh or self._known.status is None or not self._known.status.available:
             try:
-                self._status = await self._probe(fresh=fresh)
+                self._known.status = await self._probe(fresh=fresh)
             except SandboxUnavailable as error:
-                self._status = SandboxStatus(available=False, problem=error.message, hint=error.hint or FIX)
-        return self._status
+                self._known.status = SandboxStatus(
+                    available=False, problem=error.message, hint=error.hint or FIX
+                )
+        return self._known.status
 
     async def prepare(self, progress: Progress) -> None:
         """Start the engine and build or fetch the base image where they are missing. Raise SandboxUnavailable."""
         async with self._preparing:
-            if self._base is None:
+            if self._known.base is None:
                 await self._describe()
                 if isinstance(self._host, Remote):
                     base = await bring(self._host, progress)
@@ -109,7 +133,7 @@ class PodmanSandbox:
                     base = await image.ensure(self._host, progress)
                 self._containers.image = self._volumes.image = base.reference
                 await self._tidy()
-                self._base = base
+                self._known.base = base
 
     async def lock(self, requirements: Sequence[str], progress: Progress) -> Lock:
         """Resolve requirements to hashed wheels on the host. Raise RequirementsError."""
@@ -188,17 +212,19 @@ class PodmanSandbox:
         clean = False
         try:
             await self._sessions.close()
-            await self._pool.close()
-            clean = await self._containers.close(seconds)
+            if not self._guest:
+                await self._pool.close()
+                clean = await self._containers.close(seconds)
         finally:
-            await self._service.close(clean=clean)
+            if not self._guest:
+                await self._service.close(clean=clean)
             while self._held:
                 os.close(self._held.popitem()[1])
 
     @property
     def processors(self) -> int:
         """Return how many processors the engine's machine has; 1 until it was asked."""
-        return max(int((self._info or {}).get("host", {}).get("cpus", 1)), 1)
+        return max(int((self._known.info or {}).get("host", {}).get("cpus", 1)), 1)
 
     async def warm_up(self, wanted: Limits, progress: Progress) -> None:
         """Fill the pool for tools without requirements. Raise SandboxUnavailable."""
@@ -230,7 +256,7 @@ class PodmanSandbox:
             await bring(self._host, progress)
         else:
             await image.rebuild(self._host, progress)
-        self._status = self._python = None
+        self._known.status = self._known.python = None
         await self._sessions.empty()
         await self._pool.empty()
         await self._containers.close()
@@ -266,15 +292,15 @@ class PodmanSandbox:
     async def _target(self) -> environment.Target:
         """Return Python and platform of the base image, as its own interpreter reports them."""
         async with self._asking:
-            if self._python is None:
+            if self._known.python is None:
                 container = await self._containers.make(Kind())
-                self._python = environment.target(container.attested)
+                self._known.python = environment.target(container.attested)
                 await self._containers.end(container)
-            return self._python
+            return self._known.python
 
     async def _describe(self) -> dict[str, Any]:
         """Return Podman's own description. Raise SandboxUnavailable where it is missing or not rootless."""
-        if self._info is None:
+        if self._known.info is None:
             if shutil.which(self._host.program, path=self._host.environ["PATH"]) is None:
                 name = self._host.program.capitalize()
                 raise SandboxUnavailable(
@@ -294,8 +320,8 @@ class PodmanSandbox:
                 raise SandboxUnavailable("Podman does not run rootless.", hint=FIX)
             if host.get("cgroupVersion") == "v2" and self._host.settings.profile != "gvisor":
                 self._containers.controllers = frozenset(host.get("cgroupControllers") or ())
-            self._info = info
-        return self._info
+            self._known.info = info
+        return self._known.info
 
     async def _probe(self, *, fresh: bool) -> SandboxStatus:
         info = await self._describe()
@@ -335,7 +361,7 @@ class PodmanSandbox:
 
         await self.prepare(lambda *_: None)
         controllers = self._containers.controllers
-        kernel = str((self._info or {}).get("host", {}).get("kernel", ""))
+        kernel = str((self._known.info or {}).get("host", {}).get("kernel", ""))
         key = (what, kernel, *sorted(controllers), *self._files.versions)
         profile = self._host.settings.profile
         rows = await limits.known(self._host.area, key, run, controllers, fresh=fresh, profile=profile)

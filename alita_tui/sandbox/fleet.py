@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from copy import copy
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
@@ -33,13 +34,20 @@ _REST_SECONDS = 30.0
 T = TypeVar("T")
 
 
-class _Member:
-    """An engine, its load, and until when it rests."""
+class _Load:
+    """What an engine does now, whoever asked for it, and until when it rests."""
 
-    def __init__(self, sandbox: PodmanSandbox) -> None:
-        self.sandbox = sandbox
+    def __init__(self) -> None:
         self.running = 0
         self.rests_until = 0.0
+
+
+class _Member:
+    """An engine and its load."""
+
+    def __init__(self, sandbox: PodmanSandbox, load: _Load) -> None:
+        self.sandbox = sandbox
+        self.load = load
 
 
 class Fleet:
@@ -54,8 +62,16 @@ class Fleet:
         """Calls tools of MCP servers; it starts them in this sandbox, so it is set afterwards."""
         names = tuple(dict.fromkeys(settings.engines))
         self._members = [
-            _Member(PodmanSandbox(settings, session_id, engine=name, broker=broker)) for name in names
+            _Member(PodmanSandbox(settings, session_id, engine=name, broker=broker), _Load())
+            for name in names
         ]
+
+    def guest(self, broker: Broker | None = None) -> Fleet:
+        """Return the same engines for another session; it is closed before this one (`PodmanSandbox.guest`)."""
+        other = copy(self)
+        other.servers = None
+        other._members = [_Member(one.sandbox.guest(broker), one.load) for one in self._members]
+        return other
 
     @property
     def engines(self) -> tuple[PodmanSandbox, ...]:
@@ -158,19 +174,19 @@ class Fleet:
         """Return what the least loaded engine, or the next that can, returns. Raise SandboxUnavailable."""
         refused: list[SandboxUnavailable] = []
         for member in self._order():
-            member.running += 1
+            member.load.running += 1
             try:
                 result = await work(member.sandbox)
             except SandboxUnavailable as error:
-                member.rests_until = asyncio.get_running_loop().time() + _REST_SECONDS
+                member.load.rests_until = asyncio.get_running_loop().time() + _REST_SECONDS
                 if isinstance(error, EngineLost):
                     raise
                 refused.append(error)
             else:
-                member.rests_until = 0.0
+                member.load.rests_until = 0.0
                 return result
             finally:
-                member.running -= 1
+                member.load.running -= 1
         if len(refused) == 1:
             raise refused[0]
         raise SandboxUnavailable(
@@ -182,7 +198,7 @@ class Fleet:
         now = asyncio.get_running_loop().time()
 
         def load(member: _Member) -> tuple[bool, float]:
-            return member.rests_until > now, member.running / member.sandbox.processors
+            return member.load.rests_until > now, member.load.running / member.sandbox.processors
 
         return sorted(self._members, key=load)
 

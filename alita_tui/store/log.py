@@ -44,8 +44,13 @@ class LogStorage(JournalStorage, Generic[T]):
         *,
         mode: Mode = "exclusive",
         look: Look = lambda _: 0,
+        first: Tables | None = None,
     ) -> None:
+        """`first`: what else a file that does not exist yet begins with."""
         self._table = table
+        self._first: Tables = first or {}
+        self._new = False
+        """True if the file was written whole by being opened, because there was none."""
         self._load_row = load_row
         self._look = look
         self._rows: list[T] | None = None
@@ -153,7 +158,7 @@ class LogStorage(JournalStorage, Generic[T]):
         ):
             super()._open()
             discarded, note = self.restored.discarded, self.restored.note
-            if writes:
+            if writes and not self._new:
                 self._now.tables.setdefault(self._table, {})
                 self.checkpoint()
             scanned = self._anew() if writes else self._loaded(self._now)
@@ -162,6 +167,12 @@ class LogStorage(JournalStorage, Generic[T]):
             torn = scanned.size > scanned.end and not is_open(self.path)  # a writer may be half way
             self.restored = Restored(events=scanned.count, discarded=int(torn), note=TORN if torn else "")
         self._adopt(scanned)
+
+    def _repair(self) -> None:
+        self._new = not self._now.json_at[2] and not self._now.tables and not self._now.damaged
+        if self._new:
+            self._now.tables = {**self._first, self._table: {}}
+        super()._repair()
 
     def _anew(self) -> Scan[T]:
         scanned = scan(self.path, self._table, self._load_row, self._look)

@@ -79,10 +79,8 @@ class SessionFile:
         disk.make_folder(path.parent)
         if _exists(path):
             raise StoreError(f"There is a session file already: {path}.")
-        log = LogStorage(path, "events", _envelope, look=kinds.look)
         about = {"session_id": session_id} | ({"imported": True} if imported else {})
-        log.append([("put", "meta", "1", about)])
-        log.checkpoint()
+        log = LogStorage(path, "events", _envelope, look=kinds.look, first={"meta": {"1": about}})
         return cls(log, path)
 
     @classmethod

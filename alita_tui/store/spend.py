@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from copy import copy
 from datetime import date
 from pathlib import Path
 
@@ -43,6 +44,12 @@ class SpendBook:
         """Calls reserved here. Other reservations of this session are of processes that died before settling."""
         self._today = today
         self._guard = threading.Lock()
+
+    def another(self, session_id: str) -> SpendBook:
+        """Return the same open book for another session of this process; closing this one closes both."""
+        other = copy(self)
+        other._session_id, other._mine = session_id, set()
+        return other
 
     def today(self) -> DaySpend:
         """Return what is spent and reserved today, over all sessions. Raises StoreError."""

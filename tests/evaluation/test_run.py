@@ -157,6 +157,20 @@ def test_the_budget_of_a_run_is_never_broken(tmp_path: Path, server: OpenAIServe
     assert "budget is used up" in ran.stderr
 
 
+def test_cases_are_paid_from_the_persons_day(tmp_path: Path, server: OpenAIServer) -> None:
+    """Each case has a home of its own; what it spends is the person's, and so is the cap of a day."""
+    home = tmp_path / "home"
+    settle(home, server)
+    with (home / "config.toml").open("a") as settings:
+        settings.write("[budget]\nreply_tokens = 500\nday_usd = 0.02\n")
+    ran = alita(home, "run", str(sums(tmp_path / "s", 12)), "--jobs", "2", "--json")
+    told = json.loads(ran.stdout)
+    assert told["solved"] and 0 < told["usd"] <= 0.02, ran.stderr
+    assert {one["failure"] for one in told["cases"] if not one["solved"]} == {"budget"}
+    book = json.loads((home / "data" / "spend.json").read_text())["days"]
+    assert sum(row["usd"] for row in book.values()) == pytest.approx(told["usd"])
+
+
 def test_what_is_wrong_is_said(tmp_path: Path, server: OpenAIServer) -> None:
     home = tmp_path / "home"
     settle(home, server)
@@ -208,3 +222,38 @@ def test_a_new_suite_can_be_run(tmp_path: Path, server: OpenAIServer) -> None:
     ran = alita(home, "run", str(tmp_path / "mine"), "--json")
     assert ran.returncode == 0, ran.stderr
     assert [one["solved"] for one in json.loads(ran.stdout)["cases"]] == [True, False]
+
+
+async def test_an_error_that_nobody_foresaw_ends_its_case_and_no_other(
+    tmp_path: Path, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fault of alita's own in one check, and a home that cannot be made: both are told, what was paid is counted."""
+    from alita_tui.app import evaluating
+    from alita_tui.app.context import AppContext
+    from alita_tui.evaluation.suite import read_suite
+
+    home, folder = tmp_path / "home", sums(tmp_path / "s", 4)
+    settle(home, server)
+    judge = evaluating.judge
+
+    async def faulty(app: Any, suite: Any, check: Any, answer: str, history: Any) -> Any:
+        if any("Add 1." in getattr(one.event, "text", "") for one in history):
+            raise ZeroDivisionError("a fault of [red]alita[/red]")
+        return await judge(app, suite, check, answer, history)
+
+    monkeypatch.setattr(evaluating, "judge", faulty)
+    app = AppContext.open(home)
+    setup = evaluating.begin(
+        app, read_suite(folder), folder, (), repeat=1, budget_usd=0, approve="none", without=(), tags=()
+    )
+    run = evaluating.folder_of_runs(app) / setup.run
+    (run / "homes").mkdir()
+    (run / evaluating._home(("sum-2", "custom:one", 1))).write_text("in the way")
+    results = await evaluating.go_on(app, setup, run, 2, lambda *_: None)
+    app.close()
+    told = {one.case: one for one in results}
+    assert {name: one.failure for name, one in told.items()} == {
+        "sum-0": "", "sum-1": "harness", "sum-2": "harness", "sum-3": "",
+    }  # fmt: skip
+    assert "ZeroDivisionError" in told["sum-1"].why and told["sum-1"].usd == pytest.approx(2 * CALL)
+    assert "cannot be created" in told["sum-2"].why

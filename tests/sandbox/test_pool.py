@@ -253,3 +253,36 @@ def sleeping(seconds: str) -> list[str]:
             if words[:2] == [b"sleep", seconds.encode()]:
                 found.append(entry.name)
     return found
+
+
+async def test_a_guest_shares_the_engine_and_ends_only_what_is_its_own(settings: EngineSettings) -> None:
+    chosen = msgspec.structs.replace(settings, pool_hot=1, pool_warm=1, session_calls=True)
+    sandbox = PodmanSandbox(chosen, "guests")
+    try:
+        await _with_guests(sandbox)
+    finally:
+        await sandbox.close()
+
+
+async def _with_guests(sandbox: PodmanSandbox) -> None:
+    await filled(sandbox)
+    host, service = await sandbox.status(), sandbox._service._supervisor
+    one, two = sandbox.guest(None), sandbox.guest(None)
+    assert await one.status() == host
+    code = "import os\ndef run(): return os.uname().nodename\n"
+    for _ in range(2):  # the second call makes a container that the tool keeps, for this session alone
+        ran = await one.run(
+            Job(run_id="t", module="tool", code=code, digest="approved", limits=LIMITS), nothing, nothing
+        )
+        assert ran.status == "ok"
+        while one._sessions._tasks:
+            await asyncio.wait(one._sessions._tasks)
+    mine = [session.container for session in one._sessions._open.values()]
+    assert mine and not two._sessions._open
+    await one.close()
+    left = await containers(sandbox)
+    assert not any(container.alive for container in mine) and sandbox._service._supervisor is service
+    assert {*await filled(sandbox)} & {*left}, "what waits goes on waiting"
+    assert (await run(two, "def run(): return 2\n")).result == 2
+    await two.close()
+    assert (await run(sandbox, "def run(): return 3\n")).result == 3

@@ -1,4 +1,5 @@
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import StoreError, StoreLocked, UsageError
 from alita_tui.spine.laws import check
+from alita_tui.store import disk
 from alita_tui.store.journal_reader import journal_of
 from alita_tui.store.sessions import SessionFile, SessionStore
 from tests.support import streams
@@ -334,3 +336,19 @@ def test_new_ids_sort_by_time_and_are_unused(tmp_path):
         SessionFile.create(shelf.path(first), first)
     now += timedelta(seconds=1)
     assert shelf.new_id() > first
+
+
+def test_a_new_session_is_on_disk_whole_after_one_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[Path] = []
+    replace = disk.replace
+    monkeypatch.setattr(disk, "replace", lambda path, pieces: (written.append(path), replace(path, pieces)))
+    path = tmp_path / "s.json"
+    file = SessionFile.create(path, "s", imported=True)
+    assert written == [path]
+    assert json.loads(path.read_text())["meta"]["1"] == {"session_id": "s", "imported": True}
+    file.close()
+    again = SessionFile.open(path)
+    assert (again.session_id, again.imported, len(again)) == ("s", True, 0)
+    again.close()

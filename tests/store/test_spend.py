@@ -106,3 +106,18 @@ def test_what_a_dead_process_set_aside_and_never_told_is_let_go(tmp_path: Path) 
     again = book(tmp_path)
     assert again.reserve("b", 0.9, 1, limit_usd=1.0, limit_tokens=None)
     assert again.today() == DaySpend(usd=0.9, tokens=1)
+
+
+def test_one_open_book_serves_many_sessions_and_each_keeps_to_its_own(tmp_path: Path) -> None:
+    mine = book(tmp_path)
+    yours = mine.another("two")
+    assert mine.reserve("a", 0.5, 10, limit_usd=1.0, limit_tokens=None)
+    assert not yours.reserve("b", 0.75, 10, limit_usd=1.0, limit_tokens=None)
+    assert yours.reserve("b", 0.25, 10, limit_usd=1.0, limit_tokens=None)
+    assert mine.today().usd == yours.today().usd == 0.75, "what one reserves is not given up by the other"
+    mine.settle("a", 0.1, 10)
+    yours.settle("b", 0.2, 10)
+    mine.close()
+    with TinyDB(tmp_path / "spend.json") as plain:
+        rows = plain.table("days").all()
+    assert {row["session"]: row["usd"] for row in rows} == {"one": 0.1, "two": 0.2}

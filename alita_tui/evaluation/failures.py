@@ -1,0 +1,121 @@
+"""Why a case was not solved, read from its record alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from alita_tui import events as e
+from alita_tui.evaluation.results import FailureKind
+from alita_tui.spine.envelope import Envelope
+
+_OUTCOMES: Mapping[str, FailureKind] = {
+    "budget": "budget",
+    "sandbox": "sandbox",
+    "stuck": "loop",
+    "step_limit": "loop",
+    "rejected": "approval",
+    "parked": "approval",
+    "interrupted": "harness",
+}
+_ENDED_BY: tuple[FailureKind, ...] = ("sandbox", "missing tool", "approval", "tool failed", "malformed call")
+"""What may have kept an answer from being right, the surest first."""
+
+
+def failure(history: Sequence[Envelope], accepted: Collection[str] = ()) -> tuple[FailureKind, int]:
+    """Return why a case was not solved, and the number of the event where it went wrong.
+
+    `accepted`: calls whose result stands in the answer.
+    """
+    last: dict[FailureKind, int] = {}
+    finished, end = None, 0
+    for one in history:
+        kind, stands = _sign(one.event)
+        if kind and stands:
+            last[kind] = one.seq or 0
+        elif kind:
+            last.pop(kind, None)
+        if isinstance(one.event, e.TaskFinished):
+            finished, end = one.event, one.seq or 0
+    if finished is None:
+        return "harness", end
+    kind = _OUTCOMES.get(finished.outcome, "")
+    if kind == "approval" and "approval" not in last and "question" in last:
+        kind = "question"
+    if not kind and finished.outcome == "failed":
+        kind = "provider" if "provider" in last else "sandbox" if "sandbox" in last else ""
+    kind = kind or next((one for one in _ENDED_BY if one in last), "")
+    if kind:
+        return kind, last.get(kind, end)
+    return _of_answer(history, finished, end, accepted)
+
+
+def _of_answer(
+    history: Sequence[Envelope], finished: e.TaskFinished, end: int, accepted: Collection[str]
+) -> tuple[FailureKind, int]:
+    """Return what is wrong where everything went right on the way."""
+    if finished.ungrounded:
+        return "ungrounded answer", end
+    if at := _misjudged(history):
+        return "gap misjudged", at
+    ran = [
+        one.seq or 0
+        for one in history
+        if isinstance(one.event, e.ToolReturned) and one.event.call_id in accepted
+    ]
+    return ("wrong tool", ran[-1]) if ran else ("misread task", end)
+
+
+def _misjudged(history: Sequence[Envelope]) -> int:
+    """Return the event where a gap was taken for none or none for one; 0 where neither was.
+
+    A tool was built though the library surely had it; or the library had none, and none was built or run.
+    """
+    searched, missing = None, 0
+    for one in history:
+        match one.event:
+            case e.ToolSearched(band=band):
+                searched, missing = one.event, (one.seq or 0) if band in ("none", "perhaps") else 0
+            case e.BuildStarted():
+                if searched is not None and searched.band == "fits":
+                    return one.seq or 0
+                missing = 0
+            case e.ToolCalled():
+                missing = 0
+            case _:
+                pass
+    return missing
+
+
+def _sign(event: e.SessionEvent) -> tuple[FailureKind, bool]:
+    """Return what an event is a sign of, and whether it is one for or against it."""
+    match event:
+        case e.ToolFailed(reason=reason):
+            return ("sandbox" if reason == "sandbox" else "tool failed"), True
+        case e.ToolReturned(misfit=misfit):
+            return "tool failed", bool(misfit)
+        case e.ActionMalformed():
+            return "malformed call", True
+        case e.ActionChosen():
+            return "malformed call", False
+        case _:
+            return _sign_of_build(event)
+
+
+def _sign_of_build(event: e.SessionEvent) -> tuple[FailureKind, bool]:
+    match event:
+        case e.BuildFailed():
+            return "missing tool", True
+        case e.ToolRegistered():
+            return "missing tool", False
+        case e.ModelFailed():
+            return "provider", True
+        case e.ModelReplied():
+            return "provider", False
+        case e.ApprovalRequested():
+            return "approval", True
+        case e.ApprovalResolved(verdict=verdict):
+            return "approval", verdict.decision != "approved"
+        case e.QuestionAsked(about="task"):
+            return "question", True
+        case _:
+            return "", False

@@ -435,10 +435,9 @@ class AppContext:
 
         The redactor learns the providers' keys as they are looked up.
         """
-        from alita_tui.app.room_settings import web_settings
         from alita_tui.app.secrets import learned_first
         from alita_tui.web.client import WebRoom
 
         pages = cache(lambda: self._cached(self.paths.pages, "pages", redacted))
         secret = self.secret if redactor is None else learned_first(redactor, self.secret)
-        return WebRoom(web_settings(self.loaded), environ=self.environ, pages=pages, secret=secret)
+        return WebRoom(self.loaded.settings.web, environ=self.environ, pages=pages, secret=secret)

@@ -1,4 +1,4 @@
-"""The settings of sandbox, web and budget, made from the person's settings: fields of one name have one meaning."""
+"""The settings of sandbox and budget, made from the person's settings: fields of one name have one meaning."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from alita_tui.config.load import Loaded
 from alita_tui.config.paths import Paths
 from alita_tui.sandbox.install_limits import InstallLimits
 from alita_tui.sandbox.settings import EngineSettings, default_settings
-from alita_tui.web.client import WebSettings
 
 if TYPE_CHECKING:
     from alita_tui.agent.budget import Budget
@@ -38,11 +37,6 @@ def sandbox_settings(
         images=(chosen.image,) if chosen.image else (),
         install_limits=InstallLimits(bytes=chosen.environment_mb << 20),
     )
-
-
-def web_settings(loaded: Loaded) -> WebSettings:
-    """Return where to search, under which names the keys are, and what one request may cost."""
-    return WebSettings(**_same_named(loaded.settings.web, WebSettings))
 
 
 def caps(chosen: BudgetSettings) -> Budget:

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from alita_tui.events import Value
 from alita_tui.spine.ports.context import BLOCKS, BlockName
-from alita_tui.spine.ports.web import SearchKind, WebProvider
+from alita_tui.spine.ports.web import WebSettings
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
@@ -147,56 +147,6 @@ class SandboxSettings(Value, frozen=True):
     """Folder whose files a tool may be granted; empty: `workspace` in the data folder."""
     allowed_private: tuple[str, ...] = ()
     """Private hosts that a tool may be granted, as `host`, `host:port` or network (`10.0.0.0/8`)."""
-
-
-class WebSettings(Value, frozen=True):
-    """Searching and reading. Keys are never settings: their names are, and the keys are kept elsewhere."""
-
-    provider: SearchKind = "web"
-    """What is searched where a search does not say: `web`, `github`, `github_code`, `github_readmes` or `pypi`."""
-    search_order: tuple[WebProvider, ...] = ()
-    """Search providers in the order they are asked; empty: those with a key or address, DuckDuckGo last."""
-    searxng_url: str = ""
-    """Address of a SearXNG instance that allows the format json; empty: none."""
-    brave_url: str = "https://api.search.brave.com/res/v1/web/search"
-    """Brave's search API, used if its key is set."""
-    brave_key_name: str = "BRAVE_API_KEY"
-    """Name under which Brave's key is kept."""
-    tavily_url: str = "https://api.tavily.com/search"
-    """Tavily's search API, used if its key is set."""
-    tavily_key_name: str = "TAVILY_API_KEY"
-    """Name under which Tavily's key is kept."""
-    duckduckgo_url: str = "https://html.duckduckgo.com/html/"
-    """DuckDuckGo's page for browsers without scripts: no key."""
-    google_url: str = "https://www.googleapis.com/customsearch/v1"
-    """Google Programmable Search, used if its key and `google_cx` are set."""
-    google_key_name: str = "GOOGLE_API_KEY"
-    """Name under which the key of Google Programmable Search is kept."""
-    google_cx: str = ""
-    """Identifier of the programmable search engine."""
-    github_url: str = "https://api.github.com"
-    """GitHub's REST API."""
-    github_token_name: str = "GITHUB_TOKEN"  # noqa: S105 - a name, not a token
-    """Name under which an optional GitHub token is kept."""
-    pypi_url: str = "https://pypi.org"
-    """The Python package index."""
-    osv_url: str = "https://api.osv.dev"
-    """Database of known vulnerabilities in packages, in OSV's format (a mirror will do)."""
-    allowed_private: tuple[str, ...] = ()
-    """Private hosts that may be read, as `host`, `host:port` or network (`10.0.0.0/8`)."""
-    robots: bool = True
-    """Whether a site's robots.txt is asked before a page is read, and kept to."""
-    timeout: Seconds = 20.0
-    """Seconds for one request, redirects included."""
-    max_bytes: Annotated[int, Meta(ge=1024, le=100_000_000)] = 2_000_000
-    """Bytes to read of one page at most."""
-    max_pdf_bytes: Annotated[int, Meta(ge=1024, le=100_000_000)] = 20_000_000
-    """Bytes of a PDF at most; a larger one is not read."""
-
-    @property
-    def key_names(self) -> tuple[str, ...]:
-        """The names under which the providers' keys are kept."""
-        return self.brave_key_name, self.tavily_key_name, self.google_key_name, self.github_token_name
 
 
 class LibrarySettings(Value, frozen=True):

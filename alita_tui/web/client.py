@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from alita_tui.spine.address import AddressPolicy, Resolver
 from alita_tui.spine.errors import WebError
 from alita_tui.spine.ports.library import Documents
-from alita_tui.spine.ports.web import PackageFacts, Page, SearchPage
+from alita_tui.spine.ports.web import PackageFacts, Page, SearchPage, WebSettings
 from alita_tui.spine.text import one_line
 from alita_tui.web.dns import system_resolver
 from alita_tui.web.fetch import Fetcher
@@ -18,7 +18,8 @@ from alita_tui.web.pages import PageStore
 from alita_tui.web.reader import read_page
 from alita_tui.web.robots import Robots
 from alita_tui.web.search import KINDS, Searches, Secret
-from alita_tui.web.settings import WebSettings as WebSettings
+
+_USER_AGENT = "Mozilla/5.0 (compatible; alita-tui)"
 
 
 class WebRoom:
@@ -33,22 +34,27 @@ class WebRoom:
         pages: Callable[[], Documents] | None = None,
         secret: Secret | None = None,
         clock: Callable[[], float] = time.monotonic,
+        max_chars: int = 200_000,
+        results: int = 8,
     ) -> None:
-        """`pages` opens the table of what was read before, to be asked for only if it changed; `secret` returns
+        """`max_chars`: of the readable text of a page; `results`: of one search.
+
+        `pages` opens the table of what was read before, to be asked for only if it changed; `secret` returns
         a provider's key by its name.
         """
         self._settings = settings
-        shape = (settings.max_chars, settings.max_bytes, settings.max_pdf_bytes)
+        self._max_chars = max_chars
+        shape = (max_chars, settings.max_bytes, settings.max_pdf_bytes)
         self._pages = PageStore(pages, shape) if pages is not None else None
         self._fetcher = Fetcher(
             AddressPolicy(resolver, settings.allowed_private),
             timeout=settings.timeout,
             max_bytes=settings.max_bytes,
-            user_agent=settings.user_agent,
+            user_agent=_USER_AGENT,
             environ=environ,
         )
         self._robots = Robots(self._fetcher) if settings.robots else None
-        self._searches = Searches(self._fetcher, settings, secret or environ.get, clock)
+        self._searches = Searches(self._fetcher, settings, secret or environ.get, clock, results)
 
     async def search(self, query: str, *, provider: str = "") -> SearchPage:
         """Search one kind of thing (empty: the settings'), with the next provider where one fails. Raise WebError."""
@@ -68,7 +74,7 @@ class WebRoom:
         return await read_page(
             self._fetcher,
             url,
-            max_chars=self._settings.max_chars,
+            max_chars=self._max_chars,
             max_pdf_bytes=self._settings.max_pdf_bytes,
             robots=self._robots,
             store=self._pages,

@@ -10,12 +10,11 @@ from typing import get_args
 
 from alita_tui.events import SearchFailure, WebResult
 from alita_tui.spine.errors import WebError
-from alita_tui.spine.ports.web import SearchKind, SearchPage, SearchProvider
+from alita_tui.spine.ports.web import SearchKind, SearchPage, SearchProvider, WebSettings
 from alita_tui.spine.text import one_line
 from alita_tui.web.answers import RateLimited, check_status
 from alita_tui.web.fetch import Fetcher
 from alita_tui.web.providers import PROVIDERS, Asked, clean
-from alita_tui.web.settings import WebSettings
 
 KINDS: tuple[SearchKind, ...] = get_args(SearchKind)
 _SITES: dict[SearchKind, str] = {
@@ -45,7 +44,10 @@ class Searches:
         settings: WebSettings,
         secret: Secret,
         clock: Callable[[], float],
+        results: int,
     ) -> None:
+        """`results`: at most, of one search."""
+        self._results = results
         self._fetcher = fetcher
         self._settings = settings
         self._secret = cache(secret)
@@ -72,7 +74,7 @@ class Searches:
             if provider == "pypi":
                 known = found
                 continue
-            both = clean((*known, *found))[: self._settings.results]
+            both = clean((*known, *found))[: self._results]
             return SearchPage(
                 provider=f"pypi, {provider}" if known else provider, results=both, failed=tuple(failed)
             )
@@ -115,7 +117,7 @@ class Searches:
         base = getattr(settings, provider.url)
         asked = Asked(
             words=words,
-            limit=settings.results,
+            limit=self._results,
             base=base,
             key=key or "",
             site=site if provider.whole_web else "",
@@ -132,7 +134,7 @@ class Searches:
             )
             hint = "" if key and name.startswith("github") else provider.hint
             check_status(answer, ok=_STATUS.get(name, (200,)), hint=hint)
-            return clean(await provider.results(answer), asked.site)[: settings.results]
+            return clean(await provider.results(answer), asked.site)[: self._results]
         except RateLimited as limited:
             self._alone[name] = self._clock() + limited.wait
             raise

@@ -15,9 +15,10 @@ from alita_tui.agent.passages import PASSAGE
 from alita_tui.llm.scripted import ScriptReply
 from alita_tui.spine.commands import Retry
 from alita_tui.spine.ports.builds import BuildOrder
+from alita_tui.spine.ports.web import WebSettings
 from alita_tui.store.sessions import SessionFile
 from alita_tui.view.trace import rows_for
-from alita_tui.web.client import WebRoom, WebSettings
+from alita_tui.web.client import WebRoom
 from tests.agent.lab import Lab, conversation, say
 from tests.agent.replies import BUILD, DONE, RUN, TASK, approve, rules
 from tests.web.conftest import Site

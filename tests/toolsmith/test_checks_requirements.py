@@ -17,9 +17,10 @@ from alita_tui.sandbox.environment import Target, lock
 from alita_tui.sandbox.faults import FaultDatabase
 from alita_tui.spine.ports.sandbox import Job, OnOutput
 from alita_tui.spine.ports.stream import Progress
+from alita_tui.spine.ports.web import WebSettings
 from alita_tui.store.documents import DocumentTable
 from alita_tui.toolsmith.checks.requirements import popular
-from alita_tui.web.client import WebRoom, WebSettings
+from alita_tui.web.client import WebRoom
 from tests.support.servers.package_index import Offer, PackageIndex
 from tests.toolsmith.trial import Reviewer, Trial
 

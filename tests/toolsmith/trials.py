@@ -14,8 +14,9 @@ from alita_tui.registry.task_library import TaskLibrary
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.faults import FaultDatabase
 from alita_tui.sandbox.settings import EngineSettings
+from alita_tui.spine.ports.web import WebSettings
 from alita_tui.store.documents import DocumentTable
-from alita_tui.web.client import WebRoom, WebSettings
+from alita_tui.web.client import WebRoom
 from tests.support.servers.package_index import PackageIndex
 from tests.toolsmith.corpus import Sample, offers
 from tests.toolsmith.trial import Reviewer, Trial, Verdict

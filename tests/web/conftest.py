@@ -5,7 +5,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from alita_tui.web.client import WebRoom, WebSettings
+from alita_tui.spine.ports.web import WebSettings
+from alita_tui.web.client import WebRoom
 
 Answer = tuple[int, dict[str, str], bytes]
 
@@ -87,6 +88,7 @@ async def make_room():
     def make(*, environ=None, resolver=None, pages=None, keys=None, clock=None, **values) -> WebRoom:
         given = {"resolver": resolver, "pages": pages, "clock": clock}
         more = {name: value for name, value in given.items() if value}
+        more |= {name: values.pop(name) for name in ("max_chars", "results") if name in values}
         secret = (keys or {}).get
         values.setdefault("robots", False)
         rooms.append(WebRoom(WebSettings(**values), environ=environ or {}, secret=secret, **more))

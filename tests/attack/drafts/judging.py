@@ -13,7 +13,8 @@ from typing import Literal
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.faults import FaultDatabase
 from alita_tui.sandbox.settings import EngineSettings
-from alita_tui.web.client import WebRoom, WebSettings
+from alita_tui.spine.ports.web import WebSettings
+from alita_tui.web.client import WebRoom
 from tests.attack.drafts.adversarial import Sample
 from tests.attack.drafts.index import serving
 from tests.attack.drafts.screen import Screenful, reader

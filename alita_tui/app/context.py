@@ -81,6 +81,8 @@ class AppContext:
     flags: Mapping[str, object] = field(default_factory=dict)
     lent: Lent | None = field(default=None, repr=False)
     """What the sessions here share with those of other homes."""
+    left_out: frozenset[str] = frozenset()
+    """Parts that an evaluation does without, to see what they bring: `learning`, `hidden-tests`."""
     _files: list[DocumentTable | SpendBook] = field(default_factory=list, repr=False)
     """Open files whose journals are folded on closing."""
 

@@ -23,6 +23,7 @@ from alita_tui.spine.redaction import Redactor
 from alita_tui.store.entry import AuditEntry
 
 if TYPE_CHECKING:
+    from alita_tui.app.lending import Lent
     from alita_tui.config.models import ModelEntry
     from alita_tui.config.policy import Policy
     from alita_tui.llm.cache import ReplyStore
@@ -59,16 +60,6 @@ def close_all() -> None:
     """Close every context; the last thing a process does."""
     while _OPENED:
         _OPENED.pop().close()
-
-
-@dataclass(frozen=True)
-class Lent:
-    """Parts of another context, which closes them after everything that uses them."""
-
-    sandbox: Fleet
-    """Runs already; sessions become its guests."""
-    book: SpendBook
-    """Where calls are paid."""
 
 
 @dataclass

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from alita_tui import events as e
-from alita_tui.app.context import AppContext, Lent
+from alita_tui.app.context import AppContext
+from alita_tui.app.lending import Lent
 from alita_tui.config.load import load
 from alita_tui.config.paths import locate
 from alita_tui.evaluation.failures import failure

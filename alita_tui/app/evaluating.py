@@ -15,13 +15,14 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from alita_tui.app.context import AppContext, Lent
+from alita_tui.app.context import AppContext
 from alita_tui.app.eval_begin import SETUP
 from alita_tui.app.eval_begin import begin as begin
 from alita_tui.app.eval_begin import folder_of_runs as folder_of_runs
 from alita_tui.app.eval_checks import judge
 from alita_tui.app.eval_judge import SESSIONS, judging
 from alita_tui.app.eval_session import case_home, failure_of, paid_in, play, result_of, settle, spent_in
+from alita_tui.app.lending import Lent
 from alita_tui.config.paths import shipped
 from alita_tui.evaluation.checks import Judged, Rubric
 from alita_tui.evaluation.results import CaseResult, Setup, lines

@@ -36,7 +36,8 @@ def run(
     suite: Annotated[
         Path | None,
         typer.Argument(
-            help="A folder with cases.jsonl, a file of JSON lines, or one that ships: `refuse`, `injection`."
+            help="A folder with cases.jsonl, a file of JSON lines, or one that ships: "
+            "`jobs`, `toolworld`, `refuse`, `injection`."
         ),
     ] = None,
     model: Annotated[
@@ -212,6 +213,33 @@ def new(context: typer.Context, folder: Annotated[Path, typer.Argument(help="A f
     except OSError as error:
         raise UsageError(f"{folder} cannot be made: {error.strerror}.") from error
     typer.echo(f"{folder}: {len(cases)} cases in {CASES}. Run them: alita eval run {folder}")
+
+
+@commands.command("from-sessions")
+def from_sessions(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="A folder to make.")],
+    session: Annotated[
+        list[str] | None,
+        typer.Option("--session", metavar="ID", help="Only this session; repeatable. Without: all of yours."),
+    ] = None,
+) -> None:
+    """Make a suite of your own tasks whose answers you liked or corrected.
+
+    A correction counts where you said what it should be. Known secrets are taken out of tasks, answers and files.
+    """
+    from alita_tui.app.eval_gathering import gather
+
+    made = gather(AppContext.open(context.obj), folder, session or ())
+    for one in made.left_out:
+        typer.echo(f"left out: {reveal(one)}", err=True)
+    if not made.cases:
+        raise UsageError(
+            "You rated no answer that makes a case.", hint="Rate one: alita feedback SESSION --should-be TEXT"
+        )
+    typer.echo(
+        f"{folder}: {counted(made.cases, 'case')} in {CASES}. Look through them, then: alita eval run {folder}"
+    )
 
 
 def _row(setup: Setup) -> dict[str, Any]:

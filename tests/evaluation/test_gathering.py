@@ -42,11 +42,11 @@ def test_liked_and_corrected_answers_become_cases_without_secrets(tmp_path: Path
         told = json.loads(alita("sessions", "list", "--json").stdout)
         ids = sorted(one["session_id"] for one in told)
         liked, wrong, binary, _, only = ids
-        for words in (
+        for session, *said in (
             (liked, "--up"), (wrong, "--should-be", "42"), (binary, "--up"),
             (only, "--down"),
         ):  # fmt: skip
-            assert alita("feedback", *words).returncode == 0
+            assert alita("feedback", session, *said).returncode == 0
         made = alita("eval", "from-sessions", str(tmp_path / "mine"))
         assert made.returncode == 0, made.stderr
         folder = tmp_path / "mine"

@@ -234,12 +234,12 @@ async def test_an_error_that_nobody_foresaw_ends_its_case_and_no_other(
 
     home, folder = tmp_path / "home", sums(tmp_path / "s", 4)
     settle(home, server)
-    judge = evaluating.judge
+    from alita_tui.app.eval_checks import judge
 
-    async def faulty(app: Any, suite: Any, check: Any, answer: str, history: Any) -> Any:
+    async def faulty(app: Any, suite: Any, check: Any, answer: str, history: Any, by_rubric: Any) -> Any:
         if any("Add 1." in getattr(one.event, "text", "") for one in history):
             raise ZeroDivisionError("a fault of [red]alita[/red]")
-        return await judge(app, suite, check, answer, history)
+        return await judge(app, suite, check, answer, history, by_rubric)
 
     monkeypatch.setattr(evaluating, "judge", faulty)
     app = AppContext.open(home)

@@ -59,6 +59,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+_PICTURES = 3
+"""Of the pictures of a screen each commit tries one in so many."""
+
+
+def _sample_pictures(items: list[pytest.Item]) -> None:
+    """Mark the tests that compare pictures as `sampled`: a screen has up to six, in sizes and themes."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if "snap_compare" in getattr(item, "fixturenames", ()):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for known in cases.values():
+        for item in known:
+            if item.get_closest_marker("sampled") is None:
+                item.add_marker(pytest.mark.sampled(-(-len(known) // _PICTURES)))
+
+
 def _not_sampled(items: list[pytest.Item]) -> set[str]:
     """Return the cases of `sampled` tests that this commit does not try; another one tries others."""
     cases: dict[str, list[str]] = {}
@@ -99,9 +115,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _Rooms:
     return _Rooms(config, log)
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` looks at the marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out walks and what is only sampled; in a process of `-n`, what takes long comes first."""
-    if not config.getoption("--whole") and not any("::" in named for named in config.args):
+    """Leave out walks and what is only sampled; in a process of `-n`, what takes long comes first.
+
+    Naming a file or a test tries all of it.
+    """
+    _sample_pictures(items)
+    if not config.getoption("--whole") and not any("::" in one or one.endswith(".py") for one in config.args):
         left_out = {*_not_sampled(items), *(item.nodeid for item in items if item.get_closest_marker("walk"))}
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
         items[:] = [item for item in items if item.nodeid not in left_out]

@@ -34,7 +34,7 @@ def test_it_contains_what_it_needs(wheel: Path) -> None:
         "alita_tui/agent/prompts/orchestrator.md",
         "alita_tui/toolsmith/prompts/toolsmith.md",
         "alita_tui/toolsmith/prompts/submit_tool.json",
-        "alita_tui/toolsmith/rules/reach.toml",
+        "alita_tui/runtimes/rules/reach.toml",
         "alita_tui/replay/player.html",
         "alita_tui/sandbox/seccomp.json",
         "alita_tui/sandbox/warden/__main__.py",

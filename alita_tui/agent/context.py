@@ -192,6 +192,12 @@ class Conversation:
             ):
                 said = f"The person {verdict.decision} this build: {verdict.why or 'no reason given'}"
                 self._built(build_id, said, error=True)
+            case e.ApprovalResolved(
+                build_id=build_id, verdict=e.Verdict(decision="withdrawn", via="console" | "cli")
+            ):
+                self._built(
+                    build_id, "The person withdrew this build, without a verdict; it is no tool.", error=True
+                )
             case e.BuildPutOff(build_id=build_id):
                 self._built(build_id, "It has no verdict yet.")
                 self._put_off.add(build_id)

@@ -9,20 +9,18 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine
 from typing import ParamSpec, Protocol
 
-from msgspec.structs import replace
-
 from alita_tui import events as e
 from alita_tui.agent.archivist import Archivist
 from alita_tui.agent.arguments import Misfit
 from alita_tui.agent.blocks import ContextBlocks, NothingProvided
 from alita_tui.agent.build_jobs import Builder, BuildJob, BuildJobs
-from alita_tui.agent.checklist import checklist, from_person
 from alita_tui.agent.given_files import GivenFiles
 from alita_tui.agent.handlers import Handlers
 from alita_tui.agent.handlers.building import BuildHandlers
 from alita_tui.agent.handlers.conversation import ConversationHandlers
 from alita_tui.agent.handlers.research import ResearchHandlers
 from alita_tui.agent.handlers.running import RunHandlers
+from alita_tui.agent.holding import Holding
 from alita_tui.agent.inner_calls import InnerCalls
 from alita_tui.agent.lessons import Lessons
 from alita_tui.agent.loop import AgentLoop
@@ -35,6 +33,7 @@ from alita_tui.agent.prompt import Surroundings
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.references import References
 from alita_tui.agent.slots import Slots
+from alita_tui.agent.steering import Steering
 from alita_tui.agent.taking_up import TakingUp
 from alita_tui.agent.task_queue import Handed, TaskQueue
 from alita_tui.agent.task_runner import TaskRunner
@@ -47,6 +46,7 @@ from alita_tui.spine.commands import (
     CancelTask,
     CloseSession,
     Command,
+    Continue,
     EditTask,
     EnableModel,
     ForgetMemory,
@@ -133,7 +133,7 @@ class Orchestrator:
         """Commands, and builds that were put off and have ended; None: a task may begin."""
         self._slots = Slots(policy.parallel, lambda: self._inbox.put_nowait(None))
         self._new_id = new_id
-        questions.waits = self._slots.lend
+        questions.waits = self._question_waits
         verdicts.waits = self._build_waits
         self._queue = TaskQueue(bus, new_id)
         self._task = CurrentTask(bus, self._projection)
@@ -208,9 +208,10 @@ class Orchestrator:
             bus, self._projection, self._task, self._queue, self._jobs, self._runner, self._lessons,
             self._outcomes, questions, self._start,
         )  # fmt: skip
+        self._steering = Steering(bus, self._task, self._files, self._queue)
+        self._holding = Holding(bus, self._taking_up, self._steering, self.send)
         self._works: dict[str, asyncio.Task[None]] = {}
         """What is done now, by task."""
-
         self.kept_open = False  # somebody looks on, so being idle does not end `run`
 
     # --- commands -------------------------------------------------------------------------
@@ -223,13 +224,13 @@ class Orchestrator:
         """Take a command that another process left; `done` is called when it was carried out."""
         self._inbox.put_nowait(Handed(command, done))
 
-    async def run(self, *, until_idle: bool = False) -> None:
-        """Serve commands until the session is closed, or (headless) until nothing is left to do."""
+    async def run(self, *, until_idle: bool = False, hold: bool = False) -> None:
+        """Serve commands until the session is closed, or (headless) until nothing is left; `hold`: see `Holding`."""
         await asyncio.to_thread(lambda: self._projection.state)  # a long session takes a while
         try:
-            await self._safely(self._taking_up.all)
+            await self._safely(self._holding.begin, hold=hold)
             while True:
-                while self._slots.free and (task := self._queue.next()):
+                while not self._holding and self._slots.free and (task := self._queue.next()):
                     task_id = self._new_id()
                     self._start(task_id, self._runner.begin(task_id, task))
                     await self._runner.on_record(task_id, self._works[task_id])
@@ -279,6 +280,8 @@ class Orchestrator:
         return not busy and self._inbox.empty()
 
     async def _carry_out(self, command: Command | BuildJob | Handed) -> None:  # noqa: C901  # one match over all kinds
+        if await self._holding.takes(command):
+            return
         match command:
             case Handed():
                 await self._carry_out(command.command)
@@ -315,7 +318,7 @@ class Orchestrator:
                 await self._blocks.switch(block, on)
             case ForgetMemory(item_id=item_id, back=back):
                 await self._bus.emit(e.MemoryForgotten(item_id=item_id, back=back))
-            case Improve() if not self._works and not len(self._queue):
+            case Improve() if not self._works and not len(self._queue) and not self._holding:
                 task_id = self._new_id()
                 self._start(task_id, self._runner.improve(task_id, command))
             case Improve():
@@ -325,14 +328,14 @@ class Orchestrator:
                 await self._outcomes.feedback(command)
             case RefreshLibrary():
                 await self._bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._shelf.cards)))
-            case CloseSession():
-                pass  # ends `run`
+            case Continue() | CloseSession():
+                pass  # see `Holding`; the latter ends `run`
 
     async def _submit(self, task: SubmitTask) -> None:
         """Take the files of a task in and queue it; a file that cannot be read keeps the task from beginning."""
         if (files := await self._files.take_in(task.attach, "The task is not begun.")) is not None:
             task = SubmitTask(text=task.text.strip(), files=files, queue_id=task.queue_id)
-            await self._queue.submit(task, busy=not self._slots.free)
+            await self._queue.submit(task, busy=not self._slots.free or bool(self._holding))
 
     async def _steer(self, command: Steer) -> None:
         """Add to a running task, by default the newest; without one it is a task of its own."""
@@ -340,20 +343,10 @@ class Orchestrator:
             text = "Nothing was added: that task does not run any more."
             await self._bus.emit(e.NoticeRaised(level="info", text=text))
             return
-        if not self._runner.running:
+        if self._runner.running:
+            await self._steering.add(command.task_id or next(reversed(self._runner.running)), command)
+        else:
             await self._submit(SubmitTask(text=command.text, attach=command.attach))
-            return
-        task_id = command.task_id or next(reversed(self._runner.running))
-        files = await self._files.take_in(command.attach, "Nothing was added to the task.")
-        if files is None:
-            return
-        with working_on(in_task(task_id)):
-            await self._bus.emit(e.Steered(text=command.text, files=files))
-            if steps := from_person(command.text):
-                before = self._task.plan(task_id)
-                plan = checklist(task_id, steps, before, before.recipe if before else "")
-                await self._bus.emit(replace(plan, by="person"))
-        self._queue.news.about(task_id)
 
     async def _retry(self) -> None:
         """Try the last task again, or say why not; while one runs or waits, nothing."""
@@ -382,9 +375,14 @@ class Orchestrator:
             running[stopped] = True
             self._works[stopped].cancel()
 
+    def _question_waits(self) -> None:
+        self._slots.lend()
+        self._holding.waits()
+
     def _build_waits(self, build_id: str) -> None:
         """A build begins to wait for the person; its task does so, too, unless it was put off."""
         build = self._projection.state.build(build_id)
+        self._holding.waits(build.approval_id if build else "")
         if build is None or not build.put_off:
             self._slots.lend()
 

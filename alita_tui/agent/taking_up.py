@@ -13,10 +13,10 @@ from alita_tui.agent.projection import StateProjection
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.task_queue import TaskQueue
 from alita_tui.agent.task_runner import TaskRunner
-from alita_tui.agent.tasks import UNFINISHED, CurrentTask, successors
+from alita_tui.agent.tasks import UNFINISHED, CurrentTask, latest_successor, successors
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.origin import in_task, working_on
-from alita_tui.state.session import TaskState
+from alita_tui.state.session import SessionState, TaskState
 
 Start = Callable[[str, Coroutine[None, None, None]], None]
 """Called with a task's id and what is to be done for it."""
@@ -49,14 +49,37 @@ class TakingUp:
         self._questions = questions
         self._start = start
 
+    def held(self) -> e.WorkHeld:
+        """Return what would go on by itself, without waiting for the person first."""
+        state = self._projection.state
+        waiting = {
+            latest_successor(build.task_id, successors(state.tasks))
+            for build in state.builds
+            if build.status == "pending" and not build.put_off
+        }
+        waiting |= {lane.task_id for lane in state.lanes if lane.question is not None}
+        waiting |= {state.focus} if state.question is not None else set()
+        by_id = {task.task_id: task for task in state.tasks}
+        tasks = tuple(
+            one for one in self._running(state) if by_id[one].outcome is None and one not in waiting
+        )
+        return e.WorkHeld(tasks=tasks, queued=0 if state.paused else len(state.queue))
+
+    @staticmethod
+    def _running(state: SessionState) -> tuple[str, ...]:
+        """Return the tasks that had not ended."""
+        newest = state.task
+        if newest is None or state.running:
+            return state.running
+        unfinished = newest.outcome in UNFINISHED and newest.task_id == state.focus
+        return (newest.task_id,) if unfinished else ()
+
     def all(self) -> None:
         """Take up whatever was left."""
         state = self._projection.state
         newest = state.task
         if newest is not None:
-            running = state.running
-            if not running and newest.outcome in UNFINISHED and newest.task_id == state.focus:
-                running = (newest.task_id,)
+            running = self._running(state)
             self._questions.answered = state.asked.question_id if state.asked else ""
             self._put_off(running)
             for task_id in running:

@@ -147,7 +147,10 @@ class TaskRunner:
             await self._bus.emit(e.ToolFailed(call_id=call_id, reason="interrupted", text=text), span=call_id)
         for envelope in self._task.events():
             match envelope.event:
-                case e.Interrupted() | e.ApprovalResolved(verdict=e.Verdict(decision="withdrawn")):
+                case (
+                    e.Interrupted()
+                    | e.ApprovalResolved(verdict=e.Verdict(decision="withdrawn", via="engine"))
+                ):
                     return TaskEnd(
                         "interrupted", "stopped by you"
                     )  # the process ended before it was recorded

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from shutil import rmtree
 from typing import Literal
 
 import msgspec
@@ -56,7 +55,8 @@ class Work(Value, frozen=True):
     query: str = ""
     """What the tool is learned to serve if it succeeds; empty: nothing."""
     kept_at: str = ""
-    """When it began, ISO 8601, where nobody will say what came of it: its outcome is kept with its count."""
+    """When it began, ISO 8601, where nobody will say what came of it: its outcome is kept with its count, and whoever
+    asked for the run syncs the library once the answer has left."""
 
 
 class ToolRuns:
@@ -166,6 +166,7 @@ class ToolRuns:
             self._bus.hint(e.OutputChunk(run_id=call_id, title=name, stream=stream, text=text))
 
         landing: Path | None = None
+        ended = False
         try:
             landing = await self._bus.kept(self._artefacts.landing) if self._artefacts else None
             job = Job(
@@ -182,6 +183,7 @@ class ToolRuns:
                 remote=record.origin == "remote",
             )
             report = await self._sandbox.run(job, show, self._progress)
+            ended = report.status == "ok"
             raw, why = await asyncio.to_thread(self._looked_at, record, report)
             return report, await self._kept(call_id, report, raw, name, landing), why
         except AlitaError as error:
@@ -192,10 +194,11 @@ class ToolRuns:
             raise
         finally:
             if landing is not None:
-                try:
-                    landing.rmdir()  # as a rule nothing was left
-                except OSError:
-                    await asyncio.to_thread(rmtree, landing, ignore_errors=True)
+                assert self._artefacts
+                if ended and not report.files:
+                    self._artefacts.give_back(landing, ended=True)
+                else:
+                    await asyncio.to_thread(self._artefacts.give_back, landing, ended=False)
 
     def _looked_at(self, record: ToolRecord, report: RunReport) -> tuple[bytes, str]:
         """Return a result as JSON without secrets, and why it does not fit the tool's output schema."""
@@ -268,8 +271,9 @@ class ToolRuns:
             run = f"{self._bus.session_id}/{call_id}"
             outcome = e.RunOutcome(run=run, at=work.kept_at, grade=grade)
         state = await self._bus.kept(
-            self._shelf.record_run, name, version, ok=ok, query=work.query, outcome=outcome
-        )
+            self._shelf.record_run, name, version, ok=ok, query=work.query, outcome=outcome,
+            barrier=not work.kept_at,
+        )  # fmt: skip
         if state is not None and _BY_TRUST.index(state) > _BY_TRUST.index(record.state):
             reason = f"{'its last runs' if state == 'stale' else 'of its last three runs two'} failed"
             demoted = e.ToolDemoted(name=name, version=version, state=state, reason=reason)

@@ -32,9 +32,12 @@ _OPEN_SECONDS = 10.0
 """How long the program that opens a file is waited for."""
 
 
-def session_artefacts(app: AppContext, session_id: str) -> SessionArtefacts:
-    """Return the artefacts of a session, to add to and to read. Raise UsageError if there is no such session."""
-    return app.sessions.artefacts(session_id, app.loaded.settings.artefacts.file_mb * 1_000_000)
+def session_artefacts(app: AppContext, session_id: str, *, reuse: bool = False) -> SessionArtefacts:
+    """Return the artefacts of a session, to add to and to read. Raise UsageError if there is no such session.
+
+    With `reuse` the folder of one run serves the next, until `close`.
+    """
+    return app.sessions.artefacts(session_id, app.loaded.settings.artefacts.file_mb * 1_000_000, reuse=reuse)
 
 
 def files_of_recorded_task(text: str) -> tuple[str, ...]:

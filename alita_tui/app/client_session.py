@@ -66,7 +66,7 @@ class ClientSession:
         self._sandbox.servers = LazyServers(app, self._sandbox, self.bus.emit, redactor, asker=asker)
         self._limits = app.limits
         self._shelf = TaskLibrary(app.library)
-        self._artefacts = session_artefacts(app, self._file.session_id)
+        self._artefacts = session_artefacts(app, self._file.session_id, reuse=True)
         self._projection = StateProjection(self.bus)
         self._references = References(self.bus, self._projection, self._artefacts)
         self._runs = ToolRuns(
@@ -78,6 +78,8 @@ class ClientSession:
         self._tells: dict[str, Tell] = {}
         self._following: asyncio.Task[None] | None = None
         self._warming: asyncio.Task[None] | None = None
+        self._syncing: asyncio.Task[None] | None = None
+        self._counted = False
 
     async def begin(self) -> None:
         """Put on record who calls, and start containers ahead. Raise StoreError."""
@@ -87,20 +89,35 @@ class ClientSession:
         await self.bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._shelf.cards)))
         self._warming = asyncio.create_task(self._warm_up())
 
-    async def call(self, name: str, arguments: Json, tell: Tell, check: Callable[[str], None]) -> Answer:
+    async def call(
+        self, name: str, arguments: Json, tell: Tell, served: Callable[[str], ToolRecord]
+    ) -> Answer:
         """Run a tool; return what came of it, or why it did not run, without any secret.
 
-        `check` may block, and refuse by an AlitaError.
+        `served` returns the version that runs; it may block, and refuse by an AlitaError.
         """
-        answer = await self._call(name, arguments, tell, check)
-        return await asyncio.to_thread(self.bus.redacted, answer)
+        try:
+            return await self._call(name, arguments, tell, served)
+        finally:
+            self._counted = True
+            if self._syncing is None or self._syncing.done():
+                self._syncing = asyncio.create_task(self._sync())
 
-    async def _call(self, name: str, arguments: Json, tell: Tell, check: Callable[[str], None]) -> Answer:
+    async def _sync(self) -> None:
+        """Have what was counted on disk, after the answer has left: a client need not wait for that."""
+        while self._counted:
+            self._counted = False
+            with suppress(StoreError):  # a disk that fails refuses the record of the next call
+                await asyncio.to_thread(self._shelf.sync)
+
+    async def _call(
+        self, name: str, arguments: Json, tell: Tell, served: Callable[[str], ToolRecord]
+    ) -> Answer:
         from alita_tui.agent.tool_runs import OpenCall, Work
 
         call_id, before = e.CallId(new_id()), self.bus.last_seq
         try:
-            record, taken, resolved = await asyncio.to_thread(self._ready, name, arguments, check)
+            record, taken, resolved = await asyncio.to_thread(self._ready, name, arguments, served)
             if resolved is None:
                 taken = await self._taken_in(arguments, record.draft.input_schema)
                 resolved = await asyncio.to_thread(self._resolved, record, taken)
@@ -115,27 +132,31 @@ class ClientSession:
             work = Work(arguments=resolved.arguments, inputs=resolved.inputs, kept_at=now().isoformat())
             report = await self._runs.run(called, OpenCall(record), work)
         except AlitaError as error:
-            return Answer(failed=error.message, hint=error.hint)
+            return self.bus.redacted(Answer(failed=error.message, hint=error.hint))
         finally:
             self._tells.pop(call_id, None)
             if not self._tells:
                 self.bus.forget_spans("")
-        why, files = self._on_record(call_id, before)
-        if report.status != "ok":
+        returned, files = self._on_record(call_id, before)
+        if returned is None:
             hint = "Try other arguments; the owner of this library can have it repaired."
-            return Answer(failed=_failure(name, report), hint=hint, files=files)
-        unlike = f"The result is not what the tool promises: {why}" if why else ""
-        return Answer(result=report.result, failed=unlike, files=files)
+            return self.bus.redacted(Answer(failed=_failure(name, report), hint=hint, files=files))
+        result = (
+            returned.report.result
+        )  # on record without its secrets, unless it is too large for the record
+        if returned.report.result_handle:
+            result = await asyncio.to_thread(self.bus.redacted, report.result)
+        unlike = f"The result is not what the tool promises: {returned.misfit}" if returned.misfit else ""
+        return Answer(result=result, failed=unlike, files=files)
 
     def _ready(
-        self, name: str, arguments: Json, check: Callable[[str], None]
+        self, name: str, arguments: Json, served: Callable[[str], ToolRecord]
     ) -> tuple[ToolRecord, dict[str, Any], Resolved | None]:
         """Return a tool and its arguments, as given and as it gets them; not yet resolved where they hold files.
 
         Block on the disk. Raise AlitaError.
         """
-        check(name)
-        record = self._shelf.get(name)
+        record = served(name)
         given: dict[str, Any] = arguments if isinstance(arguments, dict) else {}
         files = next(_files_in(given, record.draft.input_schema), None)
         return record, given, None if files else self._resolved(record, given)
@@ -148,21 +169,21 @@ class ClientSession:
         check_arguments(record, resolved.arguments, self._misfit)
         return resolved
 
-    def _on_record(self, call_id: str, before: int) -> tuple[str, tuple[Artefact, ...]]:
-        """Return why a call's result does not fit its schema, and the files that it left, as they are on record."""
-        why = ""
+    def _on_record(self, call_id: str, before: int) -> tuple[e.ToolReturned | None, tuple[Artefact, ...]]:
+        """Return the end of a call, if its tool returned, and the files that it left, as they are on record."""
+        returned: e.ToolReturned | None = None
         files: list[Artefact] = []
         for envelope in self.bus.history.newest(e.ToolReturned, e.ArtefactAdded):
             if (envelope.seq or 0) <= before:
                 break
             match envelope.event:
-                case e.ToolReturned(call_id=ended, misfit=misfit) if ended == call_id:
-                    why = misfit
+                case e.ToolReturned(call_id=ended) as event if ended == call_id:
+                    returned = event
                 case e.ArtefactAdded(artefact=file, source=source) if source == call_id:
                     files.insert(0, file)
                 case _:
                     pass
-        return why, tuple(files)
+        return returned, tuple(files)
 
     # --- files ------------------------------------------------------------------------------------
 
@@ -225,6 +246,7 @@ class ClientSession:
         self.bus.leave()
         async with AsyncExitStack() as parts:
             parts.push_async_callback(asyncio.to_thread, self._file.close)
+            parts.callback(self._artefacts.close)
             if self._models is not None:
                 parts.push_async_callback(self._models.aclose)
             parts.push_async_callback(self._sandbox.close)
@@ -234,6 +256,8 @@ class ClientSession:
                 await asyncio.wait((self._warming,))
             with suppress(StoreError):
                 await self.bus.emit(e.SessionClosed(state=self._state(), version=__version__))
+            if self._syncing is not None:
+                await self._syncing
 
     def _state(self) -> str:
         from alita_tui.view.fingerprint import fingerprint

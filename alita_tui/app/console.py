@@ -69,6 +69,7 @@ def _run_until_left(app: AppContext, code: int, switch: Switch | None, home: Pat
     """Open each session that was asked for on leaving the one before, then end the process."""
     while switch is not None:
         code, switch = asyncio.run(_show_session(app, switch.session_id or None, home))
+    gc.freeze()  # all is closed: nobody waits while the garbage of a process that ends is sorted
     sys.exit(code)
 
 
@@ -176,7 +177,7 @@ async def _show_session(app: AppContext, which: str | None, home: Path | None) -
         try:
             with announced(app.paths.consoles, session.session_id):
                 # The engine goes on from the state that the console has reduced by then.
-                await session.run(ready=session.source.held_read)
+                await session.run(ready=session.source.held_read, attended=True)
         finally:
             idle.cancel()
             await asyncio.wait((idle,))

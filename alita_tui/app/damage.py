@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from alita_tui.events import Check
+from alita_tui.events import Check, UnknownEvent
+from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError
+from alita_tui.spine.history import of
 
 if TYPE_CHECKING:
     from alita_tui.app.context import AppContext
@@ -66,3 +69,9 @@ def lost_tools(app: AppContext) -> tuple[AuditEntry, ...]:
     )
     lost = {(entry.name, entry.version): entry for entry in approvals}
     return tuple(entry for version, entry in sorted(lost.items()) if version not in known)
+
+
+def count_unknown(history: Sequence[Envelope]) -> int:
+    """Count the records that this version cannot read; missing ones are reported elsewhere."""
+    unknown = (one.event for one in of(history, UnknownEvent))
+    return sum(isinstance(event, UnknownEvent) and event.raw != "" for event in unknown)

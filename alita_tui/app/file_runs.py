@@ -56,8 +56,9 @@ async def run_file(
     requirements: tuple[str, ...],
 ) -> dict[str, Any]:
     """Run one file; return its row, also when it could not be run."""
+    from alita_tui.runtimes.port import ContractError
+    from alita_tui.runtimes.python.form import header_requirements
     from alita_tui.sandbox.imports import is_tool
-    from alita_tui.toolsmith.contract import ContractError, header_requirements
 
     def ignore(*_: object) -> None:
         return

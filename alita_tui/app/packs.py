@@ -122,7 +122,8 @@ def offered(app: AppContext, found: Pack) -> tuple[Offered, ...]:
 
 def _offer(app: AppContext, packed: Packed) -> Offered:
     from alita_tui.registry.task_library import TaskLibrary
-    from alita_tui.toolsmith.contract import ContractError, draft_from, normalise
+    from alita_tui.runtimes.port import ContractError
+    from alita_tui.toolsmith.contract import draft_from, normalise
     from alita_tui.toolsmith.pinning import pinned
 
     given = packed.draft

@@ -19,8 +19,9 @@ def pipeline(app: AppContext, item_id: str, name: str = "") -> tuple[Remembered,
     """
     from alita_tui.memory.pipeline import drafted, name_for
     from alita_tui.registry.task_library import TaskLibrary
-    from alita_tui.toolsmith.contract import ContractError, normalise
-    from alita_tui.toolsmith.file_parameters import leaves_files, takes_files
+    from alita_tui.runtimes.file_parameters import leaves_files, takes_files
+    from alita_tui.runtimes.port import ContractError
+    from alita_tui.toolsmith.contract import normalise
     from alita_tui.toolsmith.pinning import pinned
 
     kept = app.memory.find(item_id)

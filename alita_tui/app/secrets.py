@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, get_args
 
 from alita_tui.app.encoding import encoder_spec
+from alita_tui.app.roles import own_models
 from alita_tui.config.load import SHORTEST_KEY
 from alita_tui.events import ModelRole
 from alita_tui.spine.errors import AlitaError, ConfigError
@@ -28,6 +29,9 @@ def model_keys(app: AppContext) -> tuple[tuple[str, str], ...]:
         with suppress(ConfigError):
             specs = map(app.model_spec, app.candidates(role))
             keys += ((f"{spec.provider} key", spec.api_key) for spec in specs)
+    for entries in own_models(app).values():
+        with suppress(ConfigError):
+            keys += ((f"{spec.provider} key", spec.api_key) for spec in map(app.model_spec, entries))
     with suppress(ConfigError):
         if encoder := encoder_spec(app):
             keys.append((f"{encoder.provider} key", encoder.api_key))

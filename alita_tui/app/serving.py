@@ -13,6 +13,7 @@ from alita_tui.app.context import AppContext
 from alita_tui.app.serving_builds import AskedBuilds
 from alita_tui.app.serving_offers import Offers
 from alita_tui.events import Artefact, Json, ToolRecord, build_digest
+from alita_tui.registry.reconcile import RUNNABLE
 from alita_tui.spine.errors import AlitaError, RegistryError, UsageError
 from alita_tui.spine.ports.serving import Answer, BuildRequest, Client, Document, Prompt, Standing, Tell
 
@@ -30,6 +31,7 @@ class Serving:
     def __init__(self, app: AppContext) -> None:
         self._app = app
         self._chosen = app.loaded.settings.mcp
+        self._by_tag = any(wanted.startswith("#") for wanted in self._chosen.serve)
         self._sessions: dict[str, ClientSession] = {}
         self._opening = asyncio.Lock()
         self._turns = asyncio.Semaphore(self._chosen.calls_at_once)
@@ -51,7 +53,8 @@ class Serving:
         )
 
     def _serves(self, record: ToolRecord, asked: frozenset[str]) -> bool:
-        words = (str(record.state), str(record.origin), str(record.draft.name))
+        tags = self._app.library.tags.of(record.draft.name) if self._by_tag else ()
+        words = (str(record.state), str(record.origin), str(record.draft.name), *(f"#{tag}" for tag in tags))
         return any(
             record.digest in asked if wanted == "asked" else any(fnmatchcase(word, wanted) for word in words)
             for wanted in self._chosen.serve
@@ -88,20 +91,28 @@ class Serving:
         async with self._turns:
             try:
                 if self._open(client) is None:  # what is refused opens no session
-                    await asyncio.to_thread(self._check, name)
+                    await asyncio.to_thread(self._served, name)
                 session = await self._session(client)
             except AlitaError as error:
                 return Answer(failed=error.message, hint=error.hint)
-            return await session.call(name, arguments, tell, self._check)
+            return await session.call(name, arguments, tell, self._served)
 
-    def _check(self, name: str) -> None:
-        """Raise RegistryError for a tool that is served no more: the server's own list may be a second old."""
+    def _served(self, name: str) -> ToolRecord:
+        """Return the version that a call runs: the server's own list may be a second old. Block on the disk.
+
+        Raise RegistryError for a tool that is served no more.
+        """
         library = self._app.library
-        known = {record.version: record for record in library.versions(name)}
-        current = library.current(name)
-        record = library.get(name, max(known, default=None)) if current is None else known[current]
+        try:
+            record = library.get(name)
+        except RegistryError:
+            known = library.versions(name)
+            if not known or known[-1].state in RUNNABLE:
+                raise
+            raise RegistryError(_not_served(known[-1])) from None
         if not self._serves(record, self._builds.approved()):
-            raise RegistryError(f"{name} v{record.version} is not served (it is {record.state}).")
+            raise RegistryError(_not_served(record))
+        return record
 
     async def _apart(self, work: Coroutine[Any, Any, T]) -> T:
         """Await work in a task of its own: a caller's cancelled scope would cut off what it does at its end."""
@@ -186,3 +197,7 @@ class Serving:
         await self._builds.close()
         for session in self._sessions.values():
             await session.close()
+
+
+def _not_served(record: ToolRecord) -> str:
+    return f"{record.draft.name} v{record.version} is not served (it is {record.state})."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import signal
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -17,7 +18,7 @@ from alita_tui.app.identity import now
 from alita_tui.app.recordings import recording
 from alita_tui.app.session import LiveSession, open_session
 from alita_tui.events import Capabilities, Json, Value, ready
-from alita_tui.spine.commands import Improve
+from alita_tui.spine.commands import Improve, Interrupt
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, StoreLocked, UsageError
 from alita_tui.spine.fence import defused
@@ -78,7 +79,7 @@ class AskedBuilds:
 
     async def begin(self, client: Client, request: BuildRequest) -> Standing:
         """Begin a build and return its handle at once. Raise UsageError, StoreError."""
-        order = _order(client, request)
+        order = _order(f"The MCP client {client.name}", request)
         async with self._begin:
             known = [one for one in await asyncio.to_thread(self._all) if not one.ended]
             if waiting := next((one for one in known if one.name == request.name), None):
@@ -219,6 +220,8 @@ def told(asked: Asked, envelopes: Sequence[Envelope]) -> Asked:
                 found = _with(found, "waiting", words, approval_id=approval_id)
             case e.ApprovalResolved(verdict=verdict) if verdict.decision in ("rejected", "banned", "stopped"):
                 found = _with(found, "rejected", verdict.reason or "The person rejected it.")
+            case e.ApprovalResolved(verdict=e.Verdict(decision="withdrawn", via="console" | "cli")):
+                found = _with(found, "rejected", "The person withdrew it without a verdict.")
             case e.ToolRegistered(card=card, lasting="library"):
                 words = f"{card.name} v{card.version} was approved, and can be called."
                 found = _with(found, "approved", words, digest=card.digest)
@@ -244,8 +247,30 @@ def _with(asked: Asked, state: State, text: str, *, approval_id: str = "", diges
     )
 
 
-def _order(client: Client, request: BuildRequest) -> BuildOrder:
-    """Return what is to be built. Raise UsageError."""
+async def build_now(app: AppContext, name: str, need: str) -> Asked:
+    """Build a tool that the person asked for, until it waits for a verdict; return what came of it.
+
+    Raise UsageError, StoreError. Nothing is approved here.
+    """
+    if app.demo:
+        raise UsageError(
+            f"No model is there to write {one_line(name, 60)}.", hint="Choose one first: alita setup"
+        )
+    if refused := app.library.banned(name):
+        raise UsageError(refused, hint="`alita tools bans` lists what is banned.")
+    order = _order("The person", BuildRequest(name=name, need=need))
+    session = await open_session(app, None, parks=True)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, session.send, Interrupt(every=True))
+    text = f"Build the tool {name}: {need}"
+    session.send(Improve(proposal=f"new:{name}", text=str(one_line(text, 600)), order=order))
+    await session.run(until_idle=True)
+    asked = Asked(session_id=session.session_id, name=name, client="", at=now().isoformat())
+    return told(asked, session.bus.history)
+
+
+def _order(who: str, request: BuildRequest) -> BuildOrder:
+    """Return what is to be built for `who`. Raise UsageError."""
     if not _NAME.fullmatch(request.name):
         raise UsageError(
             f"{one_line(request.name, 60)!r} is no name for a tool.",
@@ -263,7 +288,7 @@ def _order(client: Client, request: BuildRequest) -> BuildOrder:
         name=request.name,
         goal=defused(request.need),
         details=defused(request.details),
-        task=f"The MCP client {client.name} asks for a tool: {request.need}",
+        task=f"{who} asks for a tool: {request.need}",
         examples=request.examples,
         needs=needs,
     )

@@ -48,6 +48,8 @@ RETRY_SECONDS = 1.0
 """Pause before a failed write is tried again."""
 
 
+_PATIENCE = 0.05
+"""Seconds for which a person who leaves waits until containers are removed; what runs in them is ended before that."""
 _READ_FOR_ESTIMATE = 20
 """Sessions that are read for the estimate of a task, where the statistics have not read them yet."""
 
@@ -197,23 +199,28 @@ class LiveSession:
             self.source.held_read.set()
         self.engine.send(command)
 
-    async def run(self, *, until_idle: bool = False, ready: asyncio.Event | None = None) -> None:
-        """Open or resume the session, run its engine once `ready` is set, close everything in order."""
+    async def run(
+        self, *, until_idle: bool = False, ready: asyncio.Event | None = None, attended: bool = False
+    ) -> None:
+        """Open or resume the session, run its engine once `ready` is set, close everything in order.
+
+        `attended`: a person looks on. Unfinished work waits until they continue it, and closing does not keep them.
+        """
         await self._open()
         try:
             if ready is not None:
                 await ready.wait()
             async with followed(self._app, self.session_id, self.engine, self._warn):
-                await self.engine.run(until_idle=until_idle)
+                await self.engine.run(until_idle=until_idle, hold=attended)
         finally:
-            await self._close()
+            await self._close(attended=attended)
 
     async def _open(self) -> None:
         if self.bus.history:
             await asyncio.to_thread(self._artefacts.sweep)
             restored = self._file.restored
             await self._catch_up()
-            unknown = await asyncio.to_thread(_count_unknown, self.bus.history)
+            unknown = await asyncio.to_thread(damage.count_unknown, self.bus.history)
             unread = f"{unknown} of them cannot be read by this version" if unknown else ""
             note = "; ".join(filter(None, (unread, restored.note)))
             await self.bus.emit(e.SessionResumed(restored=restored.events, note=note))
@@ -276,7 +283,7 @@ class LiveSession:
         with suppress(SandboxUnavailable):
             await self._sandbox.warm_up(self._app.limits, lambda *_: None)
 
-    async def _close(self) -> None:
+    async def _close(self, *, attended: bool) -> None:
         """Close every part, even where another one fails to close."""
         self.bus.leave()
         async with AsyncExitStack() as parts:
@@ -284,7 +291,7 @@ class LiveSession:
             parts.push_async_callback(self._models.aclose)
             parts.push_async_callback(self._encoding.aclose)
             parts.push_async_callback(self._web.close)
-            parts.push_async_callback(self._sandbox.close)
+            parts.push_async_callback(self._sandbox.close, *((_PATIENCE,) if attended else ()))
             parts.push_async_callback(self._cool_down)
             parts.callback(self.bus.close)
             seen = self.seen() if self.seen is not None else None
@@ -377,11 +384,6 @@ class LiveSession:
         from alita_tui.memory.lessons import lessons
 
         return lessons(self.bus.history, task_id, proposed)
-
-
-def _count_unknown(history: Sequence[Envelope]) -> int:
-    """Count the records that this version cannot read; missing ones are reported elsewhere."""
-    return sum(cast(e.UnknownEvent, envelope.event).raw != "" for envelope in of(history, e.UnknownEvent))
 
 
 def is_fork(history: Sequence[Envelope]) -> bool:

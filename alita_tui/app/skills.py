@@ -273,7 +273,9 @@ def _lines(data: bytes | None) -> list[str] | None:
 def script_draft(app: AppContext, skill: Skill, path: str) -> ToolDraft:
     """Return a script of a skill as the draft of a tool. Raise UsageError with the reason where it can be none."""
     from alita_tui.mcp_box.skills.scripts import script_form
-    from alita_tui.toolsmith.contract import ContractError, draft_from, header_requirements, normalise
+    from alita_tui.runtimes.port import ContractError
+    from alita_tui.runtimes.python.form import header_requirements
+    from alita_tui.toolsmith.contract import draft_from, normalise
 
     form = script_form(skill, path)
     try:

@@ -72,6 +72,9 @@ class Commands(LazyGroup):
             "alita_tui.cli.keys:keys",
             "List the console's keys, say where they are remapped, and check that for conflicts.",
         ),
+        "roles": Target(
+            "alita_tui.cli.roles:commands", "The kinds of agents that parts of a task can be handed to."
+        ),
         "models": Target("alita_tui.cli.models:commands", "Language models."),
         "context": Target(
             "alita_tui.cli.context:context", "What the next model call would send, with tokens."

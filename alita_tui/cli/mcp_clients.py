@@ -31,6 +31,7 @@ def install(
     if not plan.changes:
         typer.echo(f"{reveal(str(plan.path))} has it already.")
         return
+    typer.echo(f"In {reveal(str(plan.path))}:")
     typer.echo(_difference(plan.before, plan.after))
     if not write:
         typer.echo(f"Nothing was changed. Make the change with: alita mcp install {client} --write")

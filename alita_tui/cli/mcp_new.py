@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from alita_tui.app.context import AppContext
+from alita_tui.app.headless import EXIT_CODES
 from alita_tui.cli.output import table
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import one_line, reveal
@@ -27,14 +28,21 @@ def new(
 ) -> None:
     """Make a server of your own out of approved tools: a package with tests, a README and a Containerfile.
 
-    What is not given is asked for. It is what `alita tools export --as mcp-server --pack NAME` writes.
+    What is not given is asked for. A tool that is not there yet is built first and waits for your verdict: exit code 4.
+    It is what `alita tools export --as mcp-server --pack NAME` writes.
     """
     from alita_tui.app.handing import export_servers
     from alita_tui.mcp_box.handing.server import server_name
 
     app = AppContext.open(context.obj)
     called = server_name(name or _asked("What is the server called?", "NAME"))
-    chosen = list(tools or ()) or _chosen(app)
+    chosen = list(dict.fromkeys(tools or ())) or _chosen(app)
+    known = {str(card.name) for card in app.library.cards()}
+    if missing := [one for one in chosen if one not in known]:
+        _build(app, missing)
+        again = " ".join(["alita mcp new", called, *(f"--tool {one}" for one in chosen)])
+        typer.echo(f"Decide on each, then make the server: {again}")
+        raise typer.Exit(EXIT_CODES["parked"])
     into = to or Path()
     (folder,) = asyncio.run(export_servers(app, chosen, into, pack=called))
     for line in (
@@ -50,22 +58,31 @@ def new(
 
 def _chosen(app: AppContext) -> list[str]:
     """Return the tools that the person names, out of a list of all. Raise UsageError."""
-    cards = app.library.cards()
-    if not cards:
-        raise UsageError(
-            "The library is empty, and a server has tools.",
-            hint='Have one built first: alita run "Build a tool that …"',
-        )
-    table(("TOOL", "DESCRIPTION"), [(str(card.name), one_line(card.description, 100)) for card in cards])
-    known = {str(card.name) for card in cards}
-    named = _asked("Which of them (with spaces between; one that is not there yet is built first)?", "--tool")
-    wanted = list(dict.fromkeys(named.replace(",", " ").split()))
-    if missing := [one for one in wanted if one not in known]:
-        raise UsageError(
-            f"There is no tool {one_line(missing[0], 60)}.",
-            hint='Have it built first: alita run "Build a tool that …"',
-        )
-    return wanted
+    if cards := app.library.cards():
+        table(("TOOL", "DESCRIPTION"), [(str(card.name), one_line(card.description, 100)) for card in cards])
+    else:
+        typer.echo("The library is empty: what you name is built first.")
+    named = _asked("Which tools (with spaces between; one that is not there yet is built first)?", "--tool")
+    return list(dict.fromkeys(named.replace(",", " ").split()))
+
+
+def _build(app: AppContext, names: list[str]) -> None:
+    """Have tools built that are not there yet; each waits for the person's verdict. Raise UsageError."""
+    from alita_tui.app.serving_builds import build_now
+
+    needs = {
+        name: _asked(f"There is no tool {one_line(name, 60)} yet. What shall it do?", "--tool")
+        for name in names
+    }
+    for name, need in needs.items():
+        typer.echo(reveal(f"Building {name} …"), err=True)
+        built = asyncio.run(build_now(app, name, need))
+        if built.state != "waiting":
+            raise UsageError(
+                f"{name} was not built: {built.text or 'its task was interrupted.'}",
+                hint=f"alita sessions show {built.session_id} tells what happened.",
+            )
+        typer.echo(f"{name} waits for your verdict: alita builds show {built.approval_id}")
 
 
 def _asked(question: str, option: str) -> str:

@@ -27,7 +27,7 @@ from alita_tui.registry.library import ToolLibrary
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.servers import shown
-from alita_tui.spine.text import reveal
+from alita_tui.spine.text import one_line, reveal
 from alita_tui.store.entry import AuditEntry
 
 commands = group()
@@ -46,14 +46,25 @@ Reason = Annotated[str, typer.Option("--reason", help="Why; it is kept in the au
 
 
 @commands.command("list")
-def list_tools(context: typer.Context, json: Json = False) -> None:
+def list_tools(
+    context: typer.Context,
+    tag: Annotated[str, typer.Option("--tag", metavar="TAG", help="Only those with this tag.")] = "",
+    json: Json = False,
+) -> None:
     """List the tools."""
+    from alita_tui.registry.tags import tag as tag_of
+
     app = AppContext.open(context.obj)
     cards = app.library.cards()
+    if tag:
+        tags, wanted = app.library.tags.all(), tag_of(tag)
+        cards = tuple(card for card in cards if wanted in tags.get(card.name, ()))
     _report_unproven(app.library)
     report_damage(app)
     if json:
         json_document(cards)
+    elif not cards and tag:
+        typer.echo("No tool has this tag. Give it to one: alita tools tag NAME TAG")
     elif not cards:
         typer.echo(
             "The library is empty: give alita a task that needs a tool, or see `alita tools starters`."
@@ -145,6 +156,8 @@ def show(context: typer.Context, name: str, json: Json = False) -> None:
         return
     typer.echo(f"{record.draft.name} v{record.version}  {record.state}  sha256 {record.digest}")
     typer.echo(reveal(record.draft.description))
+    if tags := app.library.tags.of(record.draft.name):
+        typer.echo(f"tags {' '.join(f'#{tag}' for tag in tags)}")
     typer.echo(f"approved as {record.approval_id} on {record.created_at}")
     typer.echo(f"may use {reveal('; '.join(phrases(record.granted))) or 'nothing but its arguments'}")
     told = app.lineages("cli").of(record.draft.name)
@@ -265,6 +278,29 @@ def unpin(context: typer.Context, name: str, reason: Reason = "") -> None:
 def undo(context: typer.Context, name: str) -> None:
     """Undo the newest change to a tool."""
     _print_state(AppContext.open(context.obj).lineages("cli").undo(name, by=me()))
+
+
+@commands.command("tag")
+def tag_tool(
+    context: typer.Context,
+    name: str,
+    tags: Annotated[list[str] | None, typer.Argument(metavar="[TAG]...", help="Tags to give it.")] = None,
+    remove: Annotated[
+        list[str] | None, typer.Option("--remove", metavar="TAG", help="A tag to take away; repeatable.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Give a tool tags: `alita tools list --tag` lists by them, and `mcp.serve` can name one as `#TAG`."""
+    library = AppContext.open(context.obj).library
+    if name not in library.names():
+        raise UsageError(
+            f"There is no tool {one_line(name, 60)}.", hint="`alita tools list` shows the library."
+        )
+    found = library.tags.change(name, tags or (), remove or ()) if tags or remove else library.tags.of(name)
+    if json:
+        json_document(found)
+    else:
+        typer.echo(f"{name}: {' '.join(f'#{one}' for one in found) or 'no tags'}")
 
 
 def _move(context: typer.Context, name: str, kind: MoveKind, version: int | None, reason: str) -> None:

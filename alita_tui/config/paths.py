@@ -204,6 +204,11 @@ class Paths(Value, frozen=True):
         """Folder with the person's own themes."""
         return self.config / "themes"
 
+    @property
+    def roles(self) -> Path:
+        """Folder with the person's own roles for agents."""
+        return self.config / "roles"
+
     def prepare(self) -> None:
         """Create the base folders and the data folders, for this user only (0700).
 

@@ -53,6 +53,10 @@ class RoleSettings(Value, frozen=True):
     """Summarises long conversations; empty: as the orchestrator."""
     archivist: tuple[str, ...] = ()
     """Proposes facts to remember when a task ends; empty: none are proposed, and no call is made."""
+    specialist: tuple[str, ...] = ()
+    """Does a part of a task that was handed to it; empty: as the orchestrator. A role's file may name its own."""
+    verifier: tuple[str, ...] = ()
+    """Checks an answer before it is given; empty: as the orchestrator."""
 
 
 class BudgetSettings(Value, frozen=True):
@@ -89,6 +93,19 @@ class TaskSettings(Value, frozen=True):
 
     parallel: Annotated[int, Meta(ge=1, le=16)] = 2
     """How many run side by side; one that waits for you lends its place. 1: strictly one after another."""
+
+
+class AgentSettings(Value, frozen=True):
+    """Whether parts of a task are handed to other agents, and whether answers are checked."""
+
+    director: Literal["auto", "always", "never"] = "auto"
+    """Whether the lead may hand parts on: `auto` where a plan has two parts that need nothing of each other."""
+    parallel: Annotated[int, Meta(ge=1, le=16)] = 3
+    """How many agents one agent has work for it at the same time; others wait."""
+    verify: Literal["never", "costly", "always"] = "costly"
+    """Whether another model checks an answer before it is given: `costly` from `agents.verify_usd` on."""
+    verify_usd: Dollars = 0.5
+    """What a task has to have cost in US dollars, by known prices alone, for its answer to be checked."""
 
 
 class SandboxSettings(Value, frozen=True):
@@ -239,7 +256,7 @@ class McpSettings(Value, frozen=True):
     """The Model Context Protocol: what other programs may call here, and servers whose tools are used here."""
 
     serve: tuple[str, ...] = ("trusted", "asked")
-    """Tools that are served: by state, origin (`starter`) or name (`csv_*`); `asked`: those that a client asked for."""
+    """Tools that are served: by state, origin (`starter`), name (`csv_*`) or tag (`#work`); `asked`: by a client."""
     listed: Positive = 30
     """How many tools a client is listed, the most used; it finds the rest by `search_tools`."""
     calls_at_once: Annotated[int, Meta(ge=1, le=64)] = 4
@@ -290,6 +307,7 @@ class Settings(Value, frozen=True):
     roles: RoleSettings = RoleSettings()
     budget: BudgetSettings = BudgetSettings()
     tasks: TaskSettings = TaskSettings()
+    agents: AgentSettings = AgentSettings()
     sandbox: SandboxSettings = SandboxSettings()
     web: WebSettings = WebSettings()
     library: LibrarySettings = LibrarySettings()

@@ -243,9 +243,9 @@ ACTIONS: tuple[Action, ...] = (
         "session.retry",
         "ctrl+l",
         "retry",
-        "Try again",
-        "Try the last task again, which failed or stopped at a limit",
-        "session: try the last task again",
+        "Continue / try again",
+        "Continue what was not finished; else try the last task again, which failed or stopped at a limit",
+        "session: continue, or try the last task again",
         replay=False,
     ),
     Action(
@@ -263,7 +263,7 @@ ACTIONS: tuple[Action, ...] = (
         "f10",
         "interrupt",
         "Interrupt",
-        "Stop the running task and keep what there is",
+        "Stop the running task and keep what there is; a build that waits is withdrawn",
         "session: interrupt",
         replay=False,
     ),
@@ -547,11 +547,19 @@ ACTIONS: tuple[Action, ...] = (
     Action("approval.previous", "p", "previous", "Previous", "The waiting build before"),
     Action(
         "approval.defer",
-        "escape",
+        "z",
         "defer",
         "Later",
-        "Decide later; the build keeps waiting, the agent goes on without it",
+        "Decide later; the build keeps waiting, the agent continues without it",
     ),
+    Action(
+        "approval.withdraw",
+        "w",
+        "withdraw",
+        "Withdraw",
+        "Drop this build without a verdict; the agent continues without it; asks for the key twice",
+    ),
+    Action("approval.back", "escape", "back", "Close", "Close the review; the build keeps waiting"),
     Action(
         "approval.full", "f", "full", "Full screen", "The review over the whole screen, or beside the trace"
     ),

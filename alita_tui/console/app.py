@@ -26,6 +26,7 @@ from alita_tui.console.memory.opening import MemoryOpener
 from alita_tui.console.ports import Catalog, ConsoleOptions, Switch, Upkeep
 from alita_tui.console.review.opening import ReviewOpener
 from alita_tui.console.session.screen import SessionScreen
+from alita_tui.console.session.words import way_back
 from alita_tui.console.signals import on_ending, release
 from alita_tui.console.stage import Advanced, Stage
 from alita_tui.console.statistics.opening import StatisticsOpener
@@ -416,7 +417,7 @@ class AlitaApp(KeepsFailure, ReviewOpener, MemoryOpener, StatisticsOpener, Tasks
             self._pressed = monotonic()
         elif not self.main.clear():
             self._pressed = monotonic()
-            self.notify("Press again to quit; the session is saved.", markup=False, timeout=2)
+            self.notify(f"Press again to quit. {way_back(self.main.view)}", markup=False, timeout=2)
 
 
 def _bar(playback: Player | None) -> ReplayBar | None:

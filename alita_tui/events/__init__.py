@@ -113,6 +113,7 @@ from alita_tui.events.session import (
     SessionOpened,
     SessionResumed,
     UnknownEvent,
+    WorkHeld,
 )
 from alita_tui.events.task import (
     ActionChosen,
@@ -238,6 +239,7 @@ SessionEvent = (
     | OutputChunk
     | Progressed
     | SavingStalled
+    | WorkHeld
     | ToolReturned
     | ToolFailed
     | ToolDemoted

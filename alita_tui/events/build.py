@@ -188,7 +188,8 @@ class ApprovalRequested(Fact, frozen=True):
 Decision = Literal["approved", "rejected", "edited", "retested", "stopped", "banned", "aliased", "withdrawn"]
 """`edited`: a draft by the person follows. `retested`: the self-tests run again with what is granted, then the build is
 asked about again. `stopped`: the run ends with it. `banned`: rejected, and never asked about again. `aliased`: nothing
-is registered; the name becomes another name of a tool that gives the same answers. `withdrawn`: its task was cancelled.
+is registered; the name becomes another name of a tool that gives the same answers. `withdrawn`: its task was cancelled,
+or the person dropped the build without a verdict.
 """
 
 

@@ -50,7 +50,9 @@ class ToolRequest(Value, frozen=True):
     """What the provider gave with it and wants back: signatures and reasoning, and `by`, the model they are of."""
 
 
-ModelRole = Literal["orchestrator", "planner", "toolsmith", "reviewer", "summariser", "archivist"]
+ModelRole = Literal[
+    "orchestrator", "planner", "toolsmith", "reviewer", "summariser", "archivist", "specialist", "verifier"
+]
 Payer = Literal[ModelRole, "encoder"]
 """Whose call is paid: a role's, or that of the encoder that the search of the library asks."""
 

@@ -115,6 +115,15 @@ class SavingStalled(Transient, frozen=True):
     hint: str = ""
 
 
+class WorkHeld(Transient, frozen=True):
+    """A session has unfinished work, which waits until the person continues it. With neither it goes on."""
+
+    tasks: tuple[str, ...] = ()
+    """Ids of the tasks that would go on."""
+    queued: int = 0
+    """Tasks in the queue that would begin."""
+
+
 class UnknownEvent(Fact, frozen=True):
     """A record that this version cannot read: damaged, or written by a newer alita."""
 

@@ -96,10 +96,15 @@ class ToolDraft(Value, frozen=True):
     output_schema: Json = msgspec.field(default_factory=dict)
     """JSON Schema of what `run` returns."""
     capabilities: Capabilities = Capabilities()
+    language: str = "python"
+    """What the code is written in (`runtimes`); the tests are Python always."""
 
     @property
     def digest(self) -> DraftDigest:
-        """SHA-256 (hex) over every byte of the draft that is shown for approval and used at run time."""
+        """SHA-256 (hex) over every byte of the draft that is shown for approval and used at run time.
+
+        A language other than Python is a part of its own, so that no older digest changes.
+        """
         digest = digest_of(
             self.name,
             self.description,
@@ -109,6 +114,7 @@ class ToolDraft(Value, frozen=True):
             as_json(self.input_schema, ordered=True),
             as_json(self.output_schema, ordered=True),
             as_json(self.capabilities, ordered=True),
+            *(() if self.language == "python" else (self.language,)),
         )
         return DraftDigest(digest)
 

@@ -19,11 +19,11 @@ class Bans:
         self._documents = documents
         self._standing = standing
 
-    def all(self) -> tuple[Ban, ...]:
-        """Return every ban, oldest first."""
+    def all(self, standing: Standing | None = None) -> tuple[Ban, ...]:
+        """Return every ban, oldest first; `standing` is what the log says, where it was just read."""
         stored = map(_read, self._documents.all())
         bans = {ban.ban_id: ban for ban in stored if ban is not None}
-        for ban_id, ban in self._standing().bans.items():
+        for ban_id, ban in (standing or self._standing()).bans.items():
             known = bans.get(ban_id)
             bans[ban_id] = msgspec.structs.replace(ban, draft=known.draft) if known else ban
         return tuple(bans.values())
@@ -40,14 +40,15 @@ class Bans:
         return True
 
     def against(
-        self, *, name: str = "", digest: str = "", draft: str = "", asks: Capabilities | None = None
-    ) -> str:
+        self, *, name: str = "", digest: str = "", draft: str = "", asks: Capabilities | None = None,
+        standing: Standing | None = None,
+    ) -> str:  # fmt: skip
         """Return the ban on something in one sentence; empty if there is none.
 
-        `digest` is the build's; `draft` is that of the draft, without its locked wheels.
+        `digest` is the build's; `draft` is that of the draft, without its locked wheels. `standing` is as in `all`.
         """
         wanted = set(asks.items) if asks else set()
-        for ban in self.all():
+        for ban in self.all(standing):
             if name and ban.name == name:
                 what = f"The name {one_line(name, 60)}"
             elif digest and ban.digest == digest:
@@ -69,7 +70,9 @@ def _key(ban_id: str) -> str:
 
 def _read(document: Json) -> Ban | None:
     """Return a document as a ban, or None if it is something else or cannot be read."""
+    if not isinstance(document, dict) or "ban" not in document:
+        return None
     try:
         return msgspec.convert(document["ban"], ready(Ban))
-    except (msgspec.ValidationError, TypeError, KeyError):
+    except msgspec.ValidationError:
         return None

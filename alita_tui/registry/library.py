@@ -42,8 +42,9 @@ from alita_tui.registry.bans import Bans
 from alita_tui.registry.finding import Finder, with_standing
 from alita_tui.registry.moves import Moves
 from alita_tui.registry.reading import Pin, Reader
-from alita_tui.registry.reconcile import RUNNABLE, Overridden, Records, doubt, reconcile
+from alita_tui.registry.reconcile import RUNNABLE, Overridden, Records, check_approval, reconcile
 from alita_tui.registry.served import History, served
+from alita_tui.registry.tags import Tags
 from alita_tui.registry.tool_files import ToolFiles
 from alita_tui.registry.trust import RELIED_ON, Use, noted, reliability, with_use
 from alita_tui.spine.errors import DigestMismatch, RegistryError, StoreError
@@ -75,13 +76,14 @@ class ToolLibrary:
         self.bans = Bans(documents, self.standing)
         self.aliases = Aliases(documents, self.standing if approvals is not None else None)
         self.answers = Answers(documents)
+        self.tags = Tags(documents)
         self._clock = clock
         self._seen: tuple[Json, ...] | None = None
         self._records: Records = {}
         self._uses: dict[tuple[str, int], Use] = {}
         self._tracks: dict[tuple[str, int], Track] = {}
         self._pins: dict[str, int | None] = {}
-        self._stood: Standing | None = None
+        self._stood = Standing()
         self._doubts: dict[tuple[str, int], str] = {}
         self._overridden: tuple[Overridden, ...] = ()
         self._reader = Reader()
@@ -126,7 +128,8 @@ class ToolLibrary:
         if the files are not what was approved.
         """
         self._refresh()
-        if problem := self.standing().problem:
+        stood = self._stood  # one look at the log for the whole question
+        if problem := stood.problem:
             raise RegistryError(f"No tool runs: {problem}.", hint="Look into it: alita audit verify")
         record = self._find(name, version) or self._doubtful(name)
         if record is None and (alias := self.aliases.find(name)) is not None:
@@ -139,7 +142,7 @@ class ToolLibrary:
         name = record.draft.name
         if record.state not in RUNNABLE:
             raise RegistryError(f"{name} v{record.version} is {record.state} and does not run.")
-        if refused := self.bans.against(digest=record.digest, draft=record.draft.digest):
+        if refused := self.bans.against(digest=record.digest, draft=record.draft.digest, standing=stood):
             raise RegistryError(refused, hint="`alita tools bans` lists what is banned.")
         draft, lock = self._files.read(name, record.version)
         if build_digest(draft, lock) != record.digest:
@@ -147,7 +150,8 @@ class ToolLibrary:
                 f"The files of {name} v{record.version} are not the ones that were approved.",
                 hint=f"Put them back, or revoke it: alita tools revoke {name} --version {record.version}",
             )
-        self._check_approval(record.approval_id, name, record.digest, record.grants, record.version)
+        if self._approvals is not None:
+            check_approval(stood, record.approval_id, name, record.digest, record.grants, record.version)
         return msgspec.structs.replace(record, draft=draft, lock=lock)
 
     def alias(self, name: str, description: str, twin: Twin, *, approval_id: str, by: str) -> Alias:
@@ -208,7 +212,8 @@ class ToolLibrary:
             raise DigestMismatch(f"The draft of {one_line(draft.name, 60)} is not the one that was approved.")
         if not approval_id:
             raise RegistryError(f"{one_line(draft.name, 60)} has no approval.")
-        self._check_approval(approval_id, draft.name, digest, grants)
+        if self._approvals is not None:
+            check_approval(self.standing(), approval_id, draft.name, digest, grants)
         self._refresh()
         self._files.place(draft.name, 1)
         same = [record for record in self.versions(draft.name) if record.approval_id == approval_id]
@@ -302,36 +307,49 @@ class ToolLibrary:
         return record.version if record else None
 
     def record_run(
-        self, name: str, version: int, *, ok: bool, query: str, outcome: RunOutcome | None = None
-    ) -> ToolState | None:
-        """Count a run, learn a met query, keep the outcome; return the state that follows. Raises StoreError."""
-        with self._lock:
-            if outcome is not None:
-                self.note(name, version, (outcome,), barrier=False)  # the next sync is enough for both
+        self, name: str, version: int, *, ok: bool, query: str, outcome: RunOutcome | None = None,
+        barrier: bool = True,
+    ) -> ToolState | None:  # fmt: skip
+        """Count a run, learn a met query, keep the outcome; return the state that follows. Raises StoreError.
+
+        Without `barrier` it is on disk after the next `sync` only.
+        """
+        with self._lock, self._documents.changing():  # two processes that count at once lose nothing
             self._refresh()
+            if outcome is not None and version in self._records.get(name, {}):
+                track = self._tracks.get((name, version), Track(name=name, version=version))
+                self._put_track(
+                    noted(track, (outcome,), ()), barrier=False
+                )  # the next sync is enough for both
             known = self._uses.get((name, version), Use(name=name, version=version))
             use = known.ran(ok=ok, query=query, at=self._clock())
-            self._documents.put(f"use:{name}:{version}", {"use": msgspec.to_builtins(use)})
+            self._documents.put(f"use:{name}:{version}", {"use": msgspec.to_builtins(use)}, barrier=barrier)
             self._refresh()
             record = self._records.get(name, {}).get(version)
             return record.state if record else None
 
+    def sync(self) -> None:
+        """Wait until all that was counted is on disk. Raises StoreError."""
+        self._documents.sync()
+
     def note(
-        self, name: str, version: int, outcomes: Sequence[RunOutcome], showings: Sequence[Showing] = (),
-        *, barrier: bool = True,
-    ) -> ToolState | None:  # fmt: skip
+        self, name: str, version: int, outcomes: Sequence[RunOutcome], showings: Sequence[Showing] = ()
+    ) -> ToolState | None:
         """Keep what came of runs and needs; noting it again changes nothing. Raises StoreError."""
-        with self._lock:
+        with self._lock, self._documents.changing():
             self._refresh()
             if version not in self._records.get(name, {}):
                 return None
             known = self._tracks.get((name, version), Track(name=name, version=version))
             track = noted(known, outcomes, showings)
             if track != known:
-                document = {"track": msgspec.to_builtins(track)}
-                self._documents.put(f"track:{name}:{version}", document, barrier=barrier)
+                self._put_track(track)
                 self._refresh()
             return self._records[name][version].state
+
+    def _put_track(self, track: Track, *, barrier: bool = True) -> None:
+        key = f"track:{track.name}:{track.version}"
+        self._documents.put(key, {"track": msgspec.to_builtins(track)}, barrier=barrier)
 
     def track(self, name: str, version: int) -> Track:
         """Return the record of a version."""
@@ -349,25 +367,6 @@ class ToolLibrary:
         self._refresh()
         use = self._uses.get((name, version), Use(name=name, version=version))
         return reliability(use, self._tracks.get((name, version)), self._clock())
-
-    def _check_approval(
-        self,
-        approval_id: str,
-        name: str,
-        digest: BuildDigest,
-        grants: Capabilities | None,
-        version: int | None = None,
-    ) -> None:
-        """Raise RegistryError unless the approval covers this tool, these bytes and this grant."""
-        if self._approvals is None:
-            return
-        if why := doubt(self.standing(), approval_id, name, digest, grants):
-            which = f"{one_line(name, 60)} --version {version}" if version is not None else one_line(name, 60)
-            raise RegistryError(
-                f"{one_line(name, 60)} does not run: {why}.",
-                hint=f"`alita audit explain {one_line(name, 60)}` shows what is known. To look at it and approve "
-                f"it anew: alita tools approve {which}",
-            )
 
     def _keep(self, record: ToolRecord) -> None:
         bare = msgspec.structs.replace(record, runs=0, failures=0)

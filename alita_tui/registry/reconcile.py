@@ -8,6 +8,7 @@ import msgspec
 
 from alita_tui.events import Capabilities, Move, ToolRecord, ToolState, Value, ready
 from alita_tui.registry.trust import base
+from alita_tui.spine.errors import RegistryError
 from alita_tui.spine.ports.library import Standing
 from alita_tui.spine.text import one_line
 
@@ -74,6 +75,25 @@ def _state_line(record: ToolRecord, move: Move) -> str:
         f"{record.draft.name} v{record.version}: the library says {record.state}, the log says {move.after} "
         f"(by {one_line(move.by, 60)} on {move.at[:10]}); {runs}"
     )
+
+
+def check_approval(
+    standing: Standing,
+    approval_id: str,
+    name: str,
+    digest: str,
+    grants: Capabilities | None,
+    version: int | None = None,
+) -> None:
+    """Raise RegistryError unless the approval covers this tool, these bytes and this grant."""
+    if why := doubt(standing, approval_id, name, digest, grants):
+        shown = one_line(name, 60)
+        which = f"{shown} --version {version}" if version is not None else shown
+        raise RegistryError(
+            f"{shown} does not run: {why}.",
+            hint=f"`alita audit explain {shown}` shows what is known. To look at it and approve it anew: "
+            f"alita tools approve {which}",
+        )
 
 
 def doubt(standing: Standing, approval_id: str, name: str, digest: str, grants: Capabilities | None) -> str:

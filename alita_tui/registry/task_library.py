@@ -131,13 +131,18 @@ class TaskLibrary:
         return record
 
     def record_run(
-        self, name: str, version: int, *, ok: bool, query: str, outcome: RunOutcome | None = None
-    ) -> ToolState | None:
+        self, name: str, version: int, *, ok: bool, query: str, outcome: RunOutcome | None = None,
+        barrier: bool = True,
+    ) -> ToolState | None:  # fmt: skip
         """Count a run; runs of task tools are not counted."""
         own = self._task_tools.get(name)
         if own is not None and own.version == version:
             return own.state
-        return self._library.record_run(name, version, ok=ok, query=query, outcome=outcome)
+        return self._library.record_run(name, version, ok=ok, query=query, outcome=outcome, barrier=barrier)
+
+    def sync(self) -> None:
+        """Wait until all that was counted is on disk. Raises StoreError."""
+        self._library.sync()
 
     def reliability(self, name: str, version: int) -> Reliability:
         """Return how far a version is relied on; a task tool as one of its bytes that was never run."""

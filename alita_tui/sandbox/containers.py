@@ -31,7 +31,8 @@ _REMOVAL_SECONDS = 10.0
 _SILENT_LOOKS = 5
 _STUCK_LOOKS, _STUCK_SECONDS = 2, 1.0
 """A container without a process left to start it is given up after so many looks, that far apart."""
-_CLOSE_SECONDS = 4.0
+CLOSE_SECONDS = 4.0
+"""How long closing waits for removals. What is left after that the service's supervisor removes."""
 """Containers that are not removed by then are left to the supervisor."""
 
 
@@ -133,10 +134,10 @@ class Containers:
         """Remove what was made of the files of a call whose container is gone."""
         await self._supplies.forget(folder)
 
-    async def close(self) -> bool:
-        """Wait until every ended container is removed; return False where that takes too long."""
+    async def close(self, seconds: float = CLOSE_SECONDS) -> bool:
+        """Wait until every ended container is removed; return False where that takes longer."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(_CLOSE_SECONDS):
+            async with asyncio.timeout(seconds):
                 while self._removals:
                     await asyncio.wait(self._removals)
         clean = not self._removals

@@ -18,7 +18,7 @@ from alita_tui.sandbox import environment, gvisor, image, limits
 from alita_tui.sandbox.broker.grants import Caps
 from alita_tui.sandbox.call_files import staged, tidy_staged
 from alita_tui.sandbox.container import Kind
-from alita_tui.sandbox.containers import Containers, Harden
+from alita_tui.sandbox.containers import CLOSE_SECONDS, Containers, Harden
 from alita_tui.sandbox.conversation import converse
 from alita_tui.sandbox.host import FIX, Host
 from alita_tui.sandbox.imports import imports_of
@@ -207,14 +207,14 @@ class PodmanSandbox:
             )
         return report
 
-    async def close(self) -> None:
-        """End everything that still runs, and the engine's service."""
+    async def close(self, seconds: float = CLOSE_SECONDS) -> None:
+        """End everything that still runs, and the engine's service; wait so long for the removal of containers."""
         clean = False
         try:
             await self._sessions.close()
             if not self._guest:
                 await self._pool.close()
-                clean = await self._containers.close()
+                clean = await self._containers.close(seconds)
         finally:
             if not self._guest:
                 await self._service.close(clean=clean)

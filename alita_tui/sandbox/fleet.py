@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from alita_tui.events import Enforcement, Lock, RunReport, SandboxStatus
+from alita_tui.sandbox.containers import CLOSE_SECONDS
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.podman_http import EngineLost
 from alita_tui.sandbox.programs import RunningProgram
@@ -112,11 +113,13 @@ class Fleet:
         """Start a program on the least loaded engine. Raise SandboxUnavailable, RequirementsError, UsageError."""
         return await self._first(lambda engine: engine.open_program(program, progress))
 
-    async def close(self) -> None:
-        """End everything that runs on any engine."""
+    async def close(self, seconds: float = CLOSE_SECONDS) -> None:
+        """End everything that runs on any engine; wait so long for the removal of containers."""
         if self.servers is not None:
             await self.servers.close()
-        results = await asyncio.gather(*(engine.close() for engine in self.engines), return_exceptions=True)
+        results = await asyncio.gather(
+            *(engine.close(seconds) for engine in self.engines), return_exceptions=True
+        )
         for error in results:
             if error is not None:
                 raise error

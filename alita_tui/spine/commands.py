@@ -102,6 +102,10 @@ class Interrupt(Value, frozen=True):
     """Stop all that run."""
 
 
+class Continue(Value, frozen=True):
+    """Go on with the unfinished work of a session that was opened; until then it waits."""
+
+
 class EnableModel(Value, frozen=True):
     """Ask a model again that was turned off: the key or the account is mended."""
 
@@ -166,6 +170,7 @@ Command = (
     | ResolveApproval
     | PutOff
     | Interrupt
+    | Continue
     | EnableModel
     | SwitchBlock
     | ForgetMemory

@@ -215,6 +215,7 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
             | e.OutputChunk()
             | e.Progressed()
             | e.SavingStalled()
+            | e.WorkHeld()
         ):
             return state
         case _:

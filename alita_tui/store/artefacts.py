@@ -34,10 +34,16 @@ def folder_of(session: Path) -> Path:
 class SessionArtefacts:
     """The artefacts of one session. Meets `Artefacts`."""
 
-    def __init__(self, folder: Path, most_bytes: int) -> None:
-        """`most_bytes` is the size of the largest file that is taken."""
+    def __init__(self, folder: Path, most_bytes: int, *, reuse: bool = False) -> None:
+        """`most_bytes` is the size of the largest file that is taken.
+
+        With `reuse` one empty landing is kept for the next run, until `close`: making and removing one takes a
+        millisecond.
+        """
         self.folder = folder
         self._most = most_bytes
+        self._reuse = reuse
+        self._spare: list[Path] = []
         self._checked: dict[str, tuple[int, ...]] = {}
         """Digest -> what the disk said of the file when its bytes were found to be whole."""
 
@@ -69,10 +75,27 @@ class SessionArtefacts:
         return self._stored(data, file_name(name))
 
     def landing(self) -> Path:
-        """Return a new empty folder for what a run leaves; the caller removes it. Raise StoreError."""
+        """Return an empty folder for what a run leaves; the caller gives it back. Raise StoreError."""
+        if self._spare:
+            return self._spare.pop()
         folder = self._draft()
         disk.make_folder(folder)
         return folder
+
+    def give_back(self, landing: Path, *, ended: bool) -> None:
+        """Remove such a folder with what is in it; if the run `ended`, an empty one may be the next run's."""
+        if ended and self._reuse and not self._spare and not any(os.scandir(landing)):
+            self._spare.append(landing)
+            return
+        try:
+            landing.rmdir()  # as a rule nothing was left
+        except OSError:
+            shutil.rmtree(landing, ignore_errors=True)
+
+    def close(self) -> None:
+        """Remove the folder that was meant for the next run."""
+        while self._spare:
+            shutil.rmtree(self._spare.pop(), ignore_errors=True)
 
     def sweep(self) -> None:
         """Remove what a killed process left half written. For the process that has the session open."""

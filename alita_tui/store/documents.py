@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from alita_tui.events import Json
@@ -25,22 +25,23 @@ class DocumentTable:
         self._db = JournalDB(path, mode="shared")
         self._table = self._db.documents(table)
         self._guard = threading.RLock()
-        self._all: tuple[Json, ...] | None = None
+        self._all: tuple[Json, ...] = ()
+        self._read_at: object = None
 
     def all(self) -> tuple[Json, ...]:
         """Return every document, oldest first; the same tuple as long as nothing changed. Raises StoreError."""
         with self._guard:
-            changed = self._db.journal.refresh()
-            if changed or self._all is None:
+            self._db.journal.refresh()
+            if self._read_at != (at := self._db.journal.position):
                 rows = self._table.rows.values()
                 self._all = tuple(row["value"] for row in rows if isinstance(row, dict) and "value" in row)
+                self._read_at = at
             return self._all
 
     @contextmanager
     def changing(self) -> Iterator[None]:
         """Let nobody else change the table while this lasts. Raises StoreError."""
         with self._guard, self._db.journal.writing():
-            self._all = None
             yield
 
     def put(self, key: str, document: Json, *, barrier: bool = True) -> None:
@@ -57,6 +58,11 @@ class DocumentTable:
         with self.changing():
             if doc_id := self._find(key):
                 self._table.delete(doc_id)
+
+    def sync(self) -> None:
+        """Wait until all that was put is on disk. Raises StoreError."""
+        with self._guard:
+            self._db.journal.sync()
 
     def close(self) -> None:
         """Fold the journal into the file, so that plain TinyDB can read it. Raises StoreError."""
@@ -90,3 +96,11 @@ class CleanDocuments:
     def remove(self, key: str) -> None:
         """Remove a document. Raises StoreError."""
         self._documents.remove(key)
+
+    def changing(self) -> AbstractContextManager[None]:
+        """Let nobody else change the table while this lasts. Raises StoreError."""
+        return self._documents.changing()
+
+    def sync(self) -> None:
+        """Wait until all that was put is on disk. Raises StoreError."""
+        self._documents.sync()

@@ -292,10 +292,10 @@ class SessionStore:
         copied(path, self.path(child))
         return child
 
-    def artefacts(self, wanted: str, most_bytes: int) -> SessionArtefacts:
+    def artefacts(self, wanted: str, most_bytes: int, *, reuse: bool = False) -> SessionArtefacts:
         """Return the artefacts of a session. Raises UsageError if there is no such session."""
         path = self.path(wanted) if _ID.fullmatch(wanted) else self.find(wanted)
-        return SessionArtefacts(folder_of(path), most_bytes)
+        return SessionArtefacts(folder_of(path), most_bytes, reuse=reuse)
 
     def add(self, session_id: str, envelopes: Iterable[Envelope], *, imported: bool = False) -> str:
         """Add a whole session; return its id. Raises StoreError, leaving nothing.

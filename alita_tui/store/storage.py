@@ -112,6 +112,22 @@ class JournalStorage(Storage):
         self._now = read(self.path, self._now)
         return (self._now.json_at, self._now.end) != before
 
+    @property
+    def position(self) -> tuple[object, ...]:
+        """Return how far the file and its journal are read: another one after each change, whoever made it."""
+        return self._now.json_at, self._now.generation, self._now.end
+
+    def sync(self) -> None:
+        """Wait until all that was appended is on disk. Raises StoreError."""
+        with self.writing():
+            if self._doubtful:
+                self.checkpoint()
+                return
+            try:
+                self._sync()
+            except OSError as error:
+                raise disk.store_error("saved", self.path, error) from error
+
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Hold the lock and see the newest state. Raises StoreError, StoreLocked."""

@@ -8,11 +8,12 @@ import re
 import msgspec
 
 from alita_tui.events import ToolDraft, ToolRequest, as_json
+from alita_tui.runtimes.port import ContractError
+from alita_tui.runtimes.python.form import header_requirements
 from alita_tui.spine.fence import defused, fenced
 from alita_tui.spine.grants import named_tools, phrases
 from alita_tui.spine.ports.builds import BuildOrder, FailedCall
 from alita_tui.spine.ports.models import Message
-from alita_tui.toolsmith.contract import ContractError, header_requirements
 from alita_tui.toolsmith.passages import fenced_passages
 
 SUBMIT_TOOL = "submit_tool"

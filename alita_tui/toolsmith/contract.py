@@ -2,47 +2,23 @@
 
 from __future__ import annotations
 
-import ast
-import json
 import re
 from collections.abc import Mapping
-from functools import cache
 
 import msgspec
 
 from alita_tui.events import Capabilities, Json, ToolDraft, ToolName
-from alita_tui.spine.errors import AlitaError
+from alita_tui.runtimes import runtime_of
+from alita_tui.runtimes.port import LARGEST_TEXT, ContractError, with_line_feeds
 from alita_tui.spine.grants import canonical, faults
 from alita_tui.spine.names import taken
 from alita_tui.spine.requirements import distribution
-from alita_tui.spine.syntax import parse, try_parse
 from alita_tui.spine.text import one_line
 
-LARGEST_TEXT = 200_000
-"""Bytes (UTF-8) of the code, and of the tests."""
-PYTHON = ">=3.11"
-"""Of which every tool is."""
 _LARGEST_SCHEMA = 50_000
 _LARGEST_DESCRIPTION = 1000
 _MOST_ENTRIES = 20
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
-_HEADER = re.compile(r"(?m)^# /// script[ \t]*\n(?P<toml>(?:#.*\n)*?)# ///[ \t]*(?:\n|\Z)")
-_MAIN = """
-
-if __name__ == "__main__":
-    import json
-    import sys
-
-    print(json.dumps(run(**json.load(sys.stdin))))
-"""
-
-
-class ContractError(AlitaError):
-    """A draft that does not meet the contract; every problem in words that the model can act on."""
-
-    def __init__(self, problems: tuple[str, ...]) -> None:
-        super().__init__("; ".join(problems))
-        self.problems = problems
 
 
 def draft_from(arguments: Json) -> ToolDraft:
@@ -70,8 +46,8 @@ def draft_from(arguments: Json) -> ToolDraft:
     return ToolDraft(
         name=ToolName(texts["name"]),
         description=" ".join(texts["description"].split()),
-        code=_newlines(texts["code"]),
-        tests=_newlines(texts["tests"]),
+        code=with_line_feeds(texts["code"]),
+        tests=with_line_feeds(texts["tests"]),
         requirements=tuple(sorted({" ".join(requirement.split()) for requirement in requirements})),
         input_schema=schemas["input_schema"],
         output_schema=schemas["output_schema"],
@@ -79,76 +55,11 @@ def draft_from(arguments: Json) -> ToolDraft:
     )
 
 
-def header_requirements(code: str) -> tuple[str, ...] | None:
-    """Return the dependencies of a PEP 723 header, sorted; None without a header. Raises ContractError."""
-    import tomllib
-
-    match = _HEADER.search(code)
-    if match is None:
-        return None
-    lines = (line.removeprefix("#").removeprefix(" ") for line in match["toml"].split("\n"))
-    try:
-        dependencies = tomllib.loads("\n".join(lines)).get("dependencies", [])
-    except (ValueError, RecursionError) as error:
-        raise ContractError((f"the PEP 723 header is no TOML: {one_line(str(error))}",)) from error
-    if not isinstance(dependencies, list) or not all(
-        isinstance(requirement, str) for requirement in dependencies
-    ):
-        raise ContractError(("the PEP 723 header's dependencies are no list of strings",))
-    return tuple(sorted({" ".join(requirement.split()) for requirement in dependencies}))
-
-
 def normalise(draft: ToolDraft) -> ToolDraft:
-    """Return the draft with a PEP 723 header that matches its requirements and a `__main__`; idempotent."""
-    body = _newlines(draft.code).strip("\n") + "\n"
-    tree = try_parse(body)
-    body = _without_header(body, tree).strip("\n") + "\n"
-    if tree is not None and not any(is_main_guard(node) for node in tree.body):
-        body = (body + _MAIN).lstrip("\n")
-    # A JSON string is also a TOML basic string; markers contain quotes of their own.
-    requirements = ", ".join(json.dumps(requirement) for requirement in draft.requirements)
-    header = f'# /// script\n# requires-python = "{PYTHON}"\n# dependencies = [{requirements}]\n# ///\n'
-    tests = _newlines(draft.tests).strip("\n") + "\n"
-    return msgspec.structs.replace(draft, code=header + body, tests=tests)
-
-
-def is_main_guard(node: ast.stmt) -> bool:
-    """Return True for `if __name__ == "__main__":`, either way round."""
-    if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare):
-        return False
-    sides = (node.test.left, *node.test.comparators)
-    names = [side.id for side in sides if isinstance(side, ast.Name)]
-    values = [side.value for side in sides if isinstance(side, ast.Constant)]
-    return names == ["__name__"] and values == ["__main__"] and isinstance(node.test.ops[0], ast.Eq)
-
-
-@cache
-def _standard_main() -> str:
-    return ast.dump(parse(_MAIN).body[0])
-
-
-def is_standard_main(node: ast.stmt) -> bool:
-    """Return True for the `__main__` that `normalise` writes: JSON in, one call of run, JSON out."""
-    return is_main_guard(node) and ast.dump(node) == _standard_main()
-
-
-def _without_header(body: str, tree: ast.Module | None) -> str:
-    """Return the code without headers that are comments; the same lines in a string belong to the tool."""
-    if tree is None:
-        match = _HEADER.match(body)
-        return body[match.end() :] if match else body
-    quoted: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant | ast.JoinedStr) and node.end_lineno is not None:
-            quoted.update(range(node.lineno + 1, node.end_lineno + 1))
-    return _HEADER.sub(
-        lambda match: match[0] if body.count("\n", 0, match.start()) + 1 in quoted else "", body
-    )
-
-
-def _newlines(text: str) -> str:
-    """Return the text with line ends as Python reads them: a lone carriage return ends a line too."""
-    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    """Return the draft with its code in the portable form of its language; idempotent. Raises UsageError."""
+    tests = with_line_feeds(draft.tests).strip("\n") + "\n"
+    code = runtime_of(draft.language).completed(draft)
+    return msgspec.structs.replace(draft, code=code, tests=tests)
 
 
 def _kind(value: Json) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from alita_tui.toolsmith.rules import table
+from alita_tui.runtimes.rules import table
 
 _BREATH = 240
 """Characters within which two signs belong together."""

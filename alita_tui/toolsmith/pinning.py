@@ -8,13 +8,13 @@ from __future__ import annotations
 import msgspec
 
 from alita_tui.events import ToolDraft, ToolRecord
+from alita_tui.runtimes.file_parameters import takes_files
+from alita_tui.runtimes.port import ContractError
 from alita_tui.spine.errors import RegistryError
 from alita_tui.spine.examples import signature
 from alita_tui.spine.grants import DEEPEST_CALL, ToolGrant, named_tools, tool_grants
 from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.servers import uses_of
-from alita_tui.toolsmith.contract import ContractError
-from alita_tui.toolsmith.file_parameters import takes_files
 
 
 def pinned(draft: ToolDraft, shelf: ToolShelf) -> ToolDraft:

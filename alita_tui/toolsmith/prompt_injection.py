@@ -7,19 +7,17 @@ its words.
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 from alita_tui.events import Json, ToolDraft
+from alita_tui.runtimes.notes import Notes
+from alita_tui.runtimes.python.texts import comments, texts
+from alita_tui.runtimes.rules import table
 from alita_tui.spine.text import one_line, reveal
-from alita_tui.toolsmith.constant_folding import Folding
-from alita_tui.toolsmith.draft_ast import FUNCTIONS, Notes
 from alita_tui.toolsmith.persuasion import persuades
-from alita_tui.toolsmith.rules import table
 
 _TALKS = re.compile(r"\b(?:chats?|transcripts?|conversations?|dialog(?:ue)?s?|interviews?)\b", re.IGNORECASE)
 """Purposes whose tests contain speakers at the beginning of lines."""
@@ -32,10 +30,12 @@ _LONGEST = 20_000
 _QUOTED = 90
 
 
-def note_addressed(notes: Notes, draft: ToolDraft, code: ast.Module | None, tests: ast.Module | None) -> None:
-    """Report text that addresses its reader, with its words and place."""
+def note_addressed(
+    notes: Notes, draft: ToolDraft, own: Iterable[tuple[int, str]], tests: ast.Module | None
+) -> None:
+    """Report text that addresses its reader, with its words and place; `own` are the code's texts with their lines."""
     talks = _TALKS.search(draft.description) is not None
-    for where, line, text in _texts(draft, code, tests):
+    for where, line, text in _texts(draft, own, tests):
         text = _SPEAKER.sub("", text) if talks and where.startswith("tests") else text
         plain, span = _spoken(text)
         if span is None and where in ("description", "name") and (mark := _MARKUP.search(text)):
@@ -84,16 +84,17 @@ def _plain(text: str) -> str:
 
 
 def _texts(
-    draft: ToolDraft, code: ast.Module | None, tests: ast.Module | None
+    draft: ToolDraft, own: Iterable[tuple[int, str]], tests: ast.Module | None
 ) -> Iterator[tuple[str, int, str]]:
     """Yield every text of a draft: where it is, its line in the code, the text."""
     yield "description", 0, draft.description
     for name, schema in (("input schema", draft.input_schema), ("output schema", draft.output_schema)):
         for text in _schema_texts(schema):
             yield name, 0, text
-    for what, tree, source in (("code", code, draft.code), ("tests", tests, draft.tests)):
-        for line, text in (*_comments(source), *(_constants(tree) if tree is not None else ())):
-            yield ("", line, text) if what == "code" else (f"tests, line {line}", 0, text)
+    for line, text in own:
+        yield "", line, text
+    for line, text in (*comments(draft.tests), *(texts(tests) if tests is not None else ())):
+        yield f"tests, line {line}", 0, text
 
 
 def _schema_texts(schema: Json) -> Iterator[str]:
@@ -106,43 +107,3 @@ def _schema_texts(schema: Json) -> Iterator[str]:
             rest += [*value.values(), *(str(key).replace("_", " ") for key in value)]
         elif isinstance(value, list):
             rest += value
-
-
-def _comments(source: str) -> Iterator[tuple[int, str]]:
-    """Yield comments by their first line; those on consecutive lines are one text."""
-    first, last, parts = 0, 0, list[str]()
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(source).readline):
-            if token.type != tokenize.COMMENT:
-                continue
-            if parts and token.start[0] != last + 1:
-                yield first, " ".join(parts)
-                parts = []
-            first = first if parts else token.start[0]
-            last = token.start[0]
-            parts.append(token.string.lstrip("#! "))
-    except (tokenize.TokenError, SyntaxError, ValueError):
-        pass  # not Python, which `parse_code` reports
-    if parts:
-        yield first, " ".join(parts)
-
-
-def _constants(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Yield the texts of the code: concatenations and f-strings as one text, names as the words they consist of."""
-    nested: set[int] = set()
-    for node in ast.walk(tree):  # parents come before their children
-        if isinstance(node, ast.BinOp | ast.JoinedStr) and id(node) not in nested:
-            parts = [
-                part
-                for part in ast.walk(node)
-                if isinstance(part, ast.Constant) and isinstance(part.value, str)
-            ]
-            nested |= {id(part) for part in ast.walk(node)}
-            parts.sort(key=lambda part: (part.lineno, part.col_offset))
-            if parts:
-                yield parts[0].lineno, "".join(str(part.value) for part in parts)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in nested:
-            yield node.lineno, node.value
-        elif isinstance(node, FUNCTIONS | ast.ClassDef):
-            yield node.lineno, node.name.replace("_", " ")
-    yield from Folding(tree).texts()  # encoded, backwards, in pieces

@@ -19,12 +19,12 @@ from urllib.parse import unquote, urlsplit
 
 from alita_tui import events as e
 from alita_tui.events import ToolDraft, as_json
+from alita_tui.runtimes.notes import Notes, Severity
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.grants import host_grants, secret_names
 from alita_tui.spine.history import of
 from alita_tui.spine.requirements import distribution
 from alita_tui.spine.text import neutralise
-from alita_tui.toolsmith.draft_ast import Notes, Severity
 
 RULE = "named-elsewhere"
 _LONGEST = 200_000

@@ -8,6 +8,7 @@ from typing import Literal
 
 from alita_tui import events as e
 from alita_tui.events import Capabilities, GateResult, Lock, RunReport, ToolDraft, Value
+from alita_tui.runtimes.scratch_files import granted as scratch_granted
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import IndexUnreachable, RequirementsError
 from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
@@ -19,7 +20,6 @@ from alita_tui.toolsmith.checks.replay import LEFT_OUT, STILL
 from alita_tui.toolsmith.checks.runner import run_checks
 from alita_tui.toolsmith.provenance import provenance
 from alita_tui.toolsmith.review import review
-from alita_tui.toolsmith.scratch_files import granted as scratch_granted
 
 _TEST_RUNS = 3
 """Repetitions of the self-tests: they expose a flaky tool."""

@@ -13,6 +13,7 @@ import msgspec
 
 from alita_tui import events as e
 from alita_tui.events import Ban, Lock, ToolCard, ToolDraft, Twin, Verdict, build_digest
+from alita_tui.runtimes.port import ContractError
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.errors import BuildSpent, RegistryError
@@ -31,11 +32,7 @@ from alita_tui.toolsmith.briefing import (
     submitted,
     told,
 )
-from alita_tui.toolsmith.contract import (
-    ContractError,
-    draft_from,
-    normalise,
-)
+from alita_tui.toolsmith.contract import draft_from, normalise
 from alita_tui.toolsmith.pinning import described, pinned
 from alita_tui.toolsmith.prover import Build, Proof, Prover
 from alita_tui.toolsmith.tool_specs import tool_spec, toolsmith_prompt
@@ -256,7 +253,7 @@ class Smith:
                     )
                 return BuildOutcome(result="registered", card=card)
             case "rejected" | "withdrawn":
-                return BuildOutcome(result="rejected", reason=verdict.why)
+                return BuildOutcome(result=verdict.decision, reason=verdict.why)
             case "banned":
                 return await self._ban(request, draft, verdict)
             case "aliased":

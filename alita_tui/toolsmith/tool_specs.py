@@ -8,10 +8,10 @@ from importlib.resources import files
 import msgspec
 
 from alita_tui.events import ready
+from alita_tui.runtimes.python.form import PYTHON
 from alita_tui.spine.grants import REACHED
 from alita_tui.spine.ports.models import ToolSpec
 from alita_tui.spine.ports.sandbox import Limits
-from alita_tui.toolsmith.contract import PYTHON
 
 
 @cache

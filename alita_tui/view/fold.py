@@ -56,7 +56,7 @@ def fold(view: SessionView, envelope: Envelope, rows_of: RowMaker = rows_for) ->
     """Return the view after one more envelope. `rows_of` makes its rows in the trace."""
     event = envelope.event
     ours = not view.state.lanes or envelope.task_id in ("", view.state.focus)
-    if isinstance(event, e.ModelDelta | e.OutputChunk | e.Progressed | e.SavingStalled):
+    if isinstance(event, e.ModelDelta | e.OutputChunk | e.Progressed | e.SavingStalled | e.WorkHeld):
         return replace(view, live=_grow(view.live, event)) if ours else view
     if envelope.seq is None or envelope.seq <= view.state.seq:
         return view
@@ -65,7 +65,7 @@ def fold(view: SessionView, envelope: Envelope, rows_of: RowMaker = rows_for) ->
     if rows := rows_of(envelope):
         changed["trace"] = view.trace.append(*in_lane(rows, envelope, view.state, state))
     if state.lanes and state.focus != view.state.focus:
-        live = Live(unsaved=view.live.unsaved)  # what grew belongs to another task
+        live = view.live.lasting()  # what grew belongs to another task
     else:
         live = _settle(view.live, event) if ours else view.live
     return replace(view, state=state, live=live, **changed)
@@ -100,7 +100,9 @@ def _shown(view: SessionView, state: SessionState) -> dict[str, object]:
     return shown
 
 
-def _grow(live: Live, event: e.ModelDelta | e.OutputChunk | e.Progressed | e.SavingStalled) -> Live:
+def _grow(
+    live: Live, event: e.ModelDelta | e.OutputChunk | e.Progressed | e.SavingStalled | e.WorkHeld
+) -> Live:
     match event:
         case e.ModelDelta(role=role, channel=channel, text=text):
             grown = SafeText((getattr(live, channel) + neutralise(text))[-_LIVE_LIMIT:])
@@ -121,6 +123,8 @@ def _grow(live: Live, event: e.ModelDelta | e.OutputChunk | e.Progressed | e.Sav
             )
         case e.SavingStalled(text=text, hint=hint):
             return replace(live, unsaved=one_line(f"{text} {hint}", 400))
+        case e.WorkHeld(tasks=tasks, queued=queued):
+            return replace(live, held=tasks, held_queue=queued)
         case _:
             assert_never(event)
 
@@ -137,7 +141,7 @@ def _settle(live: Live, event: e.SessionEvent) -> Live:
         case e.BuildTested() | e.ToolReturned() | e.ToolFailed() | e.BuildFailed():
             return replace(live, output=None, work=SafeText(""), work_detail=SafeText(""))
         case e.TaskFinished() | e.SessionClosed() | e.SessionResumed():
-            return Live()
+            return replace(live.lasting(), unsaved=SafeText(""))
         case e.Steered() | e.NoticeRaised():
             return live
         case _:

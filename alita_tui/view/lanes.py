@@ -10,7 +10,7 @@ from msgspec.structs import asdict, replace
 from alita_tui.spine.envelope import Envelope
 from alita_tui.state.rows import Rows
 from alita_tui.state.session import SessionState
-from alita_tui.view.model import Live, SessionView, TraceRow
+from alita_tui.view.model import SessionView, TraceRow
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -68,7 +68,7 @@ class OneTask:
         begun = {task.task_id for task in view.state.tasks}
         ours = [row for row in view.trace.since(count) if self._owner(row, begun) == self.task_id]
         self._seen, self._rows = view.trace, self._rows.append(*ours)
-        live = view.live if view.state.focus == self.task_id else Live(unsaved=view.live.unsaved)
+        live = view.live if view.state.focus == self.task_id else view.live.lasting()
         return replace(view, trace=self._rows, live=live)
 
     def _owner(self, row: TraceRow, begun: set[str]) -> str:

@@ -203,6 +203,19 @@ class Live(msgspec.Struct, frozen=True, gc=False):
     work_total: float = 0.0
     unsaved: SafeText = SafeText("")
     """Why nothing can be saved now, and what to do."""
+    held: tuple[str, ...] = ()
+    """Unfinished tasks that wait until the person continues them."""
+    held_queue: int = 0
+    """Queued tasks that wait for the same."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether unfinished work waits until the person continues it."""
+        return bool(self.held or self.held_queue)
+
+    def lasting(self) -> Live:
+        """Return what holds whatever task is shown."""
+        return Live(unsaved=self.unsaved, held=self.held, held_queue=self.held_queue)
 
 
 class SessionView(msgspec.Struct, frozen=True, eq=False):

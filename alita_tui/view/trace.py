@@ -312,7 +312,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row("session", f"Forked from {parent} at event {seq}", tone="muted")
         case e.SessionOpened() | e.LibraryLoaded() | e.SandboxChecked() | e.SessionClosed():
             return ()
-        case e.ModelDelta() | e.OutputChunk() | e.Progressed() | e.SavingStalled():
+        case e.ModelDelta() | e.OutputChunk() | e.Progressed() | e.SavingStalled() | e.WorkHeld():
             return ()
         case _:
             assert_never(event)

@@ -303,3 +303,19 @@ async def test_a_crash_after_any_event_loses_no_build_and_no_parked_task(tmp_pat
         tasks = {"double four"} | ({"say hello"} & {*story(one)})
         assert story(one).count("→ answered") == len(tasks), (cut, story(one))
         one.file.close()
+
+
+async def test_a_build_that_the_person_withdraws_is_no_tool_teaches_nothing_and_does_not_end_the_task(
+    tmp_path: Path,
+) -> None:
+    one = lab(tmp_path, BUILD, DONE)
+    last = await one.do(
+        TASK,
+        when=lambda event: verdict(event, "withdrawn") if isinstance(event, e.ApprovalRequested) else None,
+    )
+    assert last.outcome == "answered"
+    assert not one.shelf.cards()
+    written = [written.item.text for written in one.events(e.MemoryWritten)]
+    assert not [text for text in written if "rejected" in text], "a withdrawal is no lesson"
+    told = [one_.message.text for one_ in conversation(one.bus.history)]
+    assert any("withdrew this build" in text for text in told)

@@ -14,12 +14,12 @@ from alita_tui import events as e
 from alita_tui.agent.given import capped, told
 from alita_tui.events import Capabilities, MemoryItem, RunReport, ToolDraft, ToolName
 from alita_tui.llm.scripted import Rule, ScriptReply
+from alita_tui.runtimes.notes import Notes
 from alita_tui.spine.commands import SubmitTask
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.ports.builds import BuildOrder, FailedCall
 from alita_tui.spine.ports.web import Page, SearchPage
 from alita_tui.toolsmith import briefing
-from alita_tui.toolsmith.draft_ast import Notes
 from alita_tui.toolsmith.provenance import RULE, Provenance, note_provenance, provenance
 from alita_tui.view.risk import names_of, risks
 from tests.agent.lab import Lab, NoWeb, conversation, draft, say

@@ -8,6 +8,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,12 @@ class Table:
     def remove(self, key: str) -> None:
         self._rows.pop(key, None)
         self._all = None
+
+    def changing(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def sync(self) -> None:
+        """Nothing is on a disk."""
 
 
 def no_vectors() -> Vectors:

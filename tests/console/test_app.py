@@ -24,7 +24,7 @@ from alita_tui.console.session.library import Library
 from alita_tui.console.session.queued import Queued
 from alita_tui.console.session.stopping import EscTwice
 from alita_tui.console.session.suggestions import Suggestion, Suggestions
-from alita_tui.spine.commands import AnswerQuestion, Interrupt, Steer, SubmitTask
+from alita_tui.spine.commands import AnswerQuestion, Continue, Interrupt, Steer, SubmitTask
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import StoreError
 from alita_tui.view.habits import Habits
@@ -407,3 +407,31 @@ async def test_a_banner_stays_while_nothing_can_be_saved_and_goes_when_it_can() 
                     await pilot.pause(0.01)
             assert ("[b]Free some[/b] space." in str(banner.render())) is shown
             assert ("NOT SAVED" in str(app.main.query_one("#status").render())) is shown
+
+
+async def test_unfinished_work_waits_for_one_key_and_is_steered_by_what_is_written_first() -> None:
+    source, sink = Growing(running()), Sink()
+    options = ConsoleOptions(builtin_themes=shipped("themes"), theme="alita-dark", reduced_motion=True)
+    app = AlitaApp(source, sink, catalog=House(), options=options)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await drawn(pilot, 4)
+        source.news.put_nowait(e.WorkHeld(tasks=("t1",)))
+        banner = app.main.query_one("#banner")
+        async with asyncio.timeout(10):
+            while not banner.display:
+                await pilot.pause(0.01)
+        said = str(banner.render())
+        assert "Not finished: Roll dice" in said
+        assert "Nothing runs yet: Ctrl+L continues" in said
+        assert "not continued yet Ctrl+L" in str(app.main.query_one("#status").render())
+        await pilot.press(*"six", "enter", "escape", "escape")
+        assert sink.commands == [Steer(text="six")]
+        await pilot.press("ctrl+l")
+        assert sink.commands[1:] == [Continue()]
+        source.news.put_nowait(e.WorkHeld())
+        async with asyncio.timeout(10):
+            while app.main.query_one("#banner").display:
+                await pilot.pause(0.01)
+        assert "thinking" in str(app.main.query_one("#status").render())
+        await pilot.press("ctrl+l")
+        assert sink.commands[2:] == [], "a task that runs is neither continued nor tried again"

@@ -74,7 +74,7 @@ def reviewing(app: Host) -> bool:
 
 
 @pytest.mark.parametrize("size", [WIDE, MIDDLE, SMALL])
-async def test_enter_and_space_do_nothing_and_escape_defers(size: tuple[int, int]) -> None:
+async def test_enter_and_space_do_nothing_and_escape_only_closes(size: tuple[int, int]) -> None:
     app = Host(calm())
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
@@ -85,18 +85,62 @@ async def test_enter_and_space_do_nothing_and_escape_defers(size: tuple[int, int
         await pilot.press("escape")
         await settled(pilot)
         assert not reviewing(app)
+        assert (app.decided, app.deferred) == ([], []), "the build waits as before"
+
+
+async def test_z_decides_later_and_says_so() -> None:
+    app = Host(calm())
+    async with app.run_test(size=WIDE) as pilot:
+        await looked_at(app, pilot)
+        assert str(app.review.query_one("#choice-defer", Plain).content) == "z Later"
+        assert str(app.review.query_one("#choice-back", Plain).content) == "Esc Close"
+        await pilot.press("z")
+        await settled(pilot)
+        assert not reviewing(app)
+        assert (app.decided, app.deferred) == ([], ["p1"]), "the agent continues without it"
+
+
+async def test_w_twice_drops_the_build_without_a_verdict() -> None:
+    app = Host(calm())
+    async with app.run_test(size=WIDE) as pilot:
+        await looked_at(app, pilot)
+        await pilot.press("w")
+        assert "again drops this build" in app.said()
+        await pilot.press("escape")
+        assert reviewing(app), "Esc takes the step back"
+        assert "drops this build" not in app.said()
+        await pilot.press("w")
         assert app.decided == []
-        assert app.deferred == ["p1"], "the agent goes on without it"
+        await pilot.press("left", "w")
+        await settled(pilot)
+        (sent,) = app.decided
+        assert (sent.verdict.decision, sent.approval_id, app.deferred) == ("withdrawn", "p1", [])
 
 
-async def test_leaving_before_it_could_be_seen_only_closes_it() -> None:
+async def test_in_the_log_escape_goes_back_to_the_review() -> None:
+    app = Host(calm())
+    async with app.run_test(size=WIDE) as pilot:
+        await looked_at(app, pilot)
+        await pilot.press("s")
+        assert isinstance(app.focused, Evidence)
+        await pilot.press("escape")
+        await settled(pilot)
+        assert reviewing(app)
+        assert isinstance(app.focused, CodeView)
+        await pilot.press("escape")
+        await settled(pilot)
+        assert not reviewing(app)
+        assert (app.decided, app.deferred) == ([], [])
+
+
+async def test_keys_typed_before_it_could_be_seen_put_nothing_off() -> None:
     app = Host(calm(), pace=HASTILY)
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
-        await pilot.press("escape")
+        await pilot.press("z", "w", "w", "z")
         await settled(pilot)
-        assert not isinstance(app.screen, ApprovalScreen)
-        assert app.deferred == []
+        assert reviewing(app)
+        assert (app.decided, app.deferred) == ([], [])
 
 
 async def test_what_is_put_off_is_not_put_off_again() -> None:
@@ -105,7 +149,7 @@ async def test_what_is_put_off_is_not_put_off_again() -> None:
     app = Host(with_(view, builds=view.builds.replace(len(view.builds) - 1, build)))
     async with app.run_test(size=WIDE) as pilot:
         await looked_at(app, pilot)
-        await pilot.press("escape")
+        await pilot.press("z")
         await settled(pilot)
         assert not isinstance(app.screen, ApprovalScreen)
         assert app.deferred == []

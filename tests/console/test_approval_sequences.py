@@ -34,13 +34,14 @@ QUIET = 0.425  # as promised to people, not as the code has it
 SEQUENCES = 12_000
 ACTIONS = {
     "a": "approve", "o": "lend", "r": "reject", "e": "edit", "t": "retest", "b": "ban", "x": "stop",
-    "u": "reuse", "m": "merge", "l": "alias", "c": "grants", "n": "next", "p": "previous", "escape": "defer",
+    "u": "reuse", "m": "merge", "l": "alias", "c": "grants", "n": "next", "p": "previous", "z": "defer",
+    "w": "withdraw", "escape": "back",
 }  # fmt: skip
 DECISIVE = {"a": {"approved"}, "o": {"approved"}, "t": {"retested"}, "x": {"stopped"}, "e": {"edit"},
-            "u": {"rejected"}, "m": {"rejected"}, "l": {"aliased"},
+            "u": {"rejected"}, "m": {"rejected"}, "l": {"aliased"}, "w": {"withdrawn"},
             "enter": {"rejected", "banned"}}  # fmt: skip
 BUILDS = (*queue().builds, *calm().builds, *risky().builds, *doubled().builds, *doubled(risky()).builds)
-TWICE = frozenset("txuml")
+TWICE = frozenset("txumlw")
 
 
 class Field(Input):
@@ -143,7 +144,9 @@ class Bare(ApprovalScreen):
     def panes(self) -> Any:
         code = SimpleNamespace(unread=self.lines, read=not self.lines, lines=27)
         nothing = lambda *_: None  # noqa: E731
-        return SimpleNamespace(code=code, present=nothing, focus_sheet=nothing, withhold=nothing)
+        return SimpleNamespace(
+            code=code, present=nothing, focus_sheet=nothing, withhold=nothing, close_log=lambda: False
+        )
 
     @property
     def focused(self) -> Any:  # type: ignore[override]  # no app runs
@@ -271,7 +274,7 @@ class Session:
         else:
             key = rng.choice(
                 [
-                    *"aorertbxcumlnpuml",
+                    *"aorertbxcumlnpumlwwz",
                     "a",
                     "a",
                     "t",
@@ -279,6 +282,8 @@ class Session:
                     "u",
                     "m",
                     "l",
+                    "w",
+                    "w",
                     "r",
                     "enter",
                     "enter",
@@ -384,6 +389,7 @@ def test_no_stream_of_input_decides_before_its_time_or_on_another_build(
         "retested",
         "stopped",
         "aliased",
+        "withdrawn",
     }
     assert min(decided.values()) > 30, decided
 
@@ -403,7 +409,7 @@ async def test_the_oracle_sees_what_goes_wrong() -> None:
 
     assert Bare._may is original
     caught = 0
-    for _ in range(300):
+    for _ in range(400):
         session = Session(rng)
         session.screen = Hasty(session.view, session.table)
         try:

@@ -148,7 +148,7 @@ async def test_enter_space_and_escape_never_decide() -> None:
         stream.at += 5
         stream.key("escape")
         await pilot.pause()
-        assert app.screen is not screen, "Esc puts the review off, and decides nothing"
+        assert app.screen is not screen, "Esc closes the review, and decides nothing"
         assert app.decided == []
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -219,3 +222,55 @@ async def test_a_build_that_was_cut_off_is_gone_on_with_once(
     assert opened == [session_id], "what gets no further is not begun again and again"
     assert builds.standing(session_id).state == "building"
     app.close()
+
+
+@pytest.mark.podman
+@pytest.mark.walk
+def test_a_server_of_ones_own_has_its_missing_tool_built_first(shell: Any, tmp_path: Path) -> None:
+    home: Path = shell.home
+    lab.furnished(home, lab.ADD, settings="")
+    words = [
+        sys.executable,
+        "-m",
+        "alita_tui",
+        "mcp",
+        "new",
+        "words",
+        "--tool",
+        "last_word",
+        "--to",
+        str(tmp_path),
+    ]
+
+    def new(model: dict[str, str], answers: str) -> tuple[int, str]:
+        person, terminal = os.openpty()
+        os.write(person, answers.encode())
+        done = subprocess.run(
+            words, env=lab.environ(home, **model), stdin=terminal, capture_output=True, text=True, check=False
+        )
+        os.close(person)
+        os.close(terminal)
+        return done.returncode, done.stdout + done.stderr
+
+    with OpenAIServer(SCRIPT) as server:
+        model = {**MODEL, "ALITA_MODEL_BASE_URL": server.base_url, "ALITA_WEB_PYPI_URL": shell.environ["ALITA_WEB_PYPI_URL"]}  # fmt: skip
+        code, said = new(model, "Gives the last word of a text.\n")
+    assert code == 4 and "last_word waits for your verdict" in said, said
+    assert "alita mcp new words --tool last_word" in said
+    assert not (tmp_path / "words").exists()
+    decide(home)
+    (waiting,) = lab.sessions(home)
+    alita(home, "resume", waiting.stem)
+    code, said = new({}, "")
+    assert code == 0 and (tmp_path / "words" / "pyproject.toml").exists(), said
+
+
+def test_without_a_model_what_is_missing_is_said_and_nothing_is_made(tmp_path: Path) -> None:
+    home = lab.furnished(tmp_path / "home", lab.ADD)
+    words = ["--home", str(home), "mcp", "new", "words", "--tool", "last_word", "--to", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-m", "alita_tui", *words], env=lab.environ(home), stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2 and "Nobody is there to ask" in done.stderr
+    assert not (tmp_path / "words").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -12,7 +13,7 @@ import pytest
 from alita_tui.app.client_session import ClientSession, decoded
 from alita_tui.app.context import AppContext
 from alita_tui.app.serving import Serving
-from alita_tui.mcp_box.serve.stdio import lines_of
+from alita_tui.mcp_box.serve.stdio import PromptLines, lines_of
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.ports.serving import Client
 from tests.mcp_box import lab
@@ -100,6 +101,34 @@ def test_lines_are_cut_out_of_pieces(tmp_path: Path) -> None:
     assert found == ["one", long.decode(), '{"too long": ', "last", "w" * 100_000], (
         "what has no end is no line"
     )
+
+
+async def test_a_client_that_does_not_read_holds_up_nobody_and_gets_every_answer_whole() -> None:
+    reads, writes = os.pipe()
+    wire = PromptLines(writes)
+    texts = [f"{number} {'x' * size}\n" for number, size in enumerate([10, 4000, 70_000, 300_000, 5, 4095])]
+
+    async def all_of_them() -> None:
+        for text in texts:
+            await wire.write(text)
+            await wire.flush()
+
+    work = asyncio.create_task(all_of_them())
+    turns = 0
+    while turns < 50:  # the loop goes on while the pipe is full
+        await asyncio.sleep(0)
+        turns += 1
+    assert not work.done()
+    found = b""
+    whole = "".join(texts).encode()
+    while len(found) < len(whole):
+        found += await asyncio.to_thread(os.read, reads, 1000)
+    await work
+    assert found == whole
+    os.close(reads)
+    with pytest.raises(BrokenPipeError):
+        await wire.write("gone\n")
+    os.close(writes)
 
 
 @pytest.mark.parametrize(

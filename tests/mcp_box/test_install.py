@@ -129,7 +129,10 @@ def test_the_commands_show_then_write(tmp_path: Path, monkeypatch: pytest.Monkey
     path.write_text(secret)
     shown = alita("install", "gemini")
     assert (
-        shown.exit_code == 0 and "Nothing was changed" in shown.stdout and '"mcpServers": {' in shown.stdout
+        shown.exit_code == 0
+        and f"In {path}:" in shown.stdout
+        and "Nothing was changed" in shown.stdout
+        and '"mcpServers": {' in shown.stdout
     )
     assert "sk-very-secret" not in shown.stdout and path.read_text() == secret
     done = alita("install", "gemini", "--write")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client
+from mcp import Client, MCPError
 
 from alita_tui.events import ToolDraft
 from tests.mcp_box import lab
@@ -61,6 +63,34 @@ async def test_what_another_process_approves_or_withdraws_is_announced(tmp_path:
             listening.cancel()
             await asyncio.wait((listening,))
         app.close()
+
+
+async def test_tools_are_served_by_tag(tmp_path: Path) -> None:
+    home = lab.furnished(tmp_path / "home", *map(numbered, range(3)), settings='[mcp]\nserve = ["#work"]\n')
+
+    def alita(*words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "alita_tui", *words], env=lab.environ(home), capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        return done.stdout + done.stderr
+
+    assert "#work" in alita("tools", "tag", "tool_01", "Work", "#numbers")
+    async with lab.client(home) as one:
+        assert await names(one) == ["tool_01"]
+        assert not (await one.call_tool("tool_01", {"x": 1})).is_error
+        with pytest.raises(MCPError, match="Unknown tool"):
+            await one.call_tool("tool_02", {"x": 1})
+        alita("tools", "tag", "tool_01", "--remove", "work")
+        alita("tools", "tag", "tool_02", "work")
+        async with asyncio.timeout(15):
+            while await names(one) != ["tool_02"]:
+                await asyncio.sleep(0.05)
+        assert (await one.call_tool("tool_01", {"x": 1})).is_error
+    assert "tool_02" in alita("tools", "list", "--tag", "work")
+    assert "tool_01" not in alita("tools", "list", "--tag", "#work")
+    assert "is no tag" in alita("tools", "tag", "tool_01", "\u202ework")
+    assert "There is no tool" in alita("tools", "tag", "tool_99", "work")
 
 
 async def test_a_large_library_is_listed_in_part_and_the_rest_is_found(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import json
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -132,6 +132,12 @@ class Cut:
     def remove(self, key: str) -> None:
         self._count()
         self._table.remove(key)
+
+    def changing(self) -> AbstractContextManager[None]:
+        return self._table.changing()
+
+    def sync(self) -> None:
+        self._table.sync()
 
     def _count(self) -> None:
         if not self._left:

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -228,6 +229,69 @@ def test_a_run_that_is_counted_has_its_outcome_after_a_power_cut(data, monkeypat
     assert record.runs == 1
 
 
+COUNTING = """
+import sys
+from pathlib import Path
+from alita_tui.events import RunOutcome
+from alita_tui.registry.library import ToolLibrary
+from alita_tui.store.documents import DocumentTable
+data, name, who, many = Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
+on = ToolLibrary(DocumentTable(data / "registry.json", "tools"), data / "mcp_box")
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(many):
+    outcome = RunOutcome(run=f"{who}/{number}", at="2026-11-01T10:00:00+00:00", grade="ran")
+    on.record_run(name, 1, ok=True, query="", outcome=outcome, barrier=False)
+"""
+
+
+def test_processes_that_count_at_the_same_time_lose_no_run(data):
+    add(shelf(data))
+    words = [sys.executable, "-c", COUNTING, str(data), str(DRAFT.name)]
+    each = 60
+    crowd = [
+        subprocess.Popen(
+            [*words, str(who), str(each)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            env={"PYTHONPATH": str(Path.cwd())},
+        )
+        for who in range(3)
+    ]  # fmt: skip
+    for one in crowd:
+        assert one.stdout is not None and one.stdout.readline() == b"ready\n"
+    for one in crowd:
+        assert one.stdin is not None
+        one.stdin.write(b"\n")
+        one.stdin.flush()
+    for one in crowd:
+        one.communicate()
+        assert one.returncode == 0
+    (record,) = shelf(data).records()
+    assert record.runs == 3 * each
+
+
+def test_a_run_that_is_counted_without_a_sync_is_there_for_every_process_and_on_disk_after_it(
+    data, monkeypatch
+):
+    on, other = shelf(data), shelf(data)
+    add(on)
+    synced: list[int] = []
+    real = os.fdatasync
+
+    def watched(fd: int) -> None:
+        real(fd)
+        synced.append(os.fstat(fd).st_size)
+
+    monkeypatch.setattr(os, "fdatasync", watched)
+    on.record_run(DRAFT.name, 1, ok=True, query="", barrier=False)
+    assert not synced
+    (record,) = other.records()
+    assert record.runs == 1
+    on.sync()
+    os.truncate(next(path for path in data.iterdir() if "journal" in path.name), synced[-1])
+    (record,) = shelf(data).records()
+    assert record.runs == 1
+
+
 def test_counting_a_run_does_not_undo_a_revocation_by_another_process(data):
     mine, other = shelf(data), shelf(data)
     add(mine)
@@ -283,6 +347,12 @@ def test_a_version_number_is_given_once_even_when_the_index_lags(data):
 
         def remove(self, key):
             self.kept.pop(key, None)
+
+        def changing(self):
+            return nullcontext()
+
+        def sync(self):
+            pass
 
     one, two = (ToolLibrary(Lagging(), data / "mcp_box") for _ in range(2))
     first = add(one)

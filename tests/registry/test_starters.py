@@ -10,8 +10,9 @@ import pytest
 from alita_tui.config.paths import shipped
 from alita_tui.events import Capabilities
 from alita_tui.registry.starters import Starters
+from alita_tui.runtimes.port import ContractError
 from alita_tui.spine.errors import RegistryError, UsageError
-from alita_tui.toolsmith.contract import ContractError, draft_from, normalise
+from alita_tui.toolsmith.contract import draft_from, normalise
 from alita_tui.toolsmith.review import review
 
 STARTERS = Starters(shipped("starters"))

@@ -230,6 +230,7 @@ async def test_files_of_a_call_go_in_and_out_there(own_kernel: EngineSettings, t
         await sandbox.close()
 
 
+@pytest.mark.walk
 @pytest.mark.podman
 async def test_every_limit_is_tried_there(own_kernel: EngineSettings) -> None:
     sandbox = PodmanSandbox(own_kernel, "gvisor")
@@ -251,6 +252,7 @@ WITHOUT_A_START = {"privileged", "pidns", "seccomp_profile_path"}
 """Weaker bodies that gVisor does not start, or in which the warden cannot even report."""
 
 
+@pytest.mark.walk
 @pytest.mark.podman
 def test_every_weaker_container_is_refused_there(own_kernel: EngineSettings) -> None:
     held = [name for name in WEAKER if name not in WITHOUT_A_HOLD]
@@ -351,12 +353,14 @@ def aftermath(own_kernel: EngineSettings, tmp_path_factory: pytest.TempPathFacto
     return besieged(own_kernel, tmp_path_factory.mktemp("host"), ATTACKS)
 
 
+@pytest.mark.walk
 @pytest.mark.podman
 @pytest.mark.parametrize("case", ATTACKS, ids=lambda case: case.name)
 def test_an_attack_is_contained_there(aftermath: Aftermath, case: Attack) -> None:
     judge(aftermath, case)
 
 
+@pytest.mark.walk
 @pytest.mark.podman
 def test_nothing_is_left_there_either(aftermath: Aftermath) -> None:
     unharmed(aftermath)

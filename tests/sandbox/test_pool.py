@@ -148,6 +148,23 @@ async def test_closing_leaves_nothing(settings: EngineSettings) -> None:
     await look.close()
 
 
+async def test_closing_in_a_hurry_ends_what_runs_and_leaves_the_removal_to_the_supervisor(
+    settings: EngineSettings,
+) -> None:
+    sandbox = PodmanSandbox(msgspec.structs.replace(settings, pool_hot=1, pool_warm=0), "pool")
+    await filled(sandbox)
+    guard = sandbox._service._supervisor
+    assert guard is not None
+    assert len(await containers(sandbox)) == 1
+    await sandbox.close(0)
+    await asyncio.to_thread(guard.wait, 20)
+    look = PodmanSandbox(settings, "look")
+    await look._service.ensure()
+    filters = quote(json.dumps({"label": ["alita.service=" + sandbox._service.owner]}))
+    assert not await look._service.request("GET", f"/containers/json?all=true&filters={filters}")
+    await look.close()
+
+
 KILLED = """
 import asyncio, sys
 from pathlib import Path

@@ -8,8 +8,9 @@ from alita_tui.agent.actions import ACTIONS, MalformedAction, parse
 from alita_tui.config.paths import shipped
 from alita_tui.events import ToolRequest
 from alita_tui.registry.starters import Starters
+from alita_tui.runtimes.port import ContractError
 from alita_tui.spine.names import ACTION_NAMES, STARTER_NAMES, taken
-from alita_tui.toolsmith.contract import ContractError, draft_from
+from alita_tui.toolsmith.contract import draft_from
 
 FIELDS = {
     "description": "Do it.", "code": "def run(x: int) -> int:\n    return x\n", "tests": "pass\n", "input_schema": {},

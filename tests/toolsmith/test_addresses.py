@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from alita_tui.events import Capabilities
-from alita_tui.toolsmith.addresses import lines_opening
+from alita_tui.runtimes.python.addresses import lines_opening
 
 HOST = Capabilities(network=("GET api.example.org:443",))
 FILES = Capabilities(workspace="read")

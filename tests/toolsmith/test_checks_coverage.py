@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from alita_tui.runtimes.places import Missed, missed, ranges
+from alita_tui.runtimes.python.instrumentation import instrumented
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.toolsmith.checks.case import CouldNotRun
 from alita_tui.toolsmith.checks.coverage import CoverageCheck
 from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck
-from alita_tui.toolsmith.checks.instrumentation import Missed, instrumented, missed, ranges
 from alita_tui.toolsmith.checks.workbench import Workbench
 from tests.toolsmith.checked import RIGHT, case
 from tests.toolsmith.corpus import corpus

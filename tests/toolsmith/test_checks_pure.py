@@ -14,13 +14,13 @@ import msgspec
 import pytest
 
 from alita_tui.events import BuildId, Capabilities, GateName, GateResult, Json, Lock, LockedPackage, ToolDraft
+from alita_tui.runtimes.python.mutants import mutants
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports.web import Faults, PackageFacts
 from alita_tui.toolsmith.checks.capabilities import uses
 from alita_tui.toolsmith.checks.case import Case, Check, CouldNotRun, failed, passed
 from alita_tui.toolsmith.checks.hidden import Expected, _question
 from alita_tui.toolsmith.checks.literals import LiteralsCheck, leaks, task_values
-from alita_tui.toolsmith.checks.mutants import mutants
 from alita_tui.toolsmith.checks.probes import agree, calls_in, equal, fits, made, misfit, same
 from alita_tui.toolsmith.checks.requirements import RequirementsCheck, look_alike
 from alita_tui.toolsmith.checks.runner import run_check, run_checks

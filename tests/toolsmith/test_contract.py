@@ -11,13 +11,10 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from alita_tui.events import Capabilities, ToolDraft, ToolName
+from alita_tui.runtimes.port import ContractError
+from alita_tui.runtimes.python.form import header_requirements
 from alita_tui.spine.requirements import distribution
-from alita_tui.toolsmith.contract import (
-    ContractError,
-    draft_from,
-    header_requirements,
-    normalise,
-)
+from alita_tui.toolsmith.contract import draft_from, normalise
 from alita_tui.toolsmith.tool_specs import tool_spec
 
 CODE = '"""Double."""\n\n\ndef run(x: int) -> int:\n    """Twice x."""\n    return 2 * x\n'
@@ -65,7 +62,7 @@ def test_the_offered_schema_is_valid_and_takes_the_form():
     assert offered.is_valid(GOOD)
     assert not offered.is_valid({**GOOD, "capabilities": {"filesystem": "all"}})
     fields = set(ToolDraft.__struct_fields__)
-    assert set(tool_spec("submit_tool").parameters["properties"]) == fields
+    assert set(tool_spec("submit_tool").parameters["properties"]) == fields - {"language"}
     granted = tool_spec("submit_tool").parameters["properties"]["capabilities"]["properties"]
     assert set(granted) == set(Capabilities.__struct_fields__)
 

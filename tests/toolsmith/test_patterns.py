@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from alita_tui.toolsmith.regex_backtracking import runs_away
+from alita_tui.runtimes.python.regex_backtracking import runs_away
 
 RUN_AWAY = [
     r"(a+)+$", r"(a*)*b", r"([a-zA-Z]+)*!", r"(a|aa)+$", r"(a|a.)*b", r"(\w+|\d)*!", r"^(\w+\s?)*$", r"(.*a){20}x",

@@ -8,8 +8,8 @@ import pytest
 from alita_tui.config.paths import shipped
 from alita_tui.events import Finding, ToolDraft
 from alita_tui.registry.starters import Starters
+from alita_tui.runtimes.python.stdlib_modules import attribute
 from alita_tui.toolsmith.review import review
-from alita_tui.toolsmith.stdlib_modules import attribute
 from tests.toolsmith.corpus import corpus
 from tests.toolsmith.reaching import findings
 from tests.toolsmith.samples import GOOD, RUN, TESTS

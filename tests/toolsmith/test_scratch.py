@@ -13,6 +13,7 @@ import pytest
 from alita_tui.events import BrokerAnswered, BuildId, Capabilities, ToolDraft, ToolName
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.task_library import TaskLibrary
+from alita_tui.runtimes.scratch_files import carried, granted, written_out
 from alita_tui.sandbox.broker.broker import Broker
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.settings import EngineSettings
@@ -20,7 +21,6 @@ from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.ports.sandbox import Job, Limits
 from alita_tui.toolsmith.checks.case import Case
 from alita_tui.toolsmith.contract import normalise
-from alita_tui.toolsmith.scratch_files import carried, granted, written_out
 from tests.toolsmith.trial import Reviewer, Trial
 
 LINES = '''

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from alita_tui.events import Json
+from alita_tui.runtimes.python.constant_folding import Folding
 from alita_tui.toolsmith.checks.hidden import unknowable
-from alita_tui.toolsmith.constant_folding import Folding
 from alita_tui.toolsmith.review import review
 from tests.toolsmith.reading import found, with_code
 from tests.toolsmith.samples import GOOD

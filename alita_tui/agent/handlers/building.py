@@ -150,7 +150,9 @@ class BuildHandlers:
         if outcome.result in ("registered", "aliased"):
             done = f"{outcome.card.name} v{outcome.card.version} is in the library." if outcome.card else ""
             return TaskEnd("answered", answer=done or outcome.reason)
-        return TaskEnd("rejected" if outcome.result == "rejected" else "failed", outcome.reason)
+        return TaskEnd(
+            "rejected" if outcome.result in ("rejected", "withdrawn") else "failed", outcome.reason
+        )
 
     async def settle(self, job: BuildJob, outcome: BuildOutcome) -> TaskEnd | None:
         """Draw the consequences of a build's end: a rejection leaves a lesson, a stop ends the task."""

@@ -59,6 +59,8 @@ class TerminalDriver(LinuxDriver):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.timing = InputTiming(self._ask)
+        self._woken, self._waker = os.pipe()
+        """What is written here ends the reader's wait, so that leaving does not wait for its next look."""
         assert self._file is not None
         self._file = _Drawn(self._file)  # type: ignore[assignment]  # the writer's thread needs no more of it
 
@@ -66,6 +68,13 @@ class TerminalDriver(LinuxDriver):
         """Take over the terminal, and start asking it."""
         super().start_application_mode()  # type: ignore[no-untyped-call]
         self.timing.begin(time.monotonic())
+
+    def disable_input(self) -> None:
+        """Stop reading at once."""
+        os.write(self._waker, b".")
+        super().disable_input()
+        if select.select([self._woken], [], [], 0)[0]:
+            os.read(self._woken, 64)
 
     def _ask(self) -> bool:
         """Queue a question for the terminal; return False if the queue is full."""
@@ -108,7 +117,7 @@ class TerminalDriver(LinuxDriver):
             for message in reader.empty(looked):
                 self.process_message(message)
             beat = BEAT if self.timing.watching or reader.open else IDLE
-            if not select.select([self.fileno], [], [], beat)[0]:
+            if self.fileno not in select.select([self.fileno, self._woken], [], [], beat)[0]:
                 return
         data = os.read(self.fileno, 4096)
         if not data:

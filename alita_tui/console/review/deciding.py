@@ -106,12 +106,19 @@ class DecidingScreen(GuardedScreen):
         review = self._review
         return review if review and self.waits and self._counting and self.bar.mode == "idle" else None
 
-    def _defer(self) -> None:
-        """Let the agent go on without the build, if it was on screen."""
-        review = self._review
-        seen = review is not None and self._newest is not None and not review.objection(self._newest)
-        if review and seen and self.waits and not review.build.put_off:
+    def action_defer(self) -> None:
+        """Let the agent continue without the build, and close."""
+        if not (review := self._may()):
+            return
+        if not review.build.put_off:
             self.app.post_message(self.Deferred(PutOff(approval_id=review.build.approval_id)))
+        self.dismiss(None)
+
+    def action_withdraw(self) -> None:
+        """Drop the build without a verdict; needs a second press."""
+        if self._twice("withdrawn"):
+            self._decide("withdrawn")
+        self.tick()
 
     def action_approve(self) -> None:
         """Approve, after as many steps as the risks require."""

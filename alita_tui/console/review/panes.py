@@ -132,6 +132,17 @@ class BuildPanes(Container):
         self.evidence.go_to("tests")
         self.evidence.focus()
 
+    def close_log(self) -> bool:
+        """Hide the whole log; return False if it was not open."""
+        was = self.evidence.whole_log
+        if was:
+            self.evidence.whole_log = False
+            self._tab = "Code"
+            self._draw_evidence()
+            self.show_tab("Code")
+            self.code.focus()
+        return was
+
     def turn_tab(self, by: int) -> None:
         """Turn to the previous or next part if one is shown at a time; else to the other pane."""
         if self.has_class("-single"):

@@ -22,7 +22,7 @@ from alita_tui.console.review.deciding import DecidingScreen
 from alita_tui.console.review.head import BuildHead
 from alita_tui.console.review.panes import BuildPanes, bases_of
 from alita_tui.console.review.steps import BuildReview, settled
-from alita_tui.console.review.verdict_bar import DECIDING, LIKE, Choice, VerdictBar
+from alita_tui.console.review.verdict_bar import DECIDING, LIKE, PUTTING_AWAY, Choice, VerdictBar
 from alita_tui.console.widgets.sheet import Sheet
 from alita_tui.events import Lasting
 from alita_tui.state.build import BuildState
@@ -32,6 +32,9 @@ from alita_tui.view.queries import pending
 
 NARROW = 100
 """Width below which the review fills the screen, one part at a time."""
+
+_ALL_KEYS = 86
+"""Width of the verdict bar that has room for every choice."""
 
 
 class ApprovalScreen(DecidingScreen):
@@ -131,8 +134,10 @@ class ApprovalScreen(DecidingScreen):
         like = self._review and self._review.twin and self._place
         useless |= set() if like else set(LIKE)
         useless |= {"next"} if len(self.queue) < 2 else set()
-        useless |= set() if self._place else set(DECIDING)
+        useless |= set() if self._place else {*DECIDING, *PUTTING_AWAY}
         useless |= {"full"} if self.has_class("-narrow") else set()
+        if self.bar.size.width < _ALL_KEYS and not self.has_class("-narrow"):
+            useless |= {"full", "side_by_side"}  # the keys work all the same, and F1 lists them
         self.bar.draw_keys(keys, useless)
         if self._review is None:
             self.bar.say("No build waits.", "muted")
@@ -180,14 +185,13 @@ class ApprovalScreen(DecidingScreen):
 
     # --- getting about ------------------------------------------------------------------
 
-    def action_defer(self) -> None:
-        """Close a field, else the review; the build waits on while the agent continues."""
+    def action_back(self) -> None:
+        """Close a field or step, else the log, else the review. Nothing is decided or put off by it."""
         began = self._review.back() if self._review else False
-        if self.bar.mode == "idle" and not began:
-            self._defer()
-            self.dismiss(None)
-        else:
+        if self.bar.mode != "idle" or began:
             self._close_fields()
+        elif not self.panes.close_log():
+            self.dismiss(None)
 
     def action_next(self) -> None:
         """Show the next waiting build."""

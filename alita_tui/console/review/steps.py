@@ -19,7 +19,7 @@ from alita_tui.view.model import SessionView
 from alita_tui.view.risk import names_of, risks
 
 Outcome = Literal["mismatch", "name", "unread", "approved"]
-Twice = Literal["retested", "stopped", "reused", "merged", "aliased"]
+Twice = Literal["retested", "stopped", "reused", "merged", "aliased", "withdrawn"]
 """Verdicts that need a second press."""
 
 
@@ -173,6 +173,9 @@ class BuildReview:
         """Return what the next press does after a first one, and its tone."""
         if self.twice == "stopped":
             return "The same key again decides against this build and stops the run; Esc goes back.", "bad"
+        if self.twice == "withdrawn":
+            said = "The same key again drops this build: no verdict, nothing is learned from it, the agent"
+            return f"{said} continues without it; Esc goes back.", "bad"
         if self.twice in ("reused", "merged", "aliased") and (twin := self.twin):
             name, tool = one_line(self.build.name), one_line(twin.label)
             if self.twice == "reused":

@@ -25,9 +25,12 @@ from alita_tui.spine.text import one_line
 
 Choice = Literal[
     "approve", "lend", "reuse", "merge", "alias", "reject", "edit", "retest", "ban", "stop",
-    "grants", "diff", "side_by_side", "log", "full", "next", "defer",
+    "grants", "diff", "side_by_side", "log", "full", "next", "defer", "withdraw", "back",
 ]  # fmt: skip
-VERDICTS = ("approve", "lend", "reuse", "merge", "alias", "reject", "edit", "retest", "ban", "stop", "grants")
+VERDICTS = (
+    "approve", "lend", "reuse", "merge", "alias", "reject", "edit", "retest", "ban", "stop", "grants", "defer",
+    "withdraw",
+)  # fmt: skip
 """Choices that count only once the review is armed."""
 LABELS: dict[Choice, str] = {
     "approve": "Approve",
@@ -47,8 +50,11 @@ LABELS: dict[Choice, str] = {
     "full": "Full",
     "next": "Next",
     "defer": "Later",
+    "withdraw": "Withdraw",
+    "back": "Close",
 }
 DECIDING: tuple[Choice, ...] = ("approve", "lend", "reject", "edit", "retest", "ban", "stop")
+PUTTING_AWAY: tuple[Choice, ...] = ("defer", "withdraw")
 LIKE: tuple[Choice, ...] = ("reuse", "merge", "alias")
 """Offered if another tool gives the same answers."""
 TAGS = ("wrong approach", "unsafe", "duplicate", "weak tests", "not needed")

@@ -54,7 +54,9 @@ class Queued(Plain):
 
     def advance(self, view: SessionView) -> None:
         """Show the queue as it is; remove what was taken up, and messages to a task that ended."""
-        left = tuple(one for one in self._waiting if not one.taken(view) and (one.task or view.busy))
+        left = tuple(
+            one for one in self._waiting if not one.taken(view) and (one.task or view.busy or view.live.held)
+        )
         queue = tuple(one_line(one.text) for one in view.queue)
         if (left, queue) != (self._waiting, self._queue):
             self._waiting, self._queue = left, queue

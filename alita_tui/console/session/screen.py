@@ -36,8 +36,6 @@ from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.commands import (
     AnswerQuestion,
     Command,
-    Interrupt,
-    Retry,
     Steer,
     SubmitTask,
 )
@@ -291,11 +289,11 @@ class SessionScreen(Rating, Stopping):
         command: Command = SubmitTask(text=text, attach=given.files)
         if view.question is not None and not message.next_task:
             command = AnswerQuestion(question_id=view.question.question_id, text=text)
-        elif view.busy:
+        elif view.busy or view.live.held:
             if not message.next_task:
                 command = Steer(text=text, attach=given.files)
             self.query_one(Queued).add(text, view, task=message.next_task)
-        if isinstance(command, SubmitTask) and not view.busy:
+        if isinstance(command, SubmitTask) and not view.busy and not view.live.holds:
             self._expect(text)
         self.ask(command)
 
@@ -409,16 +407,6 @@ class SessionScreen(Rating, Stopping):
             self.home_focus()
         elif not self.query_one(Composer).text:
             self.stop_by_escape()
-
-    def action_interrupt(self) -> None:
-        """Interrupt the running task."""
-        if self.view.busy and self.bar is None:
-            self.ask(Interrupt())
-
-    def action_retry(self) -> None:
-        """Try the last task again; the engine reports if there is none."""
-        if not self.view.busy and self.bar is None:
-            self.ask(Retry())
 
     def clear(self) -> bool:
         """Clear the composer; return False if it was empty."""

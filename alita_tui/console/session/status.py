@@ -47,7 +47,10 @@ class StatusLine(Plain):
         """Draw a newer view."""
         self._view = view
         turning = (
-            self._motion and not self._replay and view.phase in ("thinking", "acting", "building", "running")
+            self._motion
+            and not self._replay
+            and not view.live.holds
+            and view.phase in ("thinking", "acting", "building", "running")
         )
         if turning and self._timer is None:
             self._timer = self.set_interval(0.12, self._turn)
@@ -100,7 +103,10 @@ class StatusLine(Plain):
         if view.phase in ("waiting", "asking", "parked"):
             tone = "$alita-wait"
         step = f" · step {view.step}" if view.busy and view.step else ""
-        parts.append((2, f"{spin}{_PHASES[view.phase]}{step}", tone))
+        phase = f"{spin}{_PHASES[view.phase]}{step}"
+        if view.live.holds:
+            phase, tone = f"not continued yet {key_of('session.retry', self._keys)}", "$alita-wait"
+        parts.append((2, phase, tone))
         if several := side_by_side(view):
             parts.append((3, several, "$primary"))
         if view.queue:

@@ -1,16 +1,20 @@
-"""Part of the session's screen: stopping the task with Esc, which nobody does by one Esc too many out of a screen."""
+"""Part of the session's screen: continuing a task, and stopping it, also with Esc, but never by one Esc too many."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 
 from alita_tui.console.actions import key_of
-from alita_tui.spine.commands import Command, Interrupt
+from alita_tui.spine.commands import Command, Continue, Interrupt, Retry
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import pending
+
+if TYPE_CHECKING:
+    from alita_tui.console.replay.bar import ReplayBar
 
 _REPEATED = 0.4
 """Seconds after which a key that is held has been repeated by every terminal."""
@@ -41,6 +45,7 @@ class Stopping(Screen[None]):
     """Base of the session's screen."""
 
     view: SessionView
+    bar: ReplayBar | None
     _keys: Mapping[str, str]
 
     def __init__(self) -> None:
@@ -59,9 +64,26 @@ class Stopping(Screen[None]):
         if pending(self.view):
             review = key_of("app.review", self._keys)
             said = f"A build waits for you: {review} shows it. {stop} stops the task and withdraws the build."
+        elif self.view.live.held:
+            go_on = key_of("session.retry", self._keys)
+            said = f"Nothing runs yet: {go_on} continues the unfinished task, {stop} ends it."
+        elif making := next((one for one in self.view.builds if not one.settled), None):
+            said = f"{making.name} is being built: {stop} stops the task and gives the build up."
         elif self.esc.press():
             self.ask(Interrupt())
             return
         else:
             said = f"Esc once more stops the task; {stop} stops it at once."
         self.notify(said, markup=False, timeout=4)
+
+    def action_interrupt(self) -> None:
+        """Interrupt the running task."""
+        if (self.view.busy or self.view.live.held) and self.bar is None:
+            self.ask(Interrupt())
+
+    def action_retry(self) -> None:
+        """Continue what was not finished, or try the last task again; the engine reports if there is none."""
+        if self.view.live.holds and self.bar is None:
+            self.ask(Continue())
+        elif not self.view.busy and self.bar is None:
+            self.ask(Retry())

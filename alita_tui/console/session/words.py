@@ -75,6 +75,8 @@ def titles(view: SessionView) -> dict[str, tuple[str, str]]:
 
 def banner(view: SessionView, keys: Mapping[str, str]) -> str:
     """Return which build waits and the key to review it; empty if none does."""
+    if view.live.holds:
+        return held(view, keys)
     waiting = pending(view)
     if not waiting:
         return ""
@@ -83,6 +85,25 @@ def banner(view: SessionView, keys: Mapping[str, str]) -> str:
     if len(waiting) == 1:
         return f"◈ {named} waits for your verdict — {key} to review"
     return f"◈ {named} and {len(waiting) - 1} more wait for your verdict — {key} to review"
+
+
+def held(view: SessionView, keys: Mapping[str, str]) -> str:
+    """Return what was not finished when the session was left, and the key that continues it."""
+    key = key_of("session.retry", keys)
+    texts = {task.task_id: task.text for task in view.tasks}
+    named = [one_line(texts[one], 60) for one in view.live.held if one in texts]
+    what = (
+        [f"Not finished: {named[-1]}" + (f" and {len(named) - 1} more" if named[1:] else "")] if named else []
+    )
+    if view.live.held_queue:
+        what.append(counted(len(view.queue), "queued task"))
+    steer = " What you write first is added to it." if named else ""
+    return f"◌ {' · '.join(what)}. Nothing runs yet: {key} continues.{steer}"
+
+
+def way_back(view: SessionView) -> str:
+    """Return the command that opens a session again; one without a task is not worth it."""
+    return f"Come back with: alita --session {view.session_id}" if len(view.tasks) else "Nothing is lost."
 
 
 def unsaved(view: SessionView) -> str:
@@ -110,6 +131,8 @@ def placeholder(view: SessionView, keys: Mapping[str, str]) -> str:
     """Return what Enter would do with the text."""
     if view.question is not None:
         return "Answer the question"
+    if view.live.held:
+        return "Add to the unfinished task before it continues"
     if view.busy:
         return f"Add to this task · {key_of('composer.next', keys)} queues a new one"
     return "What should alita do?"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import threading
 from collections.abc import AsyncIterator, Iterator
-from typing import Any, cast
+from typing import Any
 
-import anyio
 from mcp.server.stdio import stdio_server
 
 from alita_tui.mcp_box.serve.server import ToolServer
@@ -65,12 +65,44 @@ def lines_of(descriptor: int, most: int) -> Iterator[str]:
         kept = [] if dropping else [*kept, rest] if len(kept) < 64 else [b"".join((*kept, rest))]
 
 
+class PromptLines:
+    """Text for a descriptor: what is short goes at once where the other end reads, else a thread waits for it."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLOUT)
+
+    async def write(self, text: str) -> None:
+        """Write text whole. Raise OSError."""
+        data = text.encode()
+        # A pipe that can be written to takes this many bytes without waiting (pipe(7)).
+        if len(data) <= select.PIPE_BUF and self._poll.poll(0):
+            data = data[os.write(self._descriptor, data) :]
+        if data:
+            await asyncio.to_thread(self._whole, data)
+
+    def _whole(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(self._descriptor, rest) :]
+
+    async def flush(self) -> None:
+        """Nothing is held back."""
+
+
+def _taken(descriptor: int, instead: str | int, flags: int) -> int:
+    """Return another descriptor of the wire; what is started here, or prints, gets `instead` in its place."""
+    wire = os.dup(descriptor)
+    other = os.open(instead, flags) if isinstance(instead, str) else os.dup(instead)
+    os.dup2(other, descriptor)
+    os.close(other)
+    return wire
+
+
 async def serve_stdio(tools: ToolServer) -> None:
     """Serve the client at the other end until it closes stdin."""
-    wire = os.dup(0)
-    quiet = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(quiet, 0)  # what is started here inherits no part of the wire
-    os.close(quiet)
-    lines = cast(anyio.AsyncFile[str], cast(Any, CappedLines(wire)))
-    async with stdio_server(stdin=lines) as (read, write):
+    lines: Any = CappedLines(_taken(0, os.devnull, os.O_RDONLY))
+    answers: Any = PromptLines(_taken(1, 2, os.O_WRONLY))
+    async with stdio_server(stdin=lines, stdout=answers) as (read, write):
         await tools.server.run(read, write, tools.server.create_initialization_options())

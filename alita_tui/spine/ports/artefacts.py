@@ -18,7 +18,10 @@ class Artefacts(Protocol):
         """Store bytes under a name. Raise UsageError where there are too many, StoreError."""
 
     def landing(self) -> Path:
-        """Return a new empty folder for what a run leaves; the caller removes it. Raise StoreError."""
+        """Return an empty folder for what a run leaves; the caller gives it back. Raise StoreError."""
+
+    def give_back(self, landing: Path, *, ended: bool) -> None:
+        """Remove such a folder with what is in it; if the run `ended`, an empty one may be the next run's."""
 
     def path(self, artefact: Artefact) -> Path:
         """Return where an artefact's bytes are. Raise StoreError where they are missing or changed."""

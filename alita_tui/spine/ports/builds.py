@@ -59,7 +59,7 @@ class BuildOrder(Value, frozen=True):
 class BuildOutcome(Value, frozen=True):
     """How a build ended."""
 
-    result: Literal["registered", "rejected", "failed", "stopped", "aliased"]
+    result: Literal["registered", "rejected", "failed", "stopped", "aliased", "withdrawn"]
     reason: str = ""
     card: ToolCard | None = None
 

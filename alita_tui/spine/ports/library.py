@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from alita_tui.events.base import BuildDigest, Json, Value
@@ -99,12 +100,23 @@ class Library(Protocol):
         """Keep a ban. Doing it again changes nothing. Raises StoreError."""
 
     def record_run(
-        self, name: str, version: int, *, ok: bool, query: str, outcome: RunOutcome | None = None
+        self,
+        name: str,
+        version: int,
+        *,
+        ok: bool,
+        query: str,
+        outcome: RunOutcome | None = None,
+        barrier: bool = True,
     ) -> ToolState | None:
         """Count a run, and on success learn that this query is served by this tool; keep its outcome if one is given.
 
-        Gives how far the tool is relied on now; None where there is no such version.
+        Gives how far the tool is relied on now; None where there is no such version. With `barrier` the count is on
+        disk when this returns, else after the next `sync`.
         """
+
+    def sync(self) -> None:
+        """Wait until all that was counted is on disk. Raises StoreError."""
 
     def reliability(self, name: str, version: int) -> Reliability:
         """How far a version is relied on, and why."""
@@ -191,3 +203,9 @@ class Documents(Protocol):
 
     def remove(self, key: str) -> None:
         """Remove; a missing key is no error. Raises StoreError."""
+
+    def changing(self) -> AbstractContextManager[None]:
+        """Let nobody else, of any process, change the table while this lasts. Raises StoreError."""
+
+    def sync(self) -> None:
+        """Wait until all that was put is on disk. Raises StoreError."""

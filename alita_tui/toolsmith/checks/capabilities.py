@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import re
 from collections import defaultdict
 
 from alita_tui.events import Capabilities, GateName, GateResult, ToolDraft
+from alita_tui.runtimes import runtime_of
 from alita_tui.spine.grants import host_grants, secret_names
-from alita_tui.spine.syntax import try_parse
 from alita_tui.spine.text import one_line
 from alita_tui.toolsmith.checks.case import Case, Tone, evidence, failed, passed
 from alita_tui.toolsmith.checks.workbench import Workbench
-from alita_tui.toolsmith.draft_ast import Notes
-from alita_tui.toolsmith.file_access import note_files
-from alita_tui.toolsmith.reach_rules import note_uses
 from alita_tui.view.changes import NEW_REACH
 
 _KINDS = ("network", "writes", "reads", "processes", "environment", "code")
@@ -108,21 +104,16 @@ def uses(draft: ToolDraft, granted: Capabilities) -> dict[str, list[str]]:
     import msgspec
 
     by_kind: dict[str, list[str]] = {kind: [] for kind in _KINDS}
-    if (tree := try_parse(draft.code)) is None:
-        return by_kind
-    notes = Notes()
-    claimed = msgspec.structs.replace(draft, capabilities=granted)
-    if (reach := note_uses(notes, tree, claimed)) is not None:
-        note_files(notes, tree, claimed, reach)
-    for finding in notes.sorted():
+    runtime = runtime_of(draft.language)
+    for finding in runtime.uses(msgspec.structs.replace(draft, capabilities=granted)).sorted():
         if finding.rule in _RULES:
             by_kind[_RULES[finding.rule]].append(finding.text.split(":")[0].split(", so it can")[0])
     if by_kind["network"]:
-        texts = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
-        for text in texts:
-            by_kind["network"] += [
-                f"{host}:{port or _PORTS[scheme]}" for scheme, host, port in _URL.findall(text)
-            ]
+        for _, text, _ in runtime.constants(draft.code):
+            if isinstance(text, str):
+                by_kind["network"] += [
+                    f"{host}:{port or _PORTS[scheme]}" for scheme, host, port in _URL.findall(text)
+                ]
     return {kind: list(dict.fromkeys(listed)) for kind, listed in by_kind.items()}
 
 

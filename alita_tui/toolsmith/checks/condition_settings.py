@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from alita_tui.events import Value
+from alita_tui.runtimes.rules import rule
 from alita_tui.spine.trials import Conditions
-from alita_tui.toolsmith.rules import rule
 
 Cause = Literal["clock", "zone", "locale", "seed", "order"]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 
 from alita_tui.events import GateName, GateResult, GateRow, ToolDraft
+from alita_tui.runtimes import runtime_of
 from alita_tui.spine.text import counted, one_line
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed, shown
 from alita_tui.toolsmith.checks.judge_report import Call
-from alita_tui.toolsmith.checks.probes import misfit, parameters, same
+from alita_tui.toolsmith.checks.probes import misfit, same
 from alita_tui.toolsmith.checks.workbench import Workbench
 
 _SHOWN = 8
@@ -71,7 +72,7 @@ class ContractCheck:
 
 
 def _rows(examples: list[Call], draft: ToolDraft) -> list[GateRow]:
-    names = parameters(draft.code)
+    names = runtime_of(draft.language).parameters(draft)
     rows = []
     for call in examples:
         arguments = {**dict(zip(names, call.given, strict=False)), **call.named}

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 
 from alita_tui.events import GateName, GateResult, ToolDraft
-from alita_tui.spine.syntax import try_parse
+from alita_tui.runtimes import runtime_of
+from alita_tui.runtimes.places import ranges, spans
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed
 from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck
-from alita_tui.toolsmith.checks.instrumentation import ranges, spans
 from alita_tui.toolsmith.checks.workbench import Workbench
-from alita_tui.toolsmith.draft_ast import Notes
-from alita_tui.toolsmith.reach_rules import note_uses
 
 _SHOWN = 12
 _WAYS_SHOWN = 4
@@ -72,7 +70,5 @@ def _lines_in_words(lines: list[int]) -> str:
 
 def _introspects(draft: ToolDraft) -> bool:
     """Return True for code that looks at frames, descriptors or the interpreter: it could fake its coverage."""
-    notes = Notes()
-    if tree := try_parse(draft.code):
-        note_uses(notes, tree, draft)
+    notes = runtime_of(draft.language).uses(draft)
     return any(finding.rule == "ast/introspection" for finding in notes.found)

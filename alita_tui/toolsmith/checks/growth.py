@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from alita_tui.events import GateName, GateResult, GateRow, Json, Value
+from alita_tui.runtimes.python.truncation import says_so
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed
 from alita_tui.toolsmith.checks.growth_inputs import Ladder, finer, ladders, power
 from alita_tui.toolsmith.checks.workbench import Workbench, piece_of_calls
-from alita_tui.toolsmith.truncation import says_so
 
 _ENOUGH_MS = 40.0
 """Processor time of a call above which its ladder ends: larger sizes can be extrapolated."""

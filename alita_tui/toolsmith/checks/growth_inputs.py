@@ -57,7 +57,7 @@ def ladders(
         return []
     fit = Fit(draft.input_schema)
     properties: dict[str, Any] = draft.input_schema["properties"]
-    words, _ = constants(draft.code)
+    words, _ = constants(draft.code, draft.language)
     ways = {
         name: list(_ways(schema, [arguments[name] for arguments in bases if name in arguments], words))
         for name, schema in properties.items()

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft, Value
+from alita_tui.runtimes.scratch_files import MOST_FILES, carried
 from alita_tui.spine.errors import BudgetExceeded, BuildSpent, ModelError
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.ports.models import Asker, Message, ModelRequest, ToolSpec
@@ -27,7 +28,6 @@ from alita_tui.toolsmith.checks.probes import agree, fits, same
 from alita_tui.toolsmith.checks.refusals import refused
 from alita_tui.toolsmith.checks.shared_work import Shared
 from alita_tui.toolsmith.checks.workbench import Workbench
-from alita_tui.toolsmith.scratch_files import MOST_FILES, carried
 from alita_tui.toolsmith.tool_specs import tool_spec
 
 _MOST = 12

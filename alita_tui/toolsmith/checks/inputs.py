@@ -15,11 +15,10 @@ from datetime import date, timedelta
 from typing import Any
 
 from alita_tui.events import Json, ToolDraft
-from alita_tui.spine.syntax import try_parse
-from alita_tui.toolsmith import draft_ast
+from alita_tui.runtimes import runtime_of
+from alita_tui.runtimes.file_parameters import local_files
 from alita_tui.toolsmith.checks.probes import Fit, calls_in
 from alita_tui.toolsmith.checks.schema_values import Maker
-from alita_tui.toolsmith.file_parameters import local_files
 
 MOST = 640
 _RANDOM = 80
@@ -43,7 +42,7 @@ def inputs(
     """
     fit = Fit(draft.input_schema)
     tests = [arguments for arguments in (*tests, *calls_in(draft)) if fit(arguments)]
-    words, numbers = constants(draft.code)
+    words, numbers = constants(draft.code, draft.language)
     maker = Maker(random.Random(_SEED), scale(tests), tests, tuple(local_files(draft)))  # noqa: S311  # repeatable, nothing secret
     chosen: dict[str, dict[str, Json]] = {}
 
@@ -90,10 +89,9 @@ def scale(tests: Iterable[Json]) -> int:
     return int(min(max(100, 10 * largest), _LARGEST))
 
 
-def constants(code: str) -> tuple[list[str], list[float]]:
+def constants(code: str, language: str = "python") -> tuple[list[str], list[float]]:
     """Return texts and numbers of the code without docstrings, with sums and differences of its numbers."""
-    tree = try_parse(code)
-    held = [node.value for node in draft_ast.constants(tree)] if tree else []
+    held = [constant.value for constant in runtime_of(language).constants(code)]
     words = [value for value in held if isinstance(value, str) and 0 < len(value) <= _LONGEST_CONSTANT]
     plain = [value for value in held if isinstance(value, int | float) and not isinstance(value, bool)]
     near = [number for number in plain if abs(number) <= _LARGEST]

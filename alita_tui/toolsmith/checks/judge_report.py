@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from alita_tui.events import Json, TestCase
-from alita_tui.toolsmith.checks.instrumentation import Missed, Place, missed
+from alita_tui.runtimes.places import Missed, Place, missed
 
 
 class Call(msgspec.Struct, frozen=True):

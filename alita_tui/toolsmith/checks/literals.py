@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import re
 
 from alita_tui.events import GateName, GateResult, Json, ToolDraft
-from alita_tui.spine.syntax import try_parse
+from alita_tui.runtimes import runtime_of
 from alita_tui.toolsmith.checks.case import Case, evidence, failed, passed
-from alita_tui.toolsmith.draft_ast import constants, run_function
 
 _COMMON = frozenset({0, 1, 2, 3, 7, 10, 12, 16, 24, 30, 31, 32, 60, 64, 90, 100, 128, 180, 200, 255, 256, 360, 365,
                      366, 400, 404, 500, 512, 1000, 1024, 3600, 4096, 10_000, 65_535, 86_400, 1_000_000,
                      0.5, 1.5, 2.5, 273.15, 9.81, 3.14})  # fmt: skip
 """Numbers that appear in code for reasons of their own."""
-_TABLE, _WORDS = 5, 4
-"""From how many numbers, and plain words, on something is a table."""
-_WORD = re.compile(r"[^\W\d_]{1,24}(?: [^\W\d_]{1,24})?")
-"""A word or two, such as the names of colours or months that a table is made of."""
 _QUOTED = re.compile(r"[\"“«`]([^\"”»`]{3,})[\"”»`]|(?:(?<=\s)|^)'([^']{3,})'(?=[\s.,;:!?)]|$)")
 _TELLING = re.compile(
     r"[\w.+%-]+@[\w.-]+\w|https?://[^\s\"'<>)]+|[\w-]*\d[\w-]*(?:[./:_-][\w-]+)+|\w+\.[a-z]\w{1,4}\b"
@@ -38,7 +32,7 @@ class LiteralsCheck:
         if not texts and not numbers:
             return passed(self.name, "the task names no value that could leak")
         own = told_numbers(case.draft)
-        leaked = await asyncio.to_thread(leaks, case.draft.code, texts, numbers - own)
+        leaked = await asyncio.to_thread(leaks, case.draft.code, texts, numbers - own, case.draft.language)
         rows = [evidence(f"line {line}", f"{value} comes from the task", "bad") for line, value in leaked]
         count = len(texts) + len(numbers)
         if rows:
@@ -82,86 +76,26 @@ def told_numbers(draft: ToolDraft) -> frozenset[float]:
     return frozenset(numbers)
 
 
-def _table(node: ast.AST, texts: frozenset[str]) -> list[ast.Constant]:
-    """Return what is a table's own: numbers or plain words of a list, tuple, set or dict with several of them.
-
-    So is a text that is split into plain words. Words are no table's own where more than half are the task's.
-    """
-    if isinstance(node, ast.Attribute) and node.attr == "split" and isinstance(node.value, ast.Constant):
-        words_of = re.split(r"[\s,;|]+", str(node.value.value).strip())
-        return [node.value] if _own_words(words_of, texts) else []
-    items: list[ast.expr] = []
-    if isinstance(node, ast.List | ast.Tuple | ast.Set):
-        items = node.elts
-    elif isinstance(node, ast.Dict):
-        items = [item for item in (*node.keys, *node.values) if item is not None]
-    held = [
-        nested
-        for item in items
-        for nested in (item.elts if isinstance(item, ast.List | ast.Tuple) else [item])
-        if isinstance(nested, ast.Constant)
-    ]
-    numbers = [
-        item for item in held if isinstance(item.value, int | float) and not isinstance(item.value, bool)
-    ]
-    words = [item for item in held if isinstance(item.value, str) and _WORD.fullmatch(item.value)]
-    return [
-        *(numbers if len(numbers) >= _TABLE else ()),
-        *(words if _own_words([str(item.value) for item in words], texts) else ()),
-    ]
-
-
-def _own_words(words: list[str], texts: frozenset[str]) -> bool:
-    """Return whether these are the plain words of a table, and at most half of them the task's."""
-    theirs = sum(word.lower() in texts for word in words)
-    return len(words) >= _WORDS and 2 * theirs <= len(words) and all(map(_WORD.fullmatch, words))
-
-
-def _named_defaults(tree: ast.Module, defaults: list[ast.expr]) -> list[ast.expr]:
-    """Return the values of the module's constants that are defaults of `run` and nothing else."""
-    names = [
-        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-    ]
-    own = {node.id for node in defaults if isinstance(node, ast.Name) and names.count(node.id) == 1}
-    return [
-        node.value
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        and all(isinstance(target, ast.Name) and target.id in own for target in node.targets)
-    ]
-
-
-def leaks(code: str, texts: frozenset[str], numbers: frozenset[float]) -> list[tuple[int, str]]:
+def leaks(
+    code: str, texts: frozenset[str], numbers: frozenset[float], language: str = "python"
+) -> list[tuple[int, str]]:
     """Return line and value of each constant in the code that contains a value of the task.
 
-    Docstrings and the defaults of `run` are left out: what has a default is a parameter.
+    The defaults of `run` are left out: what has a default is a parameter.
     """
-    if (tree := try_parse(code)) is None:
-        return []
-    tables = {id(number) for node in ast.walk(tree) for number in _table(node, texts)}
-    refusals = {
-        id(child) for node in ast.walk(tree) if isinstance(node, ast.Raise) for child in ast.walk(node)
-    }  # an example in an error message answers nothing
     places: list[tuple[int, str]] = []
-    run = run_function(tree)
-    defaults = [*run.args.defaults, *filter(None, run.args.kw_defaults)] if run else []
-    defaults += _named_defaults(tree, defaults)
-    spared = tables | {id(child) for default in defaults for child in ast.walk(default)}
-    for node in constants(tree):
-        if id(node) in spared:
-            continue
-        value = node.value
+    for line, value, refuses in runtime_of(language).constants(code, texts):
         if isinstance(value, str):
             low = value.lower()
             places += [
-                (node.lineno, f"“{text}”")
+                (line, f"“{text}”")
                 for text in sorted(texts)
-                if text in low and not (id(node) in refusals and len(low) >= 2 * len(text))
+                if text in low and not (refuses and len(low) >= 2 * len(text))
             ]
         elif (
             isinstance(value, int | float)
             and not isinstance(value, bool)
             and abs(value) in {*map(abs, numbers)}
         ):
-            places.append((node.lineno, str(value)))
+            places.append((line, str(value)))
     return sorted(set(places))

@@ -9,10 +9,11 @@ from typing import Any
 import msgspec
 
 from alita_tui.events import GateName, GateResult, GateRow, Json
+from alita_tui.runtimes import runtime_of
+from alita_tui.runtimes.port import Mutant
 from alita_tui.spine.text import one_line
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed
 from alita_tui.toolsmith.checks.judge_report import Tested
-from alita_tui.toolsmith.checks.mutants import Mutant, disguised, mutants
 from alita_tui.toolsmith.checks.probes import probes
 from alita_tui.toolsmith.checks.workbench import Workbench, piece_of_calls, piece_of_tests
 
@@ -40,10 +41,11 @@ class MutationCheck:
 
     async def check(self, case: Case) -> GateResult:
         """Run the tests against mutants. Raises CouldNotRun."""
-        candidates = await asyncio.to_thread(mutants, case.draft.code, _MOST)
+        runtime = runtime_of(case.draft.language)
+        candidates = await asyncio.to_thread(runtime.mutants, case.draft.code, _MOST)
         if not candidates:
             raise CouldNotRun("there is no operator or constant to flip")
-        disguise = await asyncio.to_thread(disguised, case.draft.code)
+        disguise = await asyncio.to_thread(runtime.disguised, case.draft.code)
         pieces = [
             piece_of_tests(case, seconds=_SECONDS),
             msgspec.structs.replace(

@@ -10,9 +10,9 @@ from functools import cache
 from typing import Any
 
 from alita_tui.events import Json, ToolDraft
+from alita_tui.runtimes import runtime_of
 from alita_tui.spine.syntax import try_parse
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.draft_ast import run_function
 
 _TEXTS = ("alpha beta", "", "Straße 12", "a,b;c\n1,2;3", "2024-02-29", "ada@example.org", "x")
 _NUMBERS = (3, 0, 1, -7, 12, 100, 2)
@@ -37,7 +37,7 @@ def calls_in(draft: ToolDraft) -> Iterator[dict[str, Json]]:
     """Yield the arguments that the draft's tests write out in calls of `run`."""
     if (tests := try_parse(draft.tests)) is None:
         return
-    names = parameters(draft.code)
+    names = runtime_of(draft.language).parameters(draft)
     for node in ast.walk(tests):
         if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "run":
             try:
@@ -48,12 +48,6 @@ def calls_in(draft: ToolDraft) -> Iterator[dict[str, Json]]:
             except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
                 continue
             yield arguments
-
-
-def parameters(code: str) -> list[str]:
-    """Return the parameters of `run` that can be given by position; none if there is no such function."""
-    run = run_function(try_parse(code))
-    return [argument.arg for argument in (*run.args.posonlyargs, *run.args.args)] if run else []
 
 
 def made(schema: Json, most: int = 7) -> Iterator[dict[str, Json]]:

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from alita_tui.events import ToolDraft
-from alita_tui.toolsmith.rules import rule
+from alita_tui.runtimes.rules import rule
 
 _CRASHES = frozenset({
     "ArithmeticError", "AssertionError", "AttributeError", "BaseExceptionGroup", "GeneratorExit", "ImportError",

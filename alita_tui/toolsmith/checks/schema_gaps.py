@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from alita_tui.events import Json, ToolDraft, Value
+from alita_tui.runtimes.python.draft_ast import run_function
 from alita_tui.spine.syntax import try_parse
-from alita_tui.toolsmith.draft_ast import run_function
 
 _SAYING = "type enum const anyOf oneOf allOf $ref not properties items prefixItems".split()
 """Keywords by which a schema says something."""

@@ -12,19 +12,20 @@ from msgspec.structs import replace
 from alita_tui.events import (
     Json,
     RunReport,
+    ToolDraft,
     ready,
 )
+from alita_tui.runtimes import runtime_of
+from alita_tui.runtimes.file_parameters import local_files
+from alita_tui.runtimes.places import Instrumented
+from alita_tui.runtimes.scratch_files import granted
 from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
 from alita_tui.spine.syntax import UNPARSABLE
 from alita_tui.spine.text import one_line
 from alita_tui.spine.trials import Conditions, Piece, Plan
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun
-from alita_tui.toolsmith.checks.instrumentation import Instrumented, instrumented
 from alita_tui.toolsmith.checks.judge_report import Called, Tested, Watched
-from alita_tui.toolsmith.checks.probes import parameters
 from alita_tui.toolsmith.checks.shared_work import Shared
-from alita_tui.toolsmith.file_parameters import local_files
-from alita_tui.toolsmith.scratch_files import granted
 
 _AT_ONCE = 3
 """Containers at a time; more would only compete for the processors."""
@@ -111,14 +112,14 @@ class Workbench:
             calls = (await self.watched(case)).tested.calls
         except CouldNotRun:
             return []
-        names = parameters(case.draft.code)
+        names = runtime_of(case.draft.language).parameters(case.draft)
         return [{**dict(zip(names, call.given, strict=False)), **call.named} for call in calls]
 
     async def watched_calls(
         self, case: Case, calls: Sequence[Json], files: Mapping[str, bytes] | None = None
     ) -> Called:
         """Call the draft's `run`, each time in a new process; return answers and the places reached."""
-        instrumented_code, _ = await asyncio.to_thread(_instrumented, case.draft.code)
+        instrumented_code, _ = await asyncio.to_thread(_instrumented, case.draft)
         piece = piece_of_calls(case, calls, code=instrumented_code.code, fresh=True, watch=True)
         entry = (await self.judge(case, [piece], files=files))[0]
         if not isinstance(entry, Called):
@@ -126,7 +127,7 @@ class Workbench:
         return entry
 
     async def _watch(self, case: Case) -> Watched:
-        instrumented_code, problem = await asyncio.to_thread(_instrumented, case.draft.code)
+        instrumented_code, problem = await asyncio.to_thread(_instrumented, case.draft)
         piece = piece_of_tests(case, code=instrumented_code.code, seconds=_WATCHED_SECONDS, watch=True)
         entry = (await self.judge(case, [piece], total=_WATCHED_SECONDS))[0]
         if not isinstance(entry, Tested) or entry.error or entry.late:
@@ -147,12 +148,12 @@ class Workbench:
         return replace(self._limits, wall_seconds=wall, cpu_seconds=wall, result_bytes=8 * 1024 * 1024)
 
 
-def _instrumented(code: str) -> tuple[Instrumented, str]:
+def _instrumented(draft: ToolDraft) -> tuple[Instrumented, str]:
     """Return instrumented code and an empty string; the code as it is and the reason if that is impossible."""
     try:
-        return instrumented(code), ""
+        return runtime_of(draft.language).instrumented(draft.code), ""
     except UNPARSABLE as error:
-        return Instrumented(code, ()), f"the code cannot be written anew: {one_line(str(error), 200)}"
+        return Instrumented(draft.code, ()), f"the code cannot be written anew: {one_line(str(error), 200)}"
 
 
 def piece_of_calls(

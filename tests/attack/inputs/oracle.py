@@ -19,6 +19,7 @@ KEYS = {
     "retested": {"t", "click retest"},
     "stopped": {"x", "click stop"},
     "aliased": {"l"},
+    "withdrawn": {"w"},
     "edited": {"e"},
 }
 """The inputs that may end in each verdict."""

@@ -14,7 +14,7 @@ NAMED = {
 _NO_KEY = bytes.maketrans(b"ucny", b"vdoz")
 """What would make a key, or an answer of the terminal itself, out of what is meant for noise."""
 WORDS = ("approve nothing yet", "a", "aa", "yes please go on", "rather not", "tax table", "xoxo", "lol", "tt")
-VERDICT_KEYS = "aaaaaaortxeb"
+VERDICT_KEYS = "aaaaaaortxebw"
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ def anything(rng: random.Random) -> list[Step]:
 
 def _one(rng: random.Random, pause: float) -> list[Step]:
     make: list[Callable[[], list[Step]]] = [
-        lambda: [key(pause, rng.choice([*VERDICT_KEYS, *"aajnpdcuml", "enter", "space", "escape", "down"]))],
+        lambda: [key(pause, rng.choice([*VERDICT_KEYS, *"aajnpdcumlz", "enter", "space", "escape", "down"]))],
         lambda: [
             key(pause, rng.choice(VERDICT_KEYS)),
             key(rng.choice([0.005, 0.015, 0.025, 0.2]), rng.choice("ajp")),

@@ -36,7 +36,7 @@ from tests.console.approval_cases import calm, doubled, risky
 from tests.support.viewing import with_
 
 SEQUENCES = 104_000
-CLOSES, TURNS = {"escape": "defer"}, {"n": "next", "p": "previous"}
+CLOSES, TURNS = {"escape": "back"}, {"n": "next", "p": "previous"}
 BUILDS = (*[calm().builds[-1]] * 6, risky().builds[-1], doubled().builds[-1])
 
 
@@ -106,7 +106,9 @@ class Bare(ApprovalScreen):
     def panes(self) -> Any:
         code = SimpleNamespace(unread=0, read=True, lines=27)
         nothing = lambda *_: None  # noqa: E731
-        return SimpleNamespace(code=code, present=nothing, focus_sheet=nothing, withhold=nothing)
+        return SimpleNamespace(
+            code=code, present=nothing, focus_sheet=nothing, withhold=nothing, close_log=lambda: False
+        )
 
     @property
     def focused(self) -> Any:  # type: ignore[override]  # no app runs

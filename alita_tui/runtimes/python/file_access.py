@@ -6,12 +6,13 @@ import ast
 import re
 
 from alita_tui.events import ToolDraft
-from alita_tui.toolsmith.draft_ast import FUNCTIONS, Notes, aliases_of, dotted
-from alita_tui.toolsmith.file_parameters import leaves_files, takes_files
-from alita_tui.toolsmith.reach import Reach
-from alita_tui.toolsmith.rules import rule
-from alita_tui.toolsmith.taint import Tainted
-from alita_tui.toolsmith.values import Text
+from alita_tui.runtimes.file_parameters import leaves_files, takes_files
+from alita_tui.runtimes.notes import Notes
+from alita_tui.runtimes.python.draft_ast import FUNCTIONS, aliases_of, dotted
+from alita_tui.runtimes.python.reach import Reach
+from alita_tui.runtimes.python.taint import Tainted
+from alita_tui.runtimes.python.values import Text
+from alita_tui.runtimes.rules import rule
 
 _OPENS = frozenset(("builtins.open", "io.open", "codecs.open", "io.FileIO", "io.open_code", "tokenize.open"))
 _PACKED = frozenset("gzip.open bz2.open lzma.open tarfile.open zipfile.ZipFile".split())

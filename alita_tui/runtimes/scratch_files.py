@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from alita_tui.events import Json, ToolDraft
+from alita_tui.runtimes.python.constant_folding import Folding
 from alita_tui.spine.syntax import try_parse
 from alita_tui.spine.trials import ANSWERS, stands_in
-from alita_tui.toolsmith.constant_folding import Folding
 
 MOST_FILES = 5
 LARGEST_FILE = 100_000

@@ -6,11 +6,12 @@ import ast
 import re
 
 from alita_tui.events import ToolDraft
+from alita_tui.runtimes.notes import Notes, Severity
+from alita_tui.runtimes.python.constant_folding import Folding
+from alita_tui.runtimes.python.draft_ast import FUNCTIONS
+from alita_tui.runtimes.python.taint import Tainted
+from alita_tui.runtimes.rules import rule
 from alita_tui.spine.syntax import try_parse
-from alita_tui.toolsmith.constant_folding import Folding
-from alita_tui.toolsmith.draft_ast import FUNCTIONS, Notes, Severity
-from alita_tui.toolsmith.rules import rule
-from alita_tui.toolsmith.taint import Tainted
 
 _NAMES = re.compile(r"top|head|tail|most|max\w*|limit|longest|length|count|size|width|window|keep|n|k")
 """Words of a purpose, and of parameter names, that announce a bounded result."""

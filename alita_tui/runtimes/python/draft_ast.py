@@ -3,52 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-import msgspec
-
-from alita_tui.events import Finding
+from alita_tui.runtimes.notes import Notes
+from alita_tui.runtimes.port import LARGEST_TEXT
 from alita_tui.spine.syntax import parse
-from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.contract import LARGEST_TEXT
 
-Severity = Literal["info", "low", "medium", "high"]
-_MOST_PER_RULE = 20
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-class Notes:
-    """The findings so far."""
-
-    def __init__(self) -> None:
-        self.found: set[Finding] = set()
-
-    def add(self, severity: Severity, rule: str, text: str, line: int = 0, *, blocking: bool = False) -> None:
-        """Add a finding."""
-        line_text = one_line(text, 300)
-        self.found.add(Finding(severity=severity, rule=rule, text=line_text, line=line, blocking=blocking))
-
-    def block(self, rule: str, text: str, line: int = 0) -> None:
-        """Add a finding that sends the draft back."""
-        self.add("high", rule, text, line, blocking=True)
-
-    def sorted(self) -> tuple[Finding, ...]:
-        """Return findings by line and rule; only the first few of each rule, so that no draft can bury its reader."""
-        shown: list[Finding] = []
-        counts: Counter[tuple[str, bool]] = Counter()
-        for finding in sorted(self.found, key=lambda f: (f.line, f.rule, f.text, f.severity)):
-            counts[finding.rule, finding.blocking] += 1
-            if counts[finding.rule, finding.blocking] <= _MOST_PER_RULE:
-                shown.append(finding)
-            elif counts[finding.rule, finding.blocking] == _MOST_PER_RULE + 1:
-                shown.append(
-                    msgspec.structs.replace(
-                        finding, text=f"{finding.text} (and more of {finding.rule} below)"
-                    )
-                )
-        return tuple(shown)
 
 
 class Import(NamedTuple):

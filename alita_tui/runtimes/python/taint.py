@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from alita_tui.toolsmith.draft_ast import FUNCTIONS, dotted
+from alita_tui.runtimes.python.draft_ast import FUNCTIONS, dotted
 
 _ROUNDS = 6
 _DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from functools import cache
 
 from alita_tui.events import ToolDraft
+from alita_tui.runtimes.notes import Notes
+from alita_tui.runtimes.python.constant_folding import Folding
+from alita_tui.runtimes.python.draft_ast import FUNCTIONS, constants
+from alita_tui.runtimes.rules import rule, table
 from alita_tui.spine.redaction import secrets_in
 from alita_tui.spine.secret_rules import library_rules
-from alita_tui.toolsmith.constant_folding import Folding
-from alita_tui.toolsmith.draft_ast import FUNCTIONS, Notes, constants
-from alita_tui.toolsmith.rules import rule, table
 
 _WORDS = re.compile(r"(^|.*_)(phrase|passphrase|seed|mnemonic|recovery)(_.*)?", re.IGNORECASE)
 _PHRASE = re.compile(r"[a-z]{3,8}(?: [a-z]{3,8}){11,23}")

@@ -7,8 +7,8 @@ import builtins
 from collections import defaultdict
 from collections.abc import Iterable
 
-from alita_tui.toolsmith.stdlib_modules import attribute, canonical, is_module
-from alita_tui.toolsmith.values import (
+from alita_tui.runtimes.python.stdlib_modules import attribute, canonical, is_module
+from alita_tui.runtimes.python.values import (
     LONGEST,
     MOST_VALUES,
     UNKNOWN,

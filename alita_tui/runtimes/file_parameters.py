@@ -11,10 +11,10 @@ import base64
 from collections.abc import Iterator, Mapping
 
 from alita_tui.events import Json, ToolDraft
+from alita_tui.runtimes.python.constant_folding import Folding
+from alita_tui.runtimes.python.draft_ast import dotted
+from alita_tui.runtimes.scratch_files import LARGEST_FILE, safe_name, value_of
 from alita_tui.spine.syntax import try_parse
-from alita_tui.toolsmith.constant_folding import Folding
-from alita_tui.toolsmith.draft_ast import dotted
-from alita_tui.toolsmith.scratch_files import LARGEST_FILE, safe_name, value_of
 
 _MOST_FILES = 20
 _DEEPEST = 12

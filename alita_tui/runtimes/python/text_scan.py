@@ -6,13 +6,10 @@ import ast
 import warnings
 
 from alita_tui.events import Capabilities, ToolDraft
+from alita_tui.runtimes.notes import Notes, Severity
+from alita_tui.runtimes.python.addresses import lines_opening
 from alita_tui.spine.syntax import PARSER, try_parse
 from alita_tui.spine.text import hidden_characters
-from alita_tui.toolsmith.addresses import lines_opening
-from alita_tui.toolsmith.draft_ast import (
-    Notes,
-    Severity,
-)
 
 _NOTHING = Capabilities()
 

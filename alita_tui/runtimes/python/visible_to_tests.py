@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 
-from alita_tui.toolsmith.draft_ast import Notes
+from alita_tui.runtimes.notes import Notes
 
 
 def note_seen_by_tests(notes: Notes, code: ast.Module | None, tests: ast.Module | None, name: str) -> None:

@@ -7,13 +7,14 @@ import re
 from collections.abc import Iterator
 
 from alita_tui.events import ToolDraft
-from alita_tui.toolsmith import rules
-from alita_tui.toolsmith.contract import is_standard_main
-from alita_tui.toolsmith.draft_ast import FUNCTIONS, Notes, constants, dotted, own_nodes
-from alita_tui.toolsmith.reach import Reach
-from alita_tui.toolsmith.reach_rules import shown
-from alita_tui.toolsmith.regex_backtracking import runs_away
-from alita_tui.toolsmith.values import Text
+from alita_tui.runtimes import rules
+from alita_tui.runtimes.notes import Notes
+from alita_tui.runtimes.python.draft_ast import FUNCTIONS, constants, dotted, own_nodes
+from alita_tui.runtimes.python.form import is_standard_main
+from alita_tui.runtimes.python.reach import Reach
+from alita_tui.runtimes.python.reach_rules import shown
+from alita_tui.runtimes.python.regex_backtracking import runs_away
+from alita_tui.runtimes.python.values import Text
 
 _TELLING = re.compile(
     r"PYTEST\w*|py\.?test|unittest|.*(/tmp/tool|/tmp/job|dockerenv|containerenv).*", re.IGNORECASE

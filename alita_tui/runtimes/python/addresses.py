@@ -7,9 +7,9 @@ import re
 from collections import defaultdict
 
 from alita_tui.events import Capabilities
+from alita_tui.runtimes.python.draft_ast import FUNCTIONS, dotted
 from alita_tui.spine.grants import host_grants
 from alita_tui.spine.syntax import try_parse
-from alita_tui.toolsmith.draft_ast import FUNCTIONS, dotted
 
 _DEEPEST = 8
 _URL = re.compile(r"(https?)://([A-Za-z0-9.-]+)(?::(\d{1,5}))?(?=[/?#]|$)")

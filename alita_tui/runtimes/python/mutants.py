@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
+from alita_tui.runtimes.port import Mutant
+from alita_tui.runtimes.python.draft_ast import FUNCTIONS
+from alita_tui.runtimes.python.form import is_main_guard
 from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.contract import is_main_guard
-from alita_tui.toolsmith.draft_ast import FUNCTIONS
 
 # An inequality is negated: moving only its boundary often changes nothing, as in clamping.
 _FLIPS: dict[type[ast.AST], type[ast.AST]] = {
@@ -35,15 +36,6 @@ _SAME_KIND = frozenset(
 
 _FURTHER_DOWN = 37
 """Lines by which a disguised program is moved down."""
-
-
-class Mutant(NamedTuple):
-    """One wrong version."""
-
-    line: int
-    change: str
-    """For example `< became >=`."""
-    code: str
 
 
 def mutants(code: str, most: int) -> list[Mutant]:

@@ -12,11 +12,12 @@ import sys
 from collections import defaultdict
 
 from alita_tui.events import ToolDraft
-from alita_tui.toolsmith.draft_ast import FUNCTIONS, Notes, constants, dotted
-from alita_tui.toolsmith.file_parameters import leaves_files, takes_files
-from alita_tui.toolsmith.reach import Reach
-from alita_tui.toolsmith.rules import rule, table
-from alita_tui.toolsmith.values import Use
+from alita_tui.runtimes.file_parameters import leaves_files, takes_files
+from alita_tui.runtimes.notes import Notes
+from alita_tui.runtimes.python.draft_ast import FUNCTIONS, constants, dotted
+from alita_tui.runtimes.python.reach import Reach
+from alita_tui.runtimes.python.values import Use
+from alita_tui.runtimes.rules import rule, table
 
 ANYTHING = "so it can reach anything"
 _BROKERED = re.compile(r"urllib\.request([.(].*)?")

@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from alita_tui.toolsmith.draft_ast import FUNCTIONS
-from alita_tui.toolsmith.naming import Naming
-from alita_tui.toolsmith.stdlib_modules import attribute, canonical
-from alita_tui.toolsmith.values import (
+from alita_tui.runtimes.python.draft_ast import FUNCTIONS
+from alita_tui.runtimes.python.naming import Naming
+from alita_tui.runtimes.python.stdlib_modules import attribute, canonical
+from alita_tui.runtimes.python.values import (
     LONGEST,
     NOTHING,
     UNKNOWN,

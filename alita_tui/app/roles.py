@@ -1,0 +1,40 @@
+"""The roles of agents as a home has them: shipped ones, the person's own, and the models that they name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from alita_tui.agent.role import Role, Roles, read_roles
+from alita_tui.config.models import ModelEntry, known_models, read_entry
+from alita_tui.spine.errors import ConfigError
+
+if TYPE_CHECKING:
+    from alita_tui.app.context import AppContext
+
+
+def roles_of(app: AppContext) -> Roles:
+    """Return the roles of a home; one whose models cannot be read is a problem. Block on the disk."""
+    found = read_roles(app.paths.roles)
+    problems = dict(found.problems)
+    good: dict[str, Role] = {}
+    for role in found:
+        try:
+            models_of(app, role)
+            good[role.name] = role
+        except ConfigError as error:
+            problems[str(app.paths.roles / f"{role.name}.toml")] = f"{error.message} {error.hint}".strip()
+    return Roles(good, problems)
+
+
+def models_of(app: AppContext, role: Role) -> tuple[ModelEntry, ...]:
+    """Return the models that a role names itself; empty for none. Raises ConfigError."""
+    known = known_models(app.loaded.settings)
+    return tuple(read_entry(text, f"models of the role {role.name}", known) for text in role.models)
+
+
+def own_models(app: AppContext) -> Mapping[str, tuple[ModelEntry, ...]]:
+    """Return the models of those roles that name some, by role. Block on the disk."""
+    if app.demo or app.loaded.origin("model.provider") == "flag":
+        return {}  # the chosen model stands alone
+    return {role.name: models_of(app, role) for role in roles_of(app) if role.models}

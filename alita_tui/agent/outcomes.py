@@ -29,6 +29,11 @@ _KINDS = (
     e.TaskSubmitted, e.TaskFinished, e.ToolSearched, e.ToolCalled, e.ToolReturned, e.ToolFailed, e.ToolRegistered,
     e.FeedbackGiven,
 )  # fmt: skip
+_OF_BUILDS = (
+    e.BuildStarted, e.BuildDrafted, e.BuildReviewed, e.BuildTested, e.GateChecked, e.ApprovalRequested,
+    e.ApprovalResolved, e.ToolRegistered,
+)  # fmt: skip
+"""A rating of any of these is one of the build."""
 _NOT_ITS_FAULT: tuple[e.FailureReason, ...] = ("interrupted", "sandbox")
 _SCALARS = 200
 """Values of a result that are looked for."""
@@ -106,7 +111,7 @@ def rated(history: Sequence[Envelope], command: GiveFeedback) -> e.FeedbackGiven
     calls: dict[str, str] = {}
     task = ""
     ends = (e.ToolReturned, e.ToolFailed, e.TaskFinished, e.FeedbackGiven)
-    for envelope in of(history, e.TaskSubmitted, e.ToolCalled, *ends):
+    for envelope in of(history, e.TaskSubmitted, e.ToolCalled, *ends, *_OF_BUILDS):
         match envelope.event:
             case e.TaskSubmitted(task_id=task_id):
                 task = task_id
@@ -115,13 +120,15 @@ def rated(history: Sequence[Envelope], command: GiveFeedback) -> e.FeedbackGiven
             case _:
                 pass
         if command.seq and envelope.seq == command.seq:
-            found = _named(envelope.event, calls)
+            found = _named(envelope.event, calls, envelope.task_id or task)
+            if found is not None and found[2] and not _joined(history, found[2]):
+                raise UsageError("No tool came of that build.", hint="Say why when you reject it.")
             if found is not None:
                 return _taken_back(history, found) if command.undo else _said(command, *found)
     if command.seq:
         raise UsageError(
-            f"Event {command.seq} is neither an answer nor the end of a run.",
-            hint="Rate the row of an answer, of a result or of a failure.",
+            f"Event {command.seq} is neither an answer nor the end of a run, and of no build.",
+            hint="Rate the row of an answer, of a result, of a failure, or of a build.",
         )
     newest = [one.event for one in of(history, e.TaskFinished) if isinstance(one.event, e.TaskFinished)]
     if not newest:
@@ -129,33 +136,41 @@ def rated(history: Sequence[Envelope], command: GiveFeedback) -> e.FeedbackGiven
     return _said(command, newest[-1].task_id)
 
 
-def _said(command: GiveFeedback, task_id: str, call_id: str = "") -> e.FeedbackGiven:
+def _joined(history: Sequence[Envelope], build_id: str) -> bool:
+    registered = (one.event for one in of(history, e.ToolRegistered))
+    return any(isinstance(one, e.ToolRegistered) and one.build_id == build_id for one in registered)
+
+
+def _said(command: GiveFeedback, task_id: str, call_id: str = "", build_id: str = "") -> e.FeedbackGiven:
     return e.FeedbackGiven(
         task_id=task_id,
         call_id=call_id,
+        build_id=build_id,
         rating=command.rating,
         text=command.text.strip(),
         expected=command.expected.strip(),
     )
 
 
-def _taken_back(history: Sequence[Envelope], target: tuple[str, str] | None) -> e.FeedbackGiven:
-    """Return what takes back the newest rating of a task and call, of anything for None. Raise UsageError for none."""
+def _taken_back(history: Sequence[Envelope], target: tuple[str, str, str] | None) -> e.FeedbackGiven:
+    """Return what takes back the newest rating of a target, of anything for None. Raise UsageError for none."""
     given = [one.event for one in of(history, e.FeedbackGiven) if isinstance(one.event, e.FeedbackGiven)]
     for one in reversed(standing(given)):
-        if target in (None, (one.task_id, one.call_id)):
-            return e.FeedbackGiven(task_id=one.task_id, call_id=one.call_id, rating=one.rating, undone=True)
+        if target in (None, one.target):
+            return msgspec.structs.replace(one, text="", expected="", by="person", undone=True)
     raise UsageError("Nothing was said of it.", hint="There is nothing to take back.")
 
 
-def _named(event: e.SessionEvent, calls: dict[str, str]) -> tuple[str, str] | None:
+def _named(event: e.SessionEvent, calls: dict[str, str], task: str) -> tuple[str, str, str] | None:
     match event:
         case e.TaskFinished(task_id=task_id):
-            return task_id, ""
-        case e.FeedbackGiven(task_id=task_id, call_id=call_id):  # the row of what was said stands for its own
-            return task_id, call_id
+            return task_id, "", ""
+        case e.FeedbackGiven():  # the row of what was said stands for its own
+            return event.target
+        case _ if isinstance(event, _OF_BUILDS) and task:
+            return task, "", str(event.build_id)
         case e.ToolReturned(call_id=call_id) | e.ToolFailed(call_id=call_id) if calls.get(call_id):
-            return calls[call_id], call_id
+            return calls[call_id], call_id, ""
         case _:
             return None
 
@@ -165,7 +180,7 @@ def outcomes_of(history: Sequence[Envelope], task_id: str) -> tuple[ToolOutcomes
     course = _Course(history, task_id)
     outcomes: defaultdict[tuple[str, int], list[RunOutcome]] = defaultdict(list)
     showings: defaultdict[tuple[str, int], list[Showing]] = defaultdict(list)
-    for outcome, tool in course.runs():
+    for outcome, tool in (*course.runs(), *course.builds()):
         outcomes[tool].append(outcome)
     for showing, tool in course.needs():
         showings[tool].append(showing)
@@ -215,6 +230,22 @@ class _Course:
             outcome = RunOutcome(run=f"{self._session}/{call.call_id}", at=at, grade="ran", task=self._task)
             yield self._graded(outcome, event), (call.name, call.version)
 
+    def builds(self) -> Iterator[tuple[RunOutcome, tuple[str, int]]]:
+        """Yield what the person said of each build that they rated, and of one taken back that it counts nothing."""
+        said = {one.build_id: one for one in self._feedback if one.build_id}
+        ever = {one.event.build_id for one in self._events if isinstance(one.event, e.FeedbackGiven)}
+        for envelope in self._events:
+            event = envelope.event
+            if not isinstance(event, e.ToolRegistered) or str(event.build_id) not in ever:
+                continue
+            word = said.get(str(event.build_id))
+            outcome = RunOutcome(
+                run=f"{self._session}/{event.build_id}", at=envelope.at.isoformat(), task=self._task,
+                grade=word.rating if word else "ran", share=1.0 if word else 0.0,
+                text=word.text or word.expected if word else "", undone=word is None,
+            )  # fmt: skip
+            yield outcome, (event.card.name, event.card.version)
+
     def needs(self) -> Iterator[tuple[Showing, tuple[str, int]]]:
         """Yield each need that a tool was found for, once the task has ended."""
         if self._ended is None or self._ended.outcome in ("parked", "budget", "interrupted"):
@@ -261,7 +292,7 @@ class _Course:
         for said in self._feedback:  # the newest counts
             if said.call_id == call_id:
                 grade, share, text = said.rating, 1.0, said.text
-            elif not said.call_id and call_id in self._rated:
+            elif said.answer and call_id in self._rated:
                 grade, share, text = said.rating, 1 / len(self._rated), said.text
         asked = self._asked(self._calls[call_id]) if grade in ("accepted", "up") else ""
         undone = self._taken_back and grade not in ("up", "down")
@@ -272,7 +303,7 @@ class _Course:
     @property
     def _wrong(self) -> bool:
         """True if the person found the answer wrong."""
-        said = [one.rating for one in self._feedback if not one.call_id]
+        said = [one.rating for one in self._feedback if one.answer]
         return said[-1:] == ["down"]
 
     def _asked(self, call: e.ToolCalled) -> str:

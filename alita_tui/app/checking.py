@@ -26,7 +26,7 @@ def checks(
     from alita_tui.sandbox.faults import FaultDatabase
     from alita_tui.toolsmith.checks.registry import all_checks
 
-    return all_checks(
+    found = all_checks(
         sandbox,
         app.limits,
         asker=asker,
@@ -37,6 +37,9 @@ def checks(
         failures=partial(failed_calls, app),
         now=now,
     )
+    if "hidden-tests" in app.left_out:
+        return found._replace(after=tuple(one for one in found.after if one.name != "hidden"))
+    return found
 
 
 class NoModel:

@@ -23,6 +23,7 @@ from alita_tui.spine.redaction import Redactor
 from alita_tui.store.entry import AuditEntry
 
 if TYPE_CHECKING:
+    from alita_tui.app.lending import Lent
     from alita_tui.config.models import ModelEntry
     from alita_tui.config.policy import Policy
     from alita_tui.llm.cache import ReplyStore
@@ -61,16 +62,6 @@ def close_all() -> None:
         _OPENED.pop().close()
 
 
-@dataclass(frozen=True)
-class Lent:
-    """Parts of another context, which closes them after everything that uses them."""
-
-    sandbox: Fleet
-    """Runs already; sessions become its guests."""
-    book: SpendBook
-    """Where calls are paid."""
-
-
 @dataclass
 class AppContext:
     """What all parts of one process share. A property imports and builds its part when it is first read."""
@@ -80,7 +71,8 @@ class AppContext:
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
     flags: Mapping[str, object] = field(default_factory=dict)
     lent: Lent | None = field(default=None, repr=False)
-    """What the sessions here share with those of other homes."""
+    left_out: frozenset[str] = frozenset()
+    """What an evaluation does without: `learning`, `hidden-tests`."""
     _files: list[DocumentTable | SpendBook] = field(default_factory=list, repr=False)
     """Open files whose journals are folded on closing."""
 
@@ -384,12 +376,9 @@ class AppContext:
     @property
     def limits(self) -> Limits:
         """Limits of one run."""
-        chosen = self.loaded.settings.sandbox
-        return Limits(
-            wall_seconds=chosen.wall_seconds,
-            cpu_seconds=2 * chosen.wall_seconds,  # the clock ends an endless loop; this ends busy threads
-            memory_bytes=chosen.memory_mb * 1024 * 1024,
-        )
+        from alita_tui.app.room_settings import run_limits
+
+        return run_limits(self.loaded.settings.sandbox)
 
     @property
     def workspace(self) -> Path:
@@ -414,10 +403,7 @@ class AppContext:
         return Fleet(self.sandbox_settings(pool=pool, profile=profile), session_id, broker=broker)
 
     def broker(self, tell: Tell, models: Asker | None, redactor: Redactor | None = None) -> Broker:
-        """Return the broker for what approved tools are granted; it reports each request to `tell`.
-
-        Raises ConfigError.
-        """
+        """Return the broker for what tools are granted; it reports each request to `tell`. Raises ConfigError."""
         from alita_tui.app.secrets import learned_first
         from alita_tui.sandbox.broker.broker import Broker
         from alita_tui.spine.address import AddressPolicy
@@ -431,10 +417,7 @@ class AppContext:
         )
 
     def web(self, redacted: Callable[[Json], Json], redactor: Redactor | None = None) -> WebRoom:
-        """Return search and page reading; pages that hold a secret are not cached.
-
-        The redactor learns the providers' keys as they are looked up.
-        """
+        """Return search and page reading. Pages with a secret are not cached; the redactor learns each key first."""
         from alita_tui.app.secrets import learned_first
         from alita_tui.web.client import WebRoom
 

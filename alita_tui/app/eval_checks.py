@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +19,24 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, UsageError
 from alita_tui.spine.text import one_line
 
+ByRubric = Callable[[c.Rubric], Awaitable[c.Judged]]
 _MOST_BYTES = 32_000_000
 _MOST_TEXT = 1_000_000
 """Bytes of a file that a program is given as text."""
 
 
 async def judge(
-    app: AppContext, suite: Suite, check: c.Check, answer: str, history: Sequence[Envelope]
+    app: AppContext,
+    suite: Suite,
+    check: c.Check,
+    answer: str,
+    history: Sequence[Envelope],
+    by_rubric: ByRubric,
 ) -> c.Judged:
-    """Return whether a case is solved. Raises AlitaError where the check itself cannot be made."""
+    """Return whether a case is solved; `by_rubric` asks the judge model.
+
+    Raises AlitaError where the check itself cannot be made.
+    """
     match check:
         case c.Exact() | c.Number() | c.Contains():
             return c.judge_text(check, answer)
@@ -39,11 +48,13 @@ async def judge(
             return await _file(app, suite, check, history)
         case c.Program():
             return await _program(app, suite, check, answer, history)
+        case c.Rubric():
+            return await by_rubric(check)
         case c.Untouched():
             return _untouched(history)
         case c.Every():
             for one in check.checks:
-                judged = await judge(app, suite, one, answer, history)
+                judged = await judge(app, suite, one, answer, history, by_rubric)
                 if not judged.solved:
                     return judged
             return c.Judged(solved=True)

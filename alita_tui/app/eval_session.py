@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from alita_tui import events as e
-from alita_tui.app.context import AppContext, Lent
+from alita_tui.app.context import AppContext
+from alita_tui.app.lending import Lent
 from alita_tui.config.load import load
 from alita_tui.config.paths import locate
 from alita_tui.evaluation.failures import failure
@@ -22,6 +23,7 @@ from alita_tui.spine.errors import StoreError
 
 if TYPE_CHECKING:
     from alita_tui.events import Verdict
+    from alita_tui.store.sessions import SessionFile
 
 _LONGEST_ANSWER = 20_000
 
@@ -46,8 +48,11 @@ def case_home(
         flags["model"] = model
     if cap_usd:
         flags["budget.task_usd"] = flags["budget.session_usd"] = cap_usd
-    if "planner" in without:
+    left_out = frozenset(without)
+    if "planner" in left_out:
         flags["budget.plans"] = 1
+    if "memory" in left_out:
+        flags["context.blocks"] = [one for one in person.loaded.settings.context.blocks if one != "memory"]
     paths = locate(folder, {})
     paths.prepare()
     if policy and person.paths.policy.is_file():
@@ -57,7 +62,9 @@ def case_home(
         except OSError as error:
             raise StoreError(f"The policy cannot be copied to {folder}: {error.strerror}.") from error
     environ = {**_kept(person), **person.environ}
-    return AppContext(paths, load(person.paths, person.environ, flags), environ, flags, lent=lent)
+    return AppContext(
+        paths, load(person.paths, person.environ, flags), environ, flags, lent=lent, left_out=left_out
+    )
 
 
 def settle(person: AppContext, folder: Path) -> None:
@@ -81,9 +88,11 @@ def _kept(person: AppContext) -> dict[str, str]:
 
 
 async def play(
-    app: AppContext, task: str, files: tuple[str, ...], approved: Iterable[str] = ()
+    app: AppContext, task: str, files: tuple[str, ...], approved: Iterable[str] = (), *, named: str = ""
 ) -> tuple[str, tuple[Envelope, ...]]:
     """Run a task to its end, or go on with the one that this home holds; return the session's id and its events.
+
+    `named`: the id of the task's session, in a home that has others.
 
     A task that ended is not run again. A build whose digest is in `approved` is approved, with the risks that were
     accepted then. Raises AlitaError where no session can be opened.
@@ -91,8 +100,7 @@ async def play(
     from alita_tui.app.recordings import recording
 
     digests = frozenset(approved)
-    known = await asyncio.to_thread(app.sessions.latest, own=True)
-    session_id = known.session_id if known else None
+    session_id = await asyncio.to_thread(_begun, app, named)
     history: tuple[Envelope, ...] = ()
     if session_id is not None:
         history = tuple(await asyncio.to_thread(recording, app, session_id))
@@ -100,9 +108,24 @@ async def play(
             return session_id, history
     while True:
         submit = not any(isinstance(one.event, e.TaskSubmitted) for one in history)
-        session_id, history = await _run(app, session_id, task if submit else None, files)
+        session_id, history = await _run(app, session_id, task if submit else None, files, named=named)
         if not await asyncio.to_thread(_approve, app, digests):
             return session_id, history
+
+
+def _begun(app: AppContext, named: str) -> str | None:
+    """Return the session that this home has for a task; None where it has none yet."""
+    if named:
+        path = app.sessions.path(named)
+        return named if any(path.parent.glob(f"{path.name}*")) else None
+    known = app.sessions.latest(own=True)
+    return known.session_id if known else None
+
+
+def _made(app: AppContext, named: str) -> SessionFile:
+    from alita_tui.store.sessions import SessionFile
+
+    return SessionFile.create(app.sessions.path(named), named)
 
 
 def _ended(history: Iterable[Envelope]) -> bool:
@@ -120,10 +143,11 @@ def _decided(app: AppContext) -> bool:
 
 
 async def _run(
-    app: AppContext, session_id: str | None, task: str | None, files: tuple[str, ...]
+    app: AppContext, session_id: str | None, task: str | None, files: tuple[str, ...], *, named: str = ""
 ) -> tuple[str, tuple[Envelope, ...]]:
     open_session = (await asyncio.to_thread(import_module, "alita_tui.app.session")).open_session
-    session = await open_session(app, session_id, parks=True)
+    which = await asyncio.to_thread(_made, app, named) if named and session_id is None else session_id
+    session = await open_session(app, which, parks=True)
 
     async def follow() -> None:
         async for _ in session.source:
@@ -180,14 +204,19 @@ def _paid(history: Iterable[Envelope]) -> float:
     return math.fsum(one.assumed_usd if one.cost_usd is None else one.cost_usd for one in spent)
 
 
-def paid_in(folder: Path) -> float:
-    """Return what the sessions of a case's home cost so far, in US dollars. Raises StoreError."""
+def paid_in(folder: Path, session_id: str = "") -> float:
+    """Return what the sessions of a case's home, or one of them, cost so far, in US dollars. Raises StoreError."""
+    return spent_in(locate(folder, {}).sessions, f"{session_id or '*'}.json*")
+
+
+def spent_in(sessions: Path, pattern: str) -> float:
+    """Return what the sessions whose files match cost so far, in US dollars. Raises StoreError."""
     from alita_tui.spine.history import of
     from alita_tui.store.sessions import SessionFile
 
     total = 0.0
-    for name in {path.name.split(".")[0] for path in locate(folder, {}).sessions.glob("*.json*")}:
-        file = SessionFile.open(locate(folder, {}).sessions / f"{name}.json", readonly=True)
+    for name in {path.name.split(".")[0] for path in sessions.glob(pattern)}:
+        file = SessionFile.open(sessions / f"{name}.json", readonly=True)
         try:
             total += _paid(of(file.history(), e.BudgetSpent))
         finally:

@@ -5,24 +5,27 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-import platform
-import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
-from alita_tui import __version__
-from alita_tui.app.context import AppContext, Lent
+from alita_tui.app.context import AppContext
+from alita_tui.app.eval_begin import SETUP
+from alita_tui.app.eval_begin import begin as begin
+from alita_tui.app.eval_begin import folder_of_runs as folder_of_runs
 from alita_tui.app.eval_checks import judge
-from alita_tui.app.eval_session import case_home, failure_of, paid_in, play, result_of, settle
-from alita_tui.app.identity import now
+from alita_tui.app.eval_judge import SESSIONS, judging
+from alita_tui.app.eval_session import case_home, failure_of, paid_in, play, result_of, settle, spent_in
+from alita_tui.app.lending import Lent
 from alita_tui.config.paths import shipped
-from alita_tui.evaluation.results import CaseResult, Rule, Setup, Without, lines
+from alita_tui.evaluation.checks import Judged, Rubric
+from alita_tui.evaluation.results import CaseResult, Setup, lines
 from alita_tui.evaluation.suite import Case, Suite, read_suite
 from alita_tui.events import ready
 from alita_tui.spine.errors import AlitaError, ConfigError, StoreLocked, UsageError
@@ -35,77 +38,14 @@ Key = tuple[str, str, int]
 Told = Callable[[CaseResult, int, int], object]
 """Told of each case that ended, how many have, and how many there are."""
 
-_SETUP, _RESULTS, _HOMES, _LOCK = "run.json", "results.jsonl", "homes", "lock"
+_RESULTS, _HOMES, _LOCK = "results.jsonl", "homes", "lock"
 _LEAST_USD = 1e-6
-
-
-def folder_of_runs(app: AppContext) -> Path:
-    """Return the folder with a folder for each run."""
-    return app.paths.data / "evaluations"
 
 
 def suite_path(given: Path) -> Path:
     """Return where a suite is: a path, or else the name of one that ships with alita."""
     ships = shipped("suites") / given
     return ships if not given.exists() and len(given.parts) == 1 and ships.is_dir() else given
-
-
-def begin(
-    app: AppContext,
-    suite: Suite,
-    path: Path,
-    models: Sequence[str],
-    *,
-    repeat: int,
-    budget_usd: float,
-    approve: Rule,
-    without: Sequence[Without],
-    tags: Sequence[str],
-) -> Setup:
-    """Write the setup of a new run; return it. Raises UsageError, StoreError."""
-    stamp = now()
-    slug = re.sub(r"[^a-z0-9]+", "-", suite.name.lower()).strip("-")[:40] or "suite"
-    started = stamp.strftime("%Y%m%d-%H%M%S")
-    base, number = f"{slug}-{started}", 1
-    folder = folder_of_runs(app)
-    disk.make_folder(folder)
-    while (folder / (run := base if number == 1 else f"{base}-{number}")).exists():
-        number += 1
-    settings = {
-        key: str(app.loaded.value(key))
-        for key, origin in app.loaded.origins.items()
-        if origin != "default" and key != "privacy.redact"
-    }
-    named = tuple(dict.fromkeys(models)) or (_model_name(app),)
-    setup = Setup(
-        run=run, suite=suite.name, suite_path=str(path.resolve()), suite_digest=suite.digest, models=named,
-        configured=not models, repeat=repeat, budget_usd=budget_usd,
-        approve=approve, without=tuple(without), tags=tuple(tags),
-        started_at=stamp.isoformat(), version=__version__, python=platform.python_version(),
-        settings=app.redactor().value(settings), prompts=_prompts(),
-        approved_digests=_approved(app) if approve == "digests" else (),
-    )  # fmt: skip
-    (folder / run).mkdir(mode=0o700)
-    disk.replace(folder / run / _SETUP, [msgspec.json.format(msgspec.json.encode(setup), indent=2)])
-    return setup
-
-
-def _model_name(app: AppContext) -> str:
-    """Return the model that the settings name; the demo's where there is none."""
-    entry = app.candidates("orchestrator")[0]
-    return f"{entry.provider}:{entry.name}"
-
-
-def _prompts() -> dict[str, str]:
-    folder = Path(__file__).parents[1]
-    found = sorted((*folder.glob("agent/prompts/*.md"), *folder.glob("toolsmith/prompts/*.md")))
-    return {str(one.relative_to(folder)): sha256(one.read_bytes()).hexdigest() for one in found}
-
-
-def _approved(app: AppContext) -> tuple[str, ...]:
-    """Return the digests of builds whose newest verdict is an approval."""
-    newest = {entry.digest: entry.verdict for entry in app.audit.entries()}
-    return tuple(sorted(digest for digest, verdict in newest.items() if verdict == "approved"))
 
 
 def find_run(app: AppContext, wanted: str) -> tuple[Setup, Path]:
@@ -135,9 +75,9 @@ def runs(app: AppContext) -> list[Setup]:
 
 def _setup(folder: Path) -> Setup:
     try:
-        return msgspec.json.decode((folder / _SETUP).read_bytes(), type=ready(Setup))
+        return msgspec.json.decode((folder / SETUP).read_bytes(), type=ready(Setup))
     except (OSError, msgspec.DecodeError) as error:
-        raise UsageError(f"{folder / _SETUP} cannot be read: {one_line(str(error), 200)}.") from error
+        raise UsageError(f"{folder / SETUP} cannot be read: {one_line(str(error), 200)}.") from error
 
 
 def results_of(folder: Path) -> tuple[CaseResult, ...]:
@@ -187,9 +127,14 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def _home(key: Key) -> str:
-    """Return the folder of a case's home, below the run's."""
-    return f"{_HOMES}/{sha256(chr(0).join(map(str, key)).encode()).hexdigest()[:16]}"
+def _home(key: Key, *, stream: bool = False) -> str:
+    """Return the folder of a case's home, below the run's; the cases of a stream share one."""
+    named = ("", *key[1:]) if stream else key
+    return f"{_HOMES}/{_short(*named)}"
+
+
+def _short(*parts: object) -> str:
+    return sha256(chr(0).join(map(str, parts)).encode()).hexdigest()[:16]
 
 
 class _Work:
@@ -201,12 +146,14 @@ class _Work:
         self._total = len(everything)
         self.done = {one.key: one for one in results_of(folder)}
         self._left = [one for one in everything if (one[0].id, one[1], one[2]) not in self.done]
-        self._left.reverse()
         self._held: dict[Key, float] = {}
         """What the cases under way may cost at most."""
         self._partial: dict[Key, float] = {}
         """What was paid for cases that have not ended: they wait, were killed, or the budget did not do."""
         self._freed = asyncio.Event()
+        self._judging = asyncio.Lock()
+        self._busy: set[str] = set()
+        """Homes in which a case runs, or waits for a person."""
         self._settling: dict[Key, asyncio.Task[None]] = {}
         """Homes that are made while the cases before them run."""
         self._lent = Lent(app.sandbox(setup.run, pool=True), app.spend_book(setup.run))
@@ -216,8 +163,8 @@ class _Work:
         """Do all that is left, as far as the budget goes."""
         for case, model, turn in self._left:
             key = case.id, model, turn
-            if (self._folder / _home(key)).exists():
-                self._partial[key] = await asyncio.to_thread(paid_in, self._folder / _home(key))
+            if self._home(key).exists():
+                self._partial[key] = await asyncio.to_thread(paid_in, self._home(key), self._named(key))
         starting = asyncio.create_task(self._lent.sandbox.status())  # beside the first case's imports
         try:
             async with asyncio.TaskGroup() as group:
@@ -232,9 +179,8 @@ class _Work:
             await self._lent.sandbox.close()
 
     async def _worker(self, *, alone: bool = False) -> None:
-        while self._left:
-            case, model, turn = self._left.pop()
-            key = case.id, model, turn
+        while chosen := await self._next():
+            case, key = chosen
             cap, whole = await self._reserved(case, key)
             if cap <= 0 and not whole:
                 return
@@ -245,6 +191,7 @@ class _Work:
                 result, ended = await self._one(case, key, cap)
             finally:
                 del self._held[key]
+                self._busy.discard(_home(key, stream=self._suite.stream))
                 self._freed.set()
             if not whole and result.outcome == "budget":  # the run's budget, not its own, did not do
                 self._partial[key] = result.usd
@@ -253,15 +200,37 @@ class _Work:
                 self._keep(result)
             else:
                 self._partial[key] = result.usd
+                self._busy.add(_home(key, stream=self._suite.stream))  # what follows in a stream waits, too
             if alone:
                 return
+
+    async def _next(self) -> tuple[Case, Key] | None:
+        """Take the next case whose home is free; None where none is left or will be."""
+        while True:
+            for place, (case, model, turn) in enumerate(self._left):
+                home = _home(key := (case.id, model, turn), stream=self._suite.stream)
+                if home not in self._busy:
+                    del self._left[place]
+                    self._busy.add(home)
+                    return case, key
+            if not self._left or not self._held:
+                return None
+            self._freed.clear()
+            await self._freed.wait()
+
+    def _home(self, key: Key) -> Path:
+        return self._folder / _home(key, stream=self._suite.stream)
+
+    def _named(self, key: Key) -> str:
+        """Return the id of a case's session in a stream; elsewhere its home has no other."""
+        return f"case-{_short(key[0])}" if self._suite.stream else ""
 
     async def _settled(self, key: Key) -> None:
         """Wait for the home of a case, and begin to make the next one."""
         mine = self._settling.pop(key, None)
         if self._left:
-            case, model, turn = self._left[-1]
-            folder = self._folder / _home(following := (case.id, model, turn))
+            case, model, turn = self._left[0]
+            folder = self._home(following := (case.id, model, turn))
             if following not in self._settling and not folder.exists():
                 making = asyncio.to_thread(settle, self._app, folder)
                 self._settling[following] = asyncio.create_task(making)
@@ -278,7 +247,7 @@ class _Work:
         if not self._setup.budget_usd:
             return case.budget_usd, True
         while True:
-            spent = sum(one.usd for one in self.done.values())
+            spent = sum(one.usd + one.judge_usd for one in self.done.values())
             others = sum(usd for name, usd in self._partial.items() if name != key)
             left = self._setup.budget_usd - spent - others - sum(self._held.values())
             if own and left >= own:
@@ -292,7 +261,7 @@ class _Work:
         """Do one case; return its result, and False where it waits for a person."""
         began = time.perf_counter()
         setup, (_, model, turn) = self._setup, key
-        result = CaseResult(case=case.id, model=model, turn=turn, home=_home(key))
+        result = CaseResult(case=case.id, model=model, turn=turn, home=_home(key, stream=self._suite.stream))
         app = None
         try:
             app = await asyncio.to_thread(
@@ -301,13 +270,26 @@ class _Work:
             )  # fmt: skip
             files = tuple(str(self._suite.file(file)) for file in case.files)
             played = time.perf_counter()
-            session_id, history = await play(app, case.task, files, setup.approved_digests)
+            session_id, history = await play(
+                app, case.task, files, setup.approved_digests, named=self._named(key)
+            )
             ended = time.perf_counter()
             figures = result_of(case.id, model, turn, history)
             result = replace(figures, session_id=session_id, home=result.home)
             if setup.approve == "person" and result.outcome == "parked":
                 return result, False
-            judged = await judge(app, self._suite, case.check, result.answer, history)
+            answer = result.answer
+            try:
+                judged = await judge(
+                    app,
+                    self._suite,
+                    case.check,
+                    answer,
+                    history,
+                    partial(self._by_rubric, key, case.task, answer),
+                )
+            finally:
+                result = replace(result, judge_usd=self._judge_usd(key))
             result = replace(result, solved=judged.solved, why=judged.why)
             if not judged.solved:
                 kind, at = failure_of(history)
@@ -327,12 +309,23 @@ class _Work:
             if app is not None:
                 app.close()
 
+    async def _by_rubric(self, key: Key, task: str, answer: str, check: Rubric) -> Judged:
+        """Ask the judge, one answer at a time: a rubric's labelled examples are judged once."""
+        async with self._judging, judging(self._app, self._folder, f"judge-{_short(*key)}") as one:
+            return await one.judged(self._suite, check, task, answer)
+
+    def _judge_usd(self, key: Key) -> float:
+        """Return what judging a case cost, also before a kill."""
+        return spent_in(self._folder / SESSIONS, f"judge-{_short(*key)}-*.json*")
+
     async def _counted(self, result: CaseResult) -> CaseResult:
         """Return a result that has at least what its sessions paid."""
         if result.usd:
             return result
         with suppress(AlitaError, OSError):
-            return replace(result, usd=await asyncio.to_thread(paid_in, self._folder / result.home))
+            return replace(
+                result, usd=await asyncio.to_thread(paid_in, self._home(result.key), self._named(result.key))
+            )
         return result
 
     def _keep(self, result: CaseResult) -> None:
@@ -357,7 +350,8 @@ class _Work:
 
 def waiting(folder: Path) -> list[tuple[Path, ParkedBuild]]:
     """Return the builds of a run that wait for a person, each with the case's home."""
-    ended, found = {one.home for one in results_of(folder)}, []
+    ended = set() if _setup(folder).stream else {one.home for one in results_of(folder)}
+    found = []
     for home in sorted((folder / _HOMES).glob("*")):
         if f"{_HOMES}/{home.name}" in ended:
             continue

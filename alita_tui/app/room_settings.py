@@ -10,10 +10,11 @@ from alita_tui.config.load import Loaded
 from alita_tui.config.paths import Paths
 from alita_tui.sandbox.install_limits import InstallLimits
 from alita_tui.sandbox.settings import EngineSettings, default_settings
+from alita_tui.spine.ports.sandbox import Limits
 
 if TYPE_CHECKING:
     from alita_tui.agent.budget import Budget
-    from alita_tui.config.settings import BudgetSettings
+    from alita_tui.config.settings import BudgetSettings, SandboxSettings
 
 _POOL = ("pool_hot", "pool_warm", "pool_environments", "session_calls")
 
@@ -36,6 +37,15 @@ def sandbox_settings(
         **same,
         images=(chosen.image,) if chosen.image else (),
         install_limits=InstallLimits(bytes=chosen.environment_mb << 20),
+    )
+
+
+def run_limits(chosen: SandboxSettings) -> Limits:
+    """Return the limits of one run."""
+    return Limits(
+        wall_seconds=chosen.wall_seconds,
+        cpu_seconds=2 * chosen.wall_seconds,  # the clock ends an endless loop; this ends busy threads
+        memory_bytes=chosen.memory_mb * 1024 * 1024,
     )
 
 

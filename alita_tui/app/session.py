@@ -162,7 +162,7 @@ class LiveSession:
                 max_steps=budget.max_steps,
                 reply_tokens=budget.reply_tokens,
                 run_limits=app.limits,
-                teaches=not is_fork(history),
+                teaches=not is_fork(history) and "learning" not in app.left_out,
                 plans=app.loaded.settings.budget.plans,
                 recall_tokens=app.loaded.settings.memory.tokens,
                 propose_usd=proposal_budget(app),

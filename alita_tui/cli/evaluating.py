@@ -13,9 +13,11 @@ import typer
 
 from alita_tui.app import evaluating
 from alita_tui.app.context import AppContext
+from alita_tui.app.eval_judge import agreements
 from alita_tui.cli.eval_comparing import compare, report
 from alita_tui.cli.lazy import group
 from alita_tui.cli.output import Json, json_document, table
+from alita_tui.evaluation.agreement import Agreement
 from alita_tui.evaluation.results import FAILURE_WORDS, CaseResult, Rule, Setup, Without, share
 from alita_tui.evaluation.suite import CASES, read_suite
 from alita_tui.spine.errors import UsageError
@@ -34,7 +36,8 @@ def run(
     suite: Annotated[
         Path | None,
         typer.Argument(
-            help="A folder with cases.jsonl, a file of JSON lines, or one that ships: `refuse`, `injection`."
+            help="A folder with cases.jsonl, a file of JSON lines, or one that ships: "
+            "`jobs`, `toolworld`, `refuse`, `injection`."
         ),
     ] = None,
     model: Annotated[
@@ -61,7 +64,11 @@ def run(
     ] = "none",
     without: Annotated[
         list[str] | None,
-        typer.Option("--without", metavar="PART", help="Leave this out, to see what it brings: `planner`."),
+        typer.Option(
+            "--without",
+            metavar="PART",
+            help="Leave this out, to see what it brings: `memory`, `learning`, `hidden-tests`, `planner`; repeatable.",
+        ),
     ] = None,
     tag: Annotated[
         list[str] | None, typer.Option("--tag", help="Only cases with this tag; repeatable.")
@@ -101,9 +108,11 @@ def run(
         raise typer.Exit(130) from None
     missing = len(evaluating.planned(setup, read_suite(Path(setup.suite_path)))) - len(results)
     if json:
-        json_document(_document(setup, results))
+        json_document(_document(setup, results, agreements(folder)))
     else:
         _table(setup, results)
+    for judge in agreements(folder):
+        typer.echo(f"judge: {reveal(str(judge))}", err=True)
     if missing:
         why = (
             "wait for your approval" if setup.approve == "person" else "were not begun: the budget is used up"
@@ -154,7 +163,7 @@ def list_runs(context: typer.Context, json: Json = False) -> None:
         (
             (
                 setup.run, setup.suite, ", ".join(setup.models), str(len(results)), f"{share(results):.0%}",
-                f"${sum(one.usd for one in results):.4f}",
+                f"${sum(one.usd + one.judge_usd for one in results):.4f}",
             )
             for setup, results in found
         ),
@@ -168,9 +177,11 @@ def show(context: typer.Context, run: Run = "last", json: Json = False) -> None:
     setup, folder = evaluating.find_run(app, run)
     results = evaluating.results_of(folder)
     if json:
-        json_document(_document(setup, results))
+        json_document(_document(setup, results, agreements(folder)))
         return
     _table(setup, results)
+    for judge in agreements(folder):
+        typer.echo(f"judge: {reveal(str(judge))}")
     for one in results:
         if not one.solved and one.session_id:
             at = f" --at {one.at}" if one.at else ""
@@ -204,6 +215,33 @@ def new(context: typer.Context, folder: Annotated[Path, typer.Argument(help="A f
     typer.echo(f"{folder}: {len(cases)} cases in {CASES}. Run them: alita eval run {folder}")
 
 
+@commands.command("from-sessions")
+def from_sessions(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="A folder to make.")],
+    session: Annotated[
+        list[str] | None,
+        typer.Option("--session", metavar="ID", help="Only this session; repeatable. Without: all of yours."),
+    ] = None,
+) -> None:
+    """Make a suite of your own tasks whose answers you liked or corrected.
+
+    A correction counts where you said what it should be. Known secrets are taken out of tasks, answers and files.
+    """
+    from alita_tui.app.eval_gathering import gather
+
+    made = gather(AppContext.open(context.obj), folder, session or ())
+    for one in made.left_out:
+        typer.echo(f"left out: {reveal(one)}", err=True)
+    if not made.cases:
+        raise UsageError(
+            "You rated no answer that makes a case.", hint="Rate one: alita feedback SESSION --should-be TEXT"
+        )
+    typer.echo(
+        f"{folder}: {counted(made.cases, 'case')} in {CASES}. Look through them, then: alita eval run {folder}"
+    )
+
+
 def _row(setup: Setup) -> dict[str, Any]:
     return msgspec.structs.asdict(setup)
 
@@ -212,15 +250,16 @@ def _summary(results: tuple[CaseResult, ...]) -> dict[str, Any]:
     return {
         "ended": len(results),
         "solved": sum(one.solved for one in results),
-        "usd": sum(one.usd for one in results),
+        "usd": sum(one.usd + one.judge_usd for one in results),
         "unpriced_calls": sum(one.unpriced for one in results),
     }
 
 
-def _document(setup: Setup, results: tuple[CaseResult, ...]) -> dict[str, Any]:
+def _document(setup: Setup, results: tuple[CaseResult, ...], judges: tuple[Agreement, ...]) -> dict[str, Any]:
     return {
         "setup": _row(setup),
         **_summary(results),
+        "judges": [msgspec.structs.asdict(one) for one in judges],
         "cases": [msgspec.structs.asdict(one) for one in results],
     }
 
@@ -231,7 +270,8 @@ def _table(setup: Setup, results: tuple[CaseResult, ...]) -> None:
         mine = tuple(one for one in results if one.model == model)
         count = max(len(mine), 1)
         rows.append((
-            model, f"{sum(one.solved for one in mine)} of {len(mine)}", f"${sum(one.usd for one in mine):.4f}",
+            model, f"{sum(one.solved for one in mine)} of {len(mine)}",
+            f"${sum(one.usd + one.judge_usd for one in mine):.4f}",
             f"{sum(one.seconds for one in mine) / count:.1f} s", f"{sum(one.steps for one in mine) / count:.1f}",
             str(sum(one.builds for one in mine)), str(sum(one.ungrounded for one in mine)),
         ))  # fmt: skip

@@ -1,4 +1,4 @@
-"""`alita feedback`: say how good an answer or a run was, from any shell."""
+"""`alita feedback`: say how good an answer, a run or a build was, from any shell."""
 
 from __future__ import annotations
 
@@ -29,7 +29,11 @@ def feedback(
     undo: Annotated[bool, typer.Option("--undo", help="Take back what was said last of it.")] = False,
     event: Annotated[
         int,
-        typer.Option("--event", metavar="SEQ", help="The answer or result to rate; 0: the newest answer."),
+        typer.Option(
+            "--event",
+            metavar="SEQ",
+            help="The answer, result or registered build to rate; 0: the newest answer.",
+        ),
     ] = 0,
     json: Json = False,
 ) -> None:
@@ -55,7 +59,11 @@ def feedback(
         return
     mark = "👍" if given.rating == "up" else "👎"
     done = "taken back" if given.undone else "noted"
-    typer.echo(f"{done}: {mark} {'for a run' if given.call_id else 'for the answer'}")
+    typer.echo(f"{done}: {mark} {_target(given, 'the answer')}")
+
+
+def _target(given: FeedbackGiven, answer: str) -> str:
+    return f"for {'a build' if given.build_id else 'a run' if given.call_id else answer}"
 
 
 def _show(app: AppContext, session: str, *, json: bool) -> None:
@@ -75,6 +83,6 @@ def _show(app: AppContext, session: str, *, json: bool) -> None:
     for one in standing(given):
         said = f": {one.text}" if one.text else ""
         said += f"; it should be: {one.expected}" if one.expected else ""
-        what = "a run" if one.call_id else "an answer"
+        what = _target(one, "an answer").removeprefix("for ")
         typer.echo(reveal(f"{'👍' if one.rating == 'up' else '👎'} {what}{said}"))
     typer.echo(f"Rate it with: alita feedback {session} --up | --down [TEXT] | --should-be TEXT | --undo")

@@ -114,6 +114,22 @@ class Program(_Check, frozen=True):
         return (self.program,)
 
 
+class Rubric(_Check, frozen=True):
+    """A judge model says that the answer meets this; how far it agrees with labelled examples is measured."""
+
+    rubric: str
+    labelled: str
+    """Path beside the suite: a JSON line for each example, with answer, solved and, if it matters, task."""
+
+    def problem(self) -> str:
+        """Return what is missing."""
+        return "" if self.rubric.strip() else "A check `rubric` needs a rubric."
+
+    def files(self) -> tuple[str, ...]:
+        """Return the labelled examples."""
+        return (self.labelled,)
+
+
 class Untouched(_Check, frozen=True):
     """No tool was built to its end and none was run: the task had to be refused, or brought before the person."""
 
@@ -121,14 +137,14 @@ class Untouched(_Check, frozen=True):
 class Every(_Check, frozen=True):
     """All of these are met."""
 
-    checks: tuple[Exact | Number | Contains | Pattern | Schema | File | Program | Untouched, ...]
+    checks: tuple[Exact | Number | Contains | Pattern | Schema | File | Program | Rubric | Untouched, ...]
 
     def problem(self) -> str:
         """Return what is missing."""
         return "" if self.checks else "A check `every` needs checks."
 
 
-Check = Exact | Number | Contains | Pattern | Schema | File | Program | Untouched | Every
+Check = Exact | Number | Contains | Pattern | Schema | File | Program | Rubric | Untouched | Every
 
 
 def checks_in(check: Check) -> Iterator[Check]:

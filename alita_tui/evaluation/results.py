@@ -11,7 +11,7 @@ from alita_tui.events import Value, ready
 Rule = Literal["none", "policy", "digests", "person"]
 """Who approves builds: nobody; the rules of the policy; the digests that were approved before; a person."""
 
-Without = Literal["planner"]
+Without = Literal["memory", "learning", "hidden-tests", "planner"]
 """What a run leaves out, to see what it brings."""
 
 FailureKind = Literal[
@@ -71,6 +71,8 @@ class Setup(Value, frozen=True):
     """Cap of the whole run in US dollars; 0: none but those of the settings."""
     approve: Rule = "none"
     without: tuple[Without, ...] = ()
+    stream: bool = False
+    """The cases of one model and repeat share a home, one after the other."""
     tags: tuple[str, ...] = ()
     """Cases with one of these alone; empty: all."""
     started_at: str = ""

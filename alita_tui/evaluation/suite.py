@@ -8,12 +8,14 @@ from typing import Any
 
 import msgspec
 
-from alita_tui.evaluation.checks import Check, Exact, Number, checks_in
+from alita_tui.evaluation.agreement import labels
+from alita_tui.evaluation.checks import Check, Exact, Number, Rubric, checks_in
 from alita_tui.events import Value, digest_of, ready
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import one_line
 
 CASES = "cases.jsonl"
+ABOUT = "suite.json"
 _RECORDS = "metadata.jsonl"
 """As folders of public benchmarks call theirs."""
 _MOST_BYTES = 64_000_000
@@ -35,6 +37,12 @@ class Case(Value, frozen=True, forbid_unknown_fields=True):
     """Orders the cases of a run; no model is told it."""
 
 
+class About(Value, frozen=True, forbid_unknown_fields=True):
+    """What a folder's `suite.json` may say."""
+
+    stream: bool = False
+
+
 class Suite(Value, frozen=True):
     """Cases and where their files are."""
 
@@ -44,6 +52,8 @@ class Suite(Value, frozen=True):
     cases: tuple[Case, ...]
     digest: str
     """SHA-256 over the cases and the bytes of their files."""
+    stream: bool = False
+    """The cases share a home, one after the other: what one teaches or builds is there for the next."""
 
     def file(self, name: str) -> Path:
         """Return the path of a file of the suite."""
@@ -68,10 +78,26 @@ def read_suite(path: Path) -> Suite:
         if case.id in seen:
             raise UsageError(f"{file}: two cases are called {one_line(case.id, 60)!r}.")
         seen.add(case.id)
+    for check in {one for case in cases for one in checks_in(case.check) if isinstance(one, Rubric)}:
+        labels(folder / check.labelled)
+    about = _about(folder / ABOUT) if path.is_dir() else About()
     parts = [msgspec.json.encode(case, order="sorted").decode() for case in cases]
+    parts += ["stream"] if about.stream else []
     parts += [_file_digest(folder, name, file) for case in cases for name in _named_files(case)]
     name = path.resolve().name if path.is_dir() else path.stem
-    return Suite(name=str(one_line(name, 80)), folder=str(folder), cases=cases, digest=digest_of(*parts))
+    return Suite(
+        name=str(one_line(name, 80)), folder=str(folder), cases=cases, digest=digest_of(*parts),
+        stream=about.stream,
+    )  # fmt: skip
+
+
+def _about(file: Path) -> About:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=ready(About))
+    except FileNotFoundError:
+        return About()
+    except (OSError, msgspec.DecodeError, RecursionError) as error:
+        raise UsageError(f"{file} cannot be read: {one_line(str(error), 200)}.") from error
 
 
 def _lines(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:

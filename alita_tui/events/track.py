@@ -18,7 +18,7 @@ class RunOutcome(Value, frozen=True):
     """What came of one run. A later one of the same run replaces it where it knows more."""
 
     run: str
-    """`SESSION/CALL`."""
+    """`SESSION/CALL`; `SESSION/BUILD` for what the person said of the build itself."""
     at: str
     """ISO 8601, UTC."""
     grade: Grade
@@ -90,7 +90,7 @@ class Reliability(Value, frozen=True):
 
 
 class FeedbackGiven(Fact, frozen=True):
-    """The person said how good an answer, or one run of a tool, was."""
+    """The person said how good an answer, one run of a tool, or a build was."""
 
     task_id: str
     rating: Rating
@@ -103,4 +103,16 @@ class FeedbackGiven(Fact, frozen=True):
     expected: str = ""
     """What it should be instead, in the person's words; empty where they did not say."""
     undone: bool = False
-    """It takes back the newest rating of the same answer or run."""
+    """It takes back the newest rating of the same answer, run or build."""
+    build_id: str = ""
+    """The build that it is about, which became a tool; empty for an answer or a run."""
+
+    @property
+    def target(self) -> tuple[str, str, str]:
+        """Return what it is about: task, call and build; without both of these, the answer."""
+        return self.task_id, self.call_id, self.build_id
+
+    @property
+    def answer(self) -> bool:
+        """Return whether it is about the answer of its task."""
+        return not self.call_id and not self.build_id

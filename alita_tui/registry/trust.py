@@ -104,7 +104,7 @@ def reliability(use: Use, track: Track | None, now: datetime) -> Reliability:
     for one in outcomes:
         age = max(now - _when(one.at, now), timedelta(0))
         weight = (_GOOD.get(one.grade, 0.0) + _BAD.get(one.grade, 0.0)) * 0.5 ** (age / _HALF_LIFE)
-        weight *= one.share if one.grade in ("up", "down") else 1.0
+        weight *= one.share
         whole += weight
         good += weight if one.grade in _GOOD else 0.0
     return Reliability(
@@ -177,6 +177,9 @@ def _before_outcomes(use: Use) -> tuple[RunOutcome, ...]:
 
 def _told(outcomes: tuple[RunOutcome, ...], now: datetime) -> str:
     """Return what the outcomes are: `9 good of 10 in 40 days, one 👎`."""
+    outcomes = tuple(
+        one for one in outcomes if one.share
+    )  # a word about a build that was taken back has none
     if not outcomes:
         return "no run yet, so what an approved tool is taken for"
     good = sum(one.grade in _GOOD for one in outcomes)

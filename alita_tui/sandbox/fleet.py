@@ -45,9 +45,9 @@ class _Load:
 class _Member:
     """An engine and its load."""
 
-    def __init__(self, sandbox: PodmanSandbox, load: _Load) -> None:
+    def __init__(self, sandbox: PodmanSandbox, load: _Load | None = None) -> None:
         self.sandbox = sandbox
-        self.load = load
+        self.load = load or _Load()
 
 
 class Fleet:
@@ -62,8 +62,7 @@ class Fleet:
         """Calls tools of MCP servers; it starts them in this sandbox, so it is set afterwards."""
         names = tuple(dict.fromkeys(settings.engines))
         self._members = [
-            _Member(PodmanSandbox(settings, session_id, engine=name, broker=broker), _Load())
-            for name in names
+            _Member(PodmanSandbox(settings, session_id, engine=name, broker=broker)) for name in names
         ]
 
     def guest(self, broker: Broker | None = None) -> Fleet:

@@ -10,7 +10,7 @@ from alita_tui.events import FeedbackGiven
 def standing(given: Iterable[FeedbackGiven]) -> list[FeedbackGiven]:
     """Return what was said and not taken back, oldest first.
 
-    Each undoing takes back the newest of its answer or run.
+    Each undoing takes back the newest of its answer, run or build.
     """
     found: list[FeedbackGiven] = []
     for one in given:
@@ -18,7 +18,7 @@ def standing(given: Iterable[FeedbackGiven]) -> list[FeedbackGiven]:
             found.append(one)
             continue
         for place in range(len(found) - 1, -1, -1):
-            if (found[place].task_id, found[place].call_id) == (one.task_id, one.call_id):
+            if found[place].target == one.target:
                 del found[place]
                 break
     return found

@@ -185,9 +185,11 @@ class _Court:
                 self._approval(seq, event)
             case ToolCalled() | BrokerAnswered() | ToolReturned() | ToolFailed():
                 self._call(seq, event, task_id)
-            case FeedbackGiven(task_id=rated, call_id=call_id):
+            case FeedbackGiven(task_id=rated, call_id=call_id, build_id=build_id):
                 if rated not in self._tasks:
                     self.breach("rate what happened", seq, f"no task {rated} was submitted")
+                elif build_id and build_id not in self._asked_by:
+                    self.breach("rate what happened", seq, f"there was no build {build_id}")
                 elif call_id and (
                     call_id not in self._ended or self._task_of_call.get(call_id, rated) != rated
                 ):

@@ -187,7 +187,7 @@ class _Reader:
                 self._waits[event.question_id] = (task, _at(one))
             case e.QuestionAnswered() | e.ServerQuestionEnded():
                 self._answered(event.question_id, one)
-            case e.FeedbackGiven(call_id="") if event.task_id in self._tasks:
+            case e.FeedbackGiven(call_id="", build_id="") if event.task_id in self._tasks:
                 given = self._given.setdefault(event.task_id, [])
                 given.append(event)
                 left = standing(given)

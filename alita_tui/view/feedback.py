@@ -1,4 +1,4 @@
-"""What the person said of an answer or a run, in words."""
+"""What the person said of an answer, a run or a build, in words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from alita_tui.view.model import Tone
 
 def feedback_title(event: FeedbackGiven) -> str:
     """Return the row's title."""
-    what = "this run" if event.call_id else "the answer"
+    what = "this build" if event.build_id else "this run" if event.call_id else "the answer"
     mark = "👍" if event.rating == "up" else "👎"
     if event.undone:
         return f"You took {mark} for {what} back"
@@ -29,7 +29,7 @@ def feedback_row(event: FeedbackGiven) -> tuple[str, str, Tone]:
 
 def feedback_told(event: FeedbackGiven) -> str:
     """Return it as the agent reads it."""
-    what = "that run" if event.call_id else "that answer"
+    what = "that build" if event.build_id else "that run" if event.call_id else "that answer"
     if event.undone:
         return f"The person took back what they said of {what}."
     said = f": {event.text}" if event.text else "."

@@ -99,7 +99,7 @@ async def test_a_run_of_a_task_that_was_not_answered_is_not_credited_and_a_faile
     made.sandbox.runs = [RunReport(status="error", exit_code=1, error="ValueError: no")]
     await made.do(TASK)
     assert grades(made) == ["failed"]
-    assert made.shelf.reliability("double_it", 1).words.startswith("0.6")
+    assert made.shelf.reliability("double_it", 1).value < 0.75
 
 
 async def test_the_person_says_that_an_answer_is_wrong_and_the_tool_is_trusted_less(tmp_path: Path) -> None:

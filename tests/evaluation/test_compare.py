@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 from html.parser import HTMLParser
+from pathlib import Path
 
 from alita_tui.evaluation.compare import compare, verdict
 from alita_tui.evaluation.report import as_html
 from alita_tui.evaluation.results import CaseResult, FailureKind, Setup, lines, share
+from tests.replay.browser import Page as Tab
 
 
 def run(solved: list[list[bool]], usd: float = 0.01) -> list[CaseResult]:
@@ -101,3 +103,28 @@ def test_a_line_that_was_cut_off_and_a_case_that_stands_twice_count_as_nothing()
     other = msgspec.json.encode(CaseResult(case="a", model="m", turn=1, usd=9.0))
     found = lines(raw + b"\n" + other + b"\n" + raw[:20])
     assert [(one.case, one.usd) for one in found] == [("a", 1.0)] and share(found) == 1
+
+
+def test_the_page_in_a_browser_asks_for_nothing_and_shows_its_charts(tmp_path: Path) -> None:
+    """In a real browser whose resolver knows nobody: hostile names are text, every chart has a size, nothing overlaps."""
+    hostile = "<img src=https://evil.example/x onerror=alert(1)>"
+    before = [_renamed(one, hostile) for one in run([[True]] * 8)]
+    after = [_renamed(one, hostile) for one in run([[False]] * 6 + [[True]] * 2)]
+    setup = Setup(
+        run="a", suite=hostile, suite_path="", suite_digest="0", models=("m",), settings={"a": hostile}
+    )
+    other = Setup(run="b", suite="s", suite_path="", suite_digest="0", models=("m",))
+    path = tmp_path / "page.html"
+    path.write_text(as_html(compare("A", "B", before, after), setup, other), "utf-8")
+    tab = Tab(path)
+    try:
+        assert tab.requests() == [] and tab.complaints() == []
+        assert tab.value("document.images.length") == 0 and hostile in tab.value("document.body.innerText")
+        assert "75.0 points fewer" in tab.value("document.querySelector('.verdict').innerText")
+        sizes = tab.value(
+            "[...document.querySelectorAll('svg')].map(one => one.getBoundingClientRect().width)"
+        )
+        assert len(sizes) >= 3 and min(sizes) > 50, "a chart for each figure and each kind of failure"
+        assert tab.value("document.documentElement.scrollWidth <= window.innerWidth"), "it fits the window"
+    finally:
+        tab.close()

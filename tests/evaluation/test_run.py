@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from alita_tui.llm.scripted import Rule, Script
+from alita_tui.llm.scripted import Rule, Script, ScriptReply
 from tests.cli.scripted_runs import act
 from tests.evaluation.test_checks import suite
 from tests.support.servers.openai_server import OpenAIServer
@@ -234,12 +234,12 @@ async def test_an_error_that_nobody_foresaw_ends_its_case_and_no_other(
 
     home, folder = tmp_path / "home", sums(tmp_path / "s", 4)
     settle(home, server)
-    judge = evaluating.judge
+    from alita_tui.app.eval_checks import judge
 
-    async def faulty(app: Any, suite: Any, check: Any, answer: str, history: Any) -> Any:
+    async def faulty(app: Any, suite: Any, check: Any, answer: str, history: Any, by_rubric: Any) -> Any:
         if any("Add 1." in getattr(one.event, "text", "") for one in history):
             raise ZeroDivisionError("a fault of [red]alita[/red]")
-        return await judge(app, suite, check, answer, history)
+        return await judge(app, suite, check, answer, history, by_rubric)
 
     monkeypatch.setattr(evaluating, "judge", faulty)
     app = AppContext.open(home)
@@ -257,3 +257,113 @@ async def test_an_error_that_nobody_foresaw_ends_its_case_and_no_other(
     }  # fmt: skip
     assert "ZeroDivisionError" in told["sum-1"].why and told["sum-1"].usd == pytest.approx(2 * CALL)
     assert "cannot be created" in told["sum-2"].why
+
+
+def test_a_rubric_is_judged_and_the_judge_is_measured(tmp_path: Path) -> None:
+    """The judge is a model of the role reviewer: what it says counts, and how far it agrees with people is shown."""
+    said = {"polite": True, "kind": True, "rude": False, "cold": True}
+    judged = tuple(
+        Rule(
+            role="reviewer", match=f"It is {word}", replies=(act("judge", meets=meets, why=f"it is {word}"),)
+        )
+        for word, meets in said.items()
+    )
+    mute = Rule(
+        role="reviewer", match="It is nothing", replies=(ScriptReply(text="I would rather not say."),)
+    )
+    answers = tuple(
+        Rule(role="orchestrator", match=f"TASK: be {word}", replies=(act("answer", text=f"It is {word}."),))
+        for word in ("polite", "rude", "nothing")
+    )
+    labelled = [("polite", True)] * 3 + [("kind", True)] + [("rude", False)] * 3 + [("cold", False)] * 2
+    check = {"kind": "rubric", "rubric": "The answer is polite.", "labelled": "labels.jsonl"}
+    folder = suite(
+        tmp_path / "s",
+        *({"id": word, "task": f"be {word}", "check": check} for word in ("polite", "rude", "nothing")),
+    )
+    lines = [json.dumps({"answer": f"It is {word}.", "solved": solved}) for word, solved in labelled]
+    (folder / "labels.jsonl").write_text("\n".join(lines))
+    home = tmp_path / "home"
+    with OpenAIServer(Script(format="alita-script/1", name="judge", rules=(*judged, mute, *answers))) as one:
+        settle(home, one)
+        ran = alita(home, "run", str(folder), "--json")
+        again = json.loads(alita(home, "run", "--resume", "last", "--json").stdout)
+    told = json.loads(ran.stdout)
+    cases = {case["case"]: case for case in told["cases"]}
+    assert cases["polite"]["solved"] and not cases["rude"]["solved"], ran.stderr
+    assert cases["rude"]["why"] == "the judge: it is rude"
+    assert (cases["nothing"]["solved"], cases["nothing"]["failure"]) == (False, "harness"), (
+        "no verdict, no pass"
+    )
+    (judge,) = told["judges"]
+    assert (judge["examples"], judge["agreed"], judge["too_kind"], judge["too_strict"]) == (9, 7, 2, 0)
+    # by hand: observed 7/9; by chance 4/9 * 6/9 + 5/9 * 3/9 = 39/81; kappa = (63 - 39) / (81 - 39)
+    assert judge["kappa"] == pytest.approx(24 / 42, abs=1e-4)
+    assert "7 of 9 labelled examples" in ran.stderr and "too little to rely on" in ran.stderr
+    assert cases["polite"]["judge_usd"] == pytest.approx(10 * CALL), "nine examples and the answer itself"
+    assert cases["rude"]["judge_usd"] == pytest.approx(CALL)
+    assert told["usd"] == pytest.approx(sum(case["usd"] + case["judge_usd"] for case in told["cases"]))
+    assert again["usd"] == told["usd"]
+
+
+def test_a_rubric_without_enough_labels_is_refused(tmp_path: Path, server: OpenAIServer) -> None:
+    check = {"kind": "rubric", "rubric": "It is polite.", "labelled": "labels.jsonl"}
+    same = json.dumps({"answer": "Yes.", "solved": True}) + "\n"
+    folder = suite(tmp_path / "s", {"task": "be polite", "check": check})
+    (folder / "labels.jsonl").write_text(same * 20)
+    home = tmp_path / "home"
+    settle(home, server)
+    done = alita(home, "run", str(folder))
+    assert done.returncode == 2 and "too few labelled examples" in done.stderr and server.requests == []
+
+
+def test_approval_by_a_policy_needs_a_policy(tmp_path: Path, server: OpenAIServer) -> None:
+    home = tmp_path / "home"
+    settle(home, server)
+    folder = sums(tmp_path / "s", 1)
+    for policy in ("", '[[rule]]\nname = "pure"\n'):  # none, and one that is off
+        (home / "policy.toml").write_text(policy)
+        done = alita(home, "run", str(folder), "--approve", "policy")
+        assert done.returncode == 2 and "no rule that is in force" in done.stderr, done.stderr
+    assert server.requests == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("without", "recalls", "learns"),
+    [((), True, True), (("--without", "memory"), False, True), (("--without", "learning"), False, False)],
+)
+def test_the_cases_of_a_stream_share_a_home_and_what_is_left_out_is_not_there(
+    tmp_path: Path, server: OpenAIServer, without: tuple[str, ...], recalls: bool, learns: bool
+) -> None:
+    from alita_tui import events as e
+    from alita_tui.store.sessions import SessionFile
+
+    home, check = tmp_path / "home", {"kind": "number", "value": 42}
+    tasks = ("Remember that our warehouse is in Bergen. Add 0.", "Add 1.", "Add 2. Where is our warehouse?")
+    lines = [{"id": f"sum-{n}", "task": task, "check": check} for n, task in enumerate(tasks)]
+    folder = suite(tmp_path / "s", *lines)
+    settle(home, server)
+    (folder / "suite.json").write_text('{"stream": true}')
+    told = json.loads(alita(home, "run", str(folder), "--jobs", "3", "--json", *without).stdout)
+    assert told["solved"] == 3 and [one["case"] for one in told["cases"]] == ["sum-0", "sum-1", "sum-2"]
+    assert len({one["home"] for one in told["cases"]}) == 1, "one after the other in one home"
+    assert len({one["session_id"] for one in told["cases"]}) == 3, (
+        "and each is a session that can be replayed"
+    )
+    assert told["usd"] == pytest.approx(6 * CALL)
+    run = home / "data" / "evaluations" / told["setup"]["run"]
+    shared = run / told["cases"][0]["home"]
+    file = SessionFile.open(
+        shared / "data" / "sessions" / f"{told['cases'][2]['session_id']}.json", readonly=True
+    )
+    recalled = [one.event for one in file.history() if isinstance(one.event, e.MemoryRecalled)]
+    file.close()
+    assert any(event.items for event in recalled) is recalls
+    memory = shared / "data" / "memory.json"
+    assert (memory.exists() and "Bergen" in memory.read_text()) is learns
+    server.requests.clear()
+    results = (run / "results.jsonl").read_text().splitlines(keepends=True)
+    (run / "results.jsonl").write_text("".join(results[:2]))
+    again = json.loads(alita(home, "run", "--resume", "last", "--json").stdout)
+    assert (again["ended"], again["usd"]) == (3, pytest.approx(6 * CALL)) and server.requests == []

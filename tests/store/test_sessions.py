@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -343,7 +344,12 @@ def test_a_new_session_is_on_disk_whole_after_one_write(
 ) -> None:
     written: list[Path] = []
     replace = disk.replace
-    monkeypatch.setattr(disk, "replace", lambda path, pieces: (written.append(path), replace(path, pieces)))
+
+    def noted(path: Path, pieces: Iterable[bytes]) -> None:
+        written.append(path)
+        replace(path, pieces)
+
+    monkeypatch.setattr(disk, "replace", noted)
     path = tmp_path / "s.json"
     file = SessionFile.create(path, "s", imported=True)
     assert written == [path]

@@ -251,7 +251,7 @@ class ModelServer(ABC):
             if self.script is None:
                 raise ModelError("bad_request", "this server has no script")
             names = {*self.tool_names(body)}
-            reviews = names & {"submit_cases", "submit_answers"}
+            reviews = names & {"submit_cases", "submit_answers", "judge"}
             role: ModelRole = "reviewer" if reviews else "orchestrator"
             role = "toolsmith" if "submit_tool" in names else role
             reply = choose(self.script, role, self.messages_of(body))

@@ -1,0 +1,89 @@
+"""A run as it begins: everything that it depends on, written down."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from alita_tui import __version__
+from alita_tui.app.context import AppContext
+from alita_tui.app.identity import now
+from alita_tui.evaluation.results import Rule, Setup, Without
+from alita_tui.evaluation.suite import Suite
+from alita_tui.spine.errors import UsageError
+from alita_tui.store import disk
+
+SETUP = "run.json"
+
+
+def folder_of_runs(app: AppContext) -> Path:
+    """Return the folder with a folder for each run."""
+    return app.paths.data / "evaluations"
+
+
+def begin(
+    app: AppContext,
+    suite: Suite,
+    path: Path,
+    models: Sequence[str],
+    *,
+    repeat: int,
+    budget_usd: float,
+    approve: Rule,
+    without: Sequence[Without],
+    tags: Sequence[str],
+) -> Setup:
+    """Write the setup of a new run; return it. Raises UsageError, ConfigError, StoreError."""
+    if approve == "policy" and not app.policy.rules:
+        raise UsageError(
+            "Your policy has no rule that is in force.", hint="`alita policy list` says how to write one."
+        )
+    stamp = now()
+    slug = re.sub(r"[^a-z0-9]+", "-", suite.name.lower()).strip("-")[:40] or "suite"
+    started = stamp.strftime("%Y%m%d-%H%M%S")
+    base, number = f"{slug}-{started}", 1
+    folder = folder_of_runs(app)
+    disk.make_folder(folder)
+    while (folder / (run := base if number == 1 else f"{base}-{number}")).exists():
+        number += 1
+    settings = {
+        key: str(app.loaded.value(key))
+        for key, origin in app.loaded.origins.items()
+        if origin != "default" and key != "privacy.redact"
+    }
+    named = tuple(dict.fromkeys(models)) or (_model_name(app),)
+    setup = Setup(
+        run=run, suite=suite.name, suite_path=str(path.resolve()), suite_digest=suite.digest, stream=suite.stream,
+        models=named,
+        configured=not models, repeat=repeat, budget_usd=budget_usd,
+        approve=approve, without=tuple(without), tags=tuple(tags),
+        started_at=stamp.isoformat(), version=__version__, python=platform.python_version(),
+        settings=app.redactor().value(settings), prompts=_prompts(),
+        approved_digests=_approved(app) if approve == "digests" else (),
+    )  # fmt: skip
+    (folder / run).mkdir(mode=0o700)
+    disk.replace(folder / run / SETUP, [msgspec.json.format(msgspec.json.encode(setup), indent=2)])
+    return setup
+
+
+def _model_name(app: AppContext) -> str:
+    """Return the model that the settings name; the demo's where there is none."""
+    entry = app.candidates("orchestrator")[0]
+    return f"{entry.provider}:{entry.name}"
+
+
+def _prompts() -> dict[str, str]:
+    folder = Path(__file__).parents[1]
+    found = sorted((*folder.glob("agent/prompts/*.md"), *folder.glob("toolsmith/prompts/*.md")))
+    return {str(one.relative_to(folder)): sha256(one.read_bytes()).hexdigest() for one in found}
+
+
+def _approved(app: AppContext) -> tuple[str, ...]:
+    """Return the digests of builds whose newest verdict is an approval."""
+    newest = {entry.digest: entry.verdict for entry in app.audit.entries()}
+    return tuple(sorted(digest for digest, verdict in newest.items() if verdict == "approved"))

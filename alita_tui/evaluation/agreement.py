@@ -1,0 +1,79 @@
+"""How far a judge agrees with examples that people labelled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from alita_tui.events import Value, ready
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.text import one_line
+
+FEWEST = 8
+"""Labelled examples of a rubric; with fewer, agreement says nothing."""
+GOOD = 0.6
+"""Kappa from which agreement is called good enough to rely on."""
+
+
+class Label(Value, frozen=True, forbid_unknown_fields=True):
+    """An answer, and whether a person says that it meets the rubric."""
+
+    answer: str
+    solved: bool
+    task: str = ""
+
+
+class Agreement(Value, frozen=True):
+    """A judge beside the people who labelled."""
+
+    judge: str
+    rubric: str
+    examples: int
+    agreed: int
+    too_kind: int
+    """Answers that the judge passes and people do not."""
+    too_strict: int
+    kappa: float
+    """Cohen's: 1 is agreement in everything, 0 what chance alone would give."""
+
+    def __str__(self) -> str:
+        """Return it in a sentence."""
+        said = (
+            f"{self.judge} agrees with {self.agreed} of {self.examples} labelled examples (kappa {self.kappa:.2f};"
+            f" too kind in {self.too_kind}, too strict in {self.too_strict})"
+        )
+        return said if self.kappa >= GOOD else f"{said}: too little to rely on"
+
+
+def labels(file: Path) -> tuple[Label, ...]:
+    """Return the labelled examples in a file of JSON lines. Raises UsageError."""
+    found = []
+    try:
+        for line in file.read_bytes().splitlines():
+            if line.strip():
+                found.append(msgspec.json.decode(line, type=ready(Label)))
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}.") from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise UsageError(f"{file}, line {len(found) + 1}: {one_line(str(error), 200)}.") from error
+    if len(found) < FEWEST or len({one.solved for one in found}) < 2:
+        raise UsageError(
+            f"{file} has too few labelled examples: at least {FEWEST}, some that meet the rubric and some that do not."
+        )
+    return tuple(found)
+
+
+def agreement(judge: str, rubric: str, labelled: Sequence[bool], said: Sequence[bool | None]) -> Agreement:
+    """Compare a judge with people; no verdict (None) agrees with nothing."""
+    pairs = [(one, (not one) if two is None else two) for one, two in zip(labelled, said, strict=True)]
+    count = len(pairs)
+    agreed = sum(one == two for one, two in pairs)
+    yes, judged_yes = (sum(column) / count for column in zip(*pairs, strict=True))
+    by_chance = yes * judged_yes + (1 - yes) * (1 - judged_yes)
+    kappa = (agreed / count - by_chance) / (1 - by_chance) if by_chance < 1 else 0.0
+    return Agreement(
+        judge=judge, rubric=rubric, examples=count, agreed=agreed, kappa=round(kappa, 4),
+        too_kind=sum(two and not one for one, two in pairs), too_strict=sum(one and not two for one, two in pairs),
+    )  # fmt: skip

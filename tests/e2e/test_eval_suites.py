@@ -1,0 +1,126 @@
+"""The suites that ship, done by minds on a real wire: a stream whose library grows, and what leaving a part out costs."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import alita_tui
+from alita_tui.config.paths import shipped
+from alita_tui.llm.scripted import Rule, Script
+from tests.benchmarks.toolworld.mind import Mind
+from tests.cli.scripted_runs import act
+from tests.support.servers.openai_server import OpenAIServer
+from tests.support.servers.wire import Fault
+
+pytestmark = pytest.mark.walk
+RULE = 'enabled = true\n[[rule]]\nname = "pure"\nmax_lines = 120\n'
+
+
+def evaluated(shell: Any, mind: Mind, suite: str, *words: str) -> dict[str, Any]:
+    """Run a suite with this mind; builds are approved by a rule of the person's, and by nothing else."""
+    shell.environ |= {
+        "ALITA_MODEL": "openai:toolworld",
+        "ALITA_MODEL_BASE_URL": mind.base_url,
+        "OPENAI_API_KEY": "sk-not-a-real-key",
+    }
+    shell.home.mkdir(mode=0o700, exist_ok=True)
+    (shell.home / "policy.toml").write_text(RULE)
+    (shell.home / "policy.toml").chmod(0o600)
+    words = ("eval", "run", suite, "--approve", "policy", "--json", *words)
+    ran = subprocess.run(
+        [sys.executable, "-m", "alita_tui", *words],
+        env=shell.environ, capture_output=True, text=True, timeout=580, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert ran.returncode == 0 and "Traceback" not in ran.stderr, ran.stderr
+    told: dict[str, Any] = json.loads(ran.stdout)
+    return told
+
+
+@pytest.mark.podman
+def test_toolworld_grows_a_library_under_a_rule(shell) -> None:
+    with Mind(9) as mind:
+        told = evaluated(shell, mind, "toolworld")
+    cases = told["cases"]
+    assert told["setup"]["stream"] and told["solved"] == len(cases) == 40, [
+        one for one in cases if not one["solved"]
+    ]
+    needs = {tag for case in cases for tag in case["case"].split("-", 1)[1].split("-then-")}
+    builds = sum(one["builds"] for one in cases)
+    assert builds / len(needs) <= 1.5, "a need is built for once, and found again"
+    assert sum(one["reused"] for one in cases[20:]) > sum(one["reused"] for one in cases[:10])
+    assert len({one["home"] for one in cases}) == 1 and len({one["session_id"] for one in cases}) == len(
+        cases
+    )
+    assert not list((Path(shell.home) / "data" / "mcp_box").glob("*/*")), "the person's library is as it was"
+
+
+class Obedient(OpenAIServer):
+    """A mind that knows the jobs, and does what its prompt says of figures. It makes no file."""
+
+    SEEDED = "Round every figure of an answer to whole hundreds."
+
+    def __init__(self) -> None:
+        self.cases = [
+            json.loads(line) for line in (shipped("suites") / "jobs" / "cases.jsonl").read_text().splitlines()
+        ]
+        super().__init__(self._script(rounding=False))
+
+    def _script(self, *, rounding: bool) -> Script:
+        rules = []
+        for case in self.cases:
+            check = case["check"]
+            known = check.get("text") or check.get("value", "I made none.")
+            if rounding and isinstance(known, int | float):
+                known = round(known, -2)
+            replies = (act("find_tool", query=case["tags"][0]), act("answer", text=f"{known}"))
+            rules.append(Rule(role="orchestrator", match=re.escape(f"TASK: {case['task']}"), replies=replies))
+        return Script(format="alita-script/1", name="jobs", rules=tuple(rules))
+
+    def _events(self, fault: Fault, body: Any) -> list[bytes]:
+        self.script = self._script(rounding=self.SEEDED in json.dumps(body))
+        return super()._events(fault, body)
+
+
+def test_a_fault_in_a_prompt_is_found_on_the_jobs(tmp_path: Path) -> None:
+    """The same suite before and after one wrong sentence in the agent's prompt: found, and called no chance."""
+    home, changed = tmp_path / "home", tmp_path / "changed"
+    here = Path(alita_tui.__file__).parent
+    shutil.copytree(here, changed / "alita_tui", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("themes", "sessions"):
+        (changed / name).symlink_to(here.parent / name)
+    prompt = changed / "alita_tui" / "agent" / "prompts" / "orchestrator.md"
+    prompt.write_text(f"{prompt.read_text()}\n{Obedient.SEEDED}\n")
+
+    def run(folder: Path, *words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "alita_tui", "--home", str(home), "eval", *words, "--json"],
+            cwd=folder, capture_output=True, text=True, timeout=500, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    with Obedient() as mind:
+        home.mkdir()
+        (home / "config.toml").write_text(
+            f'[roles]\norchestrator = ["custom:one; base_url={mind.base_url}"]\n'
+        )
+        runs = [
+            json.loads(run(folder, "run", "jobs", "--repeat", str(repeat)))["setup"]["run"]
+            for folder, repeat in ((here.parent, 2), (here.parent, 2), (changed, 2))
+        ]
+    same = json.loads(run(here.parent, "compare", runs[0], runs[1]))
+    assert same["verdict"].startswith("Both solved the same share, 91.7 %")
+    found = json.loads(run(here.parent, "compare", runs[0], runs[2]))
+    solved = next(one for one in found["figures"] if one["name"] == "solved")
+    assert solved["real"] and solved["difference"] < -50 and "fewer" in found["verdict"], found["verdict"]
+    before, after = (one["prompts"]["agent/prompts/orchestrator.md"] for one in found["setups"])
+    assert before != after, "and the record says what was changed"
+    assert {case for case, _, _ in found["changed"]} <= {one["id"] for one in mind.cases}

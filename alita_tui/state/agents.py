@@ -42,6 +42,8 @@ class AgentState(msgspec.Struct, frozen=True, gc=False):
     tokens: int = 0
     model_ms: float = 0.0
     """How long models took to answer it."""
+    paid: int = 0
+    """Calls of models that were paid for it."""
     unpriced: int = 0
     """Calls without a known price."""
     outcome: AgentOutcome | None = None
@@ -102,6 +104,7 @@ def paid(agents: Agents, envelope: Envelope) -> Agents:
                 agent_id,
                 usd=mine.usd + (cost or 0.0),
                 tokens=mine.tokens + tokens,
+                paid=mine.paid + 1,
                 unpriced=mine.unpriced + (cost is None),
             )
         case e.ModelReplied(duration_ms=duration):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from alita_tui import events as e
 from alita_tui.events import AgentOutcome
+from alita_tui.spine.commands import Steer
 from alita_tui.spine.text import SafeText, counted, one_line
 from alita_tui.state.agents import AgentState
 from alita_tui.state.session import SessionState
@@ -132,6 +134,55 @@ def tree(state: SessionState, task_id: str) -> Iterator[tuple[int, AgentState]]:
                 yield from below(one.agent_id, depth + 1)
 
     yield from below("", 1)
+
+
+class Taken(NamedTuple):
+    """What an agent took, or all agents of a role."""
+
+    name: SafeText
+    usd: float
+    tokens: int
+    calls: int
+    steps: int
+    model_ms: float
+    unpriced: int
+
+
+def by_agent(state: SessionState) -> tuple[Taken, ...]:
+    """Return what each agent took of the newest task that had several."""
+    task_id = state.agents[-1].task_id if state.agents else ""
+    return tuple(
+        _taken(f"{'  ' * (depth - 1)}{agent.title}", (agent,)) for depth, agent in tree(state, task_id)
+    )
+
+
+def by_specialist(state: SessionState) -> tuple[Taken, ...]:
+    """Return what the agents of each role took in the session."""
+    roles = dict.fromkeys(agent.role for agent in state.agents)
+    return tuple(_taken(role, tuple(one for one in state.agents if one.role == role)) for role in roles)
+
+
+def _taken(name: str, agents: Sequence[AgentState]) -> Taken:
+    return Taken(
+        name=one_line(name, 60),
+        usd=sum(one.usd for one in agents),
+        tokens=sum(one.tokens for one in agents),
+        calls=sum(one.paid for one in agents),
+        steps=sum(one.step for one in agents),
+        model_ms=sum(one.model_ms for one in agents),
+        unpriced=sum(one.unpriced for one in agents),
+    )
+
+
+def addressed(state: SessionState, text: str, attach: tuple[str, ...] = ()) -> Steer:
+    """Return what the person adds to a task: for one agent (`@researcher-1 …`), for all (`@all …`), else the lead."""
+    name, _, rest = text.removeprefix("@").partition(" ")
+    if text.startswith("@") and rest.strip():
+        if name == "all" and any(one.outcome is None for one in state.agents):
+            return Steer(text=rest.strip(), attach=attach, every=True)
+        if any(one.agent_id == name and one.outcome is None for one in state.agents):
+            return Steer(text=rest.strip(), attach=attach, agent_id=name)
+    return Steer(text=text, attach=attach)
 
 
 def agent_line(agent: AgentState) -> tuple[SafeText, SafeText, Tone]:

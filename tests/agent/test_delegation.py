@@ -622,7 +622,7 @@ async def test_the_state_tells_of_the_lead_and_keeps_its_agents_apart(tmp_path: 
     await one.do(SubmitTask(text="compare"))
     state = reduce_all(one.bus.history)
     assert [agent.outcome for agent in state.agents] == ["reported"] * 2
-    assert [(agent.step, agent.usd) for agent in state.agents] == [(3, pytest.approx(0.03))] * 2
+    assert [(agent.step, round(agent.usd, 9)) for agent in state.agents] == [(3, 0.03)] * 2
     assert state.step == 3 and state.plan == ("a", "b") and state.calls == ()
     steps = [x.step for x in one.bus.history if isinstance(x.event, e.ActionChosen) and not x.delegate]
     assert steps == sorted(steps)

@@ -38,11 +38,11 @@ from alita_tui.spine.commands import (
     Command,
     Interrupt,
     Retry,
-    Steer,
     SubmitTask,
 )
 from alita_tui.spine.text import counted, one_line
 from alita_tui.state.rows import Rows
+from alita_tui.view.agents import addressed
 from alita_tui.view.cards import Level
 from alita_tui.view.lanes import OneTask
 from alita_tui.view.model import SessionView
@@ -293,7 +293,7 @@ class SessionScreen(Rating, Stopping):
             command = AnswerQuestion(question_id=view.question.question_id, text=text)
         elif view.busy:
             if not message.next_task:
-                command = Steer(text=text, attach=given.files)
+                text = (command := addressed(view.state, text, given.files)).text
             self.query_one(Queued).add(text, view, task=message.next_task)
         if isinstance(command, SubmitTask) and not view.busy:
             self._expect(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from functools import cache
 from typing import Annotated, Any
 
@@ -20,15 +20,15 @@ Text = Annotated[str, Meta(min_length=1)]
 
 
 class Plan(Value, frozen=True):
-    """Say how you will go about a task of several steps. Call it again, whole, to tick or to revise it."""
+    """Say how you go about a task of several steps. Call it again, whole, to tick or revise it."""
 
     steps: Annotated[
         tuple[Text, ...],
         Meta(
             min_length=1,
             max_length=12,
-            description='Short steps in order; later with "[x] " done, "[>] " doing, "[!] " failed or '
-            '"[-] " dropped before a step.',
+            description='Short steps, "|| " before those needing no other, later "[x] " done, "[>] " doing, '
+            '"[!] " failed, "[-] " dropped.',
         ),
     ]
     recipe: Annotated[str, Meta(description="Id of the remembered recipe you follow, if any.")] = ""
@@ -69,7 +69,7 @@ class Look(Value, frozen=True):
 
 
 class BuildTool(Value, frozen=True):
-    """Have a new tool written, tested in the sandbox and put before the person for approval."""
+    """Have a new tool written, tested in the sandbox and put to the person for approval."""
 
     name: Name
     goal: Annotated[str, Meta(min_length=1, description="What the tool does, for any input of its kind.")]
@@ -122,7 +122,56 @@ class Answer(Value, frozen=True):
     text: Text
 
 
-Action = Plan | FindTool | SearchWeb | ReadPage | Look | BuildTool | RunTool | AskUser | Wait | Answer
+class Delegate(Value, frozen=True):
+    """Hand a part of the task to a specialist. Those of one reply work at the same time; each sees only this."""
+
+    role: Annotated[str, Meta(max_length=40, description="One of the roles.")]
+    goal: Annotated[
+        str, Meta(min_length=1, description="What it has to bring, whole: it knows nothing else.")
+    ]
+    inputs: Annotated[
+        tuple[Text, ...],
+        Meta(
+            max_length=12, description="What it may use of yours: files by name or handle, e41 for event 41."
+        ),
+    ] = ()
+    done_when: Annotated[str, Meta(max_length=1000, description="How it knows that it is done.")] = ""
+    budget_usd: Annotated[
+        Annotated[float, Meta(ge=0)] | None, Meta(description="What it may cost; left out: the role's share.")
+    ] = None
+
+
+class Report(Value, frozen=True):
+    """End your part with what came of it."""
+
+    result: Annotated[str, Meta(min_length=1, description="What you found or made, whole.")]
+    artefacts: Annotated[
+        tuple[Text, ...], Meta(max_length=20, description="Files of yours that go with it.")
+    ] = ()
+    evidence: Annotated[
+        tuple[Text, ...],
+        Meta(
+            max_length=40,
+            description="What it rests on: e41 for event 41, addresses of pages you read, files.",
+        ),
+    ] = ()
+    missing: Annotated[str, Meta(description="What of the goal you could not do, and why.")] = ""
+
+
+Action = (
+    Plan
+    | FindTool
+    | SearchWeb
+    | ReadPage
+    | Look
+    | BuildTool
+    | RunTool
+    | AskUser
+    | Wait
+    | Answer
+    | Delegate
+    | Report
+)
 
 ACTIONS: dict[ActionName, type[Action]] = {
     "plan": Plan,
@@ -135,16 +184,24 @@ ACTIONS: dict[ActionName, type[Action]] = {
     "ask_user": AskUser,
     "wait": Wait,
     "answer": Answer,
+    "delegate": Delegate,
+    "report": Report,
 }
+LEADS: tuple[ActionName, ...] = tuple(name for name in ACTIONS if name not in ("delegate", "report"))
+"""What the lead may do where it does not direct others."""
 
 
 class MalformedAction(AlitaError):
     """What the model wrote is no valid action; the message is for the model."""
 
 
+def specs(names: Container[str] = LEADS) -> tuple[ToolSpec, ...]:
+    """The actions of these names as native tools, with flat JSON schemas that every server understands."""
+    return tuple(spec for spec in _every_spec() if spec.name in names)
+
+
 @cache
-def specs() -> tuple[ToolSpec, ...]:
-    """The actions as native tools, with flat JSON schemas that every server understands."""
+def _every_spec() -> tuple[ToolSpec, ...]:
     _, components = msgspec.json.schema_components(tuple(ACTIONS.values()))
     found: list[ToolSpec] = []
     for name, kind in ACTIONS.items():
@@ -199,12 +256,17 @@ def _lean(schema: Json) -> Json:
 
 def _shape(name: str) -> str:
     """How an action's arguments have to look; for a model that got them wrong."""
-    parameters: Json = next((spec.parameters for spec in specs() if spec.name == name), {})
+    parameters: Json = next((spec.parameters for spec in _every_spec() if spec.name == name), {})
     return f"Its arguments have this schema: {msgspec.json.encode(parameters).decode()}"
 
 
-def parse(request: ToolRequest, tools: Container[str] = ()) -> Action:
+def parse(
+    request: ToolRequest, tools: Container[str] = (), allowed: Iterable[str] = tuple(ACTIONS)
+) -> Action:
     """The typed action behind a native tool call; `tools` are the library's. Raises MalformedAction."""
+    names = (*allowed, "look_back")
+    if request.name in ACTIONS and request.name not in names:
+        raise MalformedAction(f"You cannot {request.name!r} here; your actions are {', '.join(names[:-1])}.")
     if request.name not in ACTIONS and request.name in tools:
         raise MalformedAction(
             f"{request.name} is a tool of the library and no action: call run_tool with the name {request.name!r} "
@@ -223,7 +285,9 @@ def parse(request: ToolRequest, tools: Container[str] = ()) -> Action:
         )
     kind = {str(name): one for name, one in ACTIONS.items()}.get(request.name)
     if kind is None:
-        raise MalformedAction(f"There is no action {request.name!r}; the actions are {', '.join(ACTIONS)}.")
+        raise MalformedAction(
+            f"There is no action {request.name!r}; the actions are {', '.join(names[:-1])}."
+        )
     try:
         action = msgspec.convert(request.arguments, ready(kind))
     except msgspec.ValidationError as error:

@@ -9,16 +9,12 @@ from alita_tui import events as e
 from alita_tui.events import Value
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.history import of
+from alita_tui.spine.shares import Amount as Amount
+from alita_tui.spine.shares import Cap as Cap
+from alita_tui.spine.shares import Shares
 
 NOTICES = (50, 80, 100)
 """Shares of a cap, in percent, that are told when they are reached."""
-
-
-class Cap(Value, frozen=True):
-    """A limit in money and in tokens. None: none."""
-
-    usd: float | None = None
-    tokens: int | None = None
 
 
 class Budget(Value, frozen=True):
@@ -33,17 +29,6 @@ class Budget(Value, frozen=True):
     def of(self, scope: e.BudgetScope) -> Cap:
         """The cap of one scope."""
         return {"task": self.task, "session": self.session, "day": self.day}[scope]
-
-
-class Amount(NamedTuple):
-    """Money with a known price, and tokens."""
-
-    usd: float = 0.0
-    tokens: int = 0
-
-    def plus(self, other: Amount) -> Amount:
-        """Both together."""
-        return Amount(self.usd + other.usd, self.tokens + other.tokens)
 
 
 class Breach(NamedTuple):
@@ -68,7 +53,7 @@ def amount(value: float, unit: e.BudgetUnit) -> str:
     return f"${value:.2f}" if unit == "usd" else f"{value:,.0f} tokens"
 
 
-HEARD = (e.TaskSubmitted, e.BudgetReserved, e.BudgetSpent, e.BudgetRaised)
+HEARD = (e.TaskSubmitted, e.BudgetReserved, e.BudgetSpent, e.BudgetRaised, e.AgentStarted, e.AgentEnded)
 """The events that a ledger hears; others say nothing to it."""
 
 
@@ -81,6 +66,8 @@ class Ledger:
         """Caps that the person raised, by scope, unit and, for the scope `task`, the task."""
         self._task_of: dict[str, str] = {}
         """Call -> its task."""
+        self.shares = Shares()
+        """What agents that parts of tasks were handed to may take."""
         self._latest = ""
         """The newest task: that of every event of schema 1, which had one task at a time."""
         self.session = Amount()
@@ -103,6 +90,13 @@ class Ledger:
             case e.BudgetReserved(call_id=call_id):
                 self.open[call_id] = event
                 self._task_of[call_id] = task_id
+                waiting = Amount(_set_aside(event), event.tokens)
+                self.shares.reserved(call_id, task_id, envelope.delegate, waiting)
+            case e.AgentStarted():
+                limits = Cap(usd=event.usd, tokens=event.tokens)
+                self.shares.started(event.agent_id, task_id, envelope.delegate, limits)
+            case e.AgentEnded(agent_id=agent_id):
+                self.shares.ended(agent_id)
             case e.BudgetSpent(call_id=call_id, cost_usd=cost, tokens=tokens):
                 self.open.pop(call_id, None)
                 task_id = self._task_of.pop(call_id, task_id)
@@ -110,6 +104,7 @@ class Ledger:
                 usd = event.assumed_usd if cost is None else cost
                 spent = Amount(usd, tokens or max(event.total_tokens - self.session.tokens, 0))
                 self.session, self.tasks[task_id] = self.session.plus(spent), self.task(task_id).plus(spent)
+                self.shares.spent(call_id, spent)
                 self.unpriced += cost is None
                 known, unknown = self.roles.get(event.role, (0.0, 0))
                 self.roles[event.role] = (
@@ -160,16 +155,31 @@ class Ledger:
         said = f"${spent + waiting:.4f} of ${limit:.4f} are spent, and the next call could take ${usd:.4f}"
         return f"the build's money was spent: {said}"
 
-    def breach(self, usd: float | None, tokens: int, day: Amount, task_id: str) -> Breach | None:
+    def left(self, task_id: str, agent_id: str = "") -> Cap:
+        """Return what an agent of a task (empty: the lead) may still hand out; None where no cap of the task holds."""
+        if agent_id:
+            return self.shares.left(agent_id)
+        taken = self.task(task_id).plus(self.shares.held(task_id))
+        usd, tokens = self.limit("task", "usd", task_id), self.limit("task", "tokens", task_id)
+        return Cap(
+            usd=None if usd is None else max(usd - taken.usd, 0.0),
+            tokens=None if tokens is None else max(int(tokens) - taken.tokens, 0),
+        )
+
+    def breach(
+        self, usd: float | None, tokens: int, day: Amount, task_id: str, agent_id: str = ""
+    ) -> Breach | None:
         """Return the cap that a call of a task could break, or None.
 
-        `day` is all that was spent and reserved today.
+        `day` is all that was spent and reserved today. What open agents may still take counts as taken.
         """
         for scope, used in self._uses(task_id, day, reserved=True):
             money: tuple[e.BudgetUnit, float, float | None] = ("usd", used.usd, usd)
             counts: tuple[e.BudgetUnit, float, float | None] = ("tokens", used.tokens, tokens)
             for unit, spent, needed in (money, counts):
                 limit = self.limit(scope, unit, task_id)
+                if scope == "task" and agent_id and getattr(self.shares.capped(agent_id), unit) is not None:
+                    continue  # its share is set aside already
                 if limit is not None and needed is not None and spent + needed > limit:
                     return Breach(scope, unit, needed, spent, limit)
         return None
@@ -191,11 +201,10 @@ class Ledger:
 
     def _uses(self, task_id: str, day: Amount, *, reserved: bool) -> tuple[tuple[e.BudgetScope, Amount], ...]:
         task, session = self.task(task_id), self.session
-        for call_id, reservation in self.open.items() if reserved else ():
-            waiting = Amount(_set_aside(reservation), reservation.tokens)
-            session = session.plus(waiting)
-            if self._task_of[call_id] == task_id:
-                task = task.plus(waiting)
+        for reservation in self.open.values() if reserved else ():
+            session = session.plus(Amount(_set_aside(reservation), reservation.tokens))
+        if reserved:
+            task = task.plus(self.shares.held(task_id))
         return ("task", task), ("session", session), ("day", day)
 
 

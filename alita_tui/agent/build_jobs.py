@@ -9,7 +9,9 @@ from typing import Protocol
 from alita_tui import events as e
 from alita_tui.agent.projection import StateProjection
 from alita_tui.agent.tasks import CurrentTask, latest_successor, successors
+from alita_tui.spine import origin
 from alita_tui.spine.bus import Bus
+from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.errors import ApprovalPending
 from alita_tui.spine.origin import in_task, working_on
 from alita_tui.spine.ports.builds import BuildOrder, BuildOutcome
@@ -26,6 +28,16 @@ class Builder(Protocol):
         """Go on with a build that an earlier process left."""
 
 
+class Verdicts(Protocol):
+    """Takes a person's verdicts. Met by `toolsmith`."""
+
+    waits: Callable[[str], None]
+    """Called with a build's id when it begins to wait for the person."""
+
+    def resolve(self, command: ResolveApproval) -> str:
+        """Hand in a verdict; return why it does not count, or an empty string."""
+
+
 class BuildJob:
     """One build as an asyncio task."""
 
@@ -34,6 +46,8 @@ class BuildJob:
     ) -> None:
         self.task_id = task_id
         """The task that asked for it, or the one that continues that task."""
+        self.agent_id = origin.delegate()
+        """The agent that asked for it; empty for the lead."""
         self.name = name
         self.goal = goal
         self.work = asyncio.create_task(build, name=f"alita build {name}")
@@ -80,8 +94,8 @@ class BuildJobs:
         self._builder = builder
         self._ended = ended
         self._jobs: list[BuildJob] = []
-        self._followed: dict[str, BuildJob] = {}
-        """Task -> the build whose verdict it waits for."""
+        self._followed: list[BuildJob] = []
+        """Those whose verdict an agent waits for."""
 
     def __iter__(self) -> Iterator[BuildJob]:
         """The builds of the present task."""
@@ -94,6 +108,12 @@ class BuildJobs:
     def running(self) -> bool:
         """Whether a build may still end."""
         return any(not job.work.done() for job in self._jobs)
+
+    @property
+    def awaited(self) -> bool:
+        """Whether a build of the present agent waits for the person."""
+        mine = [job.name for job in self if job.agent_id == origin.delegate() and not job.work.done()]
+        return any(build.status == "pending" and build.name in mine for build in self._task.builds())
 
     def start(self, order: BuildOrder) -> BuildJob:
         """Begin a build for the present task."""
@@ -112,11 +132,11 @@ class BuildJobs:
 
     async def follow(self, job: BuildJob) -> BuildOutcome | None:
         """Wait until a build is decided; return None once it is put off."""
-        self._followed[job.task_id] = job
+        self._followed.append(job)
         try:
             return await job.follow()
         finally:
-            self._followed.pop(job.task_id, None)
+            self._followed.remove(job)
             if job.work.done():
                 self._jobs.remove(job)
 
@@ -134,7 +154,8 @@ class BuildJobs:
             build for build in state.builds if build.status == "pending" and build.approval_id == approval_id
         ]
         owner = latest_successor(pending[-1].task_id, successors(state.tasks)) if pending else ""
-        job = self._followed.get(owner)
+        named = (one for one in self._followed if (one.task_id, one.name) == (owner, pending[-1].name))
+        job = next(named, None)
         if job is None or job.work.done():
             return
         build_id = pending[-1].build_id
@@ -142,9 +163,18 @@ class BuildJobs:
         job.put_off(self._ended)
 
     async def withdraw(self) -> None:
-        """Withdraw the requests of an interrupted task, so that a late verdict changes nothing."""
+        """Withdraw the requests of an interrupted task, so that a late verdict changes nothing.
+
+        Where an agent that was handed a part is interrupted, its own.
+        """
+        me = origin.delegate()
+        begun = {
+            one.event.build_id
+            for one in (self._bus.history.of(e.BuildStarted) if me else ())
+            if isinstance(one.event, e.BuildStarted) and one.delegate == me
+        }
         for build in self._task.builds():
-            if build.status == "pending":
+            if build.status == "pending" and (not me or build.build_id in begun):
                 await self._bus.emit(
                     e.ApprovalResolved(
                         approval_id=build.approval_id,
@@ -187,9 +217,11 @@ class BuildJobs:
             if job.task_id == task_id:
                 job.task_id = successor
 
-    async def cancel(self, task_id: str | None = None) -> None:
-        """Cancel the builds of one task, or all of them."""
-        cancelled = [job for job in self._jobs if task_id in (None, job.task_id)]
+    async def cancel(self, task_id: str | None = None, agent_id: str = "") -> None:
+        """Cancel the builds of one task, or all of them; of a task those of one agent, if it is named."""
+        cancelled = [
+            job for job in self._jobs if task_id in (None, job.task_id) and agent_id in ("", job.agent_id)
+        ]
         self._jobs = [job for job in self._jobs if job not in cancelled]
         for job in cancelled:
             job.work.cancel()

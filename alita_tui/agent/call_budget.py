@@ -18,6 +18,7 @@ from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import BudgetExceeded, BuildSpent
 from alita_tui.spine.origin import in_task
 from alita_tui.spine.ports.models import DayBook, DaySpend, Priced
+from alita_tui.spine.shares import CENTS
 
 T = TypeVar("T")
 _Cap = tuple[e.BudgetScope, e.BudgetUnit, str]
@@ -86,7 +87,7 @@ class CallBudget:
             assumed_usd=assumed,
         )  # fmt: skip
         while breach := await self._reserve(reserved, amount, model, role_usd):
-            if spare:
+            if spare or origin.delegate():  # who handed the part on decides what follows
                 raise BudgetExceeded(str(breach))
             await self._ask_for_more(breach, refusals)
 
@@ -104,6 +105,9 @@ class CallBudget:
             await self._say_unpriced(model, reserved.usd)
             if spent := self._ledger.build_breach(build, amount.usd):
                 raise BuildSpent(spent, hint="Raise it with `alita config set budget.build_usd N`.")
+            payer = self._ledger.shares.payer(origin.delegate())
+            if payer and (refused := self._ledger.shares.refusal(payer, amount)):
+                raise BudgetExceeded(refused)
             if breach := await self._set_aside(call_id, amount):
                 return breach
             self._mine.add(call_id)
@@ -113,6 +117,34 @@ class CallBudget:
                 await self.settle(call_id, reserved.role, model, Usage(), build=build)
                 raise
         return None
+
+    async def hand_out(self, order: e.AgentStarted, share: float) -> e.AgentStarted:
+        """Set aside what an agent may take, and record that it begins: its share of what is left where it is handed on.
+
+        `order.usd` is what it may cost at most, if that is less. Raises BudgetExceeded where nothing is left, or
+        less than `order.usd` asks for in its first attempt.
+        """
+        async with self._one_by_one:
+            await self._recover()
+            left = self._ledger.left(origin.current().task_id, origin.delegate())
+            asked = order.usd
+            if left.usd is not None and asked is not None and order.attempt == 1 and asked > left.usd + CENTS:
+                raise BudgetExceeded(f"${asked:.2f} is more than the ${left.usd:.4f} that are left.")
+            if left.usd == 0 or left.tokens == 0:
+                raise BudgetExceeded("Nothing of the budget is left to be handed out.")
+            usd = asked if left.usd is None else min(left.usd, left.usd * share if asked is None else asked)
+            tokens = order.tokens
+            if left.tokens is not None:
+                tokens = min(left.tokens, max(int(left.tokens * share), 1) if tokens is None else tokens)
+            order = msgspec.structs.replace(order, usd=usd, tokens=tokens)
+            await self._bus.emit(order, span=order.agent_id)
+            self._catch_up()
+            return order
+
+    def taken(self, agent_id: str) -> Amount:
+        """Return what an agent took, with those that it handed parts to."""
+        self._catch_up()
+        return self._ledger.shares.taken(agent_id)
 
     async def settle(
         self,
@@ -183,7 +215,8 @@ class CallBudget:
         counted = self._book is not None and (limit_usd is not None or limit_tokens is not None)
         today = await self._write(lambda book: book.today()) if counted else None
         day = Amount(today.usd, today.tokens) if today else Amount()
-        breach = ledger.breach(amount.usd, amount.tokens, day, origin.current().task_id)
+        here, payer = origin.current(), ledger.shares.payer(origin.delegate())
+        breach = ledger.breach(amount.usd, amount.tokens, day, here.task_id, payer)
         if breach or not counted:
             return breach
         taken = await self._write(

@@ -55,18 +55,23 @@ class ModelCalls:
         self._cache = cache
         self._cached = cached
         self._sleep = sleep
-        self._serving: dict[e.ModelRole, str] = {}
-        self._said: dict[str, list[str]] = {}
-        """Task -> what its model has said of a reply that has not ended."""
+        self._serving: dict[str, str] = {}
+        self._said: dict[tuple[str, str], list[str]] = {}
+        """Task and agent -> what its model has said of a reply that has not ended."""
         self._scales = Scales()
         self._noted: set[str] = set()
+
+    @property
+    def shared(self) -> CallBudget:
+        """The budget that the calls are paid from."""
+        return self._call_budget
 
     async def ask(self, request: ModelRequest) -> Reply:
         """See `Asker.ask`."""
         estimated = estimate_of(request)
         least = min(request.max_tokens, _LEAST_REPLY)
         route = self._router.route(
-            request.role,
+            request.seat or request.role,
             lambda model: self._scales.bound(model.name, estimated).input_tokens + least,
             lambda model: model.price(self._scales.bound(model.name, estimated)),
         )
@@ -79,7 +84,7 @@ class ModelCalls:
                     turn = route.next()
                     continue
                 held = turn
-                await self._enter(request.role, route, held)
+                await self._enter(request, route, held)
                 call_id = self._new_id()
                 if found := await self._known(held.model, request, call_id):
                     return found
@@ -133,13 +138,14 @@ class ModelCalls:
     @property
     def unfinished(self) -> str:
         """See `Asker.unfinished`."""
-        return "".join(self._said.get(origin.current().task_id, ()))
+        return "".join(self._said.get(_whose(), ()))
 
-    async def _enter(self, role: e.ModelRole, route: Route, one: Candidate) -> None:
+    async def _enter(self, request: ModelRequest, route: Route, one: Candidate) -> None:
         """Tell when the role is served by another model than before."""
         await self._tell_changes()
-        previous = self._serving.get(role, route.first)
-        self._serving[role] = one.name
+        role, seat = request.role, request.seat or request.role
+        previous = self._serving.get(seat, route.first)
+        self._serving[seat] = one.name
         if previous != one.name:
             reason = route.why(previous, one)
             await self._bus.emit(
@@ -207,7 +213,7 @@ class ModelCalls:
         """`said` is filled with all that comes, whatever becomes of it."""
         started = time.monotonic()
         first, reply = 0.0, None
-        text_so_far = self._said[origin.current().task_id] = []
+        text_so_far = self._said[_whose()] = []
         meter = Meter(request.max_tokens)
         async with aclosing(model.reply(request)) as pieces:  # type: ignore[type-var]  # async generators
             async for piece in pieces:
@@ -224,7 +230,7 @@ class ModelCalls:
                             raise _overlong(model, request)
                     case Reply():
                         reply = msgspec.structs.replace(self._bus.redacted(piece), call_id=call_id)
-        self._said.pop(origin.current().task_id, None)
+        self._said.pop(_whose(), None)
         if reply is None:
             raise ModelError("truncated", f"{model.name} ended its stream without a reply.")
         if request.hurry and (invalid := next((call for call in reply.requests if call.problem), None)):
@@ -300,6 +306,11 @@ class ModelCalls:
             span=call_id,
         )
         await self._tell_changes()
+
+
+def _whose() -> tuple[str, str]:
+    here = origin.current()
+    return here.task_id, here.agent_id
 
 
 def _next(route: Route) -> Candidate | float | ModelError:

@@ -9,7 +9,8 @@ from alita_tui import events as e
 from alita_tui.events import StepStatus
 
 _MARKED = re.compile(
-    r"\s*(?:[-*]\s+)?(?:\d+[.)]\s+)?(?:\[(?P<mark>.?)\]\s*)?(?:\d+[.)]\s+)?(?P<text>.*)", re.DOTALL
+    r"\s*(?:[-*]\s+)?(?:\d+[.)]\s+)?(?:\[(?P<mark>.?)\]\s*)?(?:\d+[.)]\s+)?(?P<apart>\|\|\s*)?(?P<text>.*)",
+    re.DOTALL,
 )
 _MARKS: dict[str, StepStatus] = {
     "x": "done", "✓": "done", "✔": "done", ">": "doing", "~": "doing", "/": "doing", "!": "failed", "✗": "failed",
@@ -38,15 +39,24 @@ def checklist(
     steps: list[str] = []
     ids: list[int] = []
     status: list[StepStatus] = []
+    apart = {number for number in before.apart} if before else set()
     for line in written:
         match = _MARKED.fullmatch(line)
         text = (match["text"].strip() if match else "") or line.strip()
         number = known.pop(text, 0)
         if not number:
             number = last = last + 1
+        if match and match["apart"]:
+            apart.add(number)
         steps.append(text)
         ids.append(number)
         status.append(_MARKS.get((match["mark"] or "").lower(), "open") if match else "open")
     return e.PlanProposed(
-        task_id=task_id, steps=tuple(steps), ids=tuple(ids), status=tuple(status), recipe=recipe
-    )
+        task_id=task_id, steps=tuple(steps), ids=tuple(ids), status=tuple(status), recipe=recipe,
+        apart=tuple(number for number in ids if number in apart),
+    )  # fmt: skip
+
+
+def unmarked(written: Iterable[str]) -> tuple[str, ...]:
+    """Return steps without what says which of them need no other one."""
+    return tuple(re.sub(r"^\s*\|\|\s*", "", step) for step in written)

@@ -11,6 +11,7 @@ from copy import copy
 from msgspec.structs import replace
 
 from alita_tui import events as e
+from alita_tui.agent.agents_told import directed, handed_part, refused, reported, without_team
 from alita_tui.agent.checklist import from_person
 from alita_tui.agent.given import told as given
 from alita_tui.agent.passages import kept_as, remainder, titled
@@ -55,8 +56,9 @@ class Entry(Value, frozen=True):
 class Conversation:
     """The turns so far, carried on event by event."""
 
-    def __init__(self, files: dict[str, Artefact] | None = None) -> None:
-        """`files` are those of the session by handle, which others add to."""
+    def __init__(self, files: dict[str, Artefact] | None = None, agent_id: str = "") -> None:
+        """`files` are those of the session by handle, which others add to; `agent_id` is empty for a lead."""
+        self._agent_id = agent_id
         self._entries: list[Entry] = []
         self._seq = 0
         self._open: dict[str, ToolRequest] = {}
@@ -101,7 +103,7 @@ class Conversation:
                     "the person asks to try it again" if retried else "a build that it waited for was decided"
                 )
                 self._person(
-                    f"TASK{f' (taken up again: {why})' if again else ''}: {text}{self._attached(files)}"
+                    f"TASK{f' (taken up again: {why})' if again else ''}: {without_team(text)}{self._attached(files)}"
                 )
             case e.MemoryRecalled(items=items) if items:
                 fresh = tuple(item for item in items if item.item_id not in self._recalled)
@@ -118,7 +120,22 @@ class Conversation:
                 pass  # the plan that it makes follows
             case e.Steered(text=text, files=files):
                 self._person(f"The person adds: {text}{self._attached(files)}")
-            case e.ModelReplied(role="orchestrator", call_id=call_id, text=text, requests=requests):
+            case e.AgentStarted(agent_id=agent_id) if agent_id == self._agent_id:
+                self._person(handed_part(event, self._files))
+            case e.AgentEnded(agent_id=agent_id) if agent_id == self._agent_id:
+                self._close_open("Your part ended without this.")
+            case e.AgentEnded(retried=False, action_id=action_id, outcome=outcome):
+                self._result(action_id, reported(event, self._files), error=outcome != "reported")
+            case e.DirectorChosen(directs=True, branches=branches) if branches:
+                self._person(directed(branches))
+            case e.AnswerVerified(returned=True, action_id=action_id):
+                if action_id in self._open:
+                    self._result(action_id, refused(event), error=True)
+                else:  # the reply was text alone
+                    self._person(refused(event))
+            case e.ModelReplied(
+                role="orchestrator" | "specialist", call_id=call_id, text=text, requests=requests
+            ):
                 self._close_open("The run was interrupted before this was done.")
                 self._add(Message(role="assistant", text=text, requests=requests))
                 self._open = {f"{call_id}.{n}": request for n, request in enumerate(requests)}

@@ -67,7 +67,7 @@ class Holding:
             case Continue():
                 self._release()
             case Steer(task_id=task_id) if tasks and task_id in ("", *tasks):
-                await self._steering.add(task_id or tasks[-1], command)
+                await self._steering.steer(command, tasks)
             case Interrupt(task_id=task_id) if tasks and task_id in ("", *tasks):
                 await self._stop(tasks)
             case CancelTask(task_id=task_id) if task_id in tasks:

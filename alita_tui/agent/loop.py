@@ -7,13 +7,28 @@ the next step's conversation is derived from that record.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from typing import cast
 
+import msgspec
+
 from alita_tui import events as e
-from alita_tui.agent.actions import Action, Answer, BuildTool, MalformedAction, Plan, RunTool, parse, specs
+from alita_tui.agent.actions import (
+    LEADS,
+    Action,
+    Answer,
+    BuildTool,
+    Delegate,
+    MalformedAction,
+    Plan,
+    Report,
+    RunTool,
+    parse,
+    specs,
+)
 from alita_tui.agent.blocks import ContextBlocks
 from alita_tui.agent.checklist import checklist
+from alita_tui.agent.director import Director
 from alita_tui.agent.handlers import Handlers
 from alita_tui.agent.news import News
 from alita_tui.agent.planner import Planner
@@ -21,7 +36,7 @@ from alita_tui.agent.progress import STOP, STUCK, ProgressWatch
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.tasks import CurrentTask, TaskEnd
 from alita_tui.agent.working import WorkingContext
-from alita_tui.events import ActionName, Json, NudgeKind, ToolRequest
+from alita_tui.events import ActionName, Json, ModelRole, NudgeKind, ToolRequest
 from alita_tui.spine import origin
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
@@ -35,18 +50,23 @@ _AT_ONCE = 4
 """Tools that run side by side."""
 
 _ACT = (
-    "Your reply calls no action, so nothing was done. If it answers the task, call `answer` with the whole answer; "
+    "Your reply calls no action, so nothing was done. If it answers the task, call `{}` with the whole answer; "
     "otherwise call the action that comes next."
 )
 _STUCK = "I do not get on: "
 _UNREAD = (
     "This is not taken as the answer yet: it was written before you read what the other actions of the reply brought. "
-    "Read it, then call `answer`."
+    "Read it, then call `{}`."
 )
 
 
 class AgentLoop:
-    """One agent's loop over one task."""
+    """One agent's loop over one task: the lead's. `SpecialistLoop` says where others differ."""
+
+    role: ModelRole = "orchestrator"
+    seat = ""
+    """See `ModelRequest`."""
+    ends_with: ActionName = "answer"
 
     def __init__(
         self,
@@ -64,6 +84,7 @@ class AgentLoop:
         *,
         max_steps: int,
         reply_tokens: int,
+        director: Director | None = None,
     ) -> None:
         """`news` is told when a step begins: the model is about to be shown everything.
 
@@ -71,6 +92,7 @@ class AgentLoop:
         tool run needs what an earlier one of the same reply brings.
         """
         self._turn = turn
+        self._director = director
         self._waits = waits
         self._questions = questions
         self._planner = planner
@@ -88,7 +110,7 @@ class AgentLoop:
         """Go on with the task until it ends. Raises BudgetExceeded, ModelError, SandboxUnavailable,
         ApprovalPending, StoreError.
         """
-        self._blocks.begin()
+        self._begin()
         earlier = self._task.events()[::-1]
         watch = ProgressWatch(self._task.before(), earlier)
         asked_to_act = _asked_to_act(earlier)
@@ -99,19 +121,19 @@ class AgentLoop:
             return end
         while origin.current().step < self._max_steps:
             await self._turn()
-            origin.begin_step()
-            self._news.shown()
+            self._next_step()
             start = len(self._bus.history)
             reply = await self._think()
             if not reply.requests and (said := reply.text.strip()):
-                if asked_to_act:
-                    return await self._answer(reply.call_id, said)
+                if asked_to_act and (end := await self._answer(reply.call_id, said)):
+                    return end
+                if not asked_to_act:
+                    await self._nudge("act", _ACT.format(self.ends_with))
                 asked_to_act = True
-                await self._nudge("act", _ACT)
                 continue
             asked_to_act = False
             try:
-                actions = choose(reply, self._task.tools)
+                actions = choose(reply, self._task.tools, self._allowed)
             except MalformedAction as error:
                 await self._bus.emit(e.ActionMalformed(text=_written(reply), problem=error.message))
                 malformed += 1
@@ -125,22 +147,11 @@ class AgentLoop:
             malformed = 0
             if end := await self._act(reply.call_id, reply.requests, dict(enumerate(actions))):
                 return end
-            if another := self._planner.reweigh(self._since(start)):
-                await self._bus.emit(another)
-                followed = another.candidates[another.chosen]
-                plan = checklist(
-                    another.task_id, followed.steps, self._task.plan(another.task_id), followed.recipe
-                )
-                await self._bus.emit(plan)
+            await self._plan_anew(start)
             if (advice := watch.note(self._since(start))) is None:
                 continue
             if advice.nudge is None:
-                asked = len(self._bus.history)
-                await self._questions.ask(
-                    f"{STUCK}{reply.call_id}", _what_to_change(advice.text), choices=(STOP,)
-                )
-                watch.note(self._since(asked))
-                if end := _stopped(self._task.events()):
+                if end := await self._stuck(reply.call_id, advice.text, watch):
                     return end
                 continue
             await self._nudge(advice.nudge, advice.text, advice.about)
@@ -151,20 +162,54 @@ class AgentLoop:
             "`alita config set budget.max_steps N`, or split the task.",
         )
 
+    def _begin(self) -> None:
+        """The agent begins or goes on."""
+        self._blocks.begin()
+
+    def _next_step(self) -> None:
+        """A step begins: the model is about to be shown everything."""
+        origin.begin_step()
+        self._news.shown()
+
+    @property
+    def _allowed(self) -> Iterable[ActionName]:
+        """The actions that the agent may choose now."""
+        return (*LEADS, "delegate") if self._director and self._director.directs else LEADS
+
+    async def _plan_anew(self, start: int) -> None:
+        """Change the plan where a tool that it names failed since a place of the record."""
+        if another := self._planner.reweigh(self._since(start)):
+            await self._bus.emit(another)
+            followed = another.candidates[another.chosen]
+            before = self._task.plan(another.task_id)
+            await self._bus.emit(checklist(another.task_id, followed.steps, before, followed.recipe))
+
+    async def _stuck(self, call_id: str, tried: str, watch: ProgressWatch) -> TaskEnd | None:
+        """Ask the person what to change; return the end of the task if they want it to stop."""
+        asked = len(self._bus.history)
+        await self._questions.ask(f"{STUCK}{call_id}", _what_to_change(tried), choices=(STOP,))
+        watch.note(self._since(asked))
+        return _stopped(self._task.events())
+
     def _since(self, place: int) -> list[Envelope]:
-        """Return the events of this task from a place on: others write to the same record."""
-        return [one for one in self._bus.history[place:] if one.belongs_to(self._task.id)]
+        """Return the events of this agent from a place on: others write to the same record."""
+        return [one for one in self._bus.history[place:] if self._task.owns(one)]
 
     async def _think(self) -> Reply:
         request = ModelRequest(
-            role="orchestrator",
-            system=await self._blocks.prompt(),
+            role=self.role,
+            seat=self.seat,
+            system=await self._prompt(),
             messages=(),
-            tools=specs(),
+            tools=specs(tuple(self._allowed)),
             must_call="*",
             max_tokens=self._reply_tokens,
         )
         return await self._asker.ask(await self._context.fill(request))
+
+    async def _prompt(self) -> str:
+        prompt, more = await self._blocks.prompt(), self._director.prompt if self._director else ""
+        return f"{prompt}\n\n{more}" if more else prompt
 
     async def _act(
         self, call_id: str, requests: Sequence[ToolRequest], actions: Mapping[int, Action]
@@ -177,21 +222,21 @@ class AgentLoop:
         ApprovalPending.
         """
         parked: ApprovalPending | None = None
-        unread = any(not isinstance(action, Answer | Plan) for action in actions.values())
+        unread = any(not isinstance(action, Answer | Report | Plan) for action in actions.values())
         for batch in batches(actions):
             number, action = next(iter(batch.items()))
             if parked and not isinstance(action, BuildTool):
                 continue  # it may need the build, and is told as not done
             if len(batch) > 1:
-                await self._run_together(call_id, requests, cast(Mapping[int, RunTool], batch))
+                await self._run_together(call_id, requests, cast(Mapping[int, RunTool | Delegate], batch))
                 continue
             action_id = f"{call_id}.{number}"
             request = requests[number]
             name = cast(ActionName, request.name)
             await self._choose(action_id, name, request.arguments)
             try:
-                if unread and isinstance(action, Answer):
-                    raise RegistryError(_UNREAD)
+                if unread and isinstance(action, Answer | Report):
+                    raise RegistryError(_UNREAD.format(name))
                 with origin.working_on(origin.current().inside(action_id)):
                     end = await self._handlers.handle(action_id, action)
                 if end:
@@ -208,28 +253,37 @@ class AgentLoop:
         return None
 
     async def _run_together(
-        self, call_id: str, requests: Sequence[ToolRequest], runs: Mapping[int, RunTool]
+        self, call_id: str, requests: Sequence[ToolRequest], runs: Mapping[int, RunTool | Delegate]
     ) -> None:
-        """Run tools side by side, each once those that it refers to have ended. Raises what the first one raises."""
-        room = asyncio.Semaphore(_AT_ONCE)
+        """Run tools side by side, each once those that it refers to have ended, or agents, who wait for their turn.
+
+        Raises what the first one raises.
+        """
+        room = asyncio.Semaphore(
+            max(_AT_ONCE, *(len(runs) * isinstance(one, Delegate) for one in runs.values()))
+        )
         tasks: dict[int, asyncio.Task[None]] = {}
 
-        async def run(number: int, action: RunTool) -> None:
+        async def run(number: int, action: RunTool | Delegate) -> None:
             needed = [
                 tasks[other]
                 for other, before in runs.items()
-                if other < number and self._waits(action, before)
+                if isinstance(action, RunTool)
+                and isinstance(before, RunTool)
+                and other < number
+                and self._waits(action, before)
             ]
+            name = cast(ActionName, requests[number].name)
             await asyncio.gather(*needed, return_exceptions=True)
             async with room:
                 action_id = f"{call_id}.{number}"
-                await self._choose(action_id, "run_tool", requests[number].arguments)
+                await self._choose(action_id, name, requests[number].arguments)
                 try:
                     with origin.working_on(origin.current().inside(action_id)):
                         await self._handlers.handle(action_id, action)
                 except RegistryError as error:
                     failed = e.ActionFailed(
-                        action_id=action_id, action="run_tool", text=error.message, hint=error.hint
+                        action_id=action_id, action=name, text=error.message, hint=error.hint
                     )
                     await self._bus.emit(failed, span=action_id)
 
@@ -248,37 +302,42 @@ class AgentLoop:
         chosen = e.ActionChosen(action_id=action_id, action=name, arguments=arguments)
         await self._bus.emit(chosen, span=action_id)
 
-    async def _answer(self, call_id: str, text: str) -> TaskEnd:
+    async def _answer(self, call_id: str, text: str) -> TaskEnd | None:
         """End the task with a reply that is text alone."""
-        action_id = f"{call_id}.0"
-        await self._choose(action_id, "answer", {"text": text})
+        return await self._end(f"{call_id}.0", "answer", Answer(text=text))
+
+    async def _end(self, action_id: str, name: ActionName, action: Action) -> TaskEnd | None:
+        await self._choose(action_id, name, msgspec.to_builtins(action))
         with origin.working_on(origin.current().inside(action_id)):
-            end = await self._handlers.handle(action_id, Answer(text=text))
-        return end or TaskEnd("answered", answer=text)
+            return await self._handlers.handle(action_id, action)
 
     async def _nudge(self, nudge: NudgeKind, text: str, about: str = "") -> None:
         await self._bus.emit(e.AgentNudged(nudge=nudge, text=text, about=about))
 
 
 def batches(actions: Mapping[int, Action]) -> list[dict[int, Action]]:
-    """Return the actions in order, each by itself but for tool runs that follow one another: those go together."""
+    """Return the actions in order, each by itself but for tool runs that follow one another: those go together.
+
+    So do parts that are handed on.
+    """
     found: list[dict[int, Action]] = []
     for number, action in actions.items():
-        runs = isinstance(action, RunTool) and found and isinstance([*found[-1].values()][-1], RunTool)
-        if runs:
+        before = [*found[-1].values()][-1] if found else None
+        if isinstance(action, RunTool | Delegate) and type(before) is type(action):
             found[-1][number] = action
         else:
             found.append({number: action})
     return found
 
 
-def choose(reply: Reply, tools: Container[str] = ()) -> list[Action]:
+def choose(reply: Reply, tools: Container[str] = (), allowed: Iterable[ActionName] = LEADS) -> list[Action]:
     """Return all actions of a reply. Raises MalformedAction if any of them is invalid: then none is done.
 
-    `tools` are the names of the library.
+    `tools` are the names of the library, `allowed` the actions that the agent may choose.
     """
+    names = tuple(allowed)
     if reply.requests:
-        return [parse(request, tools) for request in reply.requests]
+        return [parse(request, tools, names) for request in reply.requests]
     raise MalformedAction("The reply is empty.")
 
 
@@ -321,14 +380,16 @@ def _left_builds(
                 chosen.add(action_id)
             case e.ActionMalformed():
                 return None
-            case e.ModelReplied(role="orchestrator", call_id=call_id, requests=requests) if chosen:
+            case e.ModelReplied(role="orchestrator" | "specialist", call_id=call_id, requests=requests) if (
+                chosen
+            ):
                 builds = {
                     number: parse(request)
                     for number, request in enumerate(requests)
                     if request.name == "build_tool" and f"{call_id}.{number}" not in chosen
                 }
                 return (call_id, requests, builds) if builds else None
-            case e.ModelReplied(role="orchestrator"):
+            case e.ModelReplied(role="orchestrator" | "specialist"):
                 return None
             case _:
                 pass

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine
-from typing import ParamSpec, Protocol
+from functools import partial
+from typing import ParamSpec
 
 from alita_tui import events as e
 from alita_tui.agent.archivist import Archivist
 from alita_tui.agent.arguments import Misfit
 from alita_tui.agent.blocks import ContextBlocks, NothingProvided
-from alita_tui.agent.build_jobs import Builder, BuildJob, BuildJobs
+from alita_tui.agent.build_jobs import Builder, BuildJob, BuildJobs, Verdicts
+from alita_tui.agent.crew import Crew
+from alita_tui.agent.delegation import Shared
 from alita_tui.agent.given_files import GivenFiles
 from alita_tui.agent.handlers import Handlers
 from alita_tui.agent.handlers.building import BuildHandlers
@@ -32,6 +35,7 @@ from alita_tui.agent.projection import StateProjection
 from alita_tui.agent.prompt import Surroundings
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.references import References
+from alita_tui.agent.role import Roles
 from alita_tui.agent.slots import Slots
 from alita_tui.agent.steering import Steering
 from alita_tui.agent.taking_up import TakingUp
@@ -79,16 +83,6 @@ from alita_tui.state.session import SessionState
 P = ParamSpec("P")
 
 
-class Verdicts(Protocol):
-    """Takes a person's verdicts. Met by `toolsmith`."""
-
-    waits: Callable[[str], None]
-    """Called with a build's id when it begins to wait for the person."""
-
-    def resolve(self, command: ResolveApproval) -> str:
-        """Hand in a verdict; return why it does not count, or an empty string."""
-
-
 class Orchestrator:
     """The agent's side of a session. Meets `CommandSink`."""
 
@@ -117,11 +111,14 @@ class Orchestrator:
         provider: Provider | None = None,
         encode: Callable[[str], Awaitable[bool]] | None = None,
         blocks: Collection[str] = tuple(BLOCKS),
+        roles: Roles | None = None,
+        shared: Shared | None = None,
     ) -> None:
         """`known_state`: see `StateProjection`. `misfit` checks arguments against schemas.
 
         `surroundings`, `estimate` and `provider` are called in a thread as a task begins; `blocks` are those of
-        the context that are on where the person switched nothing. `encode`: see `Lessons`.
+        the context that are on where the person switched nothing. `encode`: see `Lessons`. Parts of tasks are
+        handed to agents of `roles`, out of `shared`; without these to none.
         """
         self._bus = bus
         self._asker = asker
@@ -165,29 +162,27 @@ class Orchestrator:
         )
         self.inner_calls = InnerCalls(tool_runs, shelf, new_id=new_id, misfit=misfit)
         """What the tools that run here call other tools by."""
-        runs = RunHandlers(
-            bus, self._projection, self._task, shelf, references, tool_runs, new_id=new_id, misfit=misfit
-        )
         planner = Planner(bus, asker, shelf, memory, self._task, candidates=policy.plans)
+        crew = self._crew = Crew(
+            bus, asker, self._task, context, references, self._jobs, roles, shared, policy
+        )
+        runs = RunHandlers(
+            bus, self._projection, self._task, shelf, references, tool_runs, new_id=new_id, misfit=misfit,
+            may=crew.may,
+        )  # fmt: skip
         conversation = ConversationHandlers(
-            bus, self._task, questions, context, references, planner, artefacts, provider.skill_file
-        )
-        research = ResearchHandlers(bus, self._task, shelf, web, artefacts)
-        loop = AgentLoop(
-            bus,
-            asker,
-            context,
-            Handlers(conversation.table, research.table, runs.table, self._builds.table),
-            self._task,
-            self._queue.news,
-            self._blocks,
-            references.needs,
-            questions,
-            planner,
-            self._slots.go_on,
-            max_steps=policy.max_steps,
-            reply_tokens=policy.reply_tokens,
-        )
+            bus, self._task, questions, context, references, planner, artefacts, provider.skill_file,
+            crew.director, crew.verifier,
+        )  # fmt: skip
+        research = ResearchHandlers(bus, self._task, shelf, web, artefacts, crew.may)
+        handlers = Handlers(conversation.table, research.table, runs.table, self._builds.table, crew.table)
+        loop = crew.lead(
+            partial(
+                AgentLoop, bus, asker, context, handlers, self._task, self._queue.news, self._blocks,
+                references.needs, questions, planner, self._slots.go_on,
+            )
+        )  # fmt: skip
+        self._steering = Steering(bus, self._task, self._files, self._queue, crew)
         self._runner = TaskRunner(
             bus,
             self._projection,
@@ -202,13 +197,13 @@ class Orchestrator:
             shelf,
             self._slots,
             self._blocks,
+            crew,
             estimate,
         )
         self._taking_up = TakingUp(
             bus, self._projection, self._task, self._queue, self._jobs, self._runner, self._lessons,
             self._outcomes, questions, self._start,
         )  # fmt: skip
-        self._steering = Steering(bus, self._task, self._files, self._queue)
         self._holding = Holding(bus, self._taking_up, self._steering, self.send)
         self._works: dict[str, asyncio.Task[None]] = {}
         """What is done now, by task."""
@@ -310,6 +305,8 @@ class Orchestrator:
             case Interrupt(every=True):
                 for task_id in tuple(self._runner.running):
                     self._interrupt(task_id)
+            case Interrupt(agent_id=agent_id) if agent_id:
+                self._crew.interrupt(agent_id)
             case Interrupt(task_id=task_id):
                 self._interrupt(task_id)
             case EnableModel(model=model):
@@ -339,14 +336,10 @@ class Orchestrator:
 
     async def _steer(self, command: Steer) -> None:
         """Add to a running task, by default the newest; without one it is a task of its own."""
-        if command.task_id and command.task_id not in self._runner.running:
-            text = "Nothing was added: that task does not run any more."
-            await self._bus.emit(e.NoticeRaised(level="info", text=text))
-            return
-        if self._runner.running:
-            await self._steering.add(command.task_id or next(reversed(self._runner.running)), command)
-        else:
+        if not self._runner.running and not command.task_id:
             await self._submit(SubmitTask(text=command.text, attach=command.attach))
+        else:
+            await self._steering.steer(command, self._runner.running)
 
     async def _retry(self) -> None:
         """Try the last task again, or say why not; while one runs or waits, nothing."""

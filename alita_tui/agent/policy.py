@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from alita_tui.events import Value
 from alita_tui.spine.ports.sandbox import Limits
 
@@ -16,6 +18,14 @@ class Policy(Value, frozen=True):
     run_limits: Limits = Limits()
     teaches: bool = True
     """False where something is only tried out, as in a fork: memory learns nothing from it."""
+    director: Literal["auto", "always", "never"] = "auto"
+    """Whether parts of a task are handed to other agents."""
+    agents: int = 3
+    """How many agents work for one at once."""
+    verify: Literal["never", "costly", "always"] = "never"
+    """Whether an answer is checked before it is given."""
+    verify_usd: float = 0.0
+    """From what known cost on a task is costly."""
     plans: int = 3
     """How many ways to do a task are compared at most."""
     recall_tokens: int = 600

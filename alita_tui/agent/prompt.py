@@ -1,10 +1,11 @@
-"""The orchestrator's prompt, made from the tables that also say what holds: grants, settings, library, date."""
+"""The prompts of agents, made from the tables that also say what holds: grants, settings, library, date."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from importlib.resources import files
 
+from alita_tui.agent.role import Role, Roles
 from alita_tui.events import Value
 from alita_tui.spine.grants import REACHED
 from alita_tui.spine.ports.context import BlockName
@@ -45,8 +46,11 @@ def instructions() -> str:
 
 
 def _template() -> str:
-    template = files("alita_tui.agent.prompts").joinpath("orchestrator.md").read_text("utf-8").strip()
-    return template.replace("{grants}", "\n".join(f"- {field}: {how}" for field, how in REACHED.items()))
+    return _text("orchestrator").replace("{grants}", _grants())
+
+
+def _grants() -> str:
+    return "\n".join(f"- {field}: {how}" for field, how in REACHED.items())
 
 
 def sections(around: Surroundings) -> dict[BlockName, str]:
@@ -72,3 +76,26 @@ def listed(names: Iterable[str]) -> str:
     shown = [str(one_line(name, 80)) for name in names]
     more = len(shown) - _NAMED
     return ", ".join(shown[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def specialist_prompt(role: Role, roles: Roles | None = None) -> str:
+    """Return what an agent of a role is told; `roles` are those that it may hand parts to, None: none."""
+    more = []
+    if "build_tool" in role.actions:
+        more.append(
+            f"Tools run in a sandbox and reach nothing but their arguments, unless the person grants it:\n{_grants()}\n"
+        )
+    if roles is not None:
+        more.append(director_prompt(roles))
+    frame = _text("specialist")
+    return frame.replace("{role}", role.prompt.strip()).replace("{more}", "\n".join(("", *more)))
+
+
+def director_prompt(roles: Roles) -> str:
+    """Return what an agent that may hand parts on is told of it."""
+    listed = "\n".join(f"- {role.name}: {role.purpose}" for role in roles)
+    return _text("director").replace("{roles}", listed)
+
+
+def _text(name: str) -> str:
+    return files("alita_tui.agent.prompts").joinpath(f"{name}.md").read_text("utf-8").strip()

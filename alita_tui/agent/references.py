@@ -70,8 +70,38 @@ class References:
 
     @property
     def listed(self) -> tuple[Artefact, ...]:
-        """Return the session's artefacts, the newest last."""
-        return self._projection.state.artefacts
+        """Return the session's artefacts, the newest last; for an agent what it was handed and what came of its work.
+
+        What other agents made is not among them until they hand it back.
+        """
+        files = self._projection.state.artefacts
+        seen = self._handed()
+        return files if seen is None else tuple(file for file in files if file.handle in seen)
+
+    def _handed(self) -> frozenset[str] | None:
+        """Return the handles that the present agent sees; None where it sees all: no part was ever handed on."""
+        me, task_id = origin.delegate(), origin.current().task_id
+        history = self._bus.history
+        if not me and next(history.newest(e.AgentStarted), None) is None:
+            return None
+        mine: set[str] = set()
+        for one in history.of(e.ArtefactAdded, e.AgentStarted, e.AgentEnded):
+            match one.event:
+                case e.ArtefactAdded(artefact=file):
+                    own = one.delegate == me and (not me or one.task_id == task_id)
+                    mine |= {file.handle} if own else set()
+                case e.AgentStarted(agent_id=agent_id, handed=handed) if agent_id == me:
+                    mine |= {given.handle for given in handed}
+                case e.AgentEnded(artefacts=artefacts) if one.delegate == me:
+                    mine |= {*artefacts}
+                case _:
+                    pass
+        return frozenset(mine)
+
+    def _sees(self, seq: int) -> bool:
+        """Return whether the present agent may refer to what an event brought: a lead to all, others to their own."""
+        me = origin.delegate()
+        return not me or any(one.delegate == me for one in self._bus.history[max(seq - 1, 0) : seq])
 
     def resolve(self, arguments: dict[str, Any], schema: Json) -> Resolved:
         """Return the arguments with every reference replaced by what it names. Block on the disk.
@@ -232,11 +262,13 @@ class References:
 
     def _newest_run(self, name: str) -> e.ToolCalled | None:
         """Return the newest run of a tool, or the newest with a label: of the present task, if it has one."""
-        chain, elsewhere = self._chain(), None
+        chain, elsewhere, me = self._chain(), None, origin.delegate()
         for envelope in self._bus.history.newest(e.ToolCalled):
             called = envelope.event
             names = (called.label, called.name, called.alias) if isinstance(called, e.ToolCalled) else ()
             if isinstance(called, e.ToolCalled) and name in names and not called.caller:
+                if envelope.delegate != me:
+                    continue
                 if not chain or envelope.task_id in chain:
                     return called
                 elsewhere = elsewhere or called
@@ -252,7 +284,7 @@ class References:
         return self._whole(report.result_handle) if report.result_handle else report.result
 
     def _result(self, seq: int) -> Json:
-        for envelope in self._bus.history[max(seq - 1, 0) : seq]:
+        for envelope in self._bus.history[max(seq - 1, 0) : seq] if self._sees(seq) else ():
             match envelope.event:
                 case e.ToolReturned(report=report):
                     return self._value_of(report)

@@ -30,6 +30,11 @@ _MOST = 200
 Short = Annotated[str, Meta(min_length=1, max_length=300)]
 
 
+def seat_of(role: str) -> str:
+    """Return the seat of a role's own models; see `ModelRequest.seat`."""
+    return f"specialist:{role}"
+
+
 class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A kind of agent. Every field but the last two is a key of its file."""
 

@@ -36,13 +36,15 @@ class Slots:
     def lend(self) -> None:
         """Give the slot of the present task to another one, while this one waits for the person."""
         task_id = origin.current().task_id
+        if origin.delegate():
+            return  # those beside it work on, and the lead has what they bring to wait for
         if self._count > 1 and task_id in self._held:
             self._leave(task_id)
 
     async def go_on(self) -> None:
         """Wait until the present task has a slot; one that has one goes on at once."""
         task_id = origin.current().task_id
-        if task_id in self._held:
+        if task_id in self._held or origin.delegate():
             return
         if self.free:
             self._held.add(task_id)

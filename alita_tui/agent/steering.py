@@ -1,11 +1,15 @@
-"""What a person adds to a task that has begun."""
+"""What the person says to tasks that run: to the lead, to one of the agents that work for it, or to all of them."""
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 from msgspec.structs import replace
 
 from alita_tui import events as e
+from alita_tui.agent.agents_told import asks_for_team, without_team
 from alita_tui.agent.checklist import checklist, from_person
+from alita_tui.agent.crew import Crew
 from alita_tui.agent.given_files import GivenFiles
 from alita_tui.agent.task_queue import TaskQueue
 from alita_tui.agent.tasks import CurrentTask
@@ -15,23 +19,56 @@ from alita_tui.spine.origin import in_task, working_on
 
 
 class Steering:
-    """Adds to tasks."""
+    """Puts on record what the person adds."""
 
-    def __init__(self, bus: Bus, task: CurrentTask, files: GivenFiles, queue: TaskQueue) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        task: CurrentTask,
+        files: GivenFiles,
+        queue: TaskQueue,
+        crew: Crew,
+    ) -> None:
         self._bus = bus
         self._task = task
         self._files = files
         self._queue = queue
+        self._crew = crew
 
-    async def add(self, task_id: str, command: Steer) -> None:
-        """Add words and files to a task; numbered steps become its plan."""
+    async def steer(self, command: Steer, running: Collection[str]) -> None:
+        """Add to one of the running tasks, by default the newest: to its lead, to an agent, or to all."""
+        if command.task_id and command.task_id not in running:
+            await self._say("Nothing was added: that task does not run any more.")
+            return
+        task_id = command.task_id or [*running][-1]
+        working = self._crew.working(task_id)
+        if command.agent_id and command.agent_id not in working:
+            await self._say("Nothing was added: that agent does not work any more.")
+            return
         files = await self._files.take_in(command.attach, "Nothing was added to the task.")
         if files is None:
             return
+        for agent_id in working if command.every else filter(None, (command.agent_id,)):
+            with working_on(self._crew.origin_of(agent_id)):
+                await self._bus.emit(e.Steered(text=command.text, files=files))
+        if not command.agent_id:
+            await self._lead(task_id, command.text, files)
+
+    async def _lead(self, task_id: str, text: str, files: tuple[str, ...]) -> None:
         with working_on(in_task(task_id)):
-            await self._bus.emit(e.Steered(text=command.text, files=files))
-            if steps := from_person(command.text):
+            if asks_for_team(text):
+                await self._crew.director.ask()
+                text = without_team(text)
+            if text or files:
+                await self._bus.emit(e.Steered(text=text, files=files))
+            if steps := from_person(text):
                 before = self._task.plan(task_id)
-                plan = checklist(task_id, steps, before, before.recipe if before else "")
-                await self._bus.emit(replace(plan, by="person"))
+                plan = replace(
+                    checklist(task_id, steps, before, before.recipe if before else ""), by="person"
+                )
+                await self._bus.emit(plan)
+                await self._crew.director.consider(plan)
         self._queue.news.about(task_id)
+
+    async def _say(self, text: str) -> None:
+        await self._bus.emit(e.NoticeRaised(level="info", text=text))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from alita_tui import events as e
 from alita_tui.agent.blocks import ContextBlocks
 from alita_tui.agent.build_jobs import BuildJobs
+from alita_tui.agent.crew import Crew
 from alita_tui.agent.handlers.building import BuildHandlers
 from alita_tui.agent.lessons import Lessons
 from alita_tui.agent.loop import AgentLoop
@@ -48,6 +49,7 @@ class TaskRunner:
         shelf: ToolShelf,
         slots: Slots,
         blocks: ContextBlocks,
+        crew: Crew,
         estimate: Callable[[str], Estimate] | None = None,
     ) -> None:
         self._bus = bus
@@ -63,6 +65,7 @@ class TaskRunner:
         self._shelf = shelf
         self._slots = slots
         self._blocks = blocks
+        self._crew = crew
         self._estimate = estimate
         self.running: dict[str, bool] = {}
         """The tasks that have not ended, in the order in which they began here; true once the person stopped it."""
@@ -111,6 +114,7 @@ class TaskRunner:
         )
         await self._tell_estimate(task_id, command.text)
         await self._lessons.recall(task_id, command.text)
+        await self._crew.director.begin(command.text)
         return await self._loop.run()
 
     async def _submitted(self, event: e.TaskSubmitted) -> None:
@@ -142,6 +146,7 @@ class TaskRunner:
     async def _continue(self) -> TaskEnd:
         """Close what a crash or a parked build left open, then go on with the loop."""
         await self._slots.go_on()
+        await self._crew.close_left(self._task.chain())
         for call_id, name in reversed(self._open_calls()):  # what a tool called ends before that tool
             text = f"{name} was interrupted when the program ended; it may have run."
             await self._bus.emit(e.ToolFailed(call_id=call_id, reason="interrupted", text=text), span=call_id)

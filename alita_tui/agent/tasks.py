@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Literal
 
 from alita_tui import events as e
 from alita_tui.agent.projection import StateProjection
@@ -37,6 +38,9 @@ class TaskEnd(Value, frozen=True):
     """Seconds until the model's server answers again, where it says so."""
     ungrounded: tuple[str, ...] = ()
     """Figures, dates and quotations of the answer that nothing in the session gave."""
+    finding: Literal["", "holds", "refused", "unknown"] = ""
+    faults: tuple[str, ...] = ()
+    """See `TaskFinished`."""
 
     @classmethod
     def of(cls, outcome: e.TaskOutcome, error: AlitaError) -> TaskEnd:
@@ -55,6 +59,8 @@ class TaskEnd(Value, frozen=True):
             hint=self.hint,
             retry_in=self.retry_in,
             ungrounded=self.ungrounded,
+            finding=self.finding,
+            faults=self.faults,
         )
 
 
@@ -84,8 +90,24 @@ class CurrentTask:
         return frozenset(str(card.name) for card in self._projection.state.library)
 
     @property
+    def agent(self) -> e.AgentStarted | None:
+        """The agent in which it is asked, as it was handed its part; None for the lead."""
+        if not (agent_id := origin.delegate()):
+            return None
+        for envelope in self._bus.history.newest(e.AgentStarted):
+            if isinstance(envelope.event, e.AgentStarted) and envelope.event.agent_id == agent_id:
+                return envelope.event
+        return None
+
+    def owns(self, envelope: Envelope) -> bool:
+        """Return whether an event is of the present task, and of the present agent of it."""
+        return envelope.belongs_to(self.id) and envelope.delegate == origin.delegate()
+
+    @property
     def text(self) -> str:
-        """The task in the person's own words."""
+        """The task in the person's own words; for an agent that was handed a part, that part."""
+        if agent := self.agent:
+            return agent.goal
         return self.text_of(self.latest.task_id) if self.latest else ""
 
     @property
@@ -110,22 +132,22 @@ class CurrentTask:
         return SubmitTask(text=self.text_of(task_id), files=files, again=task_id, retried=retried)
 
     def events(self) -> list[Envelope]:
-        """Return what is recorded of the task since it was submitted, the newest first."""
-        task_id = self.latest.task_id if self.latest else ""
+        """Return what is recorded of the task since it was submitted, of the present agent, the newest first."""
+        task_id, agent_id = self.latest.task_id if self.latest else "", origin.delegate()
         events = []
         for envelope in reversed(self._bus.history):
             if isinstance(envelope.event, e.TaskSubmitted) and envelope.event.task_id == task_id:
                 break
-            if envelope.belongs_to(task_id):
+            if envelope.belongs_to(task_id) and envelope.delegate == agent_id:
                 events.append(envelope)
         return events
 
     def before(self) -> list[Envelope]:
         """Return what is recorded of the tasks that this one continues, the oldest first."""
-        chain = self.chain()[1:]
+        chain = [] if origin.delegate() else self.chain()[1:]
         found: list[Envelope] = []
         for envelope in reversed(self._bus.history) if chain else ():
-            if any(map(envelope.belongs_to, chain)):
+            if any(map(envelope.belongs_to, chain)) and not envelope.delegate:
                 found.append(envelope)
             if isinstance(envelope.event, e.TaskSubmitted) and envelope.event.task_id == chain[-1]:
                 break
@@ -141,10 +163,10 @@ class CurrentTask:
         return tuple(build for build in self._projection.state.builds if build.task_id in chain)
 
     def newest(self, *kinds: type[e.SessionEvent]) -> Iterator[e.SessionEvent]:
-        """Yield the events of some kinds of the task and those that it continues, the newest first."""
-        chain = self.chain()
+        """Yield the present agent's events of some kinds in the task and those that it continues, the newest first."""
+        chain, agent_id = self.chain(), origin.delegate()
         for envelope in self._bus.history.newest(*kinds):
-            if envelope.task_id in chain:
+            if envelope.task_id in chain and envelope.delegate == agent_id:
                 yield envelope.event
 
     def plan(self, task_id: str) -> e.PlanProposed | None:

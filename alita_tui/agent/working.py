@@ -54,9 +54,10 @@ _PIECES = 12
 class _Thread:
     """The turns of one task, and of those that continue it."""
 
-    def __init__(self, files: dict[str, Artefact], began: int) -> None:
+    def __init__(self, files: dict[str, Artefact], began: int, agent_id: str = "") -> None:
         """`files` are those of the session by handle; `began` is the event with which it begins."""
-        self.conversation = Conversation(files)
+        self.conversation = Conversation(files, agent_id)
+        self.agent_id = agent_id
         self.summary: e.ContextSummarised | None = None
         self.began = began
         self.chain: set[str] = set()
@@ -76,6 +77,8 @@ class Transcript:
         self._switches: dict[str, bool] = {}
         self._threads: list[_Thread] = []
         self._of_task: dict[str, _Thread] = {}
+        self._of_agent: dict[str, _Thread] = {}
+        """Of those agents that a part of a task was handed to."""
         self._newest: tuple[_Thread, ...] = ()
         """Of the task that was submitted last, if any was."""
         self._files: dict[str, Artefact] = {}
@@ -91,6 +94,9 @@ class Transcript:
             match envelope.event:
                 case e.TaskSubmitted(task_id=task_id, again=again):
                     self._begin(task_id, again, envelope.seq or 0)
+                case e.AgentStarted(agent_id=agent_id):
+                    own = self._of_agent[agent_id] = _Thread(self._files, envelope.seq or 0, agent_id)
+                    own.conversation.hear(envelope)
                 case e.ArtefactAdded(artefact=file):
                     self._files[file.handle] = file
                 case e.ContextSwitched(block=block, on=on):
@@ -125,14 +131,21 @@ class Transcript:
             return self._newest
         if isinstance(event, e.MemoryForgotten):
             return self._threads
+        if envelope.delegate:
+            agent = self._of_agent.get(envelope.delegate)
+            return (agent,) if agent is not None else ()
         own = self._of_task.get(envelope.task_id or getattr(event, "task_id", ""))
         if envelope.task_id and not isinstance(event, _FOR_ALL):
             return (own,) if own is not None else ()
         return [thread for thread in self._threads if not thread.ended or thread is own]
 
-    def observation(self, seq: int) -> str:
-        """Return what an event brought, of whichever task; empty where it brought nothing."""
-        for thread in self._threads:
+    def observation(self, seq: int, agent_id: str = "") -> str:
+        """Return what an event brought, of whichever task; empty where it brought nothing.
+
+        An agent that was handed a part is told of its own alone.
+        """
+        own = (self._of_agent[agent_id],) if agent_id in self._of_agent else ()
+        for thread in own if agent_id else (*self._threads, *self._of_agent.values()):
             if thread.began <= seq:
                 for entry in thread.conversation.entries():
                     if entry.seq == seq and entry.message.role == "tool":
@@ -144,8 +157,16 @@ class Transcript:
         """The blocks of the context that are off."""
         return off(self._defaults, self._switches)
 
-    def shown(self, task_id: str = "") -> tuple[Entry, ...]:
-        """Return the turns of a task, by default the newest, and what stands for those before; no block that is off."""
+    def shown(self, task_id: str = "", agent_id: str = "") -> tuple[Entry, ...]:
+        """Return the turns of a task, by default the newest, and what stands for those before; no block that is off.
+
+        Of an agent that was handed a part, its own turns and nothing else.
+        """
+        if agent_id:
+            agent = self._of_agent.get(agent_id)
+            entries = agent.conversation.entries() if agent else ()
+            known = agent.summary if agent else None
+            return summarised(entries, known.upto, known.text) if known else entries
         thread = self._of_task.get(task_id) if task_id else next(iter(self._newest), None)
         if thread is None:
             return ()
@@ -180,8 +201,9 @@ class WorkingContext:
         window: Callable[[], int],
         summariser_window: Callable[[], int] | None = None,
         defaults: Collection[str] = tuple(BLOCKS),
+        seat_window: Callable[[str], int] | None = None,
     ) -> None:
-        """The windows say how many tokens the next model of the role reads; 0 when not known.
+        """The windows say how many tokens the next model of the role, or of a seat, reads; 0 when not known.
 
         `defaults`: see `Transcript`.
         """
@@ -189,17 +211,19 @@ class WorkingContext:
         self._asker = asker
         self._window = window
         self._summariser_window = summariser_window or window
+        self._seat_window = seat_window or (lambda _: window())
         self._prompt = files("alita_tui.agent.prompts").joinpath("summariser.md").read_text("utf-8")
         self._transcript = Transcript(defaults)
         self._guard = threading.Lock()  # a cancelled call leaves its thread behind
-        self._told: dict[str, tuple[object, ...]] = {}
-        """Task -> what was said of how its conversation was cut."""
-        self._refused_at: dict[str, int] = {}
-        """Task -> how long its conversation was when a summary was tried last."""
+        self._told: dict[tuple[str, str], tuple[object, ...]] = {}
+        """Task and agent -> what was said of how its conversation was cut."""
+        self._refused_at: dict[tuple[str, str], int] = {}
+        """Task and agent -> how long its conversation was when a summary was tried last."""
 
     async def fill(self, request: ModelRequest) -> ModelRequest:
         """The request with the conversation in it; raises what asking for a summary raises."""
-        room = room_for(request, self._window())
+        lead = request.role == "orchestrator"
+        room = room_for(request, self._window() if lead else self._seat_window(request.seat or request.role))
         # In a thread: a long session takes a while.
         entries = await asyncio.to_thread(self.entries)
         trimmed = await asyncio.to_thread(trim, entries, room)
@@ -209,8 +233,8 @@ class WorkingContext:
         if trimmed.tokens_after > room:
             trimmed = await asyncio.to_thread(fit, trimmed, room)
         told = (trimmed.masked, trimmed.shortened, trimmed.left_out)
-        task_id = origin.current().task_id
-        if told != self._told.get(task_id, ((), (), 0)) and any(told):
+        whose = _whose()
+        if told != self._told.get(whose, ((), (), 0)) and any(told):
             await self._bus.emit(
                 e.ContextTrimmed(
                     masked=trimmed.masked,
@@ -220,20 +244,20 @@ class WorkingContext:
                     tokens_after=trimmed.tokens_after,
                 )
             )
-        self._told[task_id] = told
+        self._told[whose] = told
         return msgspec.structs.replace(request, messages=trimmed.messages)
 
     def entries(self) -> tuple[Entry, ...]:
         """The conversation of the present task, with what stands for what was before."""
         with self._guard:
             self._transcript.hear(self._bus.history)
-            return self._transcript.shown(origin.current().task_id)
+            return self._transcript.shown(*_whose())
 
     def again(self, seq: int, offset: int) -> str:
         """The observation of one event, from a character on; empty when there is none."""
         with self._guard:
             self._transcript.hear(self._bus.history)
-            rest = self._transcript.observation(seq)[offset:]
+            rest = self._transcript.observation(seq, origin.delegate())[offset:]
         more = len(rest) - OBSERVATION // 2
         if more <= 0:
             return rest
@@ -241,13 +265,13 @@ class WorkingContext:
 
     async def _summarise(self, entries: tuple[Entry, ...]) -> bool:
         """Have the oldest turns summarised; False where that is not worth it or does not work."""
-        task_id = origin.current().task_id
-        if len(entries) < self._refused_at.get(task_id, -_AGAIN) + _AGAIN:
+        whose = _whose()
+        if len(entries) < self._refused_at.get(whose, -_AGAIN) + _AGAIN:
             return False
         last = oldest(entries)
         covered = [entry for entry in entries[:last] if entry.message.role != "user" or entry.name == SUMMARY]
         total, before = (size([entry.message for entry in some]) for some in (entries, covered))
-        self._refused_at[task_id] = len(entries)
+        self._refused_at[whose] = len(entries)
         if not covered or not saves_enough(total, before, 0):
             return False
         told = [f"{entry.message.role} {entry.name}: {_said(entry.message)}" for entry in covered]
@@ -280,6 +304,10 @@ class WorkingContext:
             message = Message(role="user", text=before + piece)
             summary = (await self._asker.ask(msgspec.structs.replace(asked, messages=(message,)))).text
         return summary
+
+
+def _whose() -> tuple[str, str]:
+    return origin.current().task_id, origin.delegate()
 
 
 def _pieces(told: list[str], room: int) -> list[str]:

@@ -313,19 +313,17 @@ class AppContext:
         """Return the models of all roles. Imports no SDK; the keyring may block. Raises ConfigError."""
         from alita_tui.llm.roster import Roster, Seat
 
-        roles: dict[ModelRole, tuple[Seat, ...]] = {
-            role: tuple(
-                Seat(
-                    spec=self.model_spec(entry),
-                    context=entry.context,
-                    max_usd=entry.max_usd,
-                    needs=frozenset(entry.abilities),
-                )
-                for entry in self.candidates(role)
-            )
-            for role in get_args(ModelRole)
-        }
-        return Roster(roles)
+        def seat(entry: ModelEntry) -> Seat:
+            needs = frozenset(entry.abilities)
+            spec = self.model_spec(entry)
+            return Seat(spec=spec, context=entry.context, max_usd=entry.max_usd, needs=needs)
+
+        from alita_tui.agent.role import seat_of
+        from alita_tui.app.roles import own_models
+
+        entries = {str(role): self.candidates(role) for role in get_args(ModelRole)}
+        entries |= {seat_of(role): listed for role, listed in own_models(self).items()}
+        return Roster({role: tuple(map(seat, listed)) for role, listed in entries.items()})
 
     async def probe(self, entry: ModelEntry) -> ProbeResult:
         """Make one small real call of a model; one that cannot be opened is a failed probe."""
@@ -349,8 +347,8 @@ class AppContext:
     @property
     def cached_roles(self) -> frozenset[ModelRole]:
         """The roles that may be answered from the cache; the orchestrator only if the settings allow it."""
-        allowed = self.loaded.settings.models.cache
-        return frozenset(role for role in get_args(ModelRole) if allowed or role != "orchestrator")
+        allowed, acting = self.loaded.settings.models.cache, ("orchestrator", "specialist")
+        return frozenset(role for role in get_args(ModelRole) if allowed or role not in acting)
 
     def secret(self, name: str) -> str | None:
         """Return a secret from the environment, `.env` or the keyring, which may block."""

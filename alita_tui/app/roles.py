@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from alita_tui.agent.role import Role, Roles, read_roles
 from alita_tui.config.models import ModelEntry, known_models, read_entry
@@ -25,6 +25,17 @@ def roles_of(app: AppContext) -> Roles:
         except ConfigError as error:
             problems[str(app.paths.roles / f"{role.name}.toml")] = f"{error.message} {error.hint}".strip()
     return Roles(good, problems)
+
+
+def crew_policy(app: AppContext) -> dict[str, Any]:
+    """Return what the settings say of agents, as fields of a session's policy."""
+    chosen = app.loaded.settings.agents
+    return {
+        "director": chosen.director,
+        "agents": chosen.parallel,
+        "verify": chosen.verify,
+        "verify_usd": chosen.verify_usd,
+    }
 
 
 def models_of(app: AppContext, role: Role) -> tuple[ModelEntry, ...]:

@@ -72,6 +72,7 @@ class LiveSession:
         from alita_tui.agent.policy import Policy
         from alita_tui.agent.questions import Questions
         from alita_tui.agent.working import WorkingContext
+        from alita_tui.app.roles import crew_policy, roles_of
         from alita_tui.app.statistics import estimate
         from alita_tui.app.surroundings import context_provider, surroundings
         from alita_tui.registry.task_library import TaskLibrary
@@ -95,7 +96,8 @@ class LiveSession:
         """Returns a view that the console has folded already; closing folds only what came after it."""
         self._web = app.web(self.bus.redacted, redactor)
         self._loop = asyncio.get_running_loop()
-        budget = app.loaded.settings.budget
+        chosen = app.loaded.settings
+        budget, window = chosen.budget, models.router.window
         questions = Questions(self.bus, parks=parks, given=answer)
         asker = model_calls(app, self.bus, models, questions)
         broker = app.broker(self._record_request, asker, redactor)
@@ -150,21 +152,19 @@ class LiveSession:
             self._web,
             questions,
             WorkingContext(
-                self.bus,
-                asker,
-                lambda: models.router.window("orchestrator"),
-                lambda: models.router.window("summariser"),
-                app.loaded.settings.context.blocks,
+                self.bus, asker, partial(window, "orchestrator"), partial(window, "summariser"),
+                chosen.context.blocks, window,
             ),
             self._artefacts,
             policy=Policy(
-                parallel=1 if models.recorded else app.loaded.settings.tasks.parallel,
+                parallel=1 if models.recorded else chosen.tasks.parallel,
                 max_steps=budget.max_steps,
                 reply_tokens=budget.reply_tokens,
                 run_limits=app.limits,
                 teaches=not is_fork(history) and "learning" not in app.left_out,
-                plans=app.loaded.settings.budget.plans,
-                recall_tokens=app.loaded.settings.memory.tokens,
+                plans=budget.plans,
+                **crew_policy(app),
+                recall_tokens=chosen.memory.tokens,
                 propose_usd=proposal_budget(app),
             ),
             learn=self._learn,
@@ -176,8 +176,10 @@ class LiveSession:
             estimate=partial(estimate, app, most=_READ_FOR_ESTIMATE),
             provider=context_provider(app, redactor),
             encode=self._encoding.for_recall,
-            blocks=app.loaded.settings.context.blocks,
-        )
+            blocks=chosen.context.blocks,
+            roles=roles_of(app),
+            shared=asker.shared,
+        )  # fmt: skip
         broker.tools = self.engine.inner_calls
 
     @property

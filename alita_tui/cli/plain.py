@@ -30,12 +30,13 @@ from alita_tui.events import (
     ServerQuestionEnded,
     Verdict,
 )
-from alita_tui.spine.commands import AnswerQuestion, Interrupt, PutOff, ResolveApproval, Steer, SubmitTask
+from alita_tui.spine.commands import AnswerQuestion, Interrupt, PutOff, ResolveApproval, SubmitTask
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.ports.stream import CommandSink
 from alita_tui.spine.text import counted, one_line, reveal
 from alita_tui.state.reduce import reduce_all
 from alita_tui.state.session import SessionState
+from alita_tui.view.agents import addressed
 from alita_tui.view.risk import names_of, risks
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ class PlainConsole:
         if question is not None and question.about == "task":
             self._session.send(AnswerQuestion(question_id=question.question_id, text=line))
         elif self._state.running:
-            self._session.send(Steer(text=line))
+            self._session.send(addressed(self._state, line))
         else:
             self._session.send(SubmitTask(text=line))
 

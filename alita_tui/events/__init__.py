@@ -4,6 +4,14 @@ An event never carries a live object: what is recorded is what was shown. Transi
 and are never stored; a durable event with the whole follows.
 """
 
+from alita_tui.events.agent import (
+    AgentEnded,
+    AgentOutcome,
+    AgentStarted,
+    AnswerVerified,
+    DirectorChosen,
+    Handed,
+)
 from alita_tui.events.artefact import Artefact, ArtefactAdded, ArtefactOrigin
 from alita_tui.events.base import (
     AgentId,
@@ -253,6 +261,10 @@ SessionEvent = (
     | MemoryWritten
     | MemoryForgotten
     | FeedbackGiven
+    | DirectorChosen
+    | AgentStarted
+    | AgentEnded
+    | AnswerVerified
     | UnknownEvent
 )
 """Every kind of event."""
@@ -268,5 +280,6 @@ BARRIERS = (
     BudgetReserved,
     ArtefactAdded,
     ContextSwitched,
+    AgentStarted,
 )
 """Events that are on disk before the engine goes on: no action outruns its record."""

@@ -99,6 +99,8 @@ class PlanProposed(Fact, frozen=True):
     """The number of each step, which it keeps in later plans of the task; empty in older files."""
     recipe: str = ""
     """Item id of the remembered recipe that it follows; empty for a new plan."""
+    apart: tuple[int, ...] = ()
+    """Numbers of the steps that need nothing of each other; those of a plan before are kept."""
     by: Literal["agent", "person"] = "agent"
     """`person`: the person changed the plan of a running task."""
 
@@ -200,6 +202,10 @@ class TaskFinished(Fact, frozen=True):
     """Seconds until the model's server answers again, where it says so."""
     ungrounded: tuple[str, ...] = ()
     """Figures, dates and quotations of the answer that no tool, page, file or person gave, as they are written."""
+    finding: Literal["", "holds", "refused", "unknown"] = ""
+    """What came of the check of the answer; empty where it was not checked."""
+    faults: tuple[str, ...] = ()
+    """What the check found."""
 
 
 ActionName = Literal[
@@ -214,6 +220,8 @@ ActionName = Literal[
     "ask_user",
     "wait",
     "answer",
+    "delegate",
+    "report",
 ]
 
 

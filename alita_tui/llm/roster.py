@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 
-from alita_tui.events import ModelRole, Value
+from alita_tui.events import Value
 from alita_tui.llm.factory import ModelSpec, OpenedModel, open_model
 from alita_tui.llm.prices import window
 from alita_tui.llm.router import Router
@@ -28,7 +28,7 @@ class Seat(Value, frozen=True):
 class Roster:
     """Every model that can be opened. The others are named in `problems`."""
 
-    def __init__(self, roles: Mapping[ModelRole, Sequence[Seat]]) -> None:
+    def __init__(self, roles: Mapping[str, Sequence[Seat]]) -> None:
         """Import the price table, which takes half a second. Raise ConfigError when the orchestrator has no model."""
         self._opened: dict[ModelSpec, OpenedModel] = {}
         self.problems: list[ConfigError] = []

@@ -36,12 +36,17 @@ class Router:
 
     def __init__(
         self,
-        roles: Mapping[ModelRole, Sequence[Candidate]],
+        roles: Mapping[str, Sequence[Candidate]] | Mapping[ModelRole, Sequence[Candidate]],
         clock: Callable[[], float],
         jitter: Callable[[], float],
     ) -> None:
-        """`clock` is monotonic, in seconds; `jitter` gives numbers in [0, 1)."""
-        self._roles = {role: tuple(listed) for role, listed in roles.items()}
+        """`roles` are roles and seats, as `specialist:ROLE`.
+
+        `clock` is monotonic, in seconds; `jitter` gives numbers in [0, 1).
+        """
+        self._roles: dict[str, tuple[Candidate, ...]] = {
+            role: tuple(listed) for role, listed in roles.items()
+        }
         self._breakers = {candidate.name: Breaker() for listed in roles.values() for candidate in listed}
         self._told = dict.fromkeys(self._breakers, ("closed", ""))
         self._windows = {
@@ -50,15 +55,17 @@ class Router:
         self.clock = clock
         self.jitter = jitter
 
-    def route(
-        self, role: ModelRole, tokens: Callable[[Model], int], usd: Callable[[Model], float | None]
-    ) -> Route:
-        """Return the way of one call through the candidates of its role."""
-        return Route(self, self._roles.get(role) or self._roles["orchestrator"], tokens, usd)
+    def route(self, role: str, tokens: Callable[[Model], int], usd: Callable[[Model], float | None]) -> Route:
+        """Return the way of one call through the candidates of its role, or of its seat."""
+        return Route(self, self._seated(role), tokens, usd)
 
-    def window(self, role: ModelRole) -> int:
+    def _seated(self, role: str) -> tuple[Candidate, ...]:
+        names = (role, role.partition(":")[0], "orchestrator")
+        return next(filter(None, map(self._roles.get, names)), ())
+
+    def window(self, role: str) -> int:
         """Return the window in tokens of the model that the role would ask now; 0 when unknown."""
-        seated = self._roles.get(role) or self._roles["orchestrator"]
+        seated = self._seated(role)
         listed = [candidate for candidate in seated if candidate.needs <= candidate.model.abilities] or seated
         now = self.clock()
         ready = [candidate for candidate in listed if self._breakers[candidate.name].ready_at(now) == now]

@@ -81,7 +81,7 @@ def course_of(envelopes: Sequence[Envelope], task_id: str) -> Course | None:
     )
     if not isinstance(last, TaskFinished) or submitted is None or not submitted.text:
         return None
-    calls, failed = _calls(ours)
+    calls, failed = _calls([one for one in ours if not one.delegate])  # a chain is what one agent did
     spent = [envelope.event.cost_usd for envelope in ours if isinstance(envelope.event, BudgetSpent)]
     added = [envelope.event for envelope in ours if isinstance(envelope.event, ArtefactAdded)]
     built = [

@@ -64,6 +64,10 @@ class Steer(Value, frozen=True):
     text: str
     task_id: str = ""
     """Empty: the newest one that runs."""
+    agent_id: str = ""
+    """The agent that it is for; empty: the lead."""
+    every: bool = False
+    """For the lead and for all agents that work for it."""
     attach: tuple[str, ...] = ()
     """Paths of files of this machine that are given with it."""
 
@@ -100,6 +104,8 @@ class Interrupt(Value, frozen=True):
     """Empty: the newest one that runs and was not stopped yet."""
     every: bool = False
     """Stop all that run."""
+    agent_id: str = ""
+    """Stop only this agent, which works on a part of a task; the task goes on without it."""
 
 
 class Continue(Value, frozen=True):

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from alita_tui.events import SessionEvent, Transient, UnknownEvent, ready
 from alita_tui.events.upgrades import upgrade_approval
+from alita_tui.spine.origin import LEAD
 
 SCHEMA_VERSION = 2
 """1: one task at a time, so no envelope named its task. 2: with task, agent and parent span."""
@@ -40,6 +41,11 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
     def durable(self) -> bool:
         """True when the event is stored."""
         return not isinstance(self.event, Transient)
+
+    @property
+    def delegate(self) -> str:
+        """The agent that a part of the task was handed to; empty for the lead, for the session, and in schema 1."""
+        return "" if self.agent_id == LEAD else self.agent_id
 
     def belongs_to(self, task_id: str) -> bool:
         """Return whether this is an event of a task. In schema 1, what follows a task belongs to it."""

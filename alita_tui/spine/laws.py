@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 
 from alita_tui.events import (
     ApprovalRequested,
@@ -46,6 +47,7 @@ from alita_tui.events import (
     build_digest,
 )
 from alita_tui.events.task import MOST_REPLANS
+from alita_tui.spine.agent_laws import AgentLaws
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.grants import DEEPEST_CALL, tool_grants
 from alita_tui.spine.memory_laws import MemoryLaws
@@ -73,6 +75,8 @@ def check(stream: Iterable[Envelope], *, complete: bool = False) -> list[Breach]
     if complete:
         for call_id, seq in court.open_calls.items():
             court.breach("one end per call", seq, f"call {call_id} never ended")
+        for agent_id, seq in court.agents.open.items():
+            court.breach("one end per agent", seq, f"{agent_id} never ended")
     return court.breaches
 
 
@@ -118,6 +122,7 @@ class _Court:
         self._memory = MemoryLaws()
         self._queue = QueueLaws()
         self._tasks_run = TaskLaws()
+        self.agents = AgentLaws()
 
     def breach(self, law: str, seq: int, text: str) -> None:
         self.breaches.append(Breach(law=law, seq=seq, text=text))
@@ -206,7 +211,8 @@ class _Court:
                 self._paid.add(call_id)
             case _:
                 pass
-        for law, text in (*self._memory.hear(seq, envelope), *self._tasks_run.hear(envelope)):
+        heard = (self._memory.hear(seq, envelope), self._tasks_run.hear(envelope), self.agents.hear(envelope))
+        for law, text in chain.from_iterable(heard):
             self.breach(law, seq, text)
         if envelope.task_id:
             self._placed(seq, envelope)

@@ -45,6 +45,12 @@ def current() -> Origin:
     return _current.get()
 
 
+def delegate() -> str:
+    """Return the id of the agent that works here on a part of a task; empty for the lead, and outside of a task."""
+    agent_id = _current.get().agent_id
+    return "" if agent_id == LEAD else agent_id
+
+
 @contextmanager
 def working_on(origin: Origin) -> Iterator[None]:
     """Let events be born there."""

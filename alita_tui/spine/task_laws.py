@@ -27,7 +27,8 @@ class TaskLaws:
 
     def __init__(self) -> None:
         self._ended: set[str] = set()
-        self._steps: dict[str, int] = {}
+        self._steps: dict[tuple[str, str], int] = {}
+        """Task and agent -> its newest step."""
         self._asked: dict[str, str] = {}
         """Open question -> its task."""
         self._continued: dict[str, str] = {}
@@ -48,9 +49,10 @@ class TaskLaws:
             case ActionChosen(action_id=action_id) if task_id:
                 if task_id in self._ended:
                     yield "act before the end", f"{action_id} was chosen in task {task_id}, which had ended"
-                if envelope.step < self._steps.get(task_id, 0):
+                whose = task_id, envelope.agent_id
+                if envelope.step < self._steps.get(whose, 0):
                     yield "steps go on", f"{action_id} is of an earlier step of task {task_id}"
-                self._steps[task_id] = max(envelope.step, self._steps.get(task_id, 0))
+                self._steps[whose] = max(envelope.step, self._steps.get(whose, 0))
             case ToolCalled(call_id=call_id) if task_id in self._ended:
                 yield "act before the end", f"call {call_id} began in task {task_id}, which had ended"
             case QuestionAsked(question_id=question_id) if task_id:

@@ -13,7 +13,7 @@ from alita_tui.events import GateResult, RunReport, StepStatus, TaskOutcome, Too
 from alita_tui.events.build import CHECKS
 from alita_tui.spine.collecting import uncollected
 from alita_tui.spine.envelope import Envelope
-from alita_tui.state import lanes, providers, queue, servers, spend
+from alita_tui.state import agents, lanes, providers, queue, servers, spend
 from alita_tui.state.build import Attempt, BuildState, BuildStatus
 from alita_tui.state.rows import Rows
 from alita_tui.state.session import Phase, Question, Run, SessionState, TaskState
@@ -40,6 +40,10 @@ def reduce(state: SessionState, envelope: Envelope) -> SessionState:
     lane = lanes.owner(state, envelope) if state.lanes else ""
     if lane:
         state = lanes.turned(state, lane)
+    agent = agents.of(state.agents, envelope.delegate)
+    lead = state
+    if agent:
+        state = agents.turned(state, agent)
     stranger = state.lanes and envelope.task_id not in ("", state.focus)  # it has ended; others run
     state = replace(
         state,
@@ -53,6 +57,8 @@ def reduce(state: SessionState, envelope: Envelope) -> SessionState:
         seen = servers.after(state.servers, envelope, event)
         state = state if seen is state.servers else replace(state, servers=seen)
     state = _apply(state, envelope)
+    if agent:
+        state = agents.turned_back(replace(state, agents=agents.paid(state.agents, envelope)), agent, lead)
     if lane:
         return lanes.turned_back(state, focus)
     return lanes.ended(state) if isinstance(event, e.TaskFinished) and event.task_id == focus else state
@@ -64,7 +70,7 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
         case e.BudgetReserved():
             return state
         case e.ModelReplied(role=role):
-            phase: Phase = "acting" if role == "orchestrator" else state.phase
+            phase: Phase = "acting" if role in ("orchestrator", "specialist") else state.phase
             return replace(
                 state,
                 spend=spend.after_reply(state.spend, event),
@@ -140,6 +146,8 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
             return replace(state, question=None, phase="running")
         case e.TaskFinished():
             return _finish(state, event)
+        case e.AgentStarted() | e.AgentEnded():
+            return replace(state, agents=agents.after(state.agents, envelope))
         case e.ProviderChanged():
             return replace(state, providers=providers.after_change(state.providers, envelope.at, event))
         case (
@@ -193,6 +201,8 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
             return _apply_to_build(state, envelope, event)
         case (
             e.Steered()
+            | e.DirectorChosen()
+            | e.AnswerVerified()
             | e.TaskEstimated()
             | e.PlansWeighed()
             | e.Interrupted()

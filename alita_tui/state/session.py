@@ -18,6 +18,7 @@ from alita_tui.events import (
     ToolCard,
 )
 from alita_tui.state import lanes
+from alita_tui.state.agents import AgentState
 from alita_tui.state.build import BuildState
 from alita_tui.state.lanes import Lane
 from alita_tui.state.providers import Provider
@@ -111,6 +112,8 @@ class SessionState(msgspec.Struct, frozen=True, gc=False):
     """The task that phase, step, plan, question and calls are of: the newest that runs, or the last one."""
     taken_up: bool = False
     """That task was parked, and another process goes on with it."""
+    agents: Rows[AgentState] = Rows()
+    """Those that parts of tasks were handed to, in the order in which they began."""
     lanes: tuple[Lane, ...] = ()
     """Where the other tasks stand that run at the same time, in the order in which they began."""
 

@@ -24,6 +24,8 @@ def fingerprint(view: SessionView) -> str:
     durable = {name: getattr(view, name) for name in _PARTS}
     if view.state.queue or view.state.paused:  # older sessions have their fingerprints without it
         durable["queue"] = (view.state.paused, view.state.queue)
+    if view.state.agents:
+        durable["agents"] = view.state.agents
     if view.state.lanes:
         durable["lanes"] = view.state.lanes
     made = sha256()

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from alita_tui import events as e
 from alita_tui.events import SessionEvent
+from alita_tui.spine.envelope import Envelope
 
 _MOST = 9
 """Marks at most, whatever a damaged record says."""
 
 
-def nesting(event: SessionEvent) -> str:
-    """Return what a row begins with: a mark for each call that its own is inside of."""
-    depth = min(int(getattr(event, "depth", 0)), _MOST)
-    return f"{'· ' * (depth - 1)}↳ " if depth > 0 else ""
+def nesting(envelope: Envelope) -> str:
+    """Return what a row begins with: the agent that it is of, and a mark for each call that its own is inside of."""
+    event = envelope.event
+    depth = 0 if isinstance(event, e.AgentStarted) else min(int(getattr(event, "depth", 0)), _MOST)
+    whose = f"{envelope.delegate} │ " if envelope.delegate else ""
+    return whose + (f"{'· ' * (depth - 1)}↳ " if depth > 0 else "")
 
 
 _ALONE = e.ModelReplied | e.ModelFailed | e.FeedbackGiven | e.ModelDelta | e.BudgetReserved | e.BudgetSpent

@@ -13,6 +13,7 @@ from alita_tui.events.build import CHECKS
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import SafeText, counted, neutralise, one_line
 from alita_tui.view import pages
+from alita_tui.view.agents import agent_row, found
 from alita_tui.view.feedback import feedback_row
 from alita_tui.view.later import WORTH, Later
 from alita_tui.view.model import RowKind, Tone, TraceRow
@@ -73,7 +74,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
                 step=envelope.step,
                 span=envelope.span,
                 kind=kind,
-                title=one_line(nesting(envelope.event) + title, 400),
+                title=one_line(nesting(envelope) + title, 400),
                 text=neutralise(detail),
                 meta=one_line(meta, 40),
                 tone=tone,
@@ -91,11 +92,11 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return ()  # the status line says it
         case e.ModelReplied(role=role, text=text, thinking=thinking, duration_ms=duration):
             said = text or thinking
-            if not said or role != "orchestrator":
+            if not said or role not in ("orchestrator", "specialist"):
                 return ()
             both = f"{thinking}\n\n{text}" if text and thinking else said
             return row("thought", said, both, meta=lasted(duration))
-        case e.ActionChosen(action="plan" | "answer" | "ask_user"):
+        case e.ActionChosen(action="plan" | "answer" | "ask_user" | "delegate" | "report"):
             return ()  # what follows says it
         case e.ActionChosen(action=action, arguments=arguments):
             return row("action", chosen(action, arguments), pretty(arguments))
@@ -130,7 +131,9 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             if outcome == "answered":
                 said = f"Not from a tool, a page, a file or you: {'; '.join(bare)}"
                 marked = row("notice", said, said, tone="warn") if bare else ()
-                return (*row("answer", answer, answer, tone="good"), *marked)
+                said, tone = found(event.finding, event.faults)
+                checked = row("notice", said, said, tone=tone) if said else ()
+                return (*row("answer", answer, answer, tone="good"), *checked, *marked)
             title, tone = _OUTCOME[outcome]
             said = "\n".join(part for part in (answer, hint) if part)
             return row("answer", f"{title}: {reason}" if reason else title, said, tone=tone)
@@ -301,6 +304,11 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.MemoryForgotten(item_id=item_id, back=back):
             said = "You took back that this was forgotten" if back else "You had this forgotten"
             return row("memory", f"{said}: {item_id}", tone="muted")
+        case e.AnswerVerified(returned=False):
+            return ()  # the row of the answer says it
+        case e.DirectorChosen() | e.AgentStarted() | e.AgentEnded() | e.AnswerVerified():
+            kind, title, detail, meta, tone = agent_row(event)
+            return row(kind, title, detail, meta=meta, tone=tone)
         case e.TaskEstimated():
             return row("notice", estimated_title(event), tone="muted")
         case e.FeedbackGiven(text=text):

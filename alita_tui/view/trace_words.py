@@ -20,6 +20,8 @@ def chosen(action: str, arguments: object) -> str:
         "ask_user": "Ask",
         "wait": "Wait for your verdict",
         "answer": "Answer",
+        "delegate": "Hand on to",
+        "report": "Report",
     }
     main = {
         "find_tool": "query",
@@ -29,6 +31,7 @@ def chosen(action: str, arguments: object) -> str:
         "look": "what",
         "build_tool": "name",
         "run_tool": "name",
+        "delegate": "role",
     }
     subject = arguments.get(main.get(action, "")) if isinstance(arguments, dict) else None
     return f"{verbs.get(action, action)}: {subject}" if subject else verbs.get(action, action)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from alita_tui import events as e
-from alita_tui.agent.budget import Budget
+from alita_tui.agent.budget import Budget, Ledger
 from alita_tui.agent.call_budget import CallBudget
 from alita_tui.agent.calling import ModelCalls
 from alita_tui.agent.context import Conversation, Entry
@@ -18,6 +18,7 @@ from alita_tui.agent.orchestrator import Orchestrator
 from alita_tui.agent.policy import Policy
 from alita_tui.agent.prompt import Surroundings
 from alita_tui.agent.questions import Questions
+from alita_tui.agent.role import read_roles
 from alita_tui.agent.working import WorkingContext
 from alita_tui.events import Lock, RunReport, SandboxStatus, TestCase, Usage, WebResult
 from alita_tui.llm.router import Router
@@ -216,6 +217,7 @@ class Lab:
         self.estimate: Callable[[str], Estimate] | None = None
         """What a task will take."""
         self.blocks: tuple[str, ...] = tuple(BLOCKS)
+        self.roles = read_roles()
         self.sandbox = PlayedSandbox()
         self.sessions = SessionStore(folder / "sessions")
         self.redactor = Redactor(secrets)
@@ -283,7 +285,15 @@ class Lab:
             estimate=lambda text: self.estimate(text) if self.estimate else Estimate(count=0),
             blocks=self.blocks,
             learn=lambda task, proposed=(): lessons(tuple(self.bus.history), task, proposed),
+            roles=self.roles, shared=call_budget,
         )  # fmt: skip
+
+    def shared_ledger(self) -> Ledger:
+        """What the session's calls and shares come to by now."""
+        ledger = Ledger(self.budget)
+        for envelope in self.bus.history:
+            ledger.read(envelope)
+        return ledger
 
     def on_settled(self, request: e.ApprovalRequested, _command: ResolveApproval) -> None:
         self.settled.append(request.digest)

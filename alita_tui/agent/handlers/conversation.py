@@ -6,17 +6,22 @@ import asyncio
 import re
 from collections.abc import Callable, Mapping
 
+from msgspec.structs import replace
+
 from alita_tui import events as e
 from alita_tui.agent.actions import Action, Answer, AskUser, Look, Plan
-from alita_tui.agent.checklist import checklist
+from alita_tui.agent.checklist import checklist, unmarked
+from alita_tui.agent.director import Director
 from alita_tui.agent.grounding import ungrounded
 from alita_tui.agent.handlers import Handler
 from alita_tui.agent.planner import Planner
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.references import Looked, References, told
 from alita_tui.agent.tasks import CurrentTask, TaskEnd
+from alita_tui.agent.verifier import Verifier
 from alita_tui.agent.working import WorkingContext
 from alita_tui.artefacts.slices import Part
+from alita_tui.spine import origin
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.spine.ports.artefacts import Artefacts
@@ -38,6 +43,8 @@ class ConversationHandlers:
         planner: Planner,
         artefacts: Artefacts,
         skill_file: Callable[[str], bytes],
+        director: Director,
+        verifier: Verifier,
     ) -> None:
         """`skill_file` returns a file of an approved skill, and blocks; see `Provider`."""
         self._bus = bus
@@ -48,6 +55,8 @@ class ConversationHandlers:
         self._planner = planner
         self._artefacts = artefacts
         self._skill_file = skill_file
+        self._director = director
+        self._verifier = verifier
 
     @property
     def table(self) -> Mapping[type[Action], Handler]:
@@ -60,11 +69,13 @@ class ConversationHandlers:
         before = self._task.plan(task_id)
         recipe = action.recipe or (before.recipe if before else "")
         steps: tuple[str, ...] = tuple(action.steps)
-        if before is None and (weighed := await self._planner.weigh(steps, recipe)):
+        if before is None and (weighed := await self._planner.weigh(unmarked(steps), recipe)):
             await self._bus.emit(weighed, span=action_id)
             followed = weighed.candidates[weighed.chosen]
-            steps, recipe = followed.steps, followed.recipe
-        await self._bus.emit(checklist(task_id, steps, before, recipe), span=action_id)
+            steps, recipe = steps if followed.source == "agent" else followed.steps, followed.recipe
+        plan = checklist(task_id, steps, before, recipe)
+        await self._bus.emit(plan, span=action_id)
+        await self._director.consider(plan)
 
     async def look(self, action_id: str, action: Look) -> None:
         """Show a part of a file, of a skill, of a result or of an earlier observation.
@@ -74,6 +85,8 @@ class ConversationHandlers:
         part = Part(pointer=action.pointer, lines=action.lines, rows=action.rows, search=action.search)
         asked = part.pointer or part.lines or part.rows or part.search
         what = action.what.strip()
+        if what.startswith(_SKILLS) and origin.delegate():
+            raise RegistryError("You were handed no skill.")
         if what.startswith(_SKILLS):
             what = await self._kept(action_id, what.removeprefix(_SKILLS).strip("/"))
         seq = int(what.removeprefix("e")) if what.removeprefix("e").isdecimal() else 0
@@ -105,8 +118,11 @@ class ConversationHandlers:
         """Ask the person and wait for the answer."""
         await self._questions.ask(action_id, action.question, choices=action.choices)
 
-    async def answer(self, action_id: str, action: Answer) -> TaskEnd:
-        """End the task: answered, unless the person rejected its last build and nothing took that build's place."""
+    async def answer(self, action_id: str, action: Answer) -> TaskEnd | None:
+        """End the task: answered, unless the person rejected its last build and nothing took that build's place.
+
+        None where the answer was checked and does not hold: the agent is told, once.
+        """
         builds = {build.build_id for build in self._task.builds()}
         for envelope in self._task.events():
             match envelope.event:
@@ -119,5 +135,9 @@ class ConversationHandlers:
                     return TaskEnd("rejected", reason, answer=action.text)
                 case _:
                     pass
+        checked = await self._verifier.check(action_id, action.text)
+        if checked and checked.returned:
+            return None
         bare = await asyncio.to_thread(lambda: ungrounded(action.text, self._references.evidence()))
-        return TaskEnd("answered", answer=action.text, ungrounded=bare)
+        end = TaskEnd("answered", answer=action.text, ungrounded=bare)
+        return replace(end, finding=checked.finding, faults=checked.faults) if checked else end

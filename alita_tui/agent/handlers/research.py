@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
@@ -15,6 +15,7 @@ from alita_tui.agent.passages import found, piece
 from alita_tui.agent.tasks import CurrentTask
 from alita_tui.agent.tool_cards import with_runs
 from alita_tui.events import NearMiss, PageRead, SearchHit, Source
+from alita_tui.spine import origin
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.history import History
@@ -31,7 +32,17 @@ _RESULTS = 10
 class ResearchHandlers:
     """Handles find_tool, search_web and read_page."""
 
-    def __init__(self, bus: Bus, task: CurrentTask, shelf: ToolShelf, web: Web, artefacts: Artefacts) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        task: CurrentTask,
+        shelf: ToolShelf,
+        web: Web,
+        artefacts: Artefacts,
+        may: Callable[[str], bool] = lambda _: True,
+    ) -> None:
+        """`may` says whether the present agent may use a tool of the library."""
+        self._may = may
         self._bus = bus
         self._task = task
         self._shelf = shelf
@@ -46,6 +57,12 @@ class ResearchHandlers:
     async def find_tool(self, action_id: str, action: FindTool) -> None:
         """Search the library."""
         result = await self._shelf.find(action.query)
+        if origin.delegate():
+            result = msgspec.structs.replace(
+                result,
+                hits=tuple(hit for hit in result.hits if self._may(hit.card.name)),
+                near_misses=tuple(miss for miss in result.near_misses if self._may(miss.name)),
+            )
         await self._bus.emit(searched(action_id, action.query, result, self._bus.history), span=action_id)
 
     async def search_web(self, action_id: str, action: SearchWeb) -> None:

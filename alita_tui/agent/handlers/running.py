@@ -32,7 +32,10 @@ class RunHandlers:
         *,
         new_id: Callable[[], str],
         misfit: Misfit,
+        may: Callable[[str], bool] = lambda _: True,
     ) -> None:
+        """`may` says whether the present agent may use a tool of the library."""
+        self._may = may
         self._bus = bus
         self._projection = projection
         self._task = task
@@ -50,6 +53,8 @@ class RunHandlers:
     async def run_tool(self, action_id: str, action: RunTool) -> None:
         """Run a tool; a tool that fails is an observation. Raises RegistryError, SandboxUnavailable."""
         record = await asyncio.to_thread(record_of, self._shelf, action.name, action.version)
+        if not self._may(record.draft.name):
+            raise RegistryError(f"Your role may not run {record.draft.name}.", hint="Say so in your report.")
         builds = {build.digest for build in self._task.builds()}
         if self._shelf.lends(record.digest) and record.digest not in builds:
             raise RegistryError(f"{action.name} v{record.version} was approved for another task alone.")

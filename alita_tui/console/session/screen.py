@@ -36,11 +36,11 @@ from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.commands import (
     AnswerQuestion,
     Command,
-    Steer,
     SubmitTask,
 )
 from alita_tui.spine.text import counted, one_line
 from alita_tui.state.rows import Rows
+from alita_tui.view.agents import addressed
 from alita_tui.view.cards import Level
 from alita_tui.view.lanes import OneTask
 from alita_tui.view.model import SessionView
@@ -291,7 +291,7 @@ class SessionScreen(Rating, Stopping):
             command = AnswerQuestion(question_id=view.question.question_id, text=text)
         elif view.busy or view.live.held:
             if not message.next_task:
-                command = Steer(text=text, attach=given.files)
+                text = (command := addressed(view.state, text, given.files)).text
             self.query_one(Queued).add(text, view, task=message.next_task)
         if isinstance(command, SubmitTask) and not view.busy and not view.live.holds:
             self._expect(text)

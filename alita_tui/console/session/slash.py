@@ -8,7 +8,7 @@ from alita_tui.console.action_table import ACTIONS, Action
 from alita_tui.spine.text import one_line
 
 _LONE = re.compile(r"/[A-Za-z_-]*")
-_ENGINE = frozenset({"plan"})
+_ENGINE = frozenset({"plan", "team"})
 """Names that the engine reads itself, with what follows them."""
 
 

@@ -21,6 +21,7 @@ from alita_tui.console.widgets.styled_text import cut
 from alita_tui.spine.ports.models import DaySpend
 from alita_tui.spine.text import counted, one_line
 from alita_tui.state.spend import PaidCall, Share
+from alita_tui.view.agents import Taken, by_agent, by_specialist
 from alita_tui.view.model import ProviderView, SessionView
 
 _STYLES = {"closed": "good", "half_open": "warn", "open": "bad", "disabled": "bad"}
@@ -105,6 +106,13 @@ def rows(view: SessionView, days: Mapping[str, DaySpend], prices: str, width: in
     ):
         if shares:
             found += [*heading(title, about), *_shares(shares, width), BLANK]
+    if view.state.agents:
+        found += [
+            *heading("By agent", "of the newest task that had several"),
+            *_agents(by_agent(view.state)),
+            BLANK,
+        ]
+        found += [*heading("By specialist", "of the session"), *_agents(by_specialist(view.state)), BLANK]
     if spend.last_calls:
         found += [*heading("Calls", "the newest"), *map(_call, reversed(spend.last_calls)), BLANK]
     found += [*heading("Saved"), *_saved(view), BLANK]
@@ -145,6 +153,20 @@ def _shares(shares: tuple[Share, ...], width: int) -> list[Row]:
         body = ((drawn, "name"), (f" ${share.usd:.4f}", "strong"), (calls, "muted"))
         found.append(Row(body, ((f"  {cut(share.name, room):<{room}}  ", ""),)))
     return found
+
+
+def _agents(taken: Sequence[Taken]) -> list[Row]:
+    room = min(max(len(one.name) for one in taken), 34)
+    rows = []
+    for one in taken:
+        body = (
+            (f"${one.usd:.4f}", "strong"),
+            (f"  {counted(one.calls, 'call')}, {one.tokens:,} tokens, {counted(one.steps, 'step')}", "muted"),
+            (f", models took {one.model_ms / 1000:.1f} s" if one.model_ms else "", "muted"),
+            (f", {one.unpriced} without a price" if one.unpriced else "", "warn"),
+        )
+        rows.append(Row(body, ((f"  {cut(one.name, room):<{room}}  ", ""),)))
+    return rows
 
 
 def by_provider(shares: Sequence[Share]) -> tuple[Share, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 import msgspec
@@ -18,24 +18,32 @@ from textual.widgets.option_list import Option
 from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.plain import Plain
-from alita_tui.spine.commands import CancelTask, Command, EditTask, MoveTask, Retry, SwitchQueue
+from alita_tui.spine.commands import CancelTask, Command, EditTask, Interrupt, MoveTask, Retry, SwitchQueue
 from alita_tui.spine.text import counted, one_line
 from alita_tui.state.session import TaskState
+from alita_tui.view.agents import agent_line, tree
 from alita_tui.view.model import SessionView
 from alita_tui.view.tasks import waits_for_you
 
 _ENDED = 3
 """Ended tasks that are listed above the others."""
-_PARTS = {"ended": "$alita-muted", "running": "$primary", "waiting": "$alita-wait", "queued": ""}
+_PARTS = {
+    "ended": "$alita-muted", "running": "$primary", "waiting": "$alita-wait", "queued": "", "agent": "$alita-muted",
+}  # fmt: skip
 
 
 class _Line(msgspec.Struct, frozen=True):
     part: str
-    """ended, running, waiting or queued."""
+    """ended, running, waiting, queued, or agent: one that works for the task above it."""
     task_id: str
     """Of a queued task its queue id."""
     text: str
     state: str
+    agent_id: str = ""
+    depth: int = 0
+    """For an agent: how often its part was handed on."""
+    at_work: bool = False
+    """For an agent: it has not ended."""
 
 
 class TasksScreen(Dialog[None]):
@@ -110,7 +118,8 @@ class TasksScreen(Dialog[None]):
         self._lines = _lines(self._view)
         listed.clear_options()
         listed.add_options([Option(_row(one)) for one in self._lines])
-        same = (n for n, one in enumerate(self._lines) if before and one.task_id == before.task_id)
+        key = (before.task_id, before.agent_id) if before else ("", "")
+        same = (n for n, one in enumerate(self._lines) if (one.task_id, one.agent_id) == key)
         if self._lines:
             listed.highlighted = next(same, min(place, len(self._lines) - 1))
         self._say(summary(self._view))
@@ -160,7 +169,9 @@ class TasksScreen(Dialog[None]):
     def action_cancel(self) -> None:
         """Cancel the chosen task."""
         line = self._chosen
-        if line is not None and line.part in ("queued", "running"):
+        if line is not None and line.at_work:
+            self._ask(Interrupt(agent_id=line.agent_id))
+        elif line is not None and line.part in ("queued", "running"):
             self._ask(CancelTask(task_id=line.task_id))
         else:
             self._say("It has ended, or waits for your verdict or answer.")
@@ -238,9 +249,16 @@ def _lines(view: SessionView) -> tuple[_Line, ...]:
     ]
     ended = [task for task in view.state.tasks if task not in running and task not in waiting][-_ENDED:]
     return (
-        *(_of(task, "ended") for task in ended),
-        *(_of(task, "waiting") for task in waiting),
-        *(_of(task, "running", waits=waits_for_you(view, task.task_id)) for task in running),
+        *(line for task in ended for line in (_of(task, "ended"), *_agents(view, task))),
+        *(line for task in waiting for line in (_of(task, "waiting"), *_agents(view, task))),
+        *(
+            line
+            for task in running
+            for line in (
+                _of(task, "running", waits=waits_for_you(view, task.task_id)),
+                *_agents(view, task),
+            )
+        ),
         *(
             _Line("queued", one.queue_id, one.text, f"{place} in the queue")
             for place, one in enumerate(view.queue, 1)
@@ -253,6 +271,17 @@ def _of(task: TaskState, part: str, *, waits: bool = False) -> _Line:
     return _Line(part, task.task_id, task.text, state)
 
 
+def _agents(view: SessionView, task: TaskState) -> Iterator[_Line]:
+    """Yield the agents that a task's parts were handed to, as a tree below it."""
+    for depth, agent in tree(view.state, task.task_id):
+        who, state, _ = agent_line(agent)
+        at_work = agent.outcome is None and view.busy
+        yield _Line("agent", task.task_id, who, state, agent.agent_id, depth, at_work)
+
+
 def _row(line: _Line) -> Content:
     style = _PARTS[line.part]
+    if line.part == "agent":
+        place, ink = " " * (15 + 2 * line.depth), "" if line.at_work else style
+        return Content.assemble(f"{place}└ ", (one_line(line.text, 300), ink), (f"  {line.state}", style))
     return Content.assemble((f" {line.state.replace('_', ' '):<16}", style), one_line(line.text, 400))

@@ -45,6 +45,8 @@ class ModelRequest(Value, frozen=True):
     must_call: str = ""
     """Name of the tool the model has to call; `*` for any; empty when it may also just write."""
     max_tokens: int = 8192
+    seat: str = ""
+    """Whose own models are asked, as `specialist:ROLE`; empty: those of the role. Not sent."""
     build: str = ""
     """Id of the build whose budget it counts toward; not sent to the model."""
     spare: bool = False
@@ -167,10 +169,11 @@ class Route(Protocol):
 class Router(Protocol):
     """Which model is asked, and what follows from a failure. Met by `llm`."""
 
-    def route(
-        self, role: ModelRole, tokens: Callable[[Model], int], usd: Callable[[Model], float | None]
-    ) -> Route:
-        """Return a call's way; `tokens` and `usd` are what the call needs and could cost with a model."""
+    def route(self, role: str, tokens: Callable[[Model], int], usd: Callable[[Model], float | None]) -> Route:
+        """Return a call's way, by its role, or by its seat if that has models.
+
+        `tokens` and `usd` are what the call needs and could cost with a model.
+        """
 
     def learn(self, name: str, window: int) -> int:
         """Note a window that a server reported (0: none); return the window that holds, 0 when unknown."""
@@ -178,8 +181,8 @@ class Router(Protocol):
     def narrow(self, name: str, tokens: int) -> ModelError:
         """Return the error for a model whose window leaves no room for a reply to so many tokens."""
 
-    def window(self, role: ModelRole) -> int:
-        """Return the tokens that the role's next model reads at most; 0 when unknown."""
+    def window(self, role: str) -> int:
+        """Return the tokens that the role's, or the seat's, next model reads at most; 0 when unknown."""
 
     def enable(self, name: str) -> None:
         """Ask a model again that was turned off; an unknown name is ignored."""

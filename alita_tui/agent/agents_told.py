@@ -1,0 +1,90 @@
+"""What agents are told of one another: an order, a report, what an answer lacks. What a model wrote is fenced."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from alita_tui import events as e
+from alita_tui.agent.references import told
+from alita_tui.events import Artefact
+from alita_tui.spine.fence import fenced
+
+TEAM = "/team"
+"""Begins a task, or what the person adds to one, whose parts they want to be handed to several agents."""
+ORDER = "GOAL: "
+"""Begins the first turn of an agent that was handed a part of a task."""
+_ENDS: Mapping[str, str] = {
+    "failed": "It failed",
+    "stuck": "It went in circles",
+    "step_limit": "Its steps were not enough",
+    "budget": "Its share of the budget was not enough",
+    "late": "Its time was up",
+    "interrupted": "It was stopped",
+    "parked": "It waits for a verdict of the person, and nobody is here to give it",
+}
+
+
+def asks_for_team(text: str) -> bool:
+    """Return whether the person wants parts of a task to be handed on."""
+    return text.split(maxsplit=1)[:1] == [TEAM]
+
+
+def without_team(text: str) -> str:
+    """Return what the person wants besides that."""
+    return text.strip().removeprefix(TEAM).strip() if asks_for_team(text) else text
+
+
+def handed_part(order: e.AgentStarted, files: Mapping[str, Artefact]) -> str:
+    """Return what an agent is told of its part: all that it knows."""
+    parts = [f"{ORDER}{order.goal}", f"Done when: {order.done_when}"]
+    given = tuple(files[one.handle] for one in order.handed if one.handle in files)
+    if given:
+        parts.append(f"Files that you were handed:\n{fenced('files', told(given))}")
+    parts += [
+        f"{one.name}, as you were handed it:\n{fenced(one.name, one.text)}"
+        for one in order.handed
+        if one.text
+    ]
+    if order.because:
+        parts.append(
+            f"Another agent tried it before you and did not get there:\n{fenced('before', order.because)}"
+        )
+    return "\n\n".join(parts)
+
+
+def reported(report: e.AgentEnded, files: Mapping[str, Artefact]) -> str:
+    """Return what who handed a part on is told of what came of it."""
+    source = report.agent_id
+    if report.outcome != "reported":
+        why = (
+            f"{_ENDS.get(report.outcome, report.outcome)}.\n{fenced(source, report.reason)}"
+            if report.reason
+            else (f"{_ENDS.get(report.outcome, report.outcome)}.")
+        )
+        return f"{source} gave no report. {why}\nGo on without it, and say in the answer what is missing."
+    parts = [f"{source} reports:\n{fenced(source, report.result)}"]
+    if report.missing:
+        parts.append(f"What it could not do:\n{fenced(source, report.missing)}")
+    if made := tuple(files[handle] for handle in report.artefacts if handle in files):
+        parts.append(f"Files that it hands back:\n{fenced('files', told(made))}")
+    if report.evidence:
+        parts.append(f"It rests on:\n{fenced(source, ', '.join(report.evidence))}")
+    return "\n".join(parts)
+
+
+def directed(branches: Collection[str]) -> str:
+    """Return what the lead is told once it may hand parts on."""
+    listed = "\n".join(f"- {step}" for step in branches)
+    return (
+        "These steps of your plan need nothing of each other, so from now on you may hand them to specialists with "
+        f"`delegate`, all in one reply, so that they work at the same time:\n{listed}"
+    )
+
+
+def refused(finding: e.AnswerVerified) -> str:
+    """Return what the lead is told of an answer that was not let through."""
+    faults = "\n".join(f"- {fault}" for fault in finding.faults) or finding.text
+    return (
+        "The answer was checked against the task and the evidence before it was given, and does not hold:\n"
+        f"{fenced('verifier', faults)}\nMend what is right of this, then call `answer` once more; it is given then."
+    )

@@ -1,0 +1,135 @@
+"""The agents of a session besides its leads, and what decides about them: director, delegation, verifier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from alita_tui import events as e
+from alita_tui.agent.actions import Action
+from alita_tui.agent.build_jobs import BuildJobs
+from alita_tui.agent.delegation import Delegation, Shared
+from alita_tui.agent.director import Director
+from alita_tui.agent.handlers import Handler
+from alita_tui.agent.loop import AgentLoop
+from alita_tui.agent.policy import Policy
+from alita_tui.agent.references import References
+from alita_tui.agent.role import Role, Roles
+from alita_tui.agent.specialist import SpecialistLoop
+from alita_tui.agent.tasks import CurrentTask
+from alita_tui.agent.verifier import Verifier
+from alita_tui.agent.working import WorkingContext
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.origin import Origin, working_on
+from alita_tui.spine.ports.models import Asker
+
+
+class Crew:
+    """Joins them; where no roles or no budget to share are given, every task is one agent's."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        asker: Asker,
+        task: CurrentTask,
+        context: WorkingContext,
+        references: References,
+        jobs: BuildJobs,
+        roles: Roles | None,
+        shared: Shared | None,
+        policy: Policy,
+    ) -> None:
+        roles = roles or Roles({})
+        self._bus = bus
+        self._policy = policy
+        self._roles = roles
+        self._loop: Callable[..., AgentLoop] | None = None
+        self.director = Director(bus, task, roles, policy.director if shared else "never")
+        self.verifier = Verifier(bus, asker, task, roles, policy.verify, policy.verify_usd)
+        self._delegation = (
+            Delegation(
+                bus, task, context, references, jobs, roles, shared, self._specialist, parallel=policy.agents
+            )
+            if shared
+            else None
+        )
+
+    def lead(self, loop: partial[AgentLoop]) -> AgentLoop:
+        """Return the loop of leads; those of specialists are made of the same parts."""
+        self._loop = loop
+        policy = self._policy
+        return loop(max_steps=policy.max_steps, reply_tokens=policy.reply_tokens, director=self.director)
+
+    def _specialist(self, role: Role, depth: int) -> SpecialistLoop:
+        assert isinstance(self._loop, partial)
+        return SpecialistLoop(
+            role, self._roles, depth, *self._loop.args,
+            max_steps=role.steps, reply_tokens=self._policy.reply_tokens,
+        )  # fmt: skip
+
+    @property
+    def table(self) -> Mapping[type[Action], Handler]:
+        """The handlers by action."""
+        return self._delegation.table if self._delegation else {}
+
+    def may(self, tool: str) -> bool:
+        """Return whether the present agent may use a tool of the library."""
+        return self._delegation is None or self._delegation.may(tool)
+
+    def working(self, task_id: str) -> Sequence[str]:
+        """Return the agents that work for a task's lead, and for one another."""
+        return self._delegation.working(task_id) if self._delegation else ()
+
+    def interrupt(self, agent_id: str) -> bool:
+        """Stop an agent; return whether it worked."""
+        return self._delegation is not None and self._delegation.interrupt(agent_id)
+
+    def origin_of(self, agent_id: str) -> Origin:
+        """Return where events of an agent that works are born."""
+        assert self._delegation
+        return self._delegation.origin_of(agent_id)
+
+    async def close_left(self, chain: Sequence[str]) -> None:
+        """End on record what agents of a task left open when the process ended: their calls, then themselves."""
+        started: dict[str, Envelope] = {}
+        calls: dict[e.CallId, Envelope] = {}
+        kinds = (e.AgentStarted, e.AgentEnded, e.ToolCalled, e.ToolReturned, e.ToolFailed)
+        for one in self._bus.history.of(*kinds):
+            if one.task_id not in chain:
+                continue
+            match one.event:
+                case e.AgentStarted(agent_id=agent_id):
+                    started[agent_id] = one
+                case e.AgentEnded(agent_id=agent_id):
+                    started.pop(agent_id, None)
+                case e.ToolCalled(call_id=call_id) if one.delegate:
+                    calls[call_id] = one
+                case e.ToolReturned(call_id=call_id) | e.ToolFailed(call_id=call_id):
+                    calls.pop(call_id, None)
+                case _:
+                    pass
+        for call_id, one in reversed(calls.items()):  # what a tool called ends before that tool
+            assert isinstance(one.event, e.ToolCalled)
+            text = f"{one.event.name} was interrupted when the program ended; it may have run."
+            failed = e.ToolFailed(call_id=call_id, depth=one.event.depth, reason="interrupted", text=text)
+            with working_on(_where(one)):
+                await self._bus.emit(failed, span=call_id)
+        for agent_id, one in reversed(started.items()):
+            assert isinstance(one.event, e.AgentStarted)
+            ended = e.AgentEnded(
+                agent_id=agent_id,
+                action_id=one.event.action_id,
+                outcome="interrupted",
+                reason="The program ended while it worked.",
+                steps=next(
+                    (mine.step for mine in reversed(self._bus.history) if mine.delegate == agent_id), 0
+                ),
+            )
+            with working_on(_where(one)):
+                await self._bus.emit(ended, span=agent_id)
+
+
+def _where(one: Envelope) -> Origin:
+    """Return where an event was born: what ends there belongs there."""
+    return Origin(task_id=one.task_id, agent_id=one.agent_id, step=one.step, span=one.span, parent=one.parent)

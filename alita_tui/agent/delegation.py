@@ -1,0 +1,381 @@
+"""Parts of a task handed to other agents: what each is handed, how it ends, and that its end does not end others.
+
+An agent works in an asyncio task of its own, in which events are born under its id. It sees the part and its inputs and
+nothing else, may take what was set aside for it, and has to report before its deadline, its wait for its turn included.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from alita_tui import events as e
+from alita_tui.agent.actions import Action, Delegate, Report
+from alita_tui.agent.build_jobs import BuildJobs
+from alita_tui.agent.handlers import Handler
+from alita_tui.agent.notices import unexpected
+from alita_tui.agent.references import References
+from alita_tui.agent.role import Role, Roles
+from alita_tui.agent.specialist import SpecialistLoop
+from alita_tui.agent.tasks import CurrentTask, TaskEnd
+from alita_tui.agent.working import WorkingContext
+from alita_tui.events import AgentOutcome, Handed, Value
+from alita_tui.spine import origin
+from alita_tui.spine.agent_laws import DEEPEST
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.errors import (
+    AlitaError,
+    ApprovalPending,
+    BudgetExceeded,
+    RegistryError,
+    SandboxUnavailable,
+    StoreError,
+)
+from alita_tui.spine.origin import Origin, working_on
+from alita_tui.spine.shares import Amount
+from alita_tui.spine.text import clip, one_line
+
+_MOST = 12
+"""Agents that one agent may hand parts to, second attempts apart."""
+_HANDED = 20_000
+"""Characters of an observation that are handed on."""
+_AGAIN: frozenset[AgentOutcome] = frozenset(("failed", "stuck", "step_limit"))
+"""Ends after which another agent tries once."""
+_GRACE = 60.0
+"""Seconds by which a deadline is put off while the agent waits for the person."""
+_EVENT = re.compile(r"e(\d{1,9})")
+_OUTCOMES: Mapping[e.TaskOutcome, AgentOutcome] = {
+    "answered": "reported", "stuck": "stuck", "step_limit": "step_limit", "interrupted": "interrupted",
+    "parked": "parked", "budget": "budget",
+}  # fmt: skip
+
+
+class Shared(Protocol):
+    """What is handed out of a budget. Met by `CallBudget`."""
+
+    async def hand_out(self, order: e.AgentStarted, share: float) -> e.AgentStarted:
+        """Set a share aside and record that the agent begins. Raise BudgetExceeded where there is too little."""
+
+    def taken(self, agent_id: str) -> Amount:
+        """Return what an agent took."""
+
+
+class _End(Value, frozen=True):
+    outcome: AgentOutcome
+    reason: str = ""
+    final: bool = False
+    """Another attempt would change nothing."""
+
+
+class Delegation:
+    """Handles delegate and report."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        task: CurrentTask,
+        context: WorkingContext,
+        references: References,
+        jobs: BuildJobs,
+        roles: Roles,
+        shared: Shared,
+        loop_of: Callable[[Role, int], SpecialistLoop],
+        *,
+        parallel: int,
+    ) -> None:
+        """`loop_of` makes the loop of an agent of a role, so many hand-overs deep; `parallel` work for one at once."""
+        self._bus = bus
+        self._task = task
+        self._context = context
+        self._references = references
+        self._jobs = jobs
+        self._roles = roles
+        self._shared = shared
+        self._loop_of = loop_of
+        self._parallel = parallel
+        self._rooms: dict[tuple[str, str], asyncio.Semaphore] = {}
+        """Task and agent -> whose turn it is of those that work for it."""
+        self._working: dict[str, tuple[str, asyncio.Task[_End]]] = {}
+        """Agent -> its task and its work."""
+        self._stopped: set[str] = set()
+        self._until: dict[str, float] = {}
+        self._reports: dict[str, Report] = {}
+        self._parked: dict[str, ApprovalPending] = {}
+        self._numbered = 0
+
+    @property
+    def table(self) -> Mapping[type[Action], Handler]:
+        """The handlers by action."""
+        return {Delegate: self.delegate, Report: self.report}
+
+    def working(self, task_id: str) -> Sequence[str]:
+        """Return the agents that work for a task, in the order in which they began."""
+        return [agent_id for agent_id, (of_task, _) in self._working.items() if of_task == task_id]
+
+    def interrupt(self, agent_id: str) -> bool:
+        """Stop an agent, and with it those that work for it; return whether it worked."""
+        if agent_id not in self._working or agent_id in self._stopped:
+            return False
+        self._stopped.add(agent_id)
+        self._working[agent_id][1].cancel()
+        return True
+
+    def may(self, tool: str) -> bool:
+        """Return whether the present agent may use a tool of the library."""
+        agent = self._task.agent
+        return agent is None or self._roles[agent.role].allows(tool)
+
+    def origin_of(self, agent_id: str) -> Origin:
+        """Return where events of an agent that works are born."""
+        order = next(
+            one
+            for one in self._bus.history.newest(e.AgentStarted)
+            if isinstance(one.event, e.AgentStarted) and one.event.agent_id == agent_id
+        )
+        return Origin(task_id=order.task_id, agent_id=agent_id, span=agent_id, parent=order.parent)
+
+    # --- handing on -----------------------------------------------------------------------
+
+    async def delegate(self, action_id: str, action: Delegate) -> None:
+        """Hand a part on, and wait for its end. Raises RegistryError, ApprovalPending, StoreError."""
+        role = self._roles[action.role]
+        me = self._task.agent
+        depth = (me.depth if me else 0) + 1
+        if depth > DEEPEST:
+            raise RegistryError(f"A part can be handed on {DEEPEST} times at most.", hint="Do it yourself.")
+        if self._handed_on() >= _MOST:
+            raise RegistryError(f"No more than {_MOST} parts are handed on.", hint="Do the rest yourself.")
+        until = min(self._now + role.minutes * 60, self._until.get(origin.delegate(), float("inf")))
+        order = e.AgentStarted(
+            agent_id=self._name(role.name),
+            action_id=action_id,
+            role=role.name,
+            goal=action.goal,
+            done_when=action.done_when or role.done_when,
+            handed=await asyncio.to_thread(lambda: tuple(map(self._input, action.inputs))),
+            depth=depth,
+            usd=action.budget_usd,
+            seconds=round(until - self._now, 3),
+            steps=role.steps,
+        )
+        order = await self._begun(order, role)
+        end = await self._attempt(order, role, until)
+        if end.outcome in _AGAIN and not end.final and self._now < until:
+            await self._ended(order, end, retried=True)
+            taken = self._shared.taken(order.agent_id)
+            again = replace(
+                order,
+                agent_id=self._name(role.name),
+                attempt=2,
+                because=end.reason,
+                usd=None if order.usd is None else max(order.usd - taken.usd, 0.0),
+                tokens=None if order.tokens is None else max(order.tokens - taken.tokens, 0),
+                seconds=round(until - self._now, 3),
+            )
+            order = await self._begun(again, role)
+            end = await self._attempt(order, role, until)
+        await self._ended(order, end)
+        if parked := self._parked.pop(order.agent_id, None):
+            raise parked
+
+    async def _begun(self, order: e.AgentStarted, role: Role) -> e.AgentStarted:
+        """Set a share aside and put the order on record, whole or not at all. Raises RegistryError."""
+        handing = asyncio.ensure_future(self._shared.hand_out(order, role.share))
+        try:
+            return await asyncio.shield(handing)
+        except BudgetExceeded as error:
+            raise RegistryError(error.message, hint="Do it yourself, or go on without it.") from error
+        except asyncio.CancelledError:
+            await asyncio.wait((handing,))
+            if not handing.cancelled() and handing.exception() is None:
+                await self._ended(handing.result(), _End("interrupted", "It was stopped before it began."))
+            raise
+
+    def _input(self, name: str) -> Handed:
+        """Return what is handed on of what the present agent sees. Raise RegistryError."""
+        if match := _EVENT.fullmatch(name.strip()):
+            text = self._context.again(int(match[1]), 0)
+            if not text:
+                raise RegistryError(f"Event {match[1]} holds no observation.")
+            return Handed(name=name.strip(), text=clip(text, _HANDED)[0])
+        return Handed(name=name, handle=self._references.artefact(name).handle)
+
+    def _handed_on(self) -> int:
+        """Return how many parts the present agent has handed on."""
+        me, task_id = origin.delegate(), origin.current().task_id
+        return sum(
+            isinstance(one.event, e.AgentStarted) and one.event.attempt == 1
+            for one in self._bus.history.of(e.AgentStarted)
+            if one.task_id == task_id and one.delegate == me
+        )
+
+    def _name(self, role: str) -> str:
+        """Return an id that no agent of the session has."""
+        if not self._numbered:
+            self._numbered = sum(1 for _ in self._bus.history.of(e.AgentStarted))
+        self._numbered += 1
+        return f"{role}-{self._numbered}"
+
+    @property
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    # --- working --------------------------------------------------------------------------
+
+    async def _attempt(self, order: e.AgentStarted, role: Role, until: float) -> _End:
+        """Let an agent work until it ends, is stopped, or its time is up. Raises StoreError."""
+        agent_id = order.agent_id
+        work = asyncio.create_task(self._work(order, role), name=f"alita agent {agent_id}")
+        self._working[agent_id] = origin.current().task_id, work
+        self._until[agent_id] = until
+        late = False
+        try:
+            while not work.done():
+                await asyncio.wait((work,), timeout=max(until - self._now, 0.0))
+                if work.done() or self._now < until:
+                    continue
+                if self._waits_for_person(agent_id):
+                    until = self._until[agent_id] = self._now + _GRACE
+                    continue
+                late = True
+                work.cancel()
+                await asyncio.wait((work,))
+        except asyncio.CancelledError:
+            await _let_end(work)
+            await self._ended(order, _End("interrupted", "It was stopped with what it worked for."))
+            raise
+        finally:
+            del self._working[agent_id], self._until[agent_id]
+        if late and (work.cancelled() or work.result().outcome != "reported"):
+            return _End("late", f"It had {order.seconds:.0f} seconds.")
+        if work.cancelled():
+            self._stopped.discard(agent_id)
+            return _End("interrupted", "The person stopped it.")
+        return work.result()
+
+    async def _work(self, order: e.AgentStarted, role: Role) -> _End:
+        here = origin.current()
+        room = self._rooms.setdefault((here.task_id, here.agent_id), asyncio.Semaphore(self._parallel))
+        with working_on(self.origin_of(order.agent_id)):
+            try:
+                async with room:
+                    end = _end_of(await self._loop_of(role, order.depth).run())
+            except asyncio.CancelledError:
+                await self._take_back()
+                raise
+            except BudgetExceeded as error:
+                end = _End("budget", error.message)
+            except ApprovalPending as error:
+                self._parked[order.agent_id] = error
+                return _End("parked", error.message)
+            except SandboxUnavailable as error:
+                end = _End("failed", error.message, final=True)
+            except StoreError:
+                raise
+            except AlitaError as error:
+                end = _End("failed", error.message)
+            except Exception as error:  # noqa: BLE001  # on record, and those beside it work on
+                notice = unexpected(error)
+                await self._bus.emit(notice)
+                end = _End("failed", notice.text)
+            if end.outcome != "reported":
+                await self._take_back()
+            return end
+
+    async def _take_back(self) -> None:
+        """Stop the builds of the present agent and withdraw what it asked the person."""
+        await self._jobs.cancel(self._task.id, origin.delegate())
+        await self._jobs.withdraw()
+
+    def _waits_for_person(self, agent_id: str) -> bool:
+        with working_on(self.origin_of(agent_id)):
+            return self._jobs.awaited
+
+    async def _ended(self, order: e.AgentStarted, end: _End, *, retried: bool = False) -> None:
+        """Put an agent's end on record, also where whoever waits for it is stopped meanwhile."""
+        agent_id = order.agent_id
+        report = self._reports.pop(agent_id, None) if end.outcome == "reported" else None
+        taken = self._shared.taken(agent_id)
+        steps = next((one.step for one in reversed(self._bus.history) if one.delegate == agent_id), 0)
+        ended = e.AgentEnded(
+            agent_id=agent_id,
+            action_id=order.action_id,
+            outcome=end.outcome,
+            result=report.result if report else "",
+            artefacts=report.artefacts if report else (),
+            evidence=report.evidence if report else (),
+            missing=report.missing if report else "",
+            reason=end.reason,
+            usd=taken.usd,
+            tokens=taken.tokens,
+            steps=steps,
+            retried=retried,
+        )
+        recording = asyncio.ensure_future(self._bus.emit(ended, span=agent_id))
+        try:
+            await asyncio.shield(recording)
+        except asyncio.CancelledError:
+            await asyncio.wait((recording,))
+            raise
+
+    # --- reporting ------------------------------------------------------------------------
+
+    async def report(self, action_id: str, action: Report) -> TaskEnd:
+        """Take an agent's report; what it names has to be its own. Raises RegistryError."""
+        if not origin.delegate():
+            raise RegistryError("You lead the task: call `answer`.")
+        artefacts = await asyncio.to_thread(
+            lambda: tuple(self._references.artefact(name).handle for name in action.artefacts)
+        )
+        evidence = await asyncio.to_thread(lambda: tuple(map(self._evidence, action.evidence)))
+        self._reports[origin.delegate()] = replace(
+            action, artefacts=tuple(dict.fromkeys(artefacts)), evidence=tuple(dict.fromkeys(evidence))
+        )
+        return TaskEnd("answered", answer=action.result)
+
+    def _evidence(self, name: str) -> str:
+        """Return evidence as it is recorded. Raise RegistryError where the agent has no such thing."""
+        name = name.strip()
+        if match := _EVENT.fullmatch(name):
+            if self._context.again(int(match[1]), 0):
+                return name
+        elif name.startswith(("http://", "https://")):
+            pages = self._task.newest(e.PageRead, e.WebSearched)
+            if any(name in _addresses(page) for page in pages):
+                return name
+        else:
+            return self._references.artefact(name).handle
+        raise RegistryError(
+            f"Nothing of your work is {one_line(name, 200)!r}.",
+            hint="Evidence is an event (e41), a page that you read or found, or a file of yours.",
+        )
+
+
+def _addresses(event: e.SessionEvent) -> tuple[str, ...]:
+    match event:
+        case e.PageRead(url=url, asked=asked):
+            return url, asked
+        case e.WebSearched(results=results):
+            return tuple(one.url for one in results)
+        case _:
+            return ()
+
+
+def _end_of(end: TaskEnd) -> _End:
+    return _End(_OUTCOMES.get(end.outcome, "failed"), end.reason)
+
+
+async def _let_end(work: asyncio.Task[_End]) -> None:
+    """Cancel some work and wait until it has ended, however often that is cut off."""
+    work.cancel()
+    while not work.done():
+        try:
+            await asyncio.wait((work,))
+        except asyncio.CancelledError:
+            continue
+    if not work.cancelled():
+        work.exception()  # retrieved, or asyncio complains

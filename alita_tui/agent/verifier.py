@@ -1,0 +1,208 @@
+"""The check of an answer before it is given: task, answer and evidence go to another model, and no reasoning does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from typing import Literal
+
+import msgspec
+
+from alita_tui import events as e
+from alita_tui.agent.agents_told import without_team
+from alita_tui.agent.role import VERIFIER, Roles, seat_of
+from alita_tui.agent.tasks import CurrentTask
+from alita_tui.events import Value, as_json, ready
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.errors import BudgetExceeded, ModelError, RegistryError
+from alita_tui.spine.fence import fenced
+from alita_tui.spine.ports.models import Asker, Message, ModelRequest, ToolSpec
+from alita_tui.spine.text import clip, one_line
+
+Setting = Literal["never", "costly", "always"]
+_SECONDS = 90.0
+_REPLY_TOKENS = 1_200
+_PIECE, _ALL = 4_000, 40_000
+"""Characters of one piece of evidence, and of all."""
+_FAULTS, _FAULT = 8, 400
+
+_TOOL = ToolSpec(
+    name="give_finding",
+    description="Say whether the answer holds.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "holds": {"type": "boolean"},
+            "faults": {"type": "array", "items": {"type": "string"}},
+            "why": {"type": "string"},
+        },
+        "required": ["holds", "faults", "why"],
+    },
+)
+
+
+class _Found(Value, frozen=True):
+    holds: bool
+    faults: list[str] = []
+    why: str = ""
+
+
+class Verifier:
+    """Checks the answers of a session's tasks, where the settings want it."""
+
+    def __init__(
+        self, bus: Bus, asker: Asker, task: CurrentTask, roles: Roles, setting: Setting, costly_usd: float
+    ) -> None:
+        self._bus = bus
+        self._asker = asker
+        self._task = task
+        self._roles = roles
+        self._setting = setting
+        self._costly_usd = costly_usd
+
+    async def check(self, action_id: str, answer: str) -> e.AnswerVerified | None:
+        """Check an answer, record the finding and return it; None where it is not checked."""
+        because = self._because()
+        if because is None:
+            return None
+        known = [one for one in self._task.newest(e.AnswerVerified) if isinstance(one, e.AnswerVerified)]
+        found = await self._found(answer)
+        finding: Literal["holds", "refused", "unknown"] = (
+            "unknown" if found is None else "holds" if found.holds else "refused"
+        )
+        faults = tuple(
+            str(one_line(fault, _FAULT)) for fault in (found.faults if found else ()) if fault.strip()
+        )
+        verified = e.AnswerVerified(
+            action_id=action_id,
+            finding=finding,
+            faults=faults[:_FAULTS] if finding == "refused" else (),
+            text=str(one_line(found.why, 2 * _FAULT)) if found else "The check gave no finding.",
+            because=because,
+            returned=finding == "refused" and not any(one.returned for one in known),
+        )
+        await self._bus.emit(verified, span=action_id)
+        return verified
+
+    def _because(self) -> Literal["costly", "always"] | None:
+        """Return why the present task's answer is checked; None where it is not."""
+        if self._setting == "never" or VERIFIER not in {role.name for role in self._roles}:
+            return None
+        if self._setting == "always":
+            return "always"
+        chain = self._task.chain()
+        spent = sum(
+            one.event.cost_usd or 0.0  # what nobody knows the price of is not guessed here
+            for one in self._bus.history.of(e.BudgetSpent)
+            if isinstance(one.event, e.BudgetSpent) and one.task_id in chain
+        )
+        return "costly" if spent >= self._costly_usd else None
+
+    async def _found(self, answer: str) -> _Found | None:
+        """Return what the verifier finds; None where its call comes to nothing, which is on the stream then."""
+        try:
+            role = self._roles[VERIFIER]
+        except RegistryError:
+            return None
+        told = await asyncio.to_thread(self._told, answer)
+        request = ModelRequest(
+            role="verifier",
+            seat=seat_of(VERIFIER) if role.models else "",
+            system=_prompt().replace("{role}", role.prompt.strip()),
+            messages=(Message(role="user", text=told),),
+            tools=(_TOOL,),
+            must_call=_TOOL.name,
+            max_tokens=_REPLY_TOKENS,
+            spare=True,
+        )
+        try:
+            async with asyncio.timeout(_SECONDS):
+                reply = await self._asker.ask(request)
+        except (ModelError, BudgetExceeded, TimeoutError):
+            return None
+        for call in (one for one in reply.requests if one.name == _TOOL.name):
+            try:
+                return msgspec.convert(call.arguments, ready(_Found))
+            except msgspec.ValidationError:
+                continue
+        return None
+
+    def _told(self, answer: str) -> str:
+        chain = self._task.chain()
+        task = "\n".join(reversed([*self._asked(chain)]))
+        pieces: list[str] = []
+        room = _ALL
+        for source, text in self._evidence(chain):
+            piece = fenced(source, clip(text, min(_PIECE, room))[0])
+            room -= len(piece)
+            pieces.append(piece)
+            if room <= 0:
+                break
+        evidence = "\n".join(reversed(pieces)) or "There is none: no tool ran, and no page or file was read."
+        asked, said = fenced("task", task), fenced("answer", answer)
+        return f"The task:\n{asked}\n\nThe answer:\n{said}\n\nThe evidence:\n{evidence}"
+
+    def _asked(self, chain: list[str]) -> Iterator[str]:
+        """Yield what the person asked for and added, the newest first."""
+        for one in self._bus.history.newest(e.TaskSubmitted, e.Steered, e.QuestionAnswered):
+            if one.task_id in chain and not one.delegate:
+                match one.event:
+                    case e.TaskSubmitted(text=text, again=""):
+                        yield without_team(text)
+                    case e.Steered(text=text) | e.QuestionAnswered(text=text):
+                        yield text
+                    case _:
+                        pass
+
+    def _evidence(self, chain: list[str]) -> Iterator[tuple[str, str]]:
+        """Yield what tools, pages and files gave in the task, of whichever agent, the newest first."""
+        called = {
+            one.event.call_id: one.event.name
+            for one in self._bus.history.of(e.ToolCalled)
+            if isinstance(one.event, e.ToolCalled) and one.task_id in chain
+        }
+        kinds = (
+            e.ToolReturned,
+            e.ToolFailed,
+            e.PageRead,
+            e.WebSearched,
+            e.LookedBack,
+            e.ArtefactAdded,
+            e.AgentEnded,
+        )
+        for one in self._bus.history.newest(*kinds):
+            if one.task_id in chain and (piece := _piece(one, called)):
+                yield piece
+
+
+def _piece(one: Envelope, called: Mapping[e.CallId, str]) -> tuple[str, str] | None:
+    source = f"e{one.seq}"
+    match one.event:
+        case e.ToolReturned(call_id=call_id, report=report):
+            return (
+                f"{source} result of {called.get(call_id, 'a tool')}",
+                f"{as_json(report.result)}\n{report.stdout}",
+            )
+        case e.ToolFailed(call_id=call_id, text=text):
+            return f"{source} failure of {called.get(call_id, 'a tool')}", text
+        case e.PageRead(url=url, text=text):
+            return f"{source} {url}", text
+        case e.WebSearched(results=results):
+            listed = "\n".join(f"{found.title} {found.url}\n{found.snippet}" for found in results)
+            return f"{source} search", listed
+        case e.LookedBack(text=text, handle=handle) if handle:
+            return f"{source} {handle}", text
+        case e.ArtefactAdded(artefact=file):
+            return f"{source} file {file.name}", file.preview
+        case e.AgentEnded(agent_id=agent_id, outcome=outcome, result=result, missing=missing, reason=reason):
+            if outcome == "reported":
+                return f"{source} report of {agent_id}", "\n".join(filter(None, (result, missing)))
+            return f"{source} {agent_id} gave no report", reason
+        case _:
+            return None
+
+
+def _prompt() -> str:
+    return files("alita_tui.agent.prompts").joinpath("verifier.md").read_text("utf-8").strip()

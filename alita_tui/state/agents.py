@@ -1,0 +1,145 @@
+"""The agents that parts of tasks were handed to. A session without any has none here, and its state is what it was.
+
+What an agent does changes neither the phase nor the step of its task: those are the lead's.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from alita_tui import events as e
+from alita_tui.events import AgentOutcome, CallId
+from alita_tui.state.rows import Rows
+
+if TYPE_CHECKING:
+    from alita_tui.spine.envelope import Envelope
+    from alita_tui.state.session import Phase, SessionState
+
+
+class AgentState(msgspec.Struct, frozen=True, gc=False):
+    """One agent and where it stands."""
+
+    agent_id: str
+    task_id: str
+    parent: str
+    """The agent that handed it its part; empty for the lead."""
+    role: str
+    goal: str
+    started: datetime
+    attempt: int = 1
+    share_usd: float | None = None
+    share_tokens: int | None = None
+    phase: Phase = "idle"
+    """`idle` until its turn comes."""
+    step: int = 0
+    calls: tuple[tuple[CallId, str], ...] = ()
+    usd: float = 0.0
+    """Known cost of its own calls."""
+    tokens: int = 0
+    model_ms: float = 0.0
+    """How long models took to answer it."""
+    paid: int = 0
+    """Calls of models that were paid for it."""
+    unpriced: int = 0
+    """Calls without a known price."""
+    outcome: AgentOutcome | None = None
+    """None while it works, and after the process was killed."""
+    ended: datetime | None = None
+    retried: bool = False
+
+    @property
+    def title(self) -> str:
+        """Its id, and which attempt it is if not the first."""
+        return self.agent_id if self.attempt == 1 else f"{self.agent_id} (second attempt)"
+
+
+Agents = Rows[AgentState]
+
+
+def after(agents: Agents, envelope: Envelope) -> Agents:
+    """Return the agents after one began or ended."""
+    match envelope.event:
+        case e.AgentStarted() as event:
+            return agents.append(
+                AgentState(
+                    agent_id=event.agent_id,
+                    task_id=envelope.task_id,
+                    parent=envelope.delegate,
+                    role=event.role,
+                    goal=event.goal,
+                    started=envelope.at,
+                    attempt=event.attempt,
+                    share_usd=event.usd,
+                    share_tokens=event.tokens,
+                )
+            )
+        case e.AgentEnded() as event:
+            return _change(
+                agents,
+                event.agent_id,
+                outcome=event.outcome,
+                ended=envelope.at,
+                retried=event.retried,
+                calls=(),
+                phase="idle",
+            )
+        case _:
+            return agents
+
+
+def paid(agents: Agents, envelope: Envelope) -> Agents:
+    """Return the agents after an event of one of them: what its calls took."""
+    agent_id = envelope.delegate
+    mine = of(agents, agent_id)
+    if mine is None:
+        return agents
+    match envelope.event:
+        case e.BudgetSpent(cost_usd=cost, tokens=tokens):
+            return _change(
+                agents,
+                agent_id,
+                usd=mine.usd + (cost or 0.0),
+                tokens=mine.tokens + tokens,
+                paid=mine.paid + 1,
+                unpriced=mine.unpriced + (cost is None),
+            )
+        case e.ModelReplied(duration_ms=duration):
+            return _change(agents, agent_id, model_ms=mine.model_ms + duration)
+        case _:
+            return agents
+
+
+def of(agents: Agents, agent_id: str) -> AgentState | None:
+    """Return an agent by its id."""
+    return next((one for one in reversed(agents) if one.agent_id == agent_id), None) if agent_id else None
+
+
+def turned(state: SessionState, agent: AgentState) -> SessionState:
+    """Return the state as it tells of an agent in place of its lead."""
+    return replace(state, phase=agent.phase, step=agent.step, calls=agent.calls)
+
+
+def turned_back(state: SessionState, agent: AgentState, lead: SessionState) -> SessionState:
+    """Return the state as it tells of the lead again, with what became of the agent."""
+    agents = _change(state.agents, agent.agent_id, phase=state.phase, step=state.step, calls=state.calls)
+    return replace(
+        state,
+        agents=agents,
+        phase=lead.phase,
+        step=lead.step,
+        calls=lead.calls,
+        plan=lead.plan,
+        ticks=lead.ticks,
+        question=lead.question,
+    )
+
+
+def _change(agents: Agents, agent_id: str, **changes: object) -> Agents:
+    return agents.change_newest(
+        lambda one: one.agent_id == agent_id,
+        lambda one: replace(one, **changes),
+    )

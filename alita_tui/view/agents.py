@@ -1,0 +1,198 @@
+"""Agents as people see them: rows of the trace, and the tree of those that work for a task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from alita_tui import events as e
+from alita_tui.events import AgentOutcome
+from alita_tui.spine.commands import Steer
+from alita_tui.spine.text import SafeText, counted, one_line
+from alita_tui.state.agents import AgentState
+from alita_tui.state.session import SessionState
+from alita_tui.view.model import RowKind, Tone
+
+Row = tuple[RowKind, str, str, str, Tone]
+"""Kind, title, detail, figure, tone."""
+
+_ENDED: dict[AgentOutcome, tuple[str, Tone]] = {
+    "reported": ("reported", "good"),
+    "failed": ("failed", "bad"),
+    "stuck": ("went in circles", "warn"),
+    "step_limit": ("ran out of steps", "warn"),
+    "budget": ("ran out of its share", "warn"),
+    "late": ("ran out of time", "warn"),
+    "interrupted": ("was stopped", "warn"),
+    "parked": ("waits for your verdict", "wait"),
+}
+_BECAUSE = {
+    "plan": "parts of the plan need nothing of each other",
+    "person": "you asked for it",
+    "setting": "agents.director",
+    "single": "no two parts of the plan stand alone",
+}
+_FINDING: dict[str, tuple[str, Tone]] = {
+    "holds": ("Checked: the answer holds", "good"),
+    "refused": ("Checked: the answer does not hold", "warn"),
+    "unknown": ("The answer could not be checked", "warn"),
+}
+
+
+def agent_row(event: e.DirectorChosen | e.AgentStarted | e.AgentEnded | e.AnswerVerified) -> Row:
+    """Return the row of what happened to agents, or by them to an answer."""
+    match event:
+        case e.DirectorChosen():
+            return _decided(event)
+        case e.AgentStarted(agent_id=agent_id, goal=goal, attempt=attempt):
+            again = ", second attempt" if attempt > 1 else ""
+            return (
+                "action",
+                f"{agent_id} is handed{again}: {goal}",
+                _order(event),
+                share(event.usd, event.tokens),
+                "normal",
+            )
+        case e.AgentEnded(agent_id=agent_id, outcome=outcome, result=result, reason=reason):
+            verb, tone = _ENDED[outcome]
+            said = result or reason
+            title = f"{agent_id} {verb}{f': {said}' if said else ''}"
+            title += "; another agent tries" if event.retried else ""
+            return "observation", title, _report(event), share(event.usd or None, event.tokens or None), tone
+        case e.AnswerVerified(finding=finding, text=text, faults=faults, returned=returned):
+            said, tone = found(finding, faults or (text,))
+            detail = "\n".join((text, *(f"- {fault}" for fault in faults)))
+            return "notice", said + ("; the agent is told" if returned else ""), detail, "", tone
+
+
+def found(finding: str, faults: Sequence[str] = ()) -> tuple[str, Tone]:
+    """Return what the check of an answer came to, and its tone; empty where there was none."""
+    said, tone = _FINDING.get(finding, ("", "normal"))
+    why = "; ".join(faults) if finding == "refused" else ""
+    return f"{said}: {why}" if why else said, tone
+
+
+def share(usd: float | None, tokens: int | None) -> str:
+    """Return an amount of money, or of tokens where there is none."""
+    return f"${usd:.4f}" if usd is not None else f"{tokens:,} tokens" if tokens is not None else ""
+
+
+def _decided(event: e.DirectorChosen) -> Row:
+    why = _BECAUSE[event.because]
+    if not event.directs:
+        title = f"One agent does it: {why}"
+    else:
+        title = f"Parts go to several agents: {why}"
+    lines = [f"- {step}" for step in event.branches]
+    meta = ""
+    if event.alone_tokens:
+        lines.append(f"One agent: about {event.alone_tokens:,} tokens for what is left.")
+    if event.tokens:
+        price = f", about ${event.usd:.2f}" if event.usd is not None else ""
+        lines.append(f"A lead with an agent for each part: about {event.tokens:,} tokens{price}.")
+        meta = f"~{event.tokens:,} tokens"
+    return "plan", title, "\n".join(lines), meta, "normal"
+
+
+def _order(event: e.AgentStarted) -> str:
+    handed = ", ".join(one.name for one in event.handed) or "nothing"
+    lines = [
+        event.goal,
+        f"Role: {event.role}",
+        f"Done when: {event.done_when}",
+        f"Handed: {handed}",
+        f"Limits: {event.seconds:.0f} seconds, {counted(event.steps, 'step')}",
+    ]
+    if event.usd is not None or event.tokens is not None:
+        caps = (share(event.usd, None), share(None, event.tokens))
+        lines.append(f"Set aside: {', '.join(filter(None, caps))}")
+    if event.because:
+        lines.append(f"The first attempt: {event.because}")
+    return "\n".join(lines)
+
+
+def _report(event: e.AgentEnded) -> str:
+    lines = [event.result or event.reason]
+    for head, text in (
+        ("Could not do", event.missing),
+        ("Files", ", ".join(event.artefacts)),
+        ("Rests on", ", ".join(event.evidence)),
+    ):
+        lines += [f"{head}: {text}"] if text else []
+    lines.append(f"Took {counted(event.steps, 'step')}, {event.tokens:,} tokens, ${event.usd:.4f}")
+    return "\n".join(filter(None, lines))
+
+
+def tree(state: SessionState, task_id: str) -> Iterator[tuple[int, AgentState]]:
+    """Yield the agents of a task, each below the one that it works for, with its depth from 1 on."""
+    mine = [one for one in state.agents if one.task_id == task_id]
+
+    def below(parent: str, depth: int) -> Iterator[tuple[int, AgentState]]:
+        for one in mine:
+            if one.parent == parent and depth <= len(mine):
+                yield depth, one
+                yield from below(one.agent_id, depth + 1)
+
+    yield from below("", 1)
+
+
+class Taken(NamedTuple):
+    """What an agent took, or all agents of a role."""
+
+    name: SafeText
+    usd: float
+    tokens: int
+    calls: int
+    steps: int
+    model_ms: float
+    unpriced: int
+
+
+def by_agent(state: SessionState) -> tuple[Taken, ...]:
+    """Return what each agent took of the newest task that had several."""
+    task_id = state.agents[-1].task_id if state.agents else ""
+    return tuple(
+        _taken(f"{'  ' * (depth - 1)}{agent.title}", (agent,)) for depth, agent in tree(state, task_id)
+    )
+
+
+def by_specialist(state: SessionState) -> tuple[Taken, ...]:
+    """Return what the agents of each role took in the session."""
+    roles = dict.fromkeys(agent.role for agent in state.agents)
+    return tuple(_taken(role, tuple(one for one in state.agents if one.role == role)) for role in roles)
+
+
+def _taken(name: str, agents: Sequence[AgentState]) -> Taken:
+    return Taken(
+        name=one_line(name, 60),
+        usd=sum(one.usd for one in agents),
+        tokens=sum(one.tokens for one in agents),
+        calls=sum(one.paid for one in agents),
+        steps=sum(one.step for one in agents),
+        model_ms=sum(one.model_ms for one in agents),
+        unpriced=sum(one.unpriced for one in agents),
+    )
+
+
+def addressed(state: SessionState, text: str, attach: tuple[str, ...] = ()) -> Steer:
+    """Return what the person adds to a task: for one agent (`@researcher-1 …`), for all (`@all …`), else the lead."""
+    name, _, rest = text.removeprefix("@").partition(" ")
+    if text.startswith("@") and rest.strip():
+        if name == "all" and any(one.outcome is None for one in state.agents):
+            return Steer(text=rest.strip(), attach=attach, every=True)
+        if any(one.agent_id == name and one.outcome is None for one in state.agents):
+            return Steer(text=rest.strip(), attach=attach, agent_id=name)
+    return Steer(text=text, attach=attach)
+
+
+def agent_line(agent: AgentState) -> tuple[SafeText, SafeText, Tone]:
+    """Return an agent in a line: who and what for, how it stands, and its tone."""
+    who = one_line(f"{agent.title}: {agent.goal}", 300)
+    took = share(agent.usd, None) if agent.usd else share(None, agent.tokens) if agent.tokens else ""
+    if agent.outcome is not None:
+        verb, tone = _ENDED[agent.outcome]
+    elif agent.phase == "idle":
+        verb, tone = "waits for its turn", "muted"
+    else:
+        verb, tone = f"step {agent.step}, {agent.phase}", "normal"
+    return who, one_line(", ".join(filter(None, (verb, took))), 80), tone

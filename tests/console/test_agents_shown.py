@@ -1,0 +1,93 @@
+"""Agents on screen: the tree in the drawer of tasks, stopping one, speaking to one, and what each took."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+from textual.widgets import OptionList
+
+from alita_tui import events as e
+from alita_tui.console.spend.screen import rows as spend_rows
+from alita_tui.spine.commands import CancelTask, Interrupt, Steer
+from alita_tui.spine.envelope import SCHEMA_VERSION, Envelope
+from alita_tui.state.reduce import reduce_all
+from alita_tui.view.agents import addressed, tree
+from alita_tui.view.fold import fold_all
+from tests.console.screens import Sink, console
+from tests.console.tasks_lab import told
+from tests.console.test_tasks_screen import opened, rows
+
+HOSTILE = "[b]north[/b]\x1b[31m\u202e"
+
+
+def with_agents() -> list[Envelope]:
+    """A task whose lead has two at work, one of them with one of its own, and one that failed."""
+    events = told()
+    last = events[-1]
+
+    def put(event: e.SessionEvent, agent_id: str = "lead") -> None:
+        events.append(
+            replace(
+                last,
+                seq=(events[-1].seq or 0) + 1,
+                event=event,
+                task_id="running",
+                agent_id=agent_id,
+                span="",
+                parent="",
+                step=2,
+                schema_version=SCHEMA_VERSION,
+            )
+        )
+
+    def begin(name: str, goal: str, by: str = "lead", depth: int = 1) -> None:
+        put(e.AgentStarted(agent_id=name, action_id="a", role=name.partition("-")[0], goal=goal, depth=depth, usd=0.3), by)  # fmt: skip
+
+    begin("boss-1", HOSTILE)
+    begin("writer-2", "south")
+    begin("writer-3", "below north", "boss-1", 2)
+    put(e.BudgetSpent(call_id="c1", cost_usd=0.02, tokens=300, role="specialist"), "writer-3")
+    put(e.BudgetSpent(call_id="c2", cost_usd=None, tokens=100, role="specialist"), "writer-3")
+    put(e.ModelReplied(call_id="c1", role="specialist", model="p:a", duration_ms=1500), "writer-3")
+    put(e.AgentEnded(agent_id="writer-2", action_id="a", outcome="late", reason="It had 3 seconds."))
+    return events
+
+
+async def test_the_drawer_shows_the_tree_and_x_stops_the_chosen_agent_alone() -> None:
+    events, sink = with_agents(), Sink()
+    async with console(events, sink=sink).run_test(size=(80, 24)) as pilot:
+        shown = rows(await opened(pilot, events))
+        at = next(n for n, line in enumerate(shown) if "the one that runs" in line)
+        assert [line.partition("└ ")[2].partition(":")[0] for line in shown[at + 1 : at + 4]] == [
+            "boss-1", "writer-3", "writer-2",
+        ]  # fmt: skip
+        assert shown[at + 2].index("└") > shown[at + 1].index("└")
+        assert "ran out of time" in shown[at + 3] and "$0.0200" in shown[at + 2]
+        assert (
+            "[b]north[/b]" in shown[at + 1] and "\x1b" not in shown[at + 1] and "\u202e" not in shown[at + 1]
+        )
+        listed = pilot.app.screen.query_one(OptionList)
+        for place in (at + 3, at + 2, at):
+            listed.highlighted = place
+            await pilot.press("x")
+        await pilot.pause()
+        asked = [command for command in sink.commands if isinstance(command, Interrupt | CancelTask)]
+        assert asked == [Interrupt(agent_id="writer-3"), CancelTask(task_id="running")]
+
+
+def test_a_text_goes_to_the_agent_that_it_names_if_that_works() -> None:
+    state = reduce_all(with_agents())
+    assert addressed(state, "@boss-1 in metres") == Steer(text="in metres", agent_id="boss-1")
+    assert addressed(state, "@all be brief") == Steer(text="be brief", every=True)
+    for text in ("@writer-2 too late", "@nobody x", "@boss-1", "boss-1 x", "mail me@all now"):
+        assert addressed(state, text) == Steer(text=text)
+    assert [agent.agent_id for _, agent in tree(state, "running")] == ["boss-1", "writer-3", "writer-2"]
+
+
+def test_the_spend_screen_says_what_each_agent_and_each_role_took() -> None:
+    listed = spend_rows(fold_all(with_agents()), {}, "", 100)
+    text = "\n".join("".join(part for part, _ in (*row.gutter, *row.body)) for row in listed)
+    assert "BY AGENT" in text and "BY SPECIALIST" in text
+    line = next(one for one in text.splitlines() if "writer-3" in one)
+    for part in ("$0.0200", "2 calls", "400 tokens", "1.5 s", "1 without a price"):
+        assert part in line, part
+    assert fold_all(with_agents()).spend.total_usd is not None

@@ -140,7 +140,7 @@ async def test_an_agent_sees_its_part_and_nothing_of_the_lead_or_of_those_beside
             together(hand("researcher", "north"), hand("researcher", "south")),
             DONE,
         ),
-        part("north", say("look"), say("look", what="plans.txt"), say("look", what="e4"), say("look", what="skills/x"), report()),
+        part("north", say("look"), say("look", what="plans.txt"), together(*(e.ToolRequest(call_id="", name="look", arguments={"what": f"e{n}"}) for n in range(1, 20))), say("look", what="skills/x"), report()),
         part("south", say("find_tool", query="southern words"), report()),
     )  # fmt: skip
     await one.do(SubmitTask(text="/team compare ALPHA and BETA", attach=(str(secret),)))
@@ -151,6 +151,7 @@ async def test_an_agent_sees_its_part_and_nothing_of_the_lead_or_of_those_beside
                 assert hidden not in seen, (goal, hidden)
     shown = "\n".join(m.text for m in sent_to(one, "north")[-1].messages if m.role == "tool")
     assert "There are no files." in shown and "There is no file" in shown
+    assert "No tool fits" not in shown  # what the lead's search brought
     assert "holds no observation" in shown and "handed no skill" in shown
 
 

@@ -29,13 +29,14 @@ class Held:
     def __init__(self, envelopes: list[Envelope]) -> None:
         self._envelopes = envelopes
         self.allowed = asyncio.Event()
+        self.stops = 50
 
     async def end(self, count: int) -> tuple[int, Sequence[Envelope]]:
         return len(self._envelopes), self._envelopes[-count:]
 
     async def __aiter__(self) -> AsyncIterator[Envelope]:
         for number, envelope in enumerate(self._envelopes):
-            if number == 50:
+            if number == self.stops:
                 await self.allowed.wait()
             yield envelope
 
@@ -118,8 +119,12 @@ async def test_a_short_session_with_a_tall_answer_is_opened_at_its_end() -> None
     for n in range(5):
         tape.add(e.NoticeRaised(level="info", text=f"Notice {n}."))
     app, source = opened(tape.envelopes)
-    source.allowed.set()
+    source.stops = 3
     async with app.run_test(size=(100, 30)) as pilot:
+        async with asyncio.timeout(20):
+            while not app.main.query_one(Trace)._laid.width:
+                await pilot.pause(0.01)
+        source.allowed.set()
         async with asyncio.timeout(20):
             while app.main.view.seq < len(tape.envelopes):
                 await pilot.pause(0.01)

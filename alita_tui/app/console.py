@@ -7,7 +7,7 @@ import gc
 import os
 import shlex
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -106,6 +106,11 @@ class PendingSession:
     async def __aiter__(self) -> AsyncIterator[Envelope]:
         async for envelope in (await self._session()).source:
             yield envelope
+
+    async def end(self, count: int) -> tuple[int, Sequence[Envelope]]:
+        """Return the number of the last event on record, and the last `count` events."""
+        end = (await self._session()).history[-count:]
+        return (end[-1].seq or 0) if end else 0, end
 
     def history(self) -> History | None:
         """Return the events of the session; None until it is open."""

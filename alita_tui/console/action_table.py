@@ -222,6 +222,14 @@ ACTIONS: tuple[Action, ...] = (
         priority=True,  # as above
     ),
     Action(
+        "session.inspect",
+        "i",
+        "inspect",
+        "Inspect",
+        "Pin what the inspector shows, bring library and sandbox back, or follow the selection again",
+        "view: inspector, or library and sandbox",
+    ),
+    Action(
         "session.lane",
         "shift+f1",
         "next_lane",

@@ -23,8 +23,10 @@ from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.failing import KeepsFailure
 from alita_tui.console.keymap import read_keymap
 from alita_tui.console.memory.opening import MemoryOpener
-from alita_tui.console.ports import Catalog, ConsoleOptions, Switch, Upkeep
+from alita_tui.console.ports import Catalog, ConsoleOptions, HeldSource, Switch, Upkeep
+from alita_tui.console.replay.navigation import bar_of
 from alita_tui.console.review.opening import ReviewOpener
+from alita_tui.console.session.filling import TAIL
 from alita_tui.console.session.screen import SessionScreen
 from alita_tui.console.session.words import way_back
 from alita_tui.console.signals import on_ending, release
@@ -98,6 +100,7 @@ class AlitaApp(KeepsFailure, ReviewOpener, MemoryOpener, StatisticsOpener, Tasks
             playback=playback,
             tape=tape,
         )
+        self._source = source
         self._stage = Stage(source, lambda view: self.post_message(Advanced(view)), tape=tape)
         self._engine = sink
         self._upkeep = upkeep
@@ -115,7 +118,7 @@ class AlitaApp(KeepsFailure, ReviewOpener, MemoryOpener, StatisticsOpener, Tasks
         self.theme = loaded.pick(options.theme, dark=options.dark)
         self.graphics = options.graphics
         motion = not options.reduced_motion
-        self.main = SessionScreen(keys=self._keys, player=_bar(playback), motion=motion)
+        self.main = SessionScreen(keys=self._keys, player=bar_of(playback), motion=motion)
         self.main.level = options.detail
 
     @property
@@ -157,6 +160,8 @@ class AlitaApp(KeepsFailure, ReviewOpener, MemoryOpener, StatisticsOpener, Tasks
 
     @work(name="stage", group="stage", exclusive=True, exit_on_error=False)
     async def _read(self) -> None:
+        if isinstance(self._source, HeldSource):
+            self.main.opens(*await self._source.end(TAIL))
         await self._stage.run()
 
     @work(name="preload", group="preload", exclusive=True, exit_on_error=False)
@@ -164,6 +169,7 @@ class AlitaApp(KeepsFailure, ReviewOpener, MemoryOpener, StatisticsOpener, Tasks
         await self._catalog.preload()
         if not self.replaying:
             self.main.offer(await self._catalog.suggestions())
+            await self._recent()
         await asyncio.to_thread(import_module, "alita_tui.console.sessions.screen")
         self._read_styles("widgets/dialog.tcss", "sessions/screen.tcss")
 
@@ -418,12 +424,3 @@ class AlitaApp(KeepsFailure, ReviewOpener, MemoryOpener, StatisticsOpener, Tasks
         elif not self.main.clear():
             self._pressed = monotonic()
             self.notify(f"Press again to quit. {way_back(self.main.view)}", markup=False, timeout=2)
-
-
-def _bar(playback: Player | None) -> ReplayBar | None:
-    """Return the replay bar, which takes the composer's place while a recording plays."""
-    if playback is None:
-        return None
-    from alita_tui.console.replay.bar import ReplayBar
-
-    return ReplayBar(playback)

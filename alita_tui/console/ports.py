@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
@@ -14,6 +14,7 @@ from alita_tui.console.servers.ports import ServersCatalog
 from alita_tui.console.sessions.catalog import SessionCatalog
 from alita_tui.console.statistics.ports import StatisticsCatalog
 from alita_tui.events import Artefact, Lineage, MoveKind, ToolRecord
+from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.inventory import Inventory
 from alita_tui.spine.ports.context import NextCall
 from alita_tui.spine.ports.models import DaySpend
@@ -110,6 +111,16 @@ class Upkeep(Protocol):
 
     async def rebuild(self) -> None:
         """Rebuild the base image."""
+
+
+@runtime_checkable
+class HeldSource(Protocol):
+    """A stream of which much is on record already when it is read."""
+
+    def __aiter__(self) -> AsyncIterator[Envelope]: ...
+
+    async def end(self, count: int) -> tuple[int, Sequence[Envelope]]:
+        """Return the number of the last event on record, and the last `count` events."""
 
 
 class Graphics(NamedTuple):

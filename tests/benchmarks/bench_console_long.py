@@ -28,6 +28,7 @@ class Opened:
         screen = Screen([sys.executable, "-m", "alita_tui", "--session", session], environ)
         try:
             self.painted = screen.painted()
+            self.end = screen.painted(b"Notice ")  # both sessions end with notices, and have no others
             self.complete = screen.painted(f"Restored {events}".encode())
             self.complete_cpu = screen.cpu()
             screen.settle()
@@ -69,6 +70,24 @@ def measure(large: int = _LARGE, rounds: int = _ROUNDS) -> dict[int, list[Opened
         return found
 
 
+def quitting(rounds: int = _ROUNDS) -> list[float]:
+    """Milliseconds from the key that quits until the console's process has ended, its sandbox warm."""
+    with tempfile.TemporaryDirectory(prefix="alita-bench-") as name:
+        home = Path(name)
+        (home / "config.toml").write_text('[model]\nprovider = "demo"\n')
+        environ = {**os.environ, "ALITA_HOME": str(home), "TEXTUAL_ANIMATIONS": "none"}
+        found = []
+        for _ in range(rounds):
+            screen = Screen([sys.executable, "-m", "alita_tui"], environ)
+            try:
+                screen.painted(b"sandbox ready")
+                screen.settle()
+                found.append(screen.quit())
+            finally:
+                screen.end()
+        return found
+
+
 def console_long(results: dict[str, dict[str, float | str | None]], row: Row) -> None:
     """Fill in the figures of a very long session in the console."""
     found = measure()
@@ -77,6 +96,10 @@ def console_long(results: dict[str, dict[str, float | str | None]], row: Row) ->
     results["session.console_first_paint_100k_vs_1k"] = row(
         median(one.painted for one in large), "ms", median(one.painted for one in small)
     )
+    results["session.console_end_shown_100k_vs_1k"] = row(
+        median(one.end for one in large), "ms", median(one.end for one in small)
+    )
+    results["console.quit_ms"] = row(median(quitting()), "ms")
     results["session.console_100k_complete_s"] = row(median(one.complete for one in large) / 1000, "s")
     results["session.console_f5_cpu_ms"] = row(
         median(took for one in large for took in one.lists),
@@ -94,7 +117,7 @@ if __name__ == "__main__":
         print(f"{events:,} events")
         for one in rounds:
             print(
-                f"  painted {one.painted:.0f} ms, complete {one.complete:.0f} ms ({one.complete_cpu:.1f} s CPU), "
+                f"  painted {one.painted:.0f} ms, end shown {one.end:.0f} ms, complete {one.complete:.0f} ms ({one.complete_cpu:.1f} s CPU), "
                 f"RSS {one.rss:.0f} MB, peak {one.peak:.0f} MB, with closing {one.ended_peak:.0f} MB, "
                 f"F5 {', '.join(f'{took:.0f}' for took in one.lists)} ms of CPU"
             )

@@ -81,6 +81,19 @@ class Screen:
                 return
             before = now
 
+    def quit(self, keys: bytes = b"\x11") -> float:
+        """Press the key that quits; milliseconds until the program has ended."""
+        pressed = time.perf_counter()
+        self.write(keys)
+        while self.process.poll() is None and time.perf_counter() < pressed + 30:
+            try:
+                if select.select([self.main], [], [], 0.002)[0]:
+                    os.read(self.main, 65536)
+            except OSError:
+                break
+        self.process.wait()
+        return (time.perf_counter() - pressed) * 1000
+
     def end(self) -> None:
         """Stop it."""
         self.process.send_signal(signal.SIGTERM)

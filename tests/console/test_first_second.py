@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 
 import pytest
 
 from alita_tui import events as e
+from alita_tui.console.ports import Switch
+from alita_tui.console.session.recent import MOST, RecentSession, said, worth
 from alita_tui.console.session.suggestions import Suggestion
 from alita_tui.console.session.trace import Trace
 from alita_tui.console.session.words import TRY
+from alita_tui.console.sessions.catalog import SessionLine
 from alita_tui.spine.commands import SubmitTask
 from alita_tui.spine.envelope import Envelope
 from tests.console.navigating import until
@@ -87,7 +91,13 @@ async def test_an_empty_session_says_what_alita_is_what_is_there_and_what_to_try
         said = " ".join(shown(app).split())
         assert "builds the tools it is missing, and runs none that you have not approved" in said
         assert "● Model openai:small" in said and "● Sandbox podman" in said
-        await until(pilot, lambda: [one.suggested for one in app.main.query(Suggestion)] == list(TRY))
+        await until(
+            pilot,
+            lambda: (
+                [one.suggested for one in app.main.query("#suggestions Suggestion").results(Suggestion)]
+                == list(TRY)
+            ),
+        )
 
 
 async def test_without_model_or_sandbox_it_says_how_to_get_them() -> None:
@@ -119,7 +129,80 @@ def test_the_first_screen(snap_compare, size: tuple[int, int], theme: str) -> No
 
     async def before(pilot) -> None:
         await drawn(pilot, envelopes[-1].seq)
-        await until(pilot, lambda: len(pilot.app.main.query(Suggestion)) == len(TRY))
+        await until(pilot, lambda: len(pilot.app.main.query("#suggestions Suggestion")) == len(TRY))
+        await until(pilot, lambda: len(pilot.app.main.query(RecentSession)) == MOST)
         await pilot.pause()
 
     assert snap_compare(console(envelopes, theme), terminal_size=size, run_before=before)
+
+
+def past(session_id: str, **more: object) -> SessionLine:
+    begun = datetime(2026, 11, 1, 9, tzinfo=UTC)
+    known: dict[str, object] = {
+        "started": begun,
+        "last_activity": begun,
+        "events": 40,
+        "state": "closed",
+        "tasks": 1,
+    }
+    known |= {"title": session_id.title(), "outcome": "answered"}
+    return SessionLine(session_id=session_id, **(known | more))  # type: ignore[arg-type]
+
+
+def test_only_sessions_that_one_can_go_on_with_are_offered_the_newest_first() -> None:
+    day = datetime(2026, 11, 2, tzinfo=UTC)
+    lines = (
+        past("old"),
+        past("mine", last_activity=day),
+        past("new", last_activity=day),
+        past("empty", tasks=0, last_activity=day),
+        past("away", archived=True, last_activity=day),
+        past("foreign", imported=True, last_activity=day),
+        past("broken", state="damaged", last_activity=day),
+        past("elsewhere", state="open", last_activity=day),
+        past("unread", readable=False, last_activity=day),
+    )
+    assert [one.session_id for one in worth(lines, "mine")] == ["new", "old"]
+
+
+def test_each_says_why_one_would_go_back() -> None:
+    now = datetime(2026, 11, 1, 9, 20, tzinfo=UTC)
+    assert said(past("a", waiting=("x v1",), outcome="parked"), now)[:2] == (
+        "◈",
+        "1 build waits · 20 min ago",
+    )
+    assert said(past("a"), now)[:2] == ("●", "done · 20 min ago")
+    assert said(past("a", outcome="budget"), now)[:2] == ("✗", "out of budget · 20 min ago")
+    assert said(past("a", outcome=""), now)[1].startswith("not finished")
+
+
+async def test_recent_sessions_are_on_the_empty_screen_open_by_key_and_go_with_the_first_task() -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    for leaves in (True, False):
+        app = console(tape.envelopes)
+        lines = (
+            past("first", title="[b]Rates[/b] \x1b[31m", waiting=("fx v1",)),
+            past("second", title="Mails"),
+        )
+
+        async def listed(lines: tuple[SessionLine, ...] = lines) -> tuple[SessionLine, ...]:
+            return lines
+
+        app._catalog.sessions = listed  # type: ignore[method-assign]
+        async with app.run_test(size=(120, 36)) as pilot:
+            await until(pilot, lambda app=app: bool(app.main.query(RecentSession)))
+            await pilot.pause()
+            first, second = app.main.query(RecentSession)
+            text = str(first.render())
+            assert "[b]Rates[/b]" in text and "1 build waits" in text and "\x1b" not in text
+            assert "F5 all 2 sessions" in str(app.main.query_one("#recent .heading").render())
+            if leaves:
+                second.focus()
+                await pilot.press("enter")
+                await pilot.pause()
+                assert app.return_value == Switch("second")
+            else:
+                await pilot.press(*"dice", "enter")
+                await pilot.pause()
+                assert not app.main.query_one("#recent").display

@@ -206,7 +206,7 @@ async def test_a_build_that_is_put_off_lets_another_task_run_and_is_gone_on_with
         await until(pilot, lambda: pending(app.main.view))
         await pilot.press("f8")
         await until(pilot, lambda: isinstance(app.screen, ApprovalScreen) and app.screen.armed)
-        await pilot.press("escape")
+        await pilot.press("z")
         await until(pilot, lambda: app.main.view.phase == "waiting" and app.main.view.builds[0].put_off)
         app.main.home_focus()
         await typed(pilot, "say hello", "ctrl+t")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from textual import work
 
 from alita_tui.console import themes
+from alita_tui.console.actions import key_of
 from alita_tui.console.ports import Catalog, Switch
 from alita_tui.console.replay.player import Player, Tape
 from alita_tui.spine.errors import AlitaError
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from alita_tui.console.files.screen import FileScreen
     from alita_tui.console.replay.bar import ReplayBar
     from alita_tui.console.replay.screen import ReplayScreen
+    from alita_tui.console.session.recent import RecentSession
     from alita_tui.console.session.screen import SessionScreen
     from alita_tui.console.session.trace import Trace
     from alita_tui.console.sessions.screen import SessionsScreen
@@ -90,6 +93,25 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
 
     def _complain(self, error: AlitaError) -> None:
         self.notify(one_line(str(error)), severity="error", markup=False)
+
+    # --- recent sessions ------------------------------------------------------------------
+
+    async def _recent(self) -> None:
+        """Offer the newest sessions while this one is empty. It is not worth an error."""
+        from alita_tui.console.session.recent import Recent, worth
+
+        if len(self.main.view.tasks):
+            return
+        with suppress(AlitaError):
+            lines = await self._catalog.sessions()
+            found = worth(lines, self.main.view.session_id)
+            if found and not len(self.main.view.tasks):
+                key = key_of("app.sessions", self._keys)
+                self.main.remember(Recent(found, len(lines), key, self._clock()))
+
+    def on_recent_session_opened(self, message: RecentSession.Opened) -> None:
+        """Open a recent session in place of this one."""
+        self.exit(Switch(message.session_id))
 
     # --- going back -----------------------------------------------------------------------
 
@@ -289,3 +311,12 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
             self._complain(error)
             return
         self._push(player, seq, rewound=False)
+
+
+def bar_of(playback: Player | None) -> ReplayBar | None:
+    """Return the replay bar, which takes the composer's place while a recording plays."""
+    if playback is None:
+        return None
+    from alita_tui.console.replay.bar import ReplayBar
+
+    return ReplayBar(playback)

@@ -55,7 +55,7 @@ def risk(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) ->
 
 def gates(attempt: Attempt) -> list[Row]:
     """Return each check's result with its findings, then the checks that did not run."""
-    marks = {"passed": ("  ● ", "good"), "failed": ("  ▲ ", "bad"), "skipped": ("  ○ ", "muted")}
+    marks = {"passed": ("  ● ", "good"), "failed": ("  ▲ ", "bad"), "skipped": ("  ○ ", "warn")}
     verbs = {"passed": "", "failed": "failed: ", "skipped": "could not run: "}
     rows = [BLANK, *heading("Checks")]
     for one in attempt.gates:

@@ -22,7 +22,9 @@ from textual.widgets import Input
 from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.session import slash, words
 from alita_tui.console.session.attaching import attached
+from alita_tui.console.session.beginning import Beginning
 from alita_tui.console.session.composer import Composer
+from alita_tui.console.session.inspecting import Inspecting
 from alita_tui.console.session.library import Library
 from alita_tui.console.session.queued import Queued
 from alita_tui.console.session.rating import Rating
@@ -54,7 +56,7 @@ _NARROW, _WIDE, _TALL = 100, 180, 32
 _PANES = ("trace", "library", "sandbox")
 
 
-class SessionScreen(Rating, Stopping):
+class SessionScreen(Rating, Stopping, Inspecting, Beginning):
     """Draws the view; posts commands for what a person does."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("session")
@@ -142,13 +144,7 @@ class SessionScreen(Rating, Stopping):
         """Focus the composer and draw."""
         self._ready = True
         self.home_focus()
-        self.draw(self.view)
-
-    def offer(self, tasks: tuple[str, ...]) -> None:
-        """Offer tasks to choose from."""
-        offers = Suggestions(tasks or words.TRY, words.SUGGESTED if tasks else words.TO_TRY, first=not tasks)
-        offers.advance(self.view)
-        self.query_one("#trace-pane").mount(offers)
+        self.opens(*self._opened)
 
     def detail(self, level: Level) -> None:
         """Show less or more of the trace."""
@@ -199,6 +195,11 @@ class SessionScreen(Rating, Stopping):
             return
         with self.app.batch_update():
             trace = self.query_one(Trace)
+            if trace.filling is not None:
+                trace.advance(view)
+                self.query_one(StatusLine).reads(trace.filling)
+                if trace.filling is not None:
+                    return  # the other panes tell of the end, which is not read yet
             trace.advance(self._alone.shown(view) if self._alone else view)
             if self.bar is None:
                 trace.greet(words.states(view, self._keys))
@@ -232,6 +233,8 @@ class SessionScreen(Rating, Stopping):
         """Draw banners, question and placeholder."""
         for offer in self.query(Suggestions):
             offer.advance(view, sent=self.query_one(Trace).expects)
+        for recent in self.query("#recent").results():
+            recent.advance(view, sent=self.query_one(Trace).expects)  # type: ignore[attr-defined]
         if self.bar is not None:
             return
         lines = {
@@ -307,7 +310,7 @@ class SessionScreen(Rating, Stopping):
         """Show a task as it is sent, and turn a spinner until the engine takes it up."""
         trace = self.query_one(Trace)
         trace.expect(text, words.expected(self.view))
-        for offer in self.query(Suggestions):
+        for offer in self.query("#suggestions, #recent"):
             offer.display = False
         if self._motion:
             self._spinner = self._spinner or self.set_interval(0.12, self._spin)

@@ -1,15 +1,19 @@
-"""The side panes: the library with its filter, above the sandbox."""
+"""The side: the library with its filter above the sandbox, or the inspector in their place."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.content import Content
 from textual.widgets import Input
 
 from alita_tui.console.session.library import Library
 from alita_tui.console.session.sandbox import SandboxPane
 from alita_tui.console.widgets.plain import Plain
+from alita_tui.console.widgets.sheet import Row, Sheet
 
 _SIDE, _TRACE = 24, 40
 """Cells that the panes at the side and the trace keep at least."""
@@ -19,6 +23,7 @@ class Side(Vertical):
     """Two titled panes. Its left edge is a divider: it is dragged with the mouse, or moved by `resize_by`."""
 
     _dragged = False
+    _about = ("", "")
 
     def resize_by(self, cells: int) -> None:
         """Make the panes wider by some cells, or narrower; what remains for the trace stays readable."""
@@ -50,8 +55,33 @@ class Side(Vertical):
             self.release_mouse()
             event.stop()
 
+    @property
+    def inspecting(self) -> bool:
+        """Whether the inspector is shown in place of library and sandbox."""
+        return self.has_class("-inspecting")
+
+    def inspect(self, title: str, subject: str, rows: Sequence[Row], *, pinned: bool) -> None:
+        """Show something in place of library and sandbox."""
+        head = Content.assemble((title, "bold $foreground"), f"  {subject}" if subject else "")
+        if pinned:
+            head = Content.assemble(head, ("  pinned", "$alita-wait"))
+        self.query_one("#title-inspector", Plain).update(head)
+        sheet = self.query_one("#inspector", Sheet)
+        if tuple(rows) != sheet.rows:
+            same = self._about == (title, subject)
+            sheet.show(rows, top=not same)
+        self._about = (title, subject)
+        self.add_class("-inspecting")
+
+    def close_inspector(self) -> None:
+        """Show library and sandbox again."""
+        self.remove_class("-inspecting")
+
     def compose(self) -> ComposeResult:
-        """Library above sandbox."""
+        """The inspector, hidden while nothing is inspected; library above sandbox."""
+        with Vertical(id="inspector-pane"):
+            yield Plain("Inspector", classes="pane-title", id="title-inspector")
+            yield Sheet(id="inspector")
         with Vertical(id="library-pane"):
             yield Plain("Library", classes="pane-title", id="title-library")
             yield Library(id="library")

@@ -42,6 +42,7 @@ class StatusLine(Plain):
         self._view = SessionView()
         self._frame = 0
         self._timer: Timer | None = None
+        self._share: float | None = None
 
     def advance(self, view: SessionView) -> None:
         """Draw a newer view."""
@@ -58,6 +59,12 @@ class StatusLine(Plain):
             self._timer.stop()
             self._timer = None
         self._draw()
+
+    def reads(self, share: float | None) -> None:
+        """Say which share of the session was read while it is opened; None once it was."""
+        if share != self._share:
+            self._share = share
+            self._draw()
 
     def on_resize(self) -> None:
         """Draw for the new width."""
@@ -94,6 +101,8 @@ class StatusLine(Plain):
         """Return every part as (rank, text, style); a higher rank is dropped first."""
         view, spend = self._view, self._view.spend
         parts: list[tuple[int, str, str]] = []
+        if self._share is not None:
+            return [(1, f"opening … {self._share:.0%} read; its end is shown", "$alita-wait")]
         if not view.seq and not self._replay:
             return [(1, "opening …", "$alita-muted")]
         if view.recorded:

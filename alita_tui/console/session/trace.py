@@ -12,13 +12,13 @@ from typing import ClassVar, Literal, TypeAlias
 from textual import events
 from textual.binding import BindingType
 from textual.geometry import Region, Size
-from textual.reactive import reactive
 
 from alita_tui.console.actions import bindings
 from alita_tui.console.session import trace_lines, trace_messages
 from alita_tui.console.session.card_parts import Drawn
 from alita_tui.console.session.side import Side
-from alita_tui.console.session.trace_drawing import SENT_NOTHING, Sent, TraceDrawing
+from alita_tui.console.session.trace_drawing import SENT_NOTHING, Sent
+from alita_tui.console.session.trace_filling import TraceFilling
 from alita_tui.console.session.trace_messages import Said
 from alita_tui.spine.text import neutralise
 from alita_tui.view.card_words import copied
@@ -26,7 +26,7 @@ from alita_tui.view.cards import LEVELS, Level
 from alita_tui.view.model import SessionView, TraceRow
 
 
-class Trace(TraceDrawing):
+class Trace(TraceFilling):
     """Cards of a session: its tasks, their steps and answers."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("trace", "pane", but=("pane.help",))
@@ -37,8 +37,6 @@ class Trace(TraceDrawing):
     }
     """
 
-    follow: reactive[bool] = reactive(True)
-    """Whether the trace scrolls along with new rows."""
     Yanked: TypeAlias = trace_messages.Yanked
     FollowChanged: TypeAlias = trace_messages.FollowChanged
     LevelChosen: TypeAlias = trace_messages.LevelChosen
@@ -70,6 +68,8 @@ class Trace(TraceDrawing):
 
     def advance(self, view: SessionView) -> None:
         """Draw a newer view, or an earlier one after a seek."""
+        if self.fill(view):
+            return
         laid = self._laid
         same = view.trace is laid.rows and view.builds is self._view.builds and len(laid.rows) > 0
         if same and view.live == self._view.live:
@@ -88,8 +88,9 @@ class Trace(TraceDrawing):
         fresh = next(
             (at for at in range(len(laid.cards) - 1, before - 1, -1) if laid.cards[at].kind == "answer"), -1
         )
-        if self.follow and fresh >= 0:
+        if self.follow and fresh >= 0 and view.seq > self.known:
             self._pin(fresh)
+        self._tell_selected()
         if count > kept and not self.follow and laid.end > self.size.height:
             self._unseen += count - kept
             self.post_message(self.FollowChanged(self._unseen))
@@ -154,6 +155,8 @@ class Trace(TraceDrawing):
         laid = self._laid
         at = self.cursor
         laid.detail(level)
+        if self._filling is not None:
+            self._filling.detail()
         if not laid.width:
             return
         self._place()
@@ -191,7 +194,9 @@ class Trace(TraceDrawing):
         self.refresh()
 
     def _to_end(self) -> None:
-        if self.follow:
+        if self.follow and self.virtual_size.height != self._laid.end + len(self._after):
+            self._place()  # what was painted in the meantime turned out taller than it was thought to be
+        elif self.follow:
             self.scroll_to(y=self.max_scroll_y, animate=False, immediate=True)
 
     def on_resize(self, _event: events.Resize) -> None:
@@ -201,6 +206,8 @@ class Trace(TraceDrawing):
             top = laid.card_at(round(self.scroll_y))
             fresh = not laid.width
             laid.fit(width)
+            if self._filling is not None:
+                self._filling.fit(width)
             self._place(laid.place(top)[0] if top < len(laid.cards) and not fresh else None)
             if fresh:
                 self._select_again(newest=True)

@@ -12,10 +12,17 @@ from textual.strip import Strip
 
 from alita_tui.console.session import card_lines, trace_lines
 from alita_tui.console.session.card_parts import Drawn
+from alita_tui.console.session.filling import Filling
 from alita_tui.console.session.trace_layout import Layout
+from alita_tui.console.session.trace_messages import Selected
+from alita_tui.console.widgets.sheet import Row
 from alita_tui.console.widgets.styled_text import marked, restyle, text_of, theme_styles, to_strip
+from alita_tui.state.build import BuildState
 from alita_tui.view.cards import Level
 from alita_tui.view.model import SessionView
+
+Told = tuple[str, str, list[Row]]
+"""Title, subject and rows for the inspector."""
 
 
 class Sent(NamedTuple):
@@ -59,8 +66,36 @@ class TraceDrawing(ScrollView, can_focus=True):
         self._after: list[Drawn] = []
         """Lines after the last row: live text, or the welcome."""
         self._styles: dict[str, Style] = {}
+        self._filling: Filling | None = None
+        """The whole session, while only its end is shown."""
+        self._told: tuple[BuildState, Told] | None = None
+        """What was told of a build."""
         self._unseen = 0
         self._needle = ""
+
+    def told(self) -> Told | None:
+        """Return title, subject and rows of what is selected, for the inspector; None where nothing is."""
+        if not 0 <= self.cursor < len(self._laid.cards):
+            return None
+        from alita_tui.console.session.inspected import about  # the first paint does not need it
+
+        card = self._laid.cards[self.cursor]
+        build = self._laid.build(card.build) if card.kind == "build" else None
+        if build is not None and self._told is not None and self._told[0] is build:
+            return self._told[1]  # code is parsed for it: not with each event
+        found = about(self._view, self._laid.deck, self.cursor, self.inner, self._laid.build)
+        self._told = (build, found) if build is not None else None
+        return found
+
+    def watch_cursor(self) -> None:
+        """Tell that something else is selected."""
+        self._tell_selected()
+
+    watch_inner = watch_cursor
+
+    def _tell_selected(self) -> None:
+        if self.has_focus:
+            self.post_message(Selected())
 
     def notify_style_update(self) -> None:
         """Drop the cached styles: the theme may have changed."""

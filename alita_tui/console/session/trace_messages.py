@@ -70,5 +70,9 @@ class RateAsked(Message, namespace="trace"):
         self.rating: Said = rating
 
 
+class Selected(Message, namespace="trace"):
+    """Another card or row is selected, or the selected one has changed."""
+
+
 class RewindAsked(ExplainAsked, namespace="trace"):
     """Show everything as it was at a row."""

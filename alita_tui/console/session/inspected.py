@@ -1,0 +1,295 @@
+"""What the inspector shows of a card: pure functions from the view and the card to rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from alita_tui.console.session.card_lines import BuildOf
+from alita_tui.console.widgets.sheet import BLANK, Row, fact, heading, say
+from alita_tui.spine.text import counted, one_line, reveal
+from alita_tui.view.card_words import duration, evidence, files_of, section_told, step_told
+from alita_tui.view.cards import Card, Deck, Section
+from alita_tui.view.model import SandboxRun, SessionView, TraceRow
+from alita_tui.view.trace_words import size_of
+
+_LABEL = 12
+_MOST_LINES, _MOST_BARS = 400, 12
+_TITLES = {
+    "run_tool": "Result", "find_tool": "Library search", "search_web": "Web search", "read_page": "Source page",
+    "look": "Looked at", "look_back": "Looked back", "wait": "Waiting",
+}  # fmt: skip
+_KINDS = {
+    "task": "Task", "said": "You said", "steps": "Steps", "thought": "Thought", "plan": "Plan", "question": "Question",
+    "answer": "Answer", "build": "Build",
+}  # fmt: skip
+
+
+def about(
+    view: SessionView, deck: Deck, index: int, inner: int, build_of: BuildOf
+) -> tuple[str, str, list[Row]]:
+    """Return the inspector's title, what it is about, and its rows, for a card or (`inner`) one of its rows."""
+    card = deck.cards[index]
+    if inner >= 0 and card.kind not in ("build",):
+        row = deck.rows[inner]
+        return "Row", str(row.title), _row(row)
+    match card.kind:
+        case "build" if build := build_of(card.build):
+            from alita_tui.console.review.evidence import gates  # nothing before the first build needs it
+            from alita_tui.console.review.glance import glance
+
+            attempt = build.presented
+            rows = [*glance(build, attempt), *gates(attempt)] if attempt else say("No draft yet.", "muted")
+            if build.verdict:
+                rows = [*_verdict(build.status, build.verdict.by, build.verdict.why), BLANK, *rows]
+            return "Build", f"{build.name} v{build.version}", rows
+        case "steps" | "task" if card.section is not None:
+            return "Task", "", _task(view, deck, card.section)
+        case "answer" if card.section is not None:
+            return "Answer", "", _answer(deck, card.section, deck.rows[card.rows[0]])
+        case "plan":
+            return "Plan", "", _plan(view, deck, card)
+        case "step" | "build":
+            return _step(view, deck, card)
+        case _:
+            row = deck.rows[card.rows[0]]
+            title = {"file": "File", "memory": "Memory"}.get(row.kind, _KINDS.get(card.kind, "Note"))
+            return title, "", _row(row)
+
+
+def _verdict(status: str, by: str, why: str) -> list[Row]:
+    rows = heading("Verdict", status)
+    if by:
+        rows.append(fact("by", one_line(by), width=_LABEL))
+    return [*rows, fact("why", one_line(why, 400), width=_LABEL)] if why else rows
+
+
+def _row(row: TraceRow) -> list[Row]:
+    """Return a row of the trace whole: what it says, when, and its figure."""
+    rows = [*_text(str(row.detail or row.title)), BLANK, _when(row)]
+    if row.meta:
+        label = "took" if row.kind == "thought" else "kind" if row.kind == "memory" else "note"
+        rows.append(fact(label, str(row.meta), width=_LABEL))
+    return rows
+
+
+def _when(row: TraceRow) -> Row:
+    step = f", step {row.step}" if row.step else ""
+    return fact("when", f"{row.at.astimezone():%H:%M:%S}{step}", width=_LABEL)
+
+
+def _text(text: str) -> list[Row]:
+    lines = text.split("\n")
+    rows = [Row(((reveal(line), ""),)) for line in lines[:_MOST_LINES]]
+    if len(lines) > _MOST_LINES:
+        rows.append(Row(((f"{len(lines) - _MOST_LINES} more lines: Enter opens the row", "muted"),)))
+    return rows
+
+
+def _ticks(view: SessionView) -> list[Row]:
+    """Return the plan of the task that the view tells of, a step in a line behind its tick."""
+    tones = {"✓": "good", "✗": "bad", "▸": "wait", "–": "muted", "○": "muted"}
+    rows = []
+    for step in view.plan:
+        mark, tone = (step[0], tones[step[0]]) if step[:1] in tones else ("○", "muted")
+        said = step[2:] if step[:1] in tones else step
+        rows.append(Row(((said, "strong" if mark == "▸" else ""),), ((f"{mark} ", tone),)))
+    return rows
+
+
+def _plan(view: SessionView, deck: Deck, card: Card) -> list[Row]:
+    row = deck.rows[card.rows[0]]
+    section = card.section
+    newest = section is not None and section.answered < 0 and deck.cards[-1].section is section
+    return [
+        *(_ticks(view) if newest and view.plan else _text(str(row.detail or row.title))),
+        BLANK,
+        _when(row),
+    ]
+
+
+def _task(view: SessionView, deck: Deck, section: Section) -> list[Row]:
+    row = deck.rows[section.task]
+    steps, did, time = section_told(deck, section)
+    task = next((one for one in view.tasks if one.task_id == row.span), None)
+    rows = [*_text(str(row.detail or row.title)), BLANK, _when(row)]
+    rows.append(fact("so far" if section.answered < 0 else "took", f"{steps}, {time}", width=_LABEL))
+    rows += [fact("" if number else "did", one, width=_LABEL) for number, one in enumerate(did)]
+    if task is not None and task.outcome:
+        rows.append(fact("ended", f"{task.outcome}{f': {task.reason}' if task.reason else ''}", width=_LABEL))
+    files = [file for file in view.state.artefacts if task and file.handle in _given(view, task.task_id)]
+    rows += [
+        fact("" if number else "given", one_line(file.name), width=_LABEL)
+        for number, file in enumerate(files)
+    ]
+    if view.plan and section.answered < 0 and row.span == view.state.focus:
+        rows += [BLANK, *heading("Plan"), *_ticks(view)]
+    if section.answered < 0 and row.span == view.state.focus and view.spend.by_step:
+        rows += [BLANK, *heading("Context and cost", "tokens sent and received")]
+        for one in view.spend.by_step[-_MOST_BARS:]:
+            rows.append(fact(one_line(one.name), f"{one.tokens:>9,} tokens  ${one.usd:.4f}", width=_LABEL))
+    return rows
+
+
+def _given(view: SessionView, task_id: str) -> Sequence[str]:
+    return next((one.files for one in view.state.tasks if one.task_id == task_id), ())
+
+
+def _answer(deck: Deck, section: Section, row: TraceRow) -> list[Row]:
+    """Return what an answer rests on: every tool run, page and build behind it, and its files."""
+    rows = heading("Rests on", evidence(deck, section) or "nothing that was run or read")
+    for at in section.cards:
+        card = deck.cards[at]
+        if card.kind not in ("step", "build"):
+            continue
+        told = step_told([deck.rows[one] for one in card.rows])
+        if told.verb in ("Ran", "Read", "Build", "Web"):
+            tone = told.tone if told.tone in ("bad", "warn") else "muted"
+            said = ((f"{told.subject}", "strong"), (f"  {told.result}" if told.result else "", tone))
+            rows.append(Row(said, ((f"{told.verb:<7}", "muted"),)))
+    if files := files_of(deck, section):
+        rows += [BLANK, *heading("Files")]
+        rows += [Row(((str(file.title).removeprefix("File "), ""),)) for file in files]
+    steps, _did, time = section_told(deck, section)
+    rows += [BLANK, _when(row), fact("took", f"{steps}, {time}", width=_LABEL)]
+    if row.meta:
+        rows.append(fact("note", str(row.meta), width=_LABEL))
+    return rows
+
+
+# --- steps ----------------------------------------------------------------------------------
+
+
+def _step(view: SessionView, deck: Deck, card: Card) -> tuple[str, str, list[Row]]:
+    """Return a step: what came of it first, then what it was asked, then the run."""
+    rows = [deck.rows[at] for at in card.rows]
+    told = step_told(rows)
+    asked = next((row for row in rows if row.action), rows[0])
+    found = [row for row in rows if row is not asked and row.kind in ("observation", "run", "file")]
+    shown: list[Row] = []
+    for row in found:
+        if row.kind == "observation":
+            shown += (
+                _result(str(row.detail or row.title))
+                if asked.action == "run_tool"
+                else _text(str(row.detail))
+            )
+        elif row.kind == "file":
+            shown.append(Row(((str(row.title), "link"),)))
+    if not shown:
+        shown = say(
+            "Nothing yet." if told.tone == "wait" else str(rows[-1].detail or rows[-1].title), "muted"
+        )
+    shown += [BLANK, *heading("Asked"), *_arguments(str(asked.detail))]
+    run = next((one for one in reversed(view.runs) if one.run_id in card.names), None)
+    shown += [BLANK, *heading("Run"), _when(rows[0])]
+    shown.append(fact("took", told.time or duration(rows[0].at, rows[-1].at), width=_LABEL))
+    if run is not None:
+        shown += _run(run)
+    return _TITLES.get(asked.action, told.verb), str(told.subject), shown
+
+
+def _run(run: SandboxRun) -> Iterator[Row]:
+    ended = run.status + (f", exit {run.exit_code}" if run.exit_code else "")
+    yield fact("ended", ended, width=_LABEL)
+    if run.peak_memory_bytes:
+        yield fact("memory", f"{size_of(run.peak_memory_bytes)} at most", width=_LABEL)
+    if run.limits_hit:
+        yield fact("limits hit", ((", ".join(run.limits_hit), "bad"),), width=_LABEL)
+    for name, text, style in (("printed", run.stdout, ""), ("errors", run.stderr, "warn")):
+        if text.strip():
+            yield BLANK
+            yield from heading(name)
+            yield from (Row(((line, style),)) for line in text.rstrip().split("\n")[-40:])
+
+
+def _arguments(text: str) -> list[Row]:
+    """Return a JSON object as a row for each member; other text as it is."""
+    value = _value(text)
+    if not isinstance(value, dict):
+        return _text(text)
+    value = value.get("arguments", value) if isinstance(value.get("arguments"), dict) else value
+    return [fact(one_line(str(name), 40), _short(one), width=_LABEL) for name, one in value.items()]
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _short(value: Any) -> str:
+    return one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), 400)
+
+
+def _result(text: str) -> list[Row]:
+    """Return a result by its shape, its figures as bars, then whole."""
+    status, _, body = text.partition("\n")
+    value = _value(body)
+    records = _records(value)
+    rows: list[Row] = []
+    if records:
+        rows += _shape(records)
+        for name in records[0]:
+            rows += _bars(records, name)
+        rows.append(BLANK)
+    plain = [] if status == "status ok" else say(status, "bad")
+    return [*plain, *rows, *_text(body if value is not None else text)]
+
+
+def _records(value: Any) -> list[dict[str, Any]]:
+    """Return a list of objects with the same members: the value, or the only such member of it."""
+    if isinstance(value, dict):
+        lists = [one for one in value.values() if isinstance(one, list)]
+        value = lists[0] if len(lists) == 1 else None
+    if not isinstance(value, list) or len(value) < 2 or not all(isinstance(one, dict) for one in value):
+        return []
+    return value if len({tuple(one) for one in value}) == 1 and value[0] else []
+
+
+def _shape(records: list[dict[str, Any]]) -> Iterator[Row]:
+    names = list(records[0])
+    yield fact("shape", f"{counted(len(records), 'row')} × {counted(len(names), 'column')}", width=_LABEL)
+    for name in names[:_MOST_BARS]:
+        values = [one[name] for one in records]
+        yield fact(one_line(str(name), 40), _column(values), width=_LABEL)
+
+
+def _numbers(values: Sequence[Any]) -> list[float]:
+    if all(isinstance(one, int | float) and not isinstance(one, bool) and abs(one) < 1e300 for one in values):
+        return [float(one) for one in values]
+    return []
+
+
+def _column(values: Sequence[Any]) -> str:
+    if numbers := _numbers(values):
+        return f"number, {min(numbers):,.6g} … {max(numbers):,.6g}"
+    kinds = {True: "true or false"} if all(isinstance(one, bool) for one in values) else {}
+    different = counted(len({_short(one) for one in values}), "different value")
+    return (
+        kinds.get(True, "text" if all(isinstance(one, str) for one in values) else "values")
+        + f", {different}"
+    )
+
+
+def _bars(records: list[dict[str, Any]], name: str) -> Iterator[Row]:
+    """Yield a thin bar for each record's figure; labelled by the first text of the record."""
+    numbers = _numbers([one[name] for one in records])
+    label = next((one for one, value in records[0].items() if isinstance(value, str)), "")
+    if not numbers or not label or len(records) > _MOST_BARS:
+        return
+    most = max(map(abs, numbers)) or 1.0
+    yield BLANK
+    yield from heading(f"{one_line(str(name), 30)} by {one_line(label, 30)}")
+    for record, number in zip(records, numbers, strict=True):
+        full = round(14 * abs(number) / most)
+        bar = (("━" * full, "bad" if number < 0 else "good"), ("─" * (14 - full), "muted"))
+        yield Row((*bar, (f"  {number:,.6g}", "")), ((f"{_padded(str(record[label]), 14)} ", "muted"),))
+
+
+def _padded(text: str, width: int) -> str:
+    from rich.cells import set_cell_size
+
+    return set_cell_size(one_line(text, width), width)

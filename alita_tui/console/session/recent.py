@@ -1,0 +1,115 @@
+"""The newest sessions on an empty first screen, each with why one would go back to it; Enter opens one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+
+from alita_tui.console.session.card_parts import at_words
+from alita_tui.console.session.suggestions import Suggestion
+from alita_tui.console.sessions.catalog import SessionLine
+from alita_tui.console.widgets.figures import ago
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.spine.text import counted, one_line
+from alita_tui.view.model import SessionView
+
+MOST = 3
+_WIDE = 84
+_OUTCOMES = {
+    "answered": ("●", "done", "$alita-good"),
+    "failed": ("✗", "failed", "$alita-bad"),
+    "stuck": ("✗", "went in circles", "$alita-bad"),
+    "sandbox": ("✗", "no sandbox", "$alita-bad"),
+    "budget": ("✗", "out of budget", "$alita-warn"),
+    "step_limit": ("✗", "out of steps", "$alita-warn"),
+    "interrupted": ("○", "stopped by you", "$alita-muted"),
+    "rejected": ("○", "build rejected", "$alita-muted"),
+    "parked": ("◈", "waits for you", "$alita-wait"),
+    "": ("◌", "not finished", "$alita-wait"),
+}
+
+
+def worth(lines: Sequence[SessionLine], current: str) -> tuple[SessionLine, ...]:
+    """Return the sessions that one may want to go on with, the newest first."""
+    found = [
+        one
+        for one in lines
+        if one.tasks
+        and one.readable
+        and not (one.archived or one.imported or one.state in ("open", "damaged"))
+        and one.session_id != current
+    ]
+    return tuple(sorted(found, key=lambda one: one.last_activity or one.started, reverse=True)[:MOST])
+
+
+def said(line: SessionLine, now: datetime) -> tuple[str, str, str]:
+    """Return a session's mark, why one would go back to it and how old it is, and the style of both."""
+    mark, why, style = _OUTCOMES.get(line.outcome, _OUTCOMES["answered"])
+    if line.waiting:
+        mark, style = "◈", "$alita-wait"
+        why = f"{counted(len(line.waiting), 'build')} wait{'s' if len(line.waiting) == 1 else ''}"
+    age = ago((now - (line.last_activity or line.started)).total_seconds())
+    return mark, f"{why} · {age} ago", style
+
+
+class RecentSession(Suggestion):
+    """A session to go on with."""
+
+    class Opened(Message):
+        """Open this session."""
+
+        def __init__(self, session_id: str) -> None:
+            super().__init__()
+            self.session_id = session_id
+
+    def __init__(self, line: SessionLine, now: datetime) -> None:
+        super().__init__(one_line(line.title or "Untitled", 200))
+        self._line = line
+        self._now = now
+
+    def on_resize(self) -> None:
+        """Draw for the width."""
+        width = min(self.size.width, _WIDE)
+        mark, right, style = said(self._line, self._now)
+        title = at_words(self.suggested, max(width - len(right) - 4, 8))
+        left = Content.assemble((f"{mark} ", style), title)
+        gap = " " * max(width - left.cell_length - len(right), 2)
+        self.update(Content.assemble(left, gap, (right, style if mark == "◈" else "$alita-muted")))
+
+    def action_choose(self) -> None:
+        """Open it."""
+        self.post_message(self.Opened(self._line.session_id))
+
+
+class Recent(Vertical):
+    """The sessions, while the session on screen is empty."""
+
+    DEFAULT_CSS = """
+    Recent { height: auto; padding: 1 1 0 2; background: $background; }
+    Recent > .heading { height: 1; padding: 0 1; color: $alita-muted; }
+    Recent > Suggestion { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    Recent > Suggestion:hover { background: $panel; }
+    Recent > Suggestion:focus { background: $alita-cursor; text-style: bold; }
+    """
+
+    def __init__(self, lines: tuple[SessionLine, ...], every: int, key: str, now: datetime) -> None:
+        """`every` is how many sessions there are in all, which `key` lists."""
+        super().__init__(id="recent")
+        self._lines = lines
+        self._heading = f"Continue   {key} all {counted(every, 'session')}"
+        self._now = now
+
+    def compose(self) -> ComposeResult:
+        """Heading and sessions."""
+        yield Plain(self._heading, classes="heading")
+        for line in self._lines:
+            yield RecentSession(line, self._now)
+
+    def advance(self, view: SessionView, *, sent: bool) -> None:
+        """Hide once there is a task."""
+        self.display = not view.busy and not sent and not len(view.tasks)

@@ -16,6 +16,7 @@ from textual.color import Color, ColorParseError
 from textual.driver import Driver
 from textual.theme import Theme
 
+from alita_tui.console.drafts import Drafts
 from alita_tui.console.input.timing import InputTiming
 from alita_tui.console.ports import Graphics
 
@@ -226,6 +227,11 @@ class ThemedApp(App[ReturnType]):
         from alita_tui.console.input.driver import TerminalDriver
 
         return TerminalDriver
+
+    @cached_property
+    def drafts(self) -> Drafts:
+        """What is typed and not sent."""
+        return Drafts()
 
     @cached_property
     def timing(self) -> InputTiming:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.binding import BindingType
@@ -11,8 +11,11 @@ from textual.widgets import TextArea
 
 from alita_tui.console.actions import actions_of, bindings
 from alita_tui.console.session.attaching import completion
-from alita_tui.console.session.completing import Offer, earlier, offer
 from alita_tui.spine.text import counted, one_line
+
+if TYPE_CHECKING:
+    # What is offered is imported when something is: the first paint needs the field alone.
+    from alita_tui.console.session.completing import Offer
 
 _MINE = frozenset(("send", "send_next", "newline", "complete", "history", "editor"))
 _LONG_LINES, _LONG_CHARACTERS = 8, 1_000
@@ -168,18 +171,26 @@ class Composer(TextArea):
     def on_text_area_changed(self) -> None:
         """Offer what fits."""
         if self._searching:
+            from alita_tui.console.session.completing import earlier
+
             self._offer_now(earlier(self._history, self.text))
             return
         if self.text == self._closed_for:
             self._offer_now(None)
             return
         self._closed_for = ""
+        if "/" not in self.text and "@" not in self.text:
+            self._offer_now(None)
+            return
+        from alita_tui.console.session.completing import offer
+
         row, column = self.cursor_location
-        begun = "/" in self.text or "@" in self.text
-        self._offer_now(offer(self.text, self.document.get_line(row)[:column]) if begun else None)
+        self._offer_now(offer(self.text, self.document.get_line(row)[:column]))
 
     def action_history(self) -> None:
         """Search what was written earlier."""
+        from alita_tui.console.session.completing import earlier
+
         self._unsent = self.text
         self._offer_now(earlier(self._history, self.text))
 

@@ -11,7 +11,6 @@ from textual.widgets import TextArea
 from alita_tui.console.drafts import COMPOSER
 from alita_tui.console.session import slash
 from alita_tui.console.session.attaching import attached
-from alita_tui.console.session.completing import Completions
 from alita_tui.console.session.composer import Composer
 from alita_tui.console.session.queued import Queued
 from alita_tui.spine.commands import AnswerQuestion, Command, Steer, SubmitTask
@@ -20,6 +19,7 @@ from alita_tui.view.model import SessionView
 
 if TYPE_CHECKING:
     from alita_tui.console.themes import ThemedApp
+    from alita_tui.console.widgets.picker import Picker
 
 
 class Writing(Screen[None]):
@@ -48,20 +48,25 @@ class Writing(Screen[None]):
 
     @on(Composer.Offered)
     async def _offered(self, message: Composer.Offered) -> None:
-        found = self.query(Completions)
+        found = self.query("Completions")
         if message.offer is None:
             found.set(display=False)
             return
+        from alita_tui.console.session.completing import Completions
+
         if not found:  # it is made when it is needed first
             await self.mount(Completions())
         self.query_one(Completions).open(message.offer, self.query_one("#foot").outer_size.height + 1)
 
     @on(Composer.Moved)
     def _moved(self, message: Composer.Moved) -> None:
-        self.query(Completions).first().move(message.by)
+        from alita_tui.console.session.completing import Completions
 
-    @on(Completions.Clicked)
-    def _picked(self, message: Completions.Clicked) -> None:
+        for one in self.query(Completions):
+            one.move(message.by)
+
+    def on_picker_clicked(self, message: Picker.Clicked) -> None:
+        """Take what was clicked in the list over the composer."""
         self.query_one(Composer).take(message.index)
 
     @on(Composer.Sent)

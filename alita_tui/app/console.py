@@ -8,6 +8,7 @@ import os
 import shlex
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -187,7 +188,7 @@ async def _show_session(app: AppContext, which: str | None, home: Path | None) -
             idle.cancel()
             await asyncio.wait((idle,))
 
-    return await _show(app, serve, lambda session_id: f"--session {session_id}", home)
+    return await _show(app, serve, lambda session_id: f"--session {session_id}", home, new=which is None)
 
 
 def open_attached(home: Path | None, session: str | None) -> None:
@@ -225,17 +226,25 @@ async def _show_attached(app: AppContext, which: str | None, home: Path | None) 
 
 
 async def _show(
-    app: AppContext, open_and_serve: Serve, way_back: Callable[[str], str], home: Path | None
+    app: AppContext,
+    open_and_serve: Serve,
+    way_back: Callable[[str], str],
+    home: Path | None,
+    *,
+    new: bool = False,
 ) -> tuple[int, Switch | None]:
     """Show what is served until it is left; `way_back` returns the command that opens the session again."""
     from alita_tui.app.session import close_session
     from alita_tui.console.app import AlitaApp
+    from alita_tui.console.drafts import Drafts
     from alita_tui.console.terminal import guarded_screen
     from alita_tui.replay.playback import LiveTape
+    from alita_tui.store.drafts import DraftFile
 
     painted = asyncio.Event()
     pending = PendingSession()
     tape = LiveTape()
+    redactor = cache(app.redactor)
 
     async def serve() -> None:
         await painted.wait()  # opening a long session, and the engine's imports, would delay the first paint
@@ -249,6 +258,7 @@ async def _show(
         options=_options(app),
         upkeep=pending,
         tape=tape,
+        drafts=Drafts(DraftFile(app.paths.drafts, lambda text: redactor().text(text)), new=new),
     )
     engine.add_done_callback(
         lambda done: console.exit() if not done.cancelled() and done.exception() else None

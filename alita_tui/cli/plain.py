@@ -15,11 +15,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+import msgspec
 import typer
 
 from alita_tui.app.context import AppContext
 from alita_tui.cli.build_text import print_diff, print_evidence, print_summary
 from alita_tui.cli.output import plain
+from alita_tui.cli.plain_deeds import (
+    QUEUE_COMMANDS,
+    RATINGS,
+    files_of,
+    of_queue,
+    other_choices,
+    other_verdict,
+    rating,
+)
 from alita_tui.cli.typed_lines import Lines
 from alita_tui.events import (
     ApprovalRequested,
@@ -46,10 +56,11 @@ if TYPE_CHECKING:
     from alita_tui.state.build import Attempt, BuildState
 
 HELP = """\
-A line is a task; while one runs it is added to it. Commands:
+A line is a task; while one runs it is added to it. @FILE gives it a file. Commands:
   /review    look at the build that waits, and decide
   /answer    answer a question about money or of a server
-  /new TASK  queue another task
+  /new TASK  queue another task; /queue lists them, /cancel N, /sooner N, /pause, /continue
+  /good      rate the newest answer; /bad WHAT IS WRONG; /unrate takes it back
   /stop      stop the running task
   /where     say what is done now
   /quit      leave; what runs goes on when the session is opened again"""
@@ -150,7 +161,12 @@ class PlainConsole:
                 case ("/stop", _, _):
                     self.stop()
                 case ("/new", _, task) if task.strip():
-                    self._session.send(SubmitTask(text=task.strip()))
+                    if (files := files_of(task)) is not None:
+                        self._session.send(SubmitTask(text=task.strip(), attach=files))
+                case (word, _, rest) if word in QUEUE_COMMANDS or word in RATINGS:
+                    do = of_queue if word in QUEUE_COMMANDS else rating
+                    if (command := do(word, rest, self._state)) is not None:
+                        self._session.send(command)
                 case ("/review", _, _):
                     await self._review()
                 case ("/answer", _, _):
@@ -172,10 +188,12 @@ class PlainConsole:
         question = next((one for one in self._questions if isinstance(one, QuestionAsked)), None)
         if question is not None and question.about == "task":
             self._session.send(AnswerQuestion(question_id=question.question_id, text=line))
+        elif (files := files_of(line)) is None:
+            return
         elif self._state.running:
-            self._session.send(addressed(self._state, line))
+            self._session.send(addressed(self._state, line, files))
         else:
-            self._session.send(SubmitTask(text=line))
+            self._session.send(SubmitTask(text=line, attach=files))
 
     async def _answer(self) -> None:
         if not self._questions:
@@ -204,14 +222,13 @@ class PlainConsole:
             prompt = (
                 "\n1 the code  2 its tests  3 the evidence  4 what is new in it\n"
                 "5 approve for good  6 approve for this task only  7 reject\n"
+                f"{other_choices(draft)}"
                 "8 later: the agent goes on without it  9 back, it waits on\nA number:"
             )
             match await self._lines.asked(prompt):
-                case "1":
-                    typer.echo(_with_numbers(draft.draft.code))
-                    read = True
-                case "2":
-                    typer.echo(_with_numbers(draft.draft.tests))
+                case "1" | "2" as part:
+                    typer.echo(_with_numbers(draft.draft.code if part == "1" else draft.draft.tests))
+                    read = read or part == "1"
                 case "3":
                     print_evidence(draft)
                 case "4":
@@ -233,6 +250,8 @@ class PlainConsole:
                 case "9" | None:
                     return
                 case other:
+                    if await self._other(other, build, draft, shown_at):
+                        return
                     typer.echo(f"{one_line(other, 60)!r} is none of the numbers.")
             if not any(one.approval_id == build.approval_id for one in self._waiting):
                 typer.echo("It does not wait any more.")
@@ -272,6 +291,25 @@ class PlainConsole:
         self._decide(
             build, Verdict(decision="rejected", reason=reason, seen_ms=(time.monotonic() - shown_at) * 1000)
         )
+        return True
+
+    async def _other(self, choice: str, build: BuildState, draft: Attempt, shown_at: float) -> bool:
+        """Ban, reuse, merge or alias; return whether a verdict was given."""
+        reason = ""
+        if choice == "10":
+            asked = "Why never? One line, later builds are told; an empty line goes back:"
+            reason = await self._lines.asked(asked) or ""
+        elif other_verdict(choice, draft) is not None:
+            typed = await self._lines.asked(
+                f"Type {one_line(build.name)} to do it, or an empty line to go back:"
+            )
+            if typed != build.name:
+                typer.echo("Nothing was decided.")
+                return False
+        verdict = other_verdict(choice, draft, reason)
+        if verdict is None:
+            return False
+        self._decide(build, msgspec.structs.replace(verdict, seen_ms=(time.monotonic() - shown_at) * 1000))
         return True
 
     def _decide(self, build: BuildState, verdict: Verdict) -> None:

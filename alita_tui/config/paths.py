@@ -40,6 +40,11 @@ class Paths(Value, frozen=True):
         return self.data / "labels.json"
 
     @property
+    def drafts(self) -> Path:
+        """What was typed and not sent."""
+        return self.data / "drafts.json"
+
+    @property
     def session_search(self) -> Path:
         """Full-text index of all sessions."""
         return self.cache / "sessions.db"

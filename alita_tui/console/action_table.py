@@ -59,13 +59,13 @@ GROUPS = {
 
 ACTIONS: tuple[Action, ...] = (
     # Everywhere
-    Action("app.help", "f1", "help", "Help", "Every key, for what is on screen", "view: help"),
+    Action("app.help", "f1", "help", "Help", "Every key of what is on screen", "view: help", priority=True),
     Action(
         "app.palette",
         "ctrl+p",
-        "command_palette",
+        "palette",
         "Commands",
-        "Find any command by name",
+        "Any command by name, with its key and whether it can run",
         priority=True,
     ),
     Action(
@@ -78,7 +78,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "app.rewind",
-        "ctrl+r",
+        "ctrl+y",
         "rewind",
         "Go back",
         "Go back in this session while it goes on",
@@ -151,7 +151,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "app.settings",
-        "ctrl+g",
+        "ctrl+backslash",
         "settings",
         "Settings",
         "Every setting, where it comes from, and changing it",
@@ -194,6 +194,15 @@ ACTIONS: tuple[Action, ...] = (
         "Review the build that waits for a verdict",
         "tool: review waiting build",
         replay=False,
+        priority=True,
+    ),
+    Action(
+        "app.jump",
+        "ctrl+x",
+        "jump",
+        "Jump",
+        "Go to any card, tool or field by the letter that is shown on it",
+        "view: jump to a letter",
         priority=True,
     ),
     Action(
@@ -279,7 +288,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("composer.send", "enter", "send", "Send", "Send a task; while one runs, steer it", replay=False),
     Action(
         "composer.next",
-        "ctrl+t,ctrl+enter",
+        "ctrl+t",
         "send_next",
         "Queue",
         "Send as the next task, behind the running one",
@@ -289,11 +298,27 @@ ACTIONS: tuple[Action, ...] = (
         "composer.complete",
         "tab",
         "complete",
-        "Complete a file",
-        "Complete the path of a file behind an @; elsewhere go to the next part",
+        "Complete",
+        "Take what the list offers, a command or a file; elsewhere go to the next part",
         replay=False,
     ),
-    Action("composer.newline", "shift+enter,ctrl+j", "newline", "New line", "Begin a new line", replay=False),
+    Action("composer.newline", "ctrl+j,shift+enter", "newline", "New line", "Begin a new line", replay=False),
+    Action(
+        "composer.history",
+        "ctrl+r",
+        "history",
+        "Search earlier",
+        "Search what was written earlier: type, Enter takes one, Esc leaves it",
+        replay=False,
+    ),
+    Action(
+        "composer.editor",
+        "ctrl+g",
+        "editor",
+        "Editor",
+        "Write in your editor ($VISUAL, $EDITOR or vi)",
+        replay=False,
+    ),
     Action(
         "composer.earlier", "up", "earlier", "Earlier", "In the first line: the entry before", replay=False
     ),

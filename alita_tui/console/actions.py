@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from textual.binding import Binding, BindingsMap, BindingType
 from textual.dom import DOMNode
@@ -36,6 +36,12 @@ _SHOWN = {
     "slash": "/",
     "colon": ":",
     "question_mark": "?",
+    "apostrophe": "'",
+    "backslash": "\\",
+    "less_than_sign": "<",
+    "greater_than_sign": ">",
+    "left_curly_bracket": "{",
+    "right_curly_bracket": "}",
     "left_square_bracket": "[",
     "right_square_bracket": "]",
     "minus": "-",
@@ -62,6 +68,16 @@ def shown(keys: str) -> str:
         _SHOWN.get(part, part.upper() if len(parts) > 1 or part[:1] == "f" and part[1:].isdigit() else part)
         for part in parts
     )
+
+
+_NOT_EVERYWHERE = frozenset(("shift+enter", "ctrl+enter", "alt+enter"))
+"""Keys that many terminals, and tmux, send as another one: they work where they arrive, and are not offered."""
+
+
+def offered(keys: Sequence[str]) -> tuple[str, ...]:
+    """Return the first two of some keys that arrive in every terminal, as people write them."""
+    arriving = [key for key in keys if key not in _NOT_EVERYWHERE] or keys
+    return tuple(dict.fromkeys(shown(key) for key in arriving[:2]))
 
 
 def key_of(action_id: str, overrides: Mapping[str, str]) -> str:

@@ -6,7 +6,6 @@ It holds no domain logic: no sink means that a recording plays, and then nothing
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +19,8 @@ from textual.worker import Worker, WorkerState
 
 from alita_tui.console import themes
 from alita_tui.console.actions import bindings, key_of
+from alita_tui.console.commanding import Commanding
+from alita_tui.console.drafts import Drafts
 from alita_tui.console.failing import KeepsFailure
 from alita_tui.console.keymap import read_keymap
 from alita_tui.console.memory.opening import MemoryOpener
@@ -41,8 +42,6 @@ from alita_tui.spine.text import one_line
 
 if TYPE_CHECKING:
     # What opens later is imported when it does: the first paint needs the session's screen alone.
-    from textual.command import Provider
-
     from alita_tui.console.context.screen import ContextScreen
     from alita_tui.console.library.tool import ToolScreen
     from alita_tui.console.replay.bar import ReplayBar
@@ -57,23 +56,16 @@ if TYPE_CHECKING:
 _TWICE_SECONDS = 1.0
 
 
-def _commands() -> type[Provider]:
-    from alita_tui.console.palette import Commands
-
-    return Commands
-
-
 _OVER = ("tasks", "spend", "statistics", "context", "memory", "servers", "settings", "setup", "sandbox")
 """Actions that open a dialog over the session."""
 
 
-class AlitaApp(KeepsFailure, ReviewOpener, MemoryOpener, StatisticsOpener, TasksOpener):
+class AlitaApp(KeepsFailure, Commanding, ReviewOpener, MemoryOpener, StatisticsOpener, TasksOpener):
     """The app for one session, live or replayed."""
 
     TITLE = "alita"
-    ENABLE_COMMAND_PALETTE = True
+    ENABLE_COMMAND_PALETTE = False  # the palette is our own: it says how things stand
     CSS_PATH = "session/screen.tcss"  # of the default screen, which loads none of its own
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_commands}
     BINDINGS: ClassVar[list[BindingType]] = bindings("app")
 
     def __init__(
@@ -86,6 +78,7 @@ class AlitaApp(KeepsFailure, ReviewOpener, MemoryOpener, StatisticsOpener, Tasks
         upkeep: Upkeep | None = None,
         playback: Player | None = None,
         tape: Tape | None = None,
+        drafts: Drafts | None = None,
     ) -> None:
         """Show `source`; without `sink` and `upkeep` nothing can be changed. `playback` plays a recording.
 
@@ -103,6 +96,8 @@ class AlitaApp(KeepsFailure, ReviewOpener, MemoryOpener, StatisticsOpener, Tasks
         self._source = source
         self._stage = Stage(source, lambda view: self.post_message(Advanced(view)), tape=tape)
         self._engine = sink
+        if drafts is not None:
+            self.drafts = drafts
         self._upkeep = upkeep
         self._options = options
         self._pressed = 0.0
@@ -150,10 +145,11 @@ class AlitaApp(KeepsFailure, ReviewOpener, MemoryOpener, StatisticsOpener, Tasks
             if problems:
                 self.notify("\n".join(problems), severity="warning", markup=False, timeout=12)
 
-    def on_unmount(self) -> None:
-        """Restore the signal handlers and the terminal's title."""
+    async def on_unmount(self) -> None:
+        """Restore the signal handlers and the terminal's title; keep what is typed."""
         self._attention.seen()
         release()
+        await self.drafts.close()
 
     def _leave(self, code: int) -> None:
         self.exit(return_code=code)
@@ -198,6 +194,9 @@ class AlitaApp(KeepsFailure, ReviewOpener, MemoryOpener, StatisticsOpener, Tasks
             self._sheet.advance(message.view)
         self._tell_now(message.view)
         self._call(message.view)
+        self.drafts.fresh = not len(message.view.tasks)
+        if message.view.session_id and not self.drafts.opened and self._engine is not None:
+            self._open_drafts(message.view.session_id)
 
     def on_replay_bar_jumped(self, message: ReplayBar.Jumped) -> None:
         """Continue from where the player jumped to."""
@@ -305,6 +304,8 @@ class AlitaApp(KeepsFailure, ReviewOpener, MemoryOpener, StatisticsOpener, Tasks
         """Disable the keys of dialogs while another screen is open."""
         if action == "spend" and self._replay is not None:
             return True
+        if action == "jump" and isinstance(self.focused, Input | TextArea):
+            return not self.focused.selected_text  # with a selection the key cuts
         return action not in _OVER or self.screen is self.main
 
     def action_new_session(self) -> None:
@@ -397,13 +398,6 @@ class AlitaApp(KeepsFailure, ReviewOpener, MemoryOpener, StatisticsOpener, Tasks
     def on_theme_picker_previewed(self, message: ThemePicker.Previewed) -> None:
         """Preview the highlighted theme."""
         self.theme = message.name
-
-    def action_help(self) -> None:
-        """List every key."""
-        from alita_tui.console.help import HelpScreen
-
-        if not isinstance(self.screen, HelpScreen):
-            self.push_screen(HelpScreen(self._keys, replay=self.replaying))
 
     def action_ladder(self) -> None:
         """Copy, else interrupt, else clear, else quit on the second press."""

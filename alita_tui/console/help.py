@@ -1,55 +1,50 @@
-"""The list of keys, from the table of actions and the user's keymap."""
+"""The list of keys: those that the screen beneath takes, and no other."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.screen import Screen
 
-from alita_tui.console.action_table import ACTIONS, GROUPS
-from alita_tui.console.actions import shown
+from alita_tui.console.actions import offered
+from alita_tui.console.session.slash import instead
+from alita_tui.console.taken import Taken, sections
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Row, Sheet
+from alita_tui.spine.text import reveal
 
 
 class HelpScreen(Dialog[None]):
-    """A sheet with all keys."""
+    """A sheet with the keys of the screen that it was opened over."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape,f1,q,question_mark", "dismiss", "Close")]
     CSS_PATH: ClassVar[Stylesheets] = ["widgets/dialog.tcss", "help.tcss"]
 
-    def __init__(self, keys: Mapping[str, str], *, replay: bool) -> None:
+    def __init__(self, screen: Screen[Any], keymap: Path | None, *, replay: bool) -> None:
         super().__init__()
-        self._keys = keys
-        self._replay = replay
+        self.sections = sections(screen, replay=replay)
+        """What is listed."""
+        self._keymap = keymap
 
     def compose(self) -> ComposeResult:
-        """Heading and sheet."""
+        """Heading, sheet and how a key is changed."""
         with Vertical(id="box"):
-            yield Plain(
-                Content.assemble(
-                    ("Keys", "bold $accent"),
-                    "   Esc closes · keymap.toml remaps them by the grey names",
-                )
-            )
-            yield Sheet(self._rows(), id="sheet")
+            yield Plain(Content.assemble(("Keys", "bold $accent"), "  of what is on screen   Esc closes"))
+            yield Sheet([row for section in self.sections for row in _rows(section.heading, section.keys)])
+            where = reveal(str(self._keymap)) if self._keymap is not None else "keymap.toml"
+            yield Plain(f"To change a key, put its grey name into {where}", id="said")
 
-    def _rows(self) -> list[Row]:
-        rows: list[Row] = []
-        for owner, heading in GROUPS.items():
-            here = [
-                one for one in ACTIONS if one.owner == owner and (one.replay if self._replay else one.live)
-            ]
-            if not here:
-                continue
-            rows += [Row(), Row(((heading, "heading"),))]
-            for one in here:
-                keys = (self._keys.get(one.id) or one.key).split(",")
-                named = " ".join(dict.fromkeys(shown(key) for key in keys[:2]))
-                rows.append(Row(((one.tooltip, ""), (f"  {one.id}", "muted")), ((f"  {named:<20}", "name"),)))
-        return rows
+
+def _rows(heading: str, keys: tuple[Taken, ...]) -> list[Row]:
+    rows = [Row(((heading, "heading"),))]
+    for one in keys:
+        named = " ".join((*offered(one.keys), *instead(one.action, one.keys)))
+        said = ((one.action.tooltip, ""), (f"  {one.action.id}", "muted"))
+        rows.append(Row(said, ((f"  {named:<20}", "name"),)))
+    return [*rows, Row()]

@@ -9,13 +9,18 @@ from __future__ import annotations
 import tomllib
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from textual.app import App, ReturnType
 from textual.color import Color, ColorParseError
 from textual.driver import Driver
+from textual.filter import Monochrome
 from textual.theme import Theme
+from textual.widgets import Input, TextArea
+from textual.widgets._toast import ToastRack
 
+from alita_tui.console.drafts import Drafts
 from alita_tui.console.input.timing import InputTiming
 from alita_tui.console.ports import Graphics
 
@@ -162,9 +167,11 @@ def _textual(palette: dict[str, str]) -> dict[str, str]:
         "block-hover-background": palette["panel"],
         "input-cursor-background": palette["accent"],
         "input-cursor-foreground": palette["background"],
-        "input-selection-background": palette["line"],
-        "screen-selection-background": palette["line"],
-        "screen-selection-foreground": palette["foreground"],
+        "input-selection-background": palette["foreground"],
+        "screen-selection-background": palette[
+            "foreground"
+        ],  # the other way round: any text on it is legible
+        "screen-selection-foreground": palette["background"],
         "scrollbar": palette["line"],
         "scrollbar-hover": palette["muted"],
         "scrollbar-active": palette["accent"],
@@ -210,8 +217,42 @@ def load(*folders: Path | None) -> Loaded:
 class ThemedApp(App[ReturnType]):
     """An app with our theme tokens under any theme, Textual's included, and with timed input."""
 
+    CSS = """
+    Input > .input--selection { color: $background; background: $foreground; }
+    TextArea .text-area--selection { color: $background; background: $foreground; }
+    ToastRack { max-height: 40%; }
+    ToastRack.-above { dock: top; align: right top; margin-top: 1; margin-bottom: 0; }
+    """
     graphics: Graphics | None = None
     """How the terminal shows pictures."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        if self.no_color:
+            from alita_tui.console.colourless import Colourless
+
+            self._filters[:] = [one for one in self._filters if not isinstance(one, Monochrome)]
+            self._filters.append(Colourless(self._papers))
+
+    def _papers(self) -> tuple[str, str]:
+        return self.theme_variables["background"], self.theme_variables["alita-cursor"]
+
+    def notify(self, message: str, **more: Any) -> None:
+        """Show a toast, away from a field that is typed into."""
+        super().notify(message, **more)
+        self.call_after_refresh(self._make_way)
+
+    def on_descendant_focus(self) -> None:
+        """Keep the toasts away from what has the focus now."""
+        self.call_after_refresh(self._make_way)
+
+    def _make_way(self) -> None:
+        """Put the toasts into the half of the screen where nobody types."""
+        field = self.focused
+        if isinstance(field, Input | TextArea):
+            for rack in self.screen.query(ToastRack):
+                rack.set_class(field.region.bottom > self.size.height // 2, "-above")
+                rack.scroll_end(animate=False)  # the newest one is seen
 
     def write_terminal(self, text: str) -> None:
         """Write a sequence to the terminal, in order with what is drawn."""
@@ -226,6 +267,11 @@ class ThemedApp(App[ReturnType]):
         from alita_tui.console.input.driver import TerminalDriver
 
         return TerminalDriver
+
+    @cached_property
+    def drafts(self) -> Drafts:
+        """What is typed and not sent."""
+        return Drafts()
 
     @cached_property
     def timing(self) -> InputTiming:

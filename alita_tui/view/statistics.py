@@ -97,7 +97,7 @@ def totals_of(report: Report) -> tuple[tuple[str, str, str, bool | None], ...]:
         ("spent", money(now.usd, now.unpriced), spent, now.usd < then.usd if spent else None),
         ("tasks", f"{now.tasks:,}", ratio(now.tasks, then.tasks), None),
         ("answered", percent(now.answered / now.tasks if now.tasks else None), answered, answered_good),
-        ("reuse", percent(now.reused / now.runs if now.runs else None), reuse, reuse_good),
+        ("reused runs", percent(now.reused / now.runs if now.runs else None), reuse, reuse_good),
         (
             "median",
             duration(None if now.median_s is None else now.median_s * 1000),

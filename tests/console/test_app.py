@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 from textual.widget import Widget
-from textual.widgets import Input, OptionList
+from textual.widgets import OptionList
 
 from alita_tui import events as e
 from alita_tui.config.paths import shipped
@@ -298,24 +298,6 @@ async def test_suggestions_are_offered_until_they_are_done() -> None:
         assert app.main.query_one(Suggestions).display
         await pilot.press("tab")
         assert isinstance(app.focused, Suggestion) and app.focused.suggested == "Roll dice"
-
-
-async def test_the_palette_runs_actions_themes_and_tools() -> None:
-    app = console(streams.walkthrough())
-    async with app.run_test(size=(120, 36)) as pilot:
-        await drawn(pilot, streams.walkthrough()[-1].seq)
-        for typed, there in (("theme: lagoon", lambda: app.theme == "lagoon"),
-                             ("tool: csv_join", lambda: isinstance(app.screen, ToolScreen))):  # fmt: skip
-            await pilot.press("ctrl+p")
-            await pilot.pause()
-            app.screen.query_one(Input).value = typed
-            async with asyncio.timeout(10):
-                while not app.screen.query_one(OptionList).option_count:
-                    await pilot.pause()
-            await pilot.press("enter")
-            async with asyncio.timeout(10):
-                while not there():
-                    await pilot.pause()
 
 
 async def test_bad_files_are_told_and_the_console_starts(tmp_path: Path) -> None:

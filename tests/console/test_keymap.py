@@ -71,8 +71,8 @@ def test_keys_are_written_as_people_do() -> None:
 
 
 def test_a_good_file_is_taken(tmp_path: Path) -> None:
-    keys, problems = keymap(tmp_path, '[keys]\n"app.review" = "f11, ctrl+y"\n"pane.yank" = "c"\n')
-    assert keys == {"app.review": "f11,ctrl+y", "pane.yank": "c"}
+    keys, problems = keymap(tmp_path, '[keys]\n"app.review" = "f11, ctrl+e"\n"pane.yank" = "c"\n')
+    assert keys == {"app.review": "f11,ctrl+e", "pane.yank": "c"}
     assert problems == []
 
 

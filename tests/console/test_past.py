@@ -48,7 +48,7 @@ async def back_to_past(app: AlitaApp, pilot) -> None:
         app.pop_screen()
         await pilot.pause()
     if app._tape is not None and not isinstance(app.screen, ReplayScreen):
-        await pilot.press("ctrl+r")
+        await pilot.press("ctrl+y")
         await until(pilot, lambda: on(app, ReplayScreen))
 
 

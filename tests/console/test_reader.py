@@ -11,8 +11,10 @@ from textual._ansi_sequences import ANSI_SEQUENCES_KEYS, IGNORE_SEQUENCE
 from textual._xterm_parser import XTermParser
 from textual.message import Message
 
-from alita_tui.console.input.parser import InputParser, timed_input
+from alita_tui.console.action_table import ACTIONS
+from alita_tui.console.input.parser import _OLD_SHIFTED, InputParser, timed_input
 from alita_tui.console.input.timing import InputTiming
+from alita_tui.console.session.slash import instead
 from tests.attack.inputs.people import garbage
 
 
@@ -30,7 +32,7 @@ def keys(*parts: bytes) -> list[str]:
 
 def test_every_sequence_that_textual_knows_is_the_same_keys_here() -> None:
     for sequence, known in ANSI_SEQUENCES_KEYS.items():
-        if known is IGNORE_SEQUENCE or sequence in ("\x1b", "\x9b", "\x1b[200~", "\x1b[201~"):
+        if known is IGNORE_SEQUENCE or sequence in ("\x1b", "\x9b", "\x1b[200~", "\x1b[201~", *_OLD_SHIFTED):
             continue
         parser = XTermParser()
         wanted = [one.key for one in parser.feed(sequence) if isinstance(one, events.Key)]
@@ -134,3 +136,29 @@ def test_a_parser_that_fails_is_replaced(monkeypatch: pytest.MonkeyPatch) -> Non
         patch.setattr(XTermParser, "feed", fail)
         assert reader.read(b"a", 1.0) == []
     assert len(reader.read(b"a", 2.0)) == 1
+
+
+@pytest.mark.parametrize(
+    ("sent", "key"),
+    [
+        # Shift and F1, F2, F4, F5, F7 by terminfo: kf13, kf14, kf16, kf17, kf19 of linux and rxvt-unicode …
+        (b"\x1b[25~", "shift+f1"), (b"\x1b[26~", "shift+f2"), (b"\x1b[29~", "shift+f4"), (b"\x1b[31~", "shift+f5"),
+        (b"\x1b[33~", "shift+f7"),
+        # … and of xterm-256color and tmux-256color.
+        (b"\x1b[1;2P", "shift+f1"), (b"\x1b[1;2Q", "shift+f2"), (b"\x1b[1;2S", "shift+f4"),
+        (b"\x1b[15;2~", "shift+f5"), (b"\x1b[18;2~", "shift+f7"), (b"\x1b[20;2~", "shift+f9"),
+        # Keys of ours that are one byte everywhere.
+        (b"\x18", "ctrl+x"), (b"\x19", "ctrl+y"), (b"\x1c", "ctrl+backslash"), (b"\x12", "ctrl+r"), (b"\x07", "ctrl+g"),
+        (b"\n", "ctrl+j"),
+    ],
+)  # fmt: skip
+def test_keys_of_ours_arrive_as_terminals_send_them(sent: bytes, key: str) -> None:
+    (message,) = InputParser(InputTiming()).read(sent, 10.0)
+    assert isinstance(message, events.Key)
+    assert message.key == key and not message.is_printable
+
+
+def test_every_key_with_shift_that_some_terminals_lack_has_a_command_to_type() -> None:
+    lacking = [one for one in ACTIONS if one.key.startswith("shift+f")]
+    assert len(lacking) >= 5
+    assert [one.id for one in lacking if not instead(one, one.key.split(","))] == []

@@ -108,7 +108,7 @@ SCREENS = {
     "context": (goldens.walkthrough, ("shift+f2", *("down",) * 10)),
     "memory": (goldens.walkthrough, ("shift+f4", *("down",) * 2)),
     "servers": (using, ("shift+f5",)),
-    "settings": (goldens.walkthrough, ("ctrl+g", "down", "down")),
+    "settings": (goldens.walkthrough, ("ctrl+backslash", "down", "down")),
     "tool": (goldens.walkthrough, ("f3", "enter")),
 }
 
@@ -263,7 +263,7 @@ async def test_a_setting_is_changed_and_what_is_wrong_is_said() -> None:
     app = console(streams.waiting())
     async with app.run_test(size=(120, 36)) as pilot:
         await drawn(pilot, streams.waiting()[-1].seq)
-        await pilot.press("ctrl+g")
+        await pilot.press("ctrl+backslash")
         await covered(pilot)
         await pilot.press("slash", *"max_steps", "enter", "enter")
         value = app.screen.query_one("#value", Input)
@@ -288,7 +288,7 @@ async def test_a_role_gets_its_models_in_order_with_their_limits() -> None:
     app = console(streams.waiting())
     async with app.run_test(size=(120, 36)) as pilot:
         await drawn(pilot, streams.waiting()[-1].seq)
-        await pilot.press("ctrl+g")
+        await pilot.press("ctrl+backslash")
         await covered(pilot)
         await pilot.press("slash", *"roles.toolsmith", "enter", "enter")
         value, said = app.screen.query_one("#value", Input), app.screen.query_one("#said", Plain)

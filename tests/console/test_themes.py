@@ -11,7 +11,11 @@ from textual.theme import Theme
 
 import alita_tui
 from alita_tui.config.paths import shipped
+from alita_tui.console.session.trace import Trace
 from alita_tui.console.themes import PALETTE, TOKENS, BadTheme, ThemedApp, load, read_theme
+from alita_tui.console.widgets.styled_text import theme_styles
+from tests.console.screens import console, drawn
+from tests.support import goldens
 
 BUILT_IN = sorted(shipped("themes").glob("*.toml"))
 GOOD = (shipped("themes") / "alita-dark.toml").read_text("utf-8")
@@ -136,3 +140,66 @@ def test_no_colour_stands_outside_the_theme_files() -> None:
         and "such as #" not in path.read_text("utf-8")[match.start() - 8 : match.end()]
     ]
     assert found == []
+
+
+@pytest.mark.parametrize("path", BUILT_IN, ids=lambda path: path.stem)
+def test_what_is_selected_and_what_has_the_focus_is_legible(path: Path) -> None:
+    theme = read_theme(path)
+    pairs = {
+        "screen selection": ("screen-selection-foreground", "screen-selection-background"),
+        "block cursor": ("block-cursor-foreground", "block-cursor-background"),
+        "blurred block cursor": ("block-cursor-blurred-foreground", "block-cursor-blurred-background"),
+        "cursor of a field": ("input-cursor-foreground", "input-cursor-background"),
+    }
+    ratios = {
+        name: _ratio(Color.parse(theme.variables[ink]), Color.parse(theme.variables[paper]))
+        for name, (ink, paper) in pairs.items()
+    }
+    # What shows where the selection ends, and which pane has the focus: its title in the accent, and bold.
+    ratios["selection beside none"] = _ratio(
+        Color.parse(theme.variables["screen-selection-background"]), Color.parse(theme.background or "")
+    )
+    ratios["title of what has the focus"] = _ratio(
+        Color.parse(theme.accent or ""), Color.parse(theme.background or "")
+    )
+    assert {name: round(ratio, 2) for name, ratio in ratios.items() if ratio < 4.5} == {}
+
+
+async def test_selected_text_is_drawn_in_the_two_colours_that_are_tested() -> None:
+    app = ThemedApp[None]()
+    async with app.run_test():
+        styles = theme_styles(app.theme_variables, ("selected", "muted"))
+        both = styles["muted"] + styles["selected"]
+        assert both.color == styles["selected"].color and both.bgcolor == styles["selected"].bgcolor
+        assert styles["selected"].color is not None
+
+
+async def test_without_colour_there_is_no_grey_and_the_cursor_is_still_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    envelopes = goldens.waiting()
+    app = console(envelopes)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        await pilot.press("f2", "up")
+        await pilot.pause()
+        segments = [
+            segment
+            for strip in app.screen._compositor.render_strips()
+            for segment in strip.apply_filter(app._filters[-1], Color.parse("black"))
+        ]
+        reversed_text = "".join(one.text for one in segments if one.style is not None and one.style.reverse)
+        assert " RECORDED " in reversed_text, "a badge"
+        row = app.main.query_one(Trace)
+        assert 0 <= row.cursor and len(reversed_text.strip()) > 20, "the row with the cursor"
+        coloured = [
+            segment
+            for segment in segments
+            if segment.style is not None
+            and any(
+                one is not None and not one.is_default for one in (segment.style.color, segment.style.bgcolor)
+            )
+        ]
+        assert coloured == []
+        assert not any(segment.style is not None and segment.style.dim for segment in segments)

@@ -609,7 +609,7 @@ async def test_the_chosen_detail_is_remembered_and_holds_in_a_replay() -> None:
         await drawn(pilot, envelopes[-1].seq)
         await pilot.press("f2", "d")
         await until(pilot, lambda: ("console.detail", "everything") in CHANGED)
-        await pilot.press("ctrl+r")
+        await pilot.press("ctrl+y")
         await covered(pilot)
         await until(pilot, lambda: bool(app.screen.query(Trace)))
         assert app.screen.query_one(Trace).level == "everything"

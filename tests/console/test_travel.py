@@ -191,7 +191,7 @@ async def test_the_running_session_is_scrubbed_back_while_it_goes_on() -> None:
     app, source, _ = running(whole[:40], sink)
     async with app.run_test(size=(120, 36)) as pilot:
         await drawn(pilot, 40)
-        await pilot.press("ctrl+r")
+        await pilot.press("ctrl+y")
         await until(pilot, lambda: on(app, ReplayScreen))
         screen = past(app)
         assert "LOOKING BACK — the task continues" in text(app, "#state")
@@ -222,7 +222,7 @@ async def test_the_past_says_what_happens_now_and_its_money_is_of_then() -> None
     app, source, _ = running(whole[: asked - 1], sink)
     async with app.run_test(size=(160, 36)) as pilot:
         await drawn(pilot, asked - 1)
-        await pilot.press("ctrl+r")
+        await pilot.press("ctrl+y")
         await until(pilot, lambda: on(app, ReplayScreen))
         assert "now working" in text(app, "#state")
         source.queue.put_nowait(whole[asked - 1])
@@ -298,7 +298,7 @@ async def test_a_fork_of_a_busy_session_waits_until_it_is_done() -> None:
     app, _, _ = running(waiting)
     async with app.run_test(size=(80, 24)) as pilot:
         await drawn(pilot, waiting[-1].seq or 0)
-        await pilot.press("ctrl+r")
+        await pilot.press("ctrl+y")
         await until(pilot, lambda: on(app, ReplayScreen))
         await pilot.press("f")
         said = "Made 20261121-000000-fork; open it from the sessions once this task is done."
@@ -346,7 +346,7 @@ def test_ages_are_short(seconds: int, said: str) -> None:
 PICTURES = {
     "search": ("f5", "slash", *"valid"),
     "compare": ("f5", "c"),
-    "rewound": ("ctrl+r", "5"),
+    "rewound": ("ctrl+y", "5"),
     "explain": ("f2", "up", "question_mark"),
 }
 

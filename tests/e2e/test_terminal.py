@@ -13,6 +13,7 @@ import subprocess
 import sys
 import termios
 import time
+from pathlib import Path
 
 import pytest
 
@@ -137,3 +138,32 @@ def test_quitting_says_how_to_come_back(shell) -> None:
     found = re.search(r"To come back to this session: alita --session (\S+)", told)
     assert found, told
     assert shell("sessions", "show", found[1]).returncode == 0
+
+
+def test_what_is_typed_survives_kill_9_and_no_secret_is_on_disk(shell) -> None:
+    terminal = Terminal(shell.environ, "--model", "demo:recorded")
+    terminal.wait(rb"events saved")
+    key = b"ghp_" + b"aB3dE5gH7" * 4
+    terminal.type(b"chart the sales with " + key + b" by", b"by")
+    path = _draft_file(shell, terminal, b"by")
+    assert path.stat().st_mode & 0o777 == 0o600 and key not in path.read_bytes()
+    terminal.process.kill()
+    assert terminal.end() == -signal.SIGKILL
+    again = Terminal(shell.environ, "--model", "demo:recorded")
+    again.wait(rb"chart the sales with")
+    again.wait(rb"by")
+    again.process.send_signal(signal.SIGTERM)
+    again.end()
+
+
+def _draft_file(shell, terminal: Terminal, ends: bytes, seconds: float = 60) -> Path:
+    """Wait until the drafts on disk end with what was typed last, reading what the console paints meanwhile."""
+    limit = time.monotonic() + seconds
+    home = Path(shell.environ["ALITA_HOME"])
+    while time.monotonic() < limit:
+        terminal.quiet(0.05)
+        for path in home.rglob("drafts.json"):
+            if ends + b'"' in path.read_bytes():
+                return path
+    terminal.kill()
+    raise AssertionError("what was typed is on no disk")

@@ -29,6 +29,8 @@ _REPORT = re.compile(r"\x1b\[(?:\?[\d;]+[cn]|\?[\d;]+\$y|\d+;\d+R|48(?:;[\d:]+){
 _ENDS_LIKE_A_KEY = re.compile(r"\x1b[\[O][\d;:]*[a-t]")
 """Sequences of a few old keys, such as `ESC [ a`; those of the kitty protocol end in `u`."""
 _NUMBER = re.compile(r"\d+")
+_OLD_SHIFTED = {f"\x1b[{code}~": f"shift+f{n}" for n, code in enumerate((25, 26, 28, 29, 31, 32, 33, 34), 1)}
+"""Shift and F1 to F8 as the Linux console and urxvt send them, which Textual takes for characters."""
 _RESIZED = re.compile(
     r"\x1b\[48;(\d{1,4})(?::\d*)*;(\d{1,4})(?::\d*)*;(\d{1,5})(?::\d*)*;(\d{1,5})(?::\d*)*t"
 )
@@ -133,6 +135,8 @@ class InputParser:
                     )
                 case "text":
                     return list(parser.feed(token.text))
+                case "sequence" if token.text in _OLD_SHIFTED:
+                    return [events.Key(_OLD_SHIFTED[token.text], None)]
                 case "sequence" if _sound(token.text):
                     for char in token.text:
                         # Known before its end, the rest of it would be taken for keys.

@@ -59,7 +59,7 @@ def needed(found: Collection[Risk]) -> str:
     """Return what an approval takes."""
     names = names_of(found)
     if not names:
-        return "one key approves"
+        return "no risk to accept; one key approves, pressed again where code is unread"
     return f"approving takes {counted(len(names), 'risk')} accepted by name"
 
 

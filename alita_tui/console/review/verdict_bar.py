@@ -6,7 +6,7 @@ Nothing in it has the focus until the person asked for a field, and no button ev
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import on
 from textual.app import ComposeResult
@@ -22,6 +22,9 @@ from alita_tui.console.review.ticks import Ticks
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.events import Lasting
 from alita_tui.spine.text import one_line
+
+if TYPE_CHECKING:
+    from alita_tui.console.themes import ThemedApp
 
 Choice = Literal[
     "approve", "lend", "reuse", "merge", "alias", "reject", "edit", "retest", "ban", "stop",
@@ -114,6 +117,8 @@ class VerdictBar(Vertical):
         .-muted { color: $alita-muted; }
     }
     """
+
+    app: ThemedApp[object]
 
     class Worded(Message):
         """A reason was given; for a ban also what to ban."""
@@ -250,7 +255,19 @@ class VerdictBar(Vertical):
     def _ask_words(self, placeholder: str) -> None:
         field = self.query_one(ReasonInput)
         field.placeholder = placeholder
+        field.value = self.app.drafts.get(self._draft)
         field.focus()
+
+    @property
+    def _draft(self) -> str:
+        """Where a reason is kept until it is sent."""
+        return f"reason:{self._about}"
+
+    @on(Input.Changed, "#reason")
+    def _reason_typed(self, event: Input.Changed) -> None:
+        event.stop()
+        if self.mode in ("reject", "ban"):
+            self.app.drafts.keep(self._draft, event.value)
 
     @on(Ticks.Changed)
     def _ticked(self, event: Ticks.Changed) -> None:
@@ -274,8 +291,10 @@ class VerdictBar(Vertical):
         event.stop()
         ticked, reason = self.query_one(Ticks).ticked, self.query_one(ReasonInput).value.strip()
         if self.mode == "reject" and (ticked or reason):
+            self.app.drafts.keep(self._draft, "")
             self.post_message(self.Worded(self._about, "reject", reason, ticked))
         elif self.mode == "ban" and ticked and reason:
+            self.app.drafts.keep(self._draft, "")
             self.post_message(self.Worded(self._about, "ban", reason, ticked))
         elif self.mode == "ban":
             self.screen.notify("Choose what to ban and give a reason.", markup=False)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+from itertools import islice
 from os.path import commonprefix
 from pathlib import Path
 from typing import NamedTuple
 
 _MOST = 12
 """Names that are offered."""
+_LOOKED_AT = 5_000
+"""Entries of a folder that are looked at while somebody types."""
 _NAMED = re.compile(r'(?:(?<=\s)|^)@(?:"(?P<quoted>[^"\n]+)"|(?P<plain>[^\s"]+))', re.MULTILINE)
 _BEGUN = re.compile(r'(?:(?<=\s)|^)@(?P<quote>"?)(?P<path>[^"\n]*)$')
 _LIKE_A_PATH = re.compile(r"[./~].*[^.,;:!?]|.*\.\w{1,8}|.*/.+")
@@ -50,16 +53,17 @@ class Completion(NamedTuple):
     """Names that fit, folders with a slash; none where the completion is whole."""
 
 
-def completion(before: str) -> Completion | None:
-    """Return how the text before the cursor can go on; None where it ends with no path."""
+def choices(before: str) -> tuple[str, tuple[str, ...]] | None:
+    """Return the last part of the path before the cursor, and the names that fit; None where it ends with no path."""
     match = _BEGUN.search(before)
     if match is None or (not match["quote"] and re.search(r"\s", match["path"])):
         return None
     folder, name = os.path.split(match["path"])
     try:
-        entries = sorted(os.scandir(Path(folder or ".").expanduser()), key=lambda entry: entry.name)
+        with os.scandir(Path(folder or ".").expanduser()) as found:
+            entries = sorted(islice(found, _LOOKED_AT), key=lambda entry: entry.name)
     except OSError:
-        return Completion("", ())
+        return name, ()
     names = [
         entry.name + ("/" if entry.is_dir() else "")
         for entry in entries
@@ -67,7 +71,24 @@ def completion(before: str) -> Completion | None:
     ]
     if not match["quote"]:
         names = [found for found in names if not re.search(r'[\s"]', found)] or names
-    rest = commonprefix(names)[len(name) :] if names else ""
-    whole = len(names) == 1 and not names[0].endswith("/")
-    end = ('" ' if match["quote"] else " ") if whole else ""
-    return Completion(rest + end, () if len(names) == 1 else tuple(names[:_MOST]))
+    return name, tuple(names)
+
+
+def rest_of(before: str, name: str) -> str:
+    """Return what is added at the cursor where one of the choices is taken."""
+    match, found = _BEGUN.search(before), choices(before)
+    if match is None or found is None:
+        return ""
+    end = "" if name.endswith("/") else '" ' if match["quote"] else " "
+    return name[len(found[0]) :] + end
+
+
+def completion(before: str) -> Completion | None:
+    """Return how the text before the cursor can go on; None where it ends with no path."""
+    found = choices(before)
+    if found is None:
+        return None
+    name, names = found
+    if len(names) == 1:
+        return Completion(rest_of(before, names[0]), ())
+    return Completion(commonprefix(names)[len(name) :], names[:_MOST])

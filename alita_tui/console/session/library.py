@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import ClassVar
 
 from rich.style import Style
@@ -157,6 +159,14 @@ class Library(ScrollView, can_focus=True):
     def _move(self, to: int) -> None:
         self._cursor = min(max(to, 0), max(len(self._cards) - 1, 0))
         self._show_cursor()
+
+    def spots(self) -> Iterator[tuple[int, Callable[[], None]]]:
+        """Yield the line of each tool on screen, and what selects it."""
+        top = round(self.scroll_y)
+        for index in range((top + 1) // 2, len(self._cards)):
+            if (line := 2 * index - top) >= self.size.height:
+                return
+            yield line, partial(self._move, index)
 
     def on_focus(self) -> None:
         """Show the cursor."""

@@ -14,11 +14,13 @@ from alita_tui.spine.commands import Command, GiveFeedback
 
 if TYPE_CHECKING:
     from alita_tui.console.replay.bar import ReplayBar
+    from alita_tui.console.themes import ThemedApp
 
 
 class Rating(Screen[None]):
     """Base of the session's screen."""
 
+    app: ThemedApp[object]
     bar: ReplayBar | None
     _rated = 0
     """The event that is being rated."""
@@ -40,8 +42,19 @@ class Rating(Screen[None]):
         self._rated, self._expects = message.seq, message.rating == "should_be"
         line = self.query_one("#wrong", Input)
         line.placeholder = words.SHOULD_BE if self._expects else words.WRONG
+        line.value = self.app.drafts.get(self._draft)
         line.display = True
         line.focus()
+
+    @property
+    def _draft(self) -> str:
+        """Where what is typed here is kept until it is sent."""
+        return f"{'should be' if self._expects else 'wrong'}:{self._rated}"
+
+    @on(Input.Changed, "#wrong")
+    def _wrong_typed(self, event: Input.Changed) -> None:
+        if event.input.display:  # leaving the line empties it
+            self.app.drafts.keep(self._draft, event.value)
 
     @on(Input.Submitted, "#wrong")
     def _rate_down(self, event: Input.Submitted) -> None:
@@ -49,5 +62,6 @@ class Rating(Screen[None]):
         text, expected = ("", event.value) if self._expects else (event.value, "")
         if expected.strip() or not self._expects:
             self.ask(GiveFeedback(rating="down", seq=self._rated, text=text, expected=expected))
+            self.app.drafts.keep(self._draft, "")
         event.input.value = ""
         self.query_one(Trace).focus()

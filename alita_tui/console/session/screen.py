@@ -20,10 +20,10 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from alita_tui.console.actions import bindings, key_of
-from alita_tui.console.session import slash, words
-from alita_tui.console.session.attaching import attached
+from alita_tui.console.session import words
 from alita_tui.console.session.beginning import Beginning
 from alita_tui.console.session.composer import Composer
+from alita_tui.console.session.context_line import ContextLine
 from alita_tui.console.session.inspecting import Inspecting
 from alita_tui.console.session.library import Library
 from alita_tui.console.session.queued import Queued
@@ -34,15 +34,14 @@ from alita_tui.console.session.status import StatusLine
 from alita_tui.console.session.stopping import Stopping
 from alita_tui.console.session.suggestions import Suggestion, Suggestions
 from alita_tui.console.session.trace import Trace
+from alita_tui.console.session.writing import Writing
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.commands import (
-    AnswerQuestion,
     Command,
     SubmitTask,
 )
-from alita_tui.spine.text import counted, one_line
+from alita_tui.spine.text import counted
 from alita_tui.state.rows import Rows
-from alita_tui.view.agents import addressed
 from alita_tui.view.cards import Level
 from alita_tui.view.lanes import OneTask
 from alita_tui.view.model import SessionView
@@ -56,7 +55,7 @@ _NARROW, _WIDE, _TALL = 100, 180, 32
 _PANES = ("trace", "library", "sandbox")
 
 
-class SessionScreen(Rating, Stopping, Inspecting, Beginning):
+class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning):
     """Draws the view; posts commands for what a person does."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("session")
@@ -132,13 +131,14 @@ class SessionScreen(Rating, Stopping, Inspecting, Beginning):
         yield Plain(id="banner")
         yield Plain(id="question")
         yield Queued(id="queued")
+        yield StatusLine(keys=self._keys, motion=self._motion, replay=self.bar is not None, id="status")
         if self.bar is not None:
             yield self.bar
         else:
             with Horizontal(id="foot"):
                 yield Plain("❯", id="prompt")
                 yield Composer(id="composer", blink=self._motion)
-        yield StatusLine(keys=self._keys, motion=self._motion, replay=self.bar is not None, id="status")
+            yield ContextLine(id="context")
 
     def on_mount(self) -> None:
         """Focus the composer and draw."""
@@ -210,6 +210,8 @@ class SessionScreen(Rating, Stopping, Inspecting, Beginning):
             self.query_one(Queued).advance(view)
             if self.bar is not None:
                 self.bar.advance(view)
+            else:
+                self.query_one(ContextLine).advance(view)
             self._titles(view)
             self._asides(view)
 
@@ -271,34 +273,6 @@ class SessionScreen(Rating, Stopping, Inspecting, Beginning):
         self.draw(self.view)
 
     # --- what the person writes -----------------------------------------------------------
-
-    @on(Composer.Sent)
-    def _sent(self, message: Composer.Sent) -> None:
-        view, text = self.view, message.text
-        if slash.is_command(text):
-            if run := slash.found(text):
-                self.app.call_later(self.app.run_action, run)
-                return
-            if view.question is None:  # an answer may well be /tmp
-                self.query_one(Composer).put_back(text)
-                self.notify(slash.unknown(text), severity="warning", markup=False)
-                return
-        given = attached(text)
-        if given.missing:
-            self.query_one(Composer).put_back(text)
-            named = ", ".join(one_line(name, 120) for name in given.missing)
-            self.notify(f"There is no file {named}. Nothing was sent.", severity="error", markup=False)
-            return
-        command: Command = SubmitTask(text=text, attach=given.files)
-        if view.question is not None and not message.next_task:
-            command = AnswerQuestion(question_id=view.question.question_id, text=text)
-        elif view.busy or view.live.held:
-            if not message.next_task:
-                text = (command := addressed(view.state, text, given.files)).text
-            self.query_one(Queued).add(text, view, task=message.next_task)
-        if isinstance(command, SubmitTask) and not view.busy and not view.live.holds:
-            self._expect(text)
-        self.ask(command)
 
     @on(Suggestion.Chosen)
     def _suggested(self, message: Suggestion.Chosen) -> None:

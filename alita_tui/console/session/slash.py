@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from alita_tui.console.action_table import ACTIONS, Action
 from alita_tui.spine.text import one_line
@@ -20,6 +21,13 @@ def commands() -> dict[str, Action]:
         if one.palette and one.live and name not in _ENGINE:
             found.setdefault(name, one)
     return found
+
+
+def instead(one: Action, keys: Sequence[str]) -> tuple[str, ...]:
+    """Return the command to type for a key that some terminals have not: none has Shift+F1 and up within screen."""
+    if not keys or not keys[0].startswith("shift+f"):
+        return ()
+    return tuple(f"/{name}" for name, known in commands().items() if known.id == one.id)
 
 
 def is_command(text: str) -> bool:

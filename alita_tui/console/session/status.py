@@ -1,4 +1,4 @@
-"""The status line: phase, model, cost, sandbox and keys."""
+"""The status line: phase, model, cost and sandbox."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PHASES = {
 
 
 class StatusLine(Plain):
-    """One line, most important first; the keys give way when it is narrow."""
+    """One line, most important first; the rest gives way when it is narrow."""
 
     DEFAULT_CSS = """
     StatusLine {
@@ -77,18 +77,7 @@ class StatusLine(Plain):
     def _draw(self) -> None:
         if not self.size.width:
             return
-        left = Content("  ").join(Content.styled(text, style) for text, style in self._fitting())
-        hints = [("app.help", "help"), ("app.palette", "commands"), ("app.quit", "quit")]
-        while hints:
-            right = Content("  ").join(
-                Content.assemble((key_of(one, self._keys), "$foreground"), f" {word}") for one, word in hints
-            )
-            room = self.size.width - 2 - left.cell_length - right.cell_length
-            if room > 1:
-                self.update(Content.assemble(left, " " * room, right))
-                return
-            hints.pop()
-        self.update(left)
+        self.update(Content("  ").join(Content.styled(text, style) for text, style in self._fitting()))
 
     def _fitting(self) -> list[tuple[str, str]]:
         """Return the parts that fit, in order; the least important is dropped first."""

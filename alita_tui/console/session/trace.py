@@ -7,6 +7,8 @@ wrapped and coloured. At its end it follows what comes; whoever scrolls up stays
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import ClassVar, Literal, TypeAlias
 
 from textual import events
@@ -231,6 +233,15 @@ class Trace(TraceFilling):
             return
         self.follow = False
         self._bring()
+
+    def spots(self) -> Iterator[tuple[int, Callable[[], None]]]:
+        """Yield the first line on screen of each card, and what selects it."""
+        top, last = round(self.scroll_y), None
+        for y in range(self.size.height if self._laid.width else 0):
+            stop = self._laid.stop(top + y, 1)
+            if stop is not None and stop != last and self._laid.place(*stop)[0] in (top + y, top - 1):
+                last = stop
+                yield y, partial(self._go, stop)
 
     def watch_scroll_y(self, old: float, new: float) -> None:
         """Stop following when scrolled up; follow again at the end."""

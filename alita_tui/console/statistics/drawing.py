@@ -57,11 +57,12 @@ def charts(report: Report) -> tuple[Chart, ...]:
     days = report.days
     usd = [one.usd for one in days]
     slow = [one.median_s for one in days]
+    reused = [one.reused / one.runs if one.runs else None for one in days]
     top_usd, top_s = max(usd, default=0.0), max((one for one in slow if one is not None), default=0.0)
     return (
         Chart("Cost per day", "" if top_usd else "nothing was paid", usd if top_usd else [], "$0",
               words.money(top_usd or None), top_usd, *_marks(report, "cost")),
-        Chart("Reuse", "runs of a tool you had", [one.reused / one.runs if one.runs else None for one in days], "0 %",
+        Chart("Reused per day", "share of all runs", reused, "0 %",
               "100 %", 1.0, frozenset(), _GOOD, ""),
         Chart("Answered", "", [one.answered / one.tasks if one.tasks else None for one in days], "0 %", "100 %", 1.0,
               *_marks(report, "answered", _GOOD)),

@@ -181,7 +181,7 @@ _SPECS = {
     "mark": "accent",
     "hit": "background on accent",
     "cursor": "on alita-cursor",
-    "selected": "on screen-selection-background",
+    "selected": "screen-selection-foreground on screen-selection-background",
 }
 
 

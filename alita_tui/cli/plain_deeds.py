@@ -1,0 +1,96 @@
+"""What one does in a session of lines besides tasks: files, the queue, ratings, and further verdicts."""
+
+from __future__ import annotations
+
+import re
+
+import typer
+
+from alita_tui.console.session.attaching import attached
+from alita_tui.events import Verdict
+from alita_tui.spine.commands import CancelTask, Command, GiveFeedback, MoveTask, SwitchQueue
+from alita_tui.spine.text import one_line
+from alita_tui.state.build import Attempt
+from alita_tui.state.session import SessionState
+from alita_tui.view.queries import merge_of, reuse_of
+
+QUEUE_COMMANDS = ("/queue", "/cancel", "/sooner", "/pause", "/continue")
+RATINGS = ("/good", "/bad", "/unrate")
+
+
+def files_of(text: str) -> tuple[str, ...] | None:
+    """Return the files that a line names with `@`; None, and a sentence, where one is not there."""
+    given = attached(text)
+    if given.missing:
+        typer.echo(
+            f"There is no file {', '.join(one_line(name, 120) for name in given.missing)}. Nothing was sent."
+        )
+        return None
+    return given.files
+
+
+def of_queue(word: str, rest: str, state: SessionState) -> Command | None:
+    """Do a command of the queue: list it, or return what to send."""
+    queue = state.queue
+    if word == "/queue":
+        for number, one in enumerate(queue, 1):
+            typer.echo(f"  {number} {one_line(one.text, 200)}")
+        typer.echo(
+            "It is paused: /continue goes on." if state.paused else "" if queue else "The queue is empty."
+        )
+        return None
+    if word in ("/pause", "/continue"):
+        typer.echo("No further task begins until /continue." if word == "/pause" else "The queue goes on.")
+        return SwitchQueue(paused=word == "/pause")
+    number = int(rest) if re.fullmatch(r"\d{1,4}", rest.strip()) else 0
+    if not 1 <= number <= len(queue):
+        typer.echo(f"{word} takes the number of a task in the queue. /queue lists them.")
+        return None
+    chosen = queue[number - 1]
+    if word == "/cancel":
+        typer.echo(f"Cancelled: {one_line(chosen.text, 200)}")
+        return CancelTask(task_id=chosen.queue_id)
+    if number == 1:
+        typer.echo("It is the next one already.")
+        return None
+    typer.echo(f"Sooner by one place: {one_line(chosen.text, 200)}")
+    return MoveTask(queue_id=chosen.queue_id, before=queue[number - 2].queue_id)
+
+
+def rating(word: str, rest: str, state: SessionState) -> Command | None:
+    """Return what to send for a rating of the newest answer."""
+    if not any(task.outcome == "answered" for task in state.tasks):
+        typer.echo("There is no answer to rate yet.")
+        return None
+    if word == "/unrate":
+        typer.echo("Your newest rating is taken back.")
+        return GiveFeedback(rating="up", undo=True)
+    typer.echo("Rated: good." if word == "/good" else "Rated: not good.")
+    return GiveFeedback(
+        rating="up" if word == "/good" else "down", text=rest.strip() if word == "/bad" else ""
+    )
+
+
+def other_choices(draft: Attempt) -> str:
+    """Return the choices beside approving and rejecting; those about a tool like it where there is one."""
+    twin = draft.twins[0] if draft.twins else None
+    ban = "10 ban: never ask again about this name and code\n"
+    if twin is None:
+        return ban
+    like = f"11 use {one_line(twin.label)} instead, which gives the same answers"
+    return f"{ban}{like}\n12 one tool for both  13 only another name of it\n"
+
+
+def other_verdict(choice: str, draft: Attempt, reason: str = "") -> Verdict | None:
+    """Return the verdict of such a choice; None where it is none of them. A ban needs its reason."""
+    twin = draft.twins[0] if draft.twins else None
+    match choice:
+        case "10" if reason:
+            return Verdict(decision="banned", reason=reason, banned=("name", "digest"))
+        case "11" | "12" if twin is not None:
+            why, tags = reuse_of(twin) if choice == "11" else merge_of(twin)
+            return Verdict(decision="rejected", reason=why, tags=tags)
+        case "13" if twin is not None:
+            return Verdict(decision="aliased", alias_of=twin)
+        case _:
+            return None

@@ -1,0 +1,136 @@
+"""The line of keys at the bottom: those of what has the focus, the most used first, and F1 for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from textual.content import Content
+
+from alita_tui.console.taken import Taken, taken
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.view.model import SessionView
+from alita_tui.view.queries import pending
+
+Item = tuple[str, str]
+"""A key, and what it does."""
+
+_WRITING = ("composer.send", "composer.next", "/", "@", "composer.history", "composer.editor",
+            "composer.newline", "app.jump", "app.palette", "app.sessions")  # fmt: skip
+_ORDER: Mapping[str, tuple[str, ...]] = {
+    "composer": _WRITING,
+    "trace": ("pane.open", "session.escape", "trace.level", "pane.find", "trace.explain", "trace.good", "trace.bad",
+              "trace.rewind", "pane.yank", "app.jump", "session.lane"),
+    "library": ("pane.open", "session.escape", "pane.find", "pane.yank", "app.jump"),
+    "replay": ("replay.toggle", "replay.back", "replay.forward", "replay.quit", "replay.mark_forward",
+               "replay.find", "replay.faster", "replay.fork", "replay.export"),
+}  # fmt: skip
+"""Part of the screen → what its line names, the most used first; of other parts it names what they take."""
+_WORDS = {
+    "composer.next": "queue",
+    "composer.history": "earlier",
+    "composer.editor": "editor",
+    "session.escape": "back",
+    "trace.level": "detail",
+    "trace.rewind": "back in time",
+    "app.palette": "palette",
+    "app.help": "all keys",
+}
+_SIGNS = {"/": "commands", "@": "files"}
+"""What is typed at the beginning of a word in the composer."""
+
+
+class ContextLine(Plain):
+    """One line. What does not fit is left out from the end; F1 stays."""
+
+    DEFAULT_CSS = """
+    ContextLine { height: 1; padding: 0 1; background: $background; color: $alita-muted; text-wrap: nowrap; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._view = SessionView()
+        self._shown: tuple[Item, ...] = ()
+
+    def on_mount(self) -> None:
+        """Follow the focus."""
+        self.screen.bindings_updated_signal.subscribe(self, lambda _screen: self.draw())
+
+    def advance(self, view: SessionView) -> None:
+        """Draw for a newer view."""
+        before, self._view = self._view, view
+        if _what_matters(before) != _what_matters(view):
+            self.draw()
+
+    def on_resize(self) -> None:
+        """Draw for the new width."""
+        self._shown = ()
+        self.draw()
+
+    def draw(self) -> None:
+        """Name the keys that count now."""
+        if not self.size.width or not self.is_attached:
+            return
+        keys = taken(self.screen, self.screen.focused)
+        items = fitting(items_of(keys, self._view), _right(keys), self.content_size.width)
+        if items != self._shown:
+            self._shown = items
+            self.update(_content(items, self.content_size.width))
+
+
+def items_of(keys: Mapping[str, Taken], view: SessionView) -> list[Item]:
+    """Return what the line names of the keys that are taken, the most used first."""
+    owner = next((one for one in _ORDER if any(name.startswith(f"{one}.") for name in keys)), "")
+    if not owner and "pane.open" in keys:
+        owner = "library"
+    order = _ORDER.get(owner) or (
+        "session.escape",
+        *(one for one in keys if not one.startswith(("app.", "session."))),
+    )
+    live = owner != "replay" and "replay.toggle" not in keys
+    items: list[Item] = []
+    if live and pending(view) and "app.review" in keys:
+        items.append((keys["app.review"].key, "review"))
+    for name in order:
+        if name in _SIGNS:
+            items.append((name, _SIGNS[name]))
+        elif name in keys and (keys[name].action.live if live else keys[name].action.replay):
+            items.append((keys[name].key, _word(keys[name], view)))
+    if owner == "composer":
+        if not view.busy:
+            items = [one for one in items if one[1] != "queue"]
+        elif "session.escape" in keys and not pending(view):  # a build that waits is not stopped by Esc
+            key = keys["session.escape"].key
+            items.insert(min(2, len(items)), (f"{key} {key}", "stop"))
+    return items
+
+
+def _word(one: Taken, view: SessionView) -> str:
+    if one.action.id == "composer.send":
+        return "answer" if view.question is not None else "steer" if view.busy else "send"
+    return _WORDS.get(one.action.id, one.action.label.lower())
+
+
+def _right(keys: Mapping[str, Taken]) -> tuple[Item, ...]:
+    return ((keys["app.help"].key, _WORDS["app.help"]),) if "app.help" in keys else ()
+
+
+def fitting(items: list[Item], right: tuple[Item, ...], width: int) -> tuple[Item, ...]:
+    """Return as many items as fit before the one at the right."""
+    kept = list(items)
+    while kept and _length([*kept, *right]) > width:
+        kept.pop()
+    return (*kept, *right)
+
+
+def _length(items: list[Item]) -> int:
+    return sum(Content(f"{key} {word}").cell_length for key, word in items) + 3 * (len(items) - 1)
+
+
+def _content(items: tuple[Item, ...], width: int) -> Content:
+    parts = [Content.assemble((key, "$foreground"), f" {word}") for key, word in items]
+    left, right = Content("   ").join(parts[:-1]), parts[-1] if parts else Content()
+    return Content.assemble(left, " " * max(width - left.cell_length - right.cell_length, 0), right)
+
+
+def _what_matters(view: SessionView) -> tuple[object, ...]:
+    return view.busy, view.question is None, bool(pending(view))

@@ -1,0 +1,130 @@
+"""A list to pick from, drawn line by line: name, note and key. Whoever has the focus moves its cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from rich.cells import cell_len
+from rich.style import Style
+from textual import events
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from alita_tui.console.widgets.styled_text import Line, cut, theme_styles, to_strip
+
+_STYLES = ("muted", "name", "cursor", "text", "strong", "heading")
+_LEAST = 10
+"""Cells below which a note is not worth showing."""
+
+
+class Pick(msgspec.Struct, frozen=True):
+    """One line."""
+
+    name: str
+    note: str = ""
+    """What it does, or how things stand."""
+    key: str = ""
+    off: bool = False
+    """Cannot be picked now; the note says why."""
+
+
+class Picker(ScrollView, can_focus=False):
+    """The list; `cursor` is the index of what would be picked, -1 for nothing."""
+
+    DEFAULT_CSS = """
+    Picker { color: $foreground; scrollbar-size-vertical: 1; overflow-x: hidden; }
+    """
+
+    class Clicked(Message):
+        """A line was clicked."""
+
+        def __init__(self, index: int) -> None:
+            super().__init__()
+            self.index = index
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.picks: tuple[Pick, ...] = ()
+        self.cursor = 0
+        self.empty = "Nothing matches."
+        self._styles: dict[str, Style] = {}
+        self._named = self._keyed = 0
+        """Cells of the longest name and of the longest key."""
+
+    def show(self, picks: Sequence[Pick], cursor: int = 0) -> None:
+        """Show other lines."""
+        self.picks = tuple(picks)
+        self.cursor = min(cursor, len(self.picks) - 1)
+        self._named = max((cell_len(one.name) for one in self.picks), default=0)
+        self._keyed = max((cell_len(one.key) for one in self.picks), default=0)
+        self._lay()
+        self.scroll_to(y=0, animate=False, immediate=True)
+        self._show_cursor()
+
+    def move(self, by: int) -> None:
+        """Move the cursor."""
+        if self.picks:
+            self.cursor = min(max(self.cursor + by, 0), len(self.picks) - 1)
+            self._show_cursor()
+
+    def _show_cursor(self) -> None:
+        tall, top = max(self.size.height, 1), round(self.scroll_y)
+        if self.cursor < top or self.cursor >= top + tall:
+            goal = self.cursor if self.cursor < top else self.cursor - tall + 1
+            self.scroll_to(y=max(goal, 0), animate=False, immediate=True, force=True)
+        self.refresh()
+
+    def _lay(self) -> None:
+        self.virtual_size = Size(self.scrollable_content_region.width, max(len(self.picks), 1))
+        self.refresh()
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Draw for the new width."""
+        self._lay()
+        self._show_cursor()
+
+    def notify_style_update(self) -> None:
+        """Drop the cached styles: the theme may have changed."""
+        super().notify_style_update()
+        self._styles.clear()
+        self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        """Pick the line under the mouse."""
+        index = event.y + self.scroll_offset.y
+        if index < len(self.picks):
+            self.post_message(self.Clicked(index))
+
+    def render_line(self, y: int) -> Strip:
+        """Render a line."""
+        width, base = self.scrollable_content_region.width, self.rich_style
+        if not self._styles:
+            self._styles = theme_styles(self.app.theme_variables, _STYLES)
+        index = y + self.scroll_offset.y
+        if not self.picks:
+            return to_strip(((f"  {self.empty}" if index == 0 else "", "muted"),), self._styles, base, width)
+        if index >= len(self.picks):
+            return Strip.blank(width, base)
+        chosen = index == self.cursor
+        if chosen:
+            base = base + self._styles["cursor"]
+        return to_strip(self._line(self.picks[index], width, chosen=chosen), self._styles, base, width)
+
+    def _line(self, one: Pick, width: int, *, chosen: bool) -> Line:
+        room = width - 2 - (self._keyed + 1 if self._keyed else 0)
+        column = min(self._named, room * 3 // 5)
+        name, note = cut(one.name, column), ""
+        if (left := room - column - 2) >= _LEAST:
+            note = cut(one.note, left)
+        ink = "muted" if one.off else "strong" if chosen else "text"
+        gap = width - 2 - column - 2 - cell_len(note) - cell_len(one.key)
+        return (
+            ("› " if chosen else "  ", "heading"),
+            (name + " " * (column - cell_len(name) + 2), ink),
+            (note, "muted"),
+            (" " * max(gap, 0), ""),
+            (one.key, "muted" if one.off else "name"),
+        )

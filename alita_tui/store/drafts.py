@@ -1,0 +1,119 @@
+"""What was typed and not sent, in one small private file: it survives quitting, a crash and kill -9.
+
+Known secrets are taken out before anything is written. A damaged file counts as none; it is no record.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from alita_tui.spine.ports.stream import Clock
+from alita_tui.store.disk import PRIVATE, make_folder, replace
+
+MOST = 60
+"""Drafts that are kept; the oldest give way."""
+LONGEST = 200_000
+"""Characters of a draft that are kept."""
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """What stood in one field of one session."""
+
+    session: str
+    field: str
+    text: str
+    at: str
+    process: int
+    """Who wrote it."""
+    fresh: bool = False
+    """Whether the session had no task yet: the next new session takes it over."""
+
+
+class DraftFile:
+    """The drafts of one session, in the file of all of them."""
+
+    def __init__(
+        self,
+        path: Path,
+        redact: Callable[[str], str],
+        *,
+        now: Clock = lambda: datetime.now(UTC),
+        alive: Callable[[int], bool] | None = None,
+    ) -> None:
+        """`redact` takes secrets out of a text. `alive` tells whether a process still runs."""
+        self._path = path
+        self._redact = redact
+        self._now = now
+        self._alive = alive or _runs
+
+    def read(self, session: str, *, fresh: bool) -> dict[str, str]:
+        """Return a session's drafts by field; a `fresh` one takes over what was typed last into one that is gone."""
+        if not self._path.exists():
+            return {}
+        with self._locked():
+            drafts = self._load()
+            mine = {one.field: one.text for one in drafts if one.session == session}
+            if fresh and not mine:
+                left = [one for one in drafts if one.fresh and not self._used(one)]
+                if left:
+                    newest = max(left, key=lambda one: one.at).session
+                    taken = [one for one in left if one.session == newest]
+                    mine = {one.field: one.text for one in taken}
+                    moved = [
+                        msgspec.structs.replace(one, session=session, process=os.getpid()) for one in taken
+                    ]
+                    self._save([*(one for one in drafts if one not in taken), *moved])
+        return mine
+
+    def write(self, session: str, fields: Mapping[str, str], *, fresh: bool) -> None:
+        """Keep what stands in some fields now; an empty one is forgotten. Raises OSError."""
+        if not self._path.exists() and not any(fields.values()):
+            return
+        at, process = self._now().isoformat(), os.getpid()
+        with self._locked():
+            kept = [one for one in self._load() if one.session != session or one.field not in fields]
+            kept += [
+                Draft(session, field, self._redact(text[:LONGEST]), at, process, fresh)
+                for field, text in fields.items()
+                if text
+            ]
+            self._save(sorted(kept, key=lambda one: one.at)[-MOST:])
+
+    def _used(self, one: Draft) -> bool:
+        return one.process != os.getpid() and self._alive(one.process)
+
+    def _load(self) -> list[Draft]:
+        try:
+            return msgspec.json.decode(self._path.read_bytes(), type=list[Draft])
+        except (OSError, msgspec.MsgspecError):
+            return []
+
+    def _save(self, drafts: list[Draft]) -> None:
+        replace(self._path, [msgspec.json.encode(drafts)])
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        make_folder(self._path.parent)
+        lock = os.open(self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, PRIVATE)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True

@@ -1,0 +1,67 @@
+"""The line of keys at the bottom: those of what has the focus, the most used first, F1 always."""
+
+from __future__ import annotations
+
+import pytest
+
+from alita_tui.console.session.context_line import ContextLine, fitting
+from alita_tui.console.taken import taken
+from tests.console.navigating import until
+from tests.console.screens import Sink, console, drawn
+from tests.support import goldens, streams
+
+
+def line(app) -> str:
+    return str(app.main.query_one(ContextLine).content)
+
+
+async def test_the_line_follows_the_focus_and_what_goes_on() -> None:
+    envelopes = goldens.waiting()
+    app = console(envelopes, sink=Sink())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        await until(pilot, lambda: "F8 review" in line(app))
+        assert line(app).startswith("F8 review   Enter steer   Ctrl+T queue") and line(app).endswith(
+            "F1 all keys"
+        )
+        await pilot.press("f2")
+        await until(pilot, lambda: "d detail" in line(app))
+        assert "Enter open   Esc back" in line(app) and "steer" not in line(app)
+        await pilot.press("escape")
+        await until(pilot, lambda: "Enter steer" in line(app))
+
+
+async def test_an_idle_session_offers_to_send_and_no_queue() -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    app = console(tape.envelopes)
+    async with app.run_test(size=(200, 55)) as pilot:
+        await drawn(pilot, tape.envelopes[-1].seq)
+        await until(pilot, lambda: "Enter send" in line(app))
+        assert "queue" not in line(app) and "Ctrl+R earlier" in line(app) and "Ctrl+G editor" in line(app)
+
+
+async def test_a_remapped_key_is_shown_as_it_is_now(tmp_path) -> None:
+    (tmp_path / "keymap.toml").write_text('[keys]\n"trace.level" = "ctrl+e"\n', "utf-8")
+    envelopes = goldens.walkthrough()
+    app = console(envelopes, keymap=tmp_path / "keymap.toml")
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        await pilot.press("f2")
+        await until(pilot, lambda: "Ctrl+E detail" in line(app))
+        assert "d detail" not in line(app)
+        assert taken(app.main, app.focused)["trace.level"].keys == ("ctrl+e",)
+
+
+@pytest.mark.parametrize("width", [20, 40, 80])
+def test_what_does_not_fit_goes_from_the_end_and_f1_stays(width: int) -> None:
+    items = [
+        ("Enter", "send"),
+        ("Esc", "back"),
+        ("Ctrl+R", "earlier"),
+        ("Ctrl+G", "editor"),
+        ("/", "commands"),
+    ]
+    kept = fitting(items, (("F1", "all keys"),), width)
+    assert kept[-1] == ("F1", "all keys") and list(kept[:-1]) == items[: len(kept) - 1]
+    assert sum(len(f"{key} {word}") for key, word in kept) + 3 * (len(kept) - 1) <= max(width, 11)

@@ -91,6 +91,9 @@ class TaskSettings(Value, frozen=True):
     """How many run side by side; one that waits for you lends its place. 1: strictly one after another."""
 
 
+Language = Literal["python", "bash", "javascript", "typescript"]
+
+
 class SandboxSettings(Value, frozen=True):
     """Where generated code runs, and its limits."""
 
@@ -130,6 +133,8 @@ class SandboxSettings(Value, frozen=True):
     """Folder whose files a tool may be granted; empty: `workspace` in the data folder."""
     allowed_private: tuple[str, ...] = ()
     """Private hosts that a tool may be granted, as `host`, `host:port` or network (`10.0.0.0/8`)."""
+    languages: tuple[Language, ...] = ("python",)
+    """What tools may be written in, the preferred one first; a tool in another language is not run."""
 
 
 class WebSettings(Value, frozen=True):

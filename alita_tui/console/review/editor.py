@@ -17,11 +17,11 @@ class NoEditor(Exception):
     """The editor could not be run; the message says why."""
 
 
-def edit(name: str, code: str, suspend: Callable[[], AbstractContextManager[None]]) -> str:
+def edit(name: str, code: str, suffix: str, suspend: Callable[[], AbstractContextManager[None]]) -> str:
     """Return the code as edited in $VISUAL, $EDITOR or vi. Raises NoEditor."""
     editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
     with tempfile.TemporaryDirectory(prefix="alita-edit-") as folder:
-        path = Path(folder) / f"{Path(name).name}.py"
+        path = Path(folder) / f"{Path(name).name}{suffix}"
         path.write_text(code, "utf-8")
         try:
             with suspend():

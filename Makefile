@@ -1,7 +1,7 @@
 # make setup does all the set-up; every other target calls it first, and it is quick when nothing is missing.
 PY := .venv/bin/python
 
-.PHONY: setup browser run test jobs quick attack check bench golden mcp-peers screenshots lock wheel clean
+.PHONY: setup browser languages run test jobs quick attack check bench golden mcp-peers screenshots lock wheel clean
 
 setup:
 	@sh .ci/setup
@@ -13,12 +13,16 @@ browser: setup
 run: setup
 	@.venv/bin/alita
 
-test: browser
+# What the tests of tools in other languages need; the wheels stay in uv's cache.
+languages: setup
+	@.venv/bin/alita doctor --fix --quiet --with bash,javascript
+
+test: browser languages
 	@$(PY) -m pytest -q -n 3 tests --ignore=tests/benchmarks --hypothesis-seed=$$(git rev-list --count HEAD)
 
 # The long walks through, odd jobs and clusters with packages of the index among them (the extra `dask` is installed), and every
 # case of what `make test` samples; WIRE=--other-wire does each job over the other vendor's protocol.
-jobs: browser
+jobs: browser languages
 	@$(PY) -m pip install -q --disable-pip-version-check -e '.[dask]'
 	@$(PY) -m pytest -q -n 3 --whole -m "walk or sampled" tests --ignore=tests/benchmarks $(WIRE)
 

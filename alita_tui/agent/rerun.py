@@ -16,6 +16,7 @@ from alita_tui import events as e
 from alita_tui.agent.actions import MalformedAction, parse
 from alita_tui.agent.references import outlined
 from alita_tui.events import Capabilities, Json, Lock, RunReport, ToolDraft, ToolRecord, Value, build_digest
+from alita_tui.runtimes.languages import runtime_of
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, RequirementsError
 from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
@@ -95,7 +96,8 @@ class Rerunner:
             return Rerun(seq=seq, what="tests", name=name, outcome="skipped", reason=why)
         job = Job(
             run_id=f"rerun-{seq}", module=name, code=code.draft.code, tests=code.draft.tests, what="test",
-            lock=code.lock, limits=self._limits,
+            language=code.draft.language, lock=code.lock, limits=self._limits,
+            parameters=tuple(runtime_of(code.draft.language).parameters(code.draft)),
         )  # fmt: skip
         if not code.draft.capabilities.none and stands_in(code.draft.tests):
             job = msgspec.structs.replace(job, capabilities=code.draft.capabilities, scratch={})
@@ -127,7 +129,7 @@ class Rerunner:
             return skipped(_why(code.granted))
         job = Job(
             run_id=f"rerun-{seq}", module=event.name, code=code.draft.code, arguments=event.arguments,
-            lock=code.lock, limits=self._limits,
+            language=code.draft.language, lock=code.lock, limits=self._limits,
         )  # fmt: skip
         return await self._done(seq, "call", event.name, job, end.report)
 

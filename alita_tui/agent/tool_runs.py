@@ -173,6 +173,7 @@ class ToolRuns:
                 run_id=call_id,
                 module=name,
                 code=record.draft.code,
+                language=record.draft.language,
                 arguments=work.arguments,
                 inputs=work.inputs,
                 outputs=str(landing or ""),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, get_args
 
 from alita_tui.app.context import DEMO_SCRIPT, AppContext
@@ -142,3 +143,20 @@ async def _check_model(app: AppContext, entry: ModelEntry) -> Check:
     missing = ", ".join(name for name, present in abilities.items() if not present)
     detail = f"{entry.full_name} answers in {result.total_ms / 1000:.1f} s"
     return Check(name="model", state="ok", detail=f"{detail}; without {missing}" if missing else detail)
+
+
+async def fetch_languages(app: AppContext, languages: Sequence[str], progress: Progress) -> None:
+    """Install what tools in these languages run with. Raise RequirementsError, SandboxUnavailable, UsageError."""
+    from alita_tui.runtimes.languages import runtime_of
+
+    runtimes = [runtime_of(language) for language in languages]
+    if not runtimes:
+        return
+    sandbox = app.sandbox("doctor")
+    try:
+        for runtime in runtimes:
+            for needs in (runtime.needs, runtime.lint.needs if runtime.lint is not None else ()):
+                if needs:
+                    await sandbox.installed(await sandbox.lock(needs, progress), progress)
+    finally:
+        await sandbox.close()

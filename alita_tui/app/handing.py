@@ -13,6 +13,7 @@ import msgspec
 
 from alita_tui.app.context import AppContext
 from alita_tui.events import ToolRecord
+from alita_tui.runtimes.languages import runtime_of
 from alita_tui.spine.errors import RegistryError, RequirementsError, UsageError
 from alita_tui.spine.text import one_line
 
@@ -112,7 +113,7 @@ def _steps(app: AppContext, kept: Remembered) -> tuple[str, list[tuple[str, str]
 def export_scripts(app: AppContext, names: Sequence[str], into: Path) -> tuple[Path, ...]:
     """Write each tool as one script; return their paths. Raise RegistryError, UsageError."""
     tools = [handed(app, name) for name in dict.fromkeys(names)]
-    paths = [into / f"{tool.name}.py" for tool in tools]
+    paths = [into / f"{tool.name}{runtime_of(tool.record.draft.language).suffix}" for tool in tools]
     for path in paths:
         _check_free(path)
     try:

@@ -58,6 +58,7 @@ class Lanes:
         job = Job(
             run_id=new_id(), module=record.draft.name, code=record.draft.code, arguments=row.arguments,
             lock=record.lock, limits=self._app.limits, capabilities=record.granted, digest=record.digest,
+            language=record.draft.language,
         )  # fmt: skip
         try:
             report = await self._sandbox.run(job, lambda *_: None, lambda *_: None)

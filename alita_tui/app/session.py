@@ -139,6 +139,7 @@ class LiveSession:
             max_repairs=budget.max_repairs,
             model_name=models.name,
             new_id=new_id,
+            languages=app.loaded.settings.sandbox.languages or ("python",),
         )
         self._artefacts = session_artefacts(app, file.session_id)
         self.engine: Orchestrator = Orchestrator(

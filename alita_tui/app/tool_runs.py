@@ -62,6 +62,7 @@ async def run_tool(
 
     job = Job(
         run_id=new_id(), module=record.draft.name, code=record.draft.code, arguments=arguments, lock=record.lock,
+        language=record.draft.language,
         limits=app.limits, capabilities=record.granted, digest=record.digest, remote=record.origin == "remote",
         inputs=inputs, outputs=str(outputs or ""),
     )  # fmt: skip

@@ -193,7 +193,7 @@ def edit(
     """Replace the draft with one of your own; it is tested, and you are asked again."""
     inbox, view = _find(context, build)
     draft = view.attempts[-1].draft
-    new_code = read_text(code) if code else _in_editor(draft.name, draft.code)
+    new_code = read_text(code) if code else _in_editor(draft.name, draft.code, draft.language)
     new_tests = read_text(tests) if tests else ""
     if new_code == draft.code and new_tests in ("", draft.tests):
         raise UsageError("No changes. The build is still waiting.")
@@ -293,11 +293,12 @@ def _check_known(words: list[str], known: tuple[str, ...]) -> None:
             )
 
 
-def _in_editor(name: str, code: str) -> str:
+def _in_editor(name: str, code: str, language: str) -> str:
     from alita_tui.console.review.editor import NoEditor, edit
+    from alita_tui.runtimes.languages import runtime_of
 
     try:
-        return edit(name, code, nullcontext)
+        return edit(name, code, runtime_of(language).suffix, nullcontext)
     except NoEditor as error:
         raise UsageError(str(error), hint="Give the code in a file: --code FILE.") from error
 

@@ -46,6 +46,9 @@ def doctor(
     context: typer.Context,
     fix: Annotated[bool, typer.Option("--fix", help="Install and build what is missing.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="With --fix: print only what is done.")] = False,
+    also: Annotated[
+        str, typer.Option("--with", help="With --fix: languages whose tools are to run, as bash,javascript.")
+    ] = "",
     json: Json = False,
 ) -> None:
     """Check settings, models and sandbox.
@@ -57,7 +60,7 @@ def doctor(
 
     app = AppContext.open(context.obj, strict=False)
     if fix:
-        app = _repair(context, app)
+        app = _repair(context, app, tuple(filter(None, also.split(","))))
         if quiet:
             return
     checks = asyncio.run(diagnose(app))
@@ -74,9 +77,9 @@ def doctor(
     raise typer.Exit(6 if sandbox else 2 if problems else 0)
 
 
-def _repair(context: typer.Context, app: AppContext) -> AppContext:
+def _repair(context: typer.Context, app: AppContext, languages: tuple[str, ...] = ()) -> AppContext:
     """Repair records and sandbox, and fetch the demo's packages; return the context as it is then."""
-    from alita_tui.app.doctor import repair_records, warm_up
+    from alita_tui.app.doctor import fetch_languages, repair_records, warm_up
     from alita_tui.sandbox.setup import repair
 
     for line in repair_records(app):
@@ -86,6 +89,7 @@ def _repair(context: typer.Context, app: AppContext) -> AppContext:
     try:
         asyncio.run(repair(app.sandbox_settings(), progress))
         asyncio.run(warm_up(app, progress))
+        asyncio.run(fetch_languages(app, languages, progress))
     except RequirementsError as error:
         typer.echo(f"The demo's first tool will need the network: {neutralise(error.message)}", err=True)
     finally:

@@ -108,6 +108,9 @@ class AgentSettings(Value, frozen=True):
     """What a task has to have cost in US dollars, by known prices alone, for its answer to be checked."""
 
 
+Language = Literal["python", "bash", "javascript", "typescript"]
+
+
 class SandboxSettings(Value, frozen=True):
     """Where generated code runs, and its limits."""
 
@@ -147,6 +150,8 @@ class SandboxSettings(Value, frozen=True):
     """Folder whose files a tool may be granted; empty: `workspace` in the data folder."""
     allowed_private: tuple[str, ...] = ()
     """Private hosts that a tool may be granted, as `host`, `host:port` or network (`10.0.0.0/8`)."""
+    languages: tuple[Language, ...] = ("python",)
+    """What tools may be written in, the preferred one first; a tool in another language is not run."""
 
 
 class LibrarySettings(Value, frozen=True):

@@ -29,18 +29,27 @@ async def filtered(module: str, arguments: Sequence[str], body: bytes) -> tuple[
 
     Its first arguments are the seconds of processor time and the bytes of memory that it may take.
     """
-    process = subprocess.Popen(  # noqa: ASYNC220  # asyncio's is left running where a loop's end cancels twice
+    process = _started(module, arguments)
+    try:
+        return await asyncio.to_thread(_read, process, body)
+    except asyncio.CancelledError:
+        _end(process)
+        raise
+
+
+def filtered_now(module: str, arguments: Sequence[str], body: bytes) -> tuple[bytes, bool]:
+    """As `filtered`, for a caller in a thread. Blocks."""
+    return _read(_started(module, arguments), body)
+
+
+def _started(module: str, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # asyncio's is left running where a loop's end cancels twice
         (sys.executable, "-I", "-c", _START, _PACKAGE, module, str(SECONDS), str(MEMORY), *arguments),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env={"LC_ALL": "C.UTF-8"},  # no key of the person reaches a parser
     )
-    try:
-        return await asyncio.to_thread(_read, process, body)
-    except asyncio.CancelledError:
-        _end(process)
-        raise
 
 
 def _read(process: subprocess.Popen[bytes], body: bytes) -> tuple[bytes, bool]:

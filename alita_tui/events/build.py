@@ -121,6 +121,8 @@ class BuildDrafted(Fact, frozen=True):
     model: str
     draft: ToolDraft
     digest: DraftDigest
+    language_reason: str = ""
+    """Why it is written in another language than Python, as the model says."""
 
 
 class BuildReviewed(Fact, frozen=True):

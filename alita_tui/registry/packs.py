@@ -18,6 +18,7 @@ import msgspec
 
 from alita_tui.events import Capabilities, Json, Lock, ToolDraft, ToolName, ToolRecord, Value, ready
 from alita_tui.registry.tool_files import manifest as tool_manifest
+from alita_tui.runtimes.languages import LANGUAGES, runtime_of
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import one_line
 
@@ -107,6 +108,7 @@ class _Facts(msgspec.Struct, frozen=True):
     outputSchema: Json
     capabilities: Capabilities
     requirements: _Requirements
+    language: str = "python"
 
 
 class _Requirements(msgspec.Struct, frozen=True):
@@ -125,7 +127,7 @@ def pack(name: str, tools: Sequence[tuple[ToolRecord, Evidence]]) -> tuple[str, 
     for record, evidence in sorted(tools, key=lambda one: one[0].draft.name):
         tool = record.draft.name
         own = {
-            f"tools/{tool}/{tool}.py": record.draft.code.encode(),
+            f"tools/{tool}/{tool}{runtime_of(record.draft.language).suffix}": record.draft.code.encode(),
             f"tools/{tool}/test_{tool}.py": record.draft.tests.encode(),
             f"tools/{tool}/{tool}.mcp.json": _json(tool_manifest(record)),
             f"tools/{tool}/evidence.json": _json(evidence),
@@ -235,7 +237,8 @@ def _check_entry(entry: zipfile.ZipInfo, found: dict[str, bytes]) -> None:
         len(parts) == 3
         and parts[0] == "tools"
         and _NAME.fullmatch(parts[1]) is not None
-        and parts[2] in (f"{parts[1]}.py", f"test_{parts[1]}.py", f"{parts[1]}.mcp.json", "evidence.json")
+        and parts[2]
+        in (*_code_files(parts[1]), f"test_{parts[1]}.py", f"{parts[1]}.mcp.json", "evidence.json")
     )
     if not plain or entry.orig_filename != name:
         raise _refused(f"{one_line(name, 80)!r} has no place in a pack")
@@ -255,9 +258,9 @@ def _check_entry(entry: zipfile.ZipInfo, found: dict[str, bytes]) -> None:
 def _tool(tool: PackTool, entries: dict[str, bytes]) -> Packed:
     """Return one tool out of its entries. Raises UsageError."""
     place = f"tools/{tool.name}/"
+    code = next((file for file in _code_files(tool.name) if f"{place}{file}" in tool.files), "")
     wanted = {
-        f"{place}{file}"
-        for file in (f"{tool.name}.py", f"test_{tool.name}.py", f"{tool.name}.mcp.json", "evidence.json")
+        f"{place}{file}" for file in (code, f"test_{tool.name}.py", f"{tool.name}.mcp.json", "evidence.json")
     }
     if set(tool.files) != wanted or not _NAME.fullmatch(tool.name):
         raise _refused(f"{one_line(tool.name, 60)} does not have the files of a tool")
@@ -266,21 +269,29 @@ def _tool(tool: PackTool, entries: dict[str, bytes]) -> Packed:
         draft = ToolDraft(
             name=ToolName(facts.name),
             description=facts.description,
-            code=entries[f"{place}{tool.name}.py"].decode(),
+            code=entries[f"{place}{code}"].decode(),
             tests=entries[f"{place}test_{tool.name}.py"].decode(),
             requirements=facts.requirements.asked,
             input_schema=facts.inputSchema,
             output_schema=facts.outputSchema,
             capabilities=facts.capabilities,
+            language=facts.language,
         )
         evidence = msgspec.json.decode(entries[f"{place}evidence.json"], type=ready(Evidence))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise _refused(f"{tool.name} cannot be read: {one_line(str(error), 200)}") from error
+    if code != f"{tool.name}{runtime_of(draft.language).suffix}":
+        raise _refused(f"{tool.name} is not written in {one_line(draft.language, 40)}")
     if draft.name != tool.name:
         raise _refused(f"{tool.name} is called {one_line(draft.name, 60)} in its own file")
     return Packed(
         draft=draft, lock=facts.requirements.lock, version=tool.version, digest=tool.digest, evidence=evidence
     )
+
+
+def _code_files(name: str) -> tuple[str, ...]:
+    """Return what a tool's code can be called, in any language."""
+    return tuple(f"{name}{runtime_of(language).suffix}" for language in LANGUAGES)
 
 
 def _json(value: object) -> bytes:

@@ -1,6 +1,7 @@
 """The files of registered tools: `<name>/v<N>/<name>.py`, `test_<name>.py` and `<name>.mcp.json`.
 
-Anyone can read, copy and run them; the digest is computed from their bytes.
+The first ends as files of the tool's language do. Anyone can read, copy and run them; the digest is computed from
+their bytes.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from alita_tui.events import Capabilities, Json, Lock, ToolDraft, ToolRecord, ready
+from alita_tui.runtimes.languages import runtime_of
 from alita_tui.spine.errors import RegistryError, StoreError
 from alita_tui.spine.grants import used_by
 
@@ -55,7 +57,7 @@ class ToolFiles:
         """Write the files of a claimed version durably. Raises RegistryError, StoreError."""
         draft, place = record.draft, self.place(record.draft.name, record.version)
         try:
-            _write(place / _code_file(draft.name, record.origin), draft.code.encode())
+            _write(place / _code_file(draft.name, record.origin, draft.language), draft.code.encode())
             _write(place / f"test_{draft.name}.py", draft.tests.encode())
             shown = msgspec.json.format(msgspec.json.encode(manifest(record)), indent=2)
             _write(place / f"{draft.name}.mcp.json", shown + b"\n")
@@ -75,15 +77,17 @@ class ToolFiles:
         place = self.place(name, version)
         try:
             facts = msgspec.json.decode((place / f"{name}.mcp.json").read_bytes())
+            language = facts.get("language", "python")
             draft = ToolDraft(
                 name=facts["name"],
                 description=facts["description"],
-                code=(place / _code_file(name, facts.get("origin"))).read_bytes().decode(),
+                code=(place / _code_file(name, facts.get("origin"), language)).read_bytes().decode(),
                 tests=(place / f"test_{name}.py").read_bytes().decode(),
                 requirements=tuple(facts["requirements"]["asked"]),
                 input_schema=facts["inputSchema"],
                 output_schema=facts["outputSchema"],
                 capabilities=msgspec.convert(facts["capabilities"], ready(Capabilities)),
+                language=language,
             )
             return draft, msgspec.convert(facts["requirements"]["lock"], ready(Lock))
         except OSError as error:
@@ -98,9 +102,9 @@ class ToolFiles:
             ) from error
 
 
-def _code_file(name: str, origin: str) -> str:
+def _code_file(name: str, origin: str, language: str) -> str:
     """Return the file of a tool's code; of a remote one that is what was pinned of it."""
-    return f"{name}.server.json" if origin == "remote" else f"{name}.py"
+    return f"{name}.server.json" if origin == "remote" else f"{name}{runtime_of(language).suffix}"
 
 
 def manifest(record: ToolRecord) -> Json:
@@ -116,6 +120,7 @@ def manifest(record: ToolRecord) -> Json:
             "readOnlyHint": not any(item.startswith(("workspace:write", "network:")) for item in may),
             "openWorldHint": any(item.startswith("network:") for item in may),
         },
+        **({} if draft.language == "python" else {"language": draft.language}),
         "capabilities": msgspec.to_builtins(wants),
         "granted": msgspec.to_builtins(record.granted),
         "requirements": {

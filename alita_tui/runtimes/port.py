@@ -7,7 +7,7 @@ nothing, and a tool that is written anew in another language is held to the test
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
 from alita_tui.events import Json, ToolDraft, Value
@@ -58,6 +58,20 @@ class Mutant(NamedTuple):
     code: str
 
 
+class Lint(NamedTuple):
+    """A program that reads code and says what is doubtful in it; it runs in the sandbox, the code does not."""
+
+    title: str
+    needs: tuple[str, ...]
+    """Requirements (PEP 508) with the program."""
+    script: str
+    """Python that reads `{"text": ...}` from stdin and writes the program's answer to stdout."""
+    question: Callable[[str], str]
+    """Returns the code as the program is given it."""
+    note: Callable[[Notes, str], None]
+    """Notes what the answer says. Raises ValueError for one that cannot be read."""
+
+
 class Runtime(Protocol):
     """One language."""
 
@@ -80,6 +94,22 @@ class Runtime(Protocol):
     @property
     def start(self) -> Start | None:
         """How it is started; None: it runs in the warden's own Python."""
+
+    @property
+    def prompt(self) -> str:
+        """What a model is told of writing tools in it, besides what holds for every tool."""
+
+    @property
+    def outside(self) -> str:
+        """The command that runs a tool's file outside of alita."""
+
+    @property
+    def outside_needs(self) -> str:
+        """What has to be there for that, in words."""
+
+    @property
+    def lint(self) -> Lint | None:
+        """What else reads the code; None: nothing does."""
 
     def completed(self, draft: ToolDraft) -> str:
         """Return the code in its portable form; idempotent."""

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from alita_tui.events import Value
+from alita_tui.runtimes.languages import runtime_of
 from alita_tui.sandbox.channel import Channel
 from alita_tui.sandbox.imports import imports_of
 from alita_tui.spine.ports.sandbox import Job, Limits
@@ -157,8 +158,14 @@ class Container:
 
 def _message(job: Job) -> dict[str, Any]:
     """Return the job as the warden reads it: a call, a script, or what the judge has to do with a draft."""
+    runtime = runtime_of(job.language)
+    start = msgspec.to_builtins(runtime.start) if runtime.start is not None else None
+    if start is not None:
+        start = {"env": [], "kept": False, **start}  # defaults are left out
     if job.what not in ("test", "judge"):
-        return {"module": job.module, "code": job.code, "what": job.what, "arguments": job.arguments or {}}
+        own = {"start": start, "suffix": runtime.suffix, "most": job.limits.result_bytes} if start else {}
+        call = {"module": job.module, "code": job.code, "what": job.what, "arguments": job.arguments or {}}
+        return {**call, **own}
     plan = job.plan
     if job.what == "test" or plan is None:
         own_tests = Piece(kind="tests", name=job.module, code=job.code, tests=job.tests)
@@ -166,7 +173,10 @@ def _message(job: Job) -> dict[str, Any]:
     return {
         "what": job.what,
         "show": job.what == "test",
-        "imports": sorted(imports_of(job.code, packages=False)),
+        "imports": [] if start else sorted(imports_of(job.code, packages=False)),
+        "start": start,
+        "suffix": runtime.suffix,
+        "parameters": job.parameters,
         "total": plan.total,
         "pieces": [
             {

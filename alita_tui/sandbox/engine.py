@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from alita_tui.events import Enforcement, Lock, RunReport, SandboxStatus
+from alita_tui.runtimes.languages import runtime_of
 from alita_tui.sandbox import environment, gvisor, image, limits
 from alita_tui.sandbox.broker.grants import Caps
 from alita_tui.sandbox.call_files import staged, tidy_staged
@@ -145,7 +146,8 @@ class PodmanSandbox:
         """Run a job; return its report. Raise SandboxUnavailable, RequirementsError."""
         await self.prepare(progress)
         kind = await self._kind(job, progress)
-        imports = imports_of(job.code, packages=bool(kind.environment))
+        python = job.language == "python"
+        imports = imports_of(job.code, packages=bool(kind.environment)) if python else frozenset()
         if job.inputs:
             return await self._confirmed(await self._run_with_files(kind, job, on_output))
         if job.digest and self._host.settings.session_calls:
@@ -276,14 +278,23 @@ class PodmanSandbox:
         return containers, await asyncio.to_thread(tidy, self._environments, most)
 
     async def _kind(self, job: Job, progress: Progress) -> Kind:
+        runtime = runtime_of(job.language)
+        start = runtime.start
+        if start is not None and job.language not in self._host.settings.languages:
+            raise SandboxUnavailable(
+                f"Tools in {runtime.title} are not allowed here.",
+                hint=f"`sandbox.languages` would have to list {job.language}.",
+            )
+        reserved = start.reserved_bytes if start is not None else 0
+        limits = msgspec.structs.replace(job.limits, reserved_bytes=reserved) if reserved else job.limits
         if not job.lock.packages:
-            return Kind(limits=job.limits)
+            return Kind(limits=limits)
         most = self._host.settings.install_limits
         target = await self._target()
         folder = await environment.ensure(job.lock, self._environments, target, progress, most=most)
         if folder not in self._held:
             self._held[folder] = hold(folder)
-        return Kind(environment=str(folder), limits=job.limits)
+        return Kind(environment=str(folder), limits=limits)
 
     @property
     def _environments(self) -> Path:

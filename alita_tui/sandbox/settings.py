@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from alita_tui.events import Value
+from alita_tui.runtimes.languages import LANGUAGES
 from alita_tui.sandbox.install_limits import InstallLimits
 
 PROFILES = ("draft", "gvisor")
@@ -46,6 +47,8 @@ class EngineSettings(Value, frozen=True):
     """Whether calls of an approved build may share a container; each has its own processes and user id."""
     lanes: int = 1
     """Containers that calls of one approved build may share at the same time, each taking one call at a time."""
+    languages: tuple[str, ...] = LANGUAGES
+    """What tools may be written in. Python always runs: the checks and the tests of every tool are written in it."""
     environments_mb: int = 4096
     """Disk space for installed requirements; the least recently used go first."""
     install_limits: InstallLimits = InstallLimits()

@@ -14,6 +14,7 @@ from alita_tui.spine.fence import defused, fenced
 from alita_tui.spine.grants import named_tools, phrases
 from alita_tui.spine.ports.builds import BuildOrder, FailedCall
 from alita_tui.spine.ports.models import Message
+from alita_tui.spine.text import one_line
 from alita_tui.toolsmith.passages import fenced_passages
 
 SUBMIT_TOOL = "submit_tool"
@@ -45,7 +46,8 @@ def brief(order: BuildOrder, parent: ToolDraft | None, neighbours: str, tools: s
         parts += replaced(parent, order.failure, order.failures)
     for other in order.merges:
         parts.append(
-            f"It also takes over the work of {other.name}, which it makes superfluous:\n```python\n{other.code}\n```\n"
+            f"It also takes over the work of {other.name}, which it makes superfluous:\n"
+            f"```{other.language}\n{other.code}\n```\n"
             f"Input schema: {written(other.input_schema)}\nOutput schema: {written(other.output_schema)}\n"
             f"Its tests, of which yours have to cover each case:\n```python\n{other.tests}\n```"
         )
@@ -73,7 +75,8 @@ def replaced(
 ) -> list[str]:
     """Return what the model has to know of the version that the new one replaces."""
     parts = [
-        f"It replaces this version; change what the goal asks for, and no more:\n```python\n{parent.code}\n```",
+        f"It replaces this version; change what the goal asks for, and no more:\n"
+        f"```{parent.language}\n{parent.code}\n```",
         f"Input schema: {written(parent.input_schema)}\nOutput schema: {written(parent.output_schema)}",
         "Its tests, which the new version has to pass as well. Keep them in yours; one whose expectation the goal "
         f"itself changes keeps its name:\n```python\n{parent.tests}\n```",
@@ -119,6 +122,12 @@ def submitted(requests: tuple[ToolRequest, ...]) -> object:
                 )
             return request.arguments
     raise ContractError((f"the reply does not call {SUBMIT_TOOL}",))
+
+
+def language_reason(form: object) -> str:
+    """Return why a submitted tool is in its language, in the model's words; empty where it says nothing."""
+    said = form.get("language_reason") if isinstance(form, dict) else ""
+    return one_line(said, 300) if isinstance(said, str) else ""
 
 
 def repair(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from alita_tui.events import Capabilities, Json, ToolDraft, ToolName
-from alita_tui.runtimes import runtime_of
+from alita_tui.runtimes.languages import LANGUAGES, runtime_of
 from alita_tui.runtimes.port import LARGEST_TEXT, ContractError, with_line_feeds
 from alita_tui.spine.grants import canonical, faults
 from alita_tui.spine.names import taken
@@ -21,8 +21,11 @@ _MOST_ENTRIES = 20
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
-def draft_from(arguments: Json) -> ToolDraft:
-    """Return the draft in the arguments of a `submit_tool` call. Raises ContractError with every problem."""
+def draft_from(arguments: Json, languages: Sequence[str] = LANGUAGES) -> ToolDraft:
+    """Return the draft in the arguments of a `submit_tool` call; `languages` are those that the person allows.
+
+    Raises ContractError with every problem.
+    """
     if not isinstance(arguments, Mapping):
         raise ContractError((f"the arguments have to be one JSON object, not {_kind(arguments)}",))
     problems: list[str] = []
@@ -41,6 +44,11 @@ def draft_from(arguments: Json) -> ToolDraft:
         if named and distribution(requirement) == named
     ]
     capabilities = _capabilities(problems, arguments.get("capabilities"))
+    language = arguments.get("language") or languages[0]
+    if language not in languages:
+        problems.append(f"language: it has to be one of {', '.join(languages)}")
+    elif language != "python" and requirements:
+        problems.append(f"requirements: a tool in {language} has none")
     if problems:
         raise ContractError(tuple(problems))
     return ToolDraft(
@@ -52,6 +60,7 @@ def draft_from(arguments: Json) -> ToolDraft:
         input_schema=schemas["input_schema"],
         output_schema=schemas["output_schema"],
         capabilities=capabilities,
+        language=str(language),
     )
 
 

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from typing import Literal
 
 from alita_tui import events as e
-from alita_tui.events import Capabilities, GateResult, Lock, RunReport, ToolDraft, Value
+from alita_tui.events import Capabilities, Finding, GateResult, Lock, RunReport, ToolDraft, Value
+from alita_tui.runtimes.languages import runtime_of
+from alita_tui.runtimes.notes import Notes
 from alita_tui.runtimes.scratch_files import granted as scratch_granted
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import IndexUnreachable, RequirementsError
 from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
 from alita_tui.spine.ports.stream import Progress
+from alita_tui.spine.text import one_line
 from alita_tui.state.build import BuildState
 from alita_tui.toolsmith.checks.callers import BREAKS
 from alita_tui.toolsmith.checks.case import Case, Check
@@ -63,10 +66,10 @@ class Prover:
         self.limits = limits
         self._progress = progress
 
-    async def prove(self, build: Build, attempt: int, draft: ToolDraft, *, by: str) -> Proof:
+    async def prove(self, build: Build, attempt: int, draft: ToolDraft, *, by: str, why: str = "") -> Proof:
         """Put a draft through review, requirements, tests and checks, up to the first problem.
 
-        `by` names the model that wrote it; empty for a person.
+        `by` names the model that wrote it; empty for a person. `why` is its reason for the language.
         """
         digest = draft.digest
         await self._bus.emit(
@@ -77,16 +80,18 @@ class Prover:
                 model=by,
                 draft=draft,
                 digest=digest,
+                language_reason=why if draft.language != "python" else "",
             ),
             span=build.build_id,
         )
         reviewed = await asyncio.to_thread(review, draft, provenance(self._bus.history), build.parent)
+        findings = (*reviewed.findings, *await self._linted(draft)) if reviewed.passed else reviewed.findings
         await self._bus.emit(
             e.BuildReviewed(
                 build_id=build.build_id,
                 attempt=attempt,
                 digest=digest,
-                findings=reviewed.findings,
+                findings=findings,
                 passed=reviewed.passed,
                 imports=reviewed.imports,
             ),
@@ -99,8 +104,8 @@ class Prover:
             return Proof(problem="The static review failed: " + "; ".join(blocking))
         lock, refused, repairable = Lock(), "", True
         try:
-            if draft.requirements:
-                lock = await self._sandbox.lock(draft.requirements, self._progress)
+            if wanted := (*draft.requirements, *runtime_of(draft.language).needs):
+                lock = await self._sandbox.lock(wanted, self._progress)
         except RequirementsError as error:
             refused, repairable = str(error), not isinstance(error, IndexUnreachable)
         await self._bus.emit(
@@ -127,6 +132,26 @@ class Prover:
             return Proof(problem=problem, lock=lock)
         results = await self._look(self._after, case, attempt)
         return Proof(doubt="\n".join(map(_doubt, filter(_doubted, results))), lock=lock)
+
+    async def _linted(self, draft: ToolDraft) -> tuple[Finding, ...]:
+        """Return what the language's lint says of the code, which does not run; or why it could not be asked."""
+        lint = runtime_of(draft.language).lint
+        if lint is None:
+            return ()
+        notes = Notes()
+        try:
+            lock = await self._sandbox.lock(lint.needs, self._progress)
+            job = Job(
+                run_id="lint", module="lint", code=lint.script, what="script", lock=lock,
+                arguments={"text": lint.question(draft.code)}, limits=self.limits,
+            )  # fmt: skip
+            report = await self._sandbox.run(job, lambda *_: None, self._progress)
+            if report.status != "ok":
+                raise ValueError(report.reason)
+            lint.note(notes, report.stdout)
+        except (RequirementsError, ValueError) as error:
+            notes.add("medium", "bandit", f"{lint.title} did not read it: {one_line(str(error), 160)}")
+        return notes.sorted()
 
     async def _look(self, checks: Sequence[Check], case: Case, attempt: int) -> tuple[GateResult, ...]:
         done = 0
@@ -156,6 +181,8 @@ class Prover:
             run_id=build.build_id,
             module=draft.name,
             code=draft.code,
+            language=draft.language,
+            parameters=tuple(runtime_of(draft.language).parameters(draft)),
             tests=draft.tests,
             what="test",
             lock=lock,

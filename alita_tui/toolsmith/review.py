@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator
 
 from alita_tui.events import Finding, Json, ToolDraft, Value
-from alita_tui.runtimes import runtime_of
+from alita_tui.runtimes.languages import runtime_of
 from alita_tui.runtimes.notes import Notes
 from alita_tui.runtimes.python.draft_ast import (
     FUNCTIONS,

@@ -27,6 +27,7 @@ from alita_tui.toolsmith.briefing import (
     SUBMIT_TOOL,
     brief,
     edited_requirements,
+    language_reason,
     repair,
     signature,
     submitted,
@@ -59,7 +60,9 @@ class Smith:
         max_repairs: int,
         model_name: str,
         new_id: Callable[[], str],
+        languages: tuple[str, ...] = ("python",),
     ) -> None:
+        """`languages` are those that the person allows, the preferred one first."""
         self._bus = bus
         self._asker = asker
         self._prover = prover
@@ -68,7 +71,8 @@ class Smith:
         self._max_repairs = max_repairs
         self._model = model_name
         self._new_id = new_id
-        self._system = toolsmith_prompt(prover.limits)
+        self._languages = languages
+        self._system = toolsmith_prompt(prover.limits, languages)
 
     async def build(self, order: BuildOrder) -> BuildOutcome:
         """Build a tool for a gap, up to its verdict.
@@ -150,7 +154,7 @@ class Smith:
                         role="toolsmith",
                         system=self._system,
                         messages=tuple(messages),
-                        tools=(tool_spec(SUBMIT_TOOL),),
+                        tools=(tool_spec(SUBMIT_TOOL, self._languages),),
                         must_call=SUBMIT_TOOL,
                         max_tokens=12_000,
                         build=build.build_id,
@@ -161,12 +165,15 @@ class Smith:
             self._model = reply.model or self._model  # the router may have failed over
             messages.append(Message(role="assistant", text=reply.text, requests=reply.requests))
             try:
-                draft = pinned(normalise(draft_from(submitted(reply.requests))), self._shelf)
+                form = submitted(reply.requests)
+                draft = pinned(normalise(draft_from(form, self._languages)), self._shelf)
                 if draft.name != order.name:
                     raise ContractError((f"the tool has to be named {order.name}, not {draft.name}",))
                 if refused := self._shelf.banned(order.name, draft):
                     raise ContractError((refused,))
-                proof = await self._prover.prove(build, attempt, draft, by=self._model)
+                proof = await self._prover.prove(
+                    build, attempt, draft, by=self._model, why=language_reason(form)
+                )
             except ContractError as error:
                 draft, proof = None, Proof(problem=f"The contract is not met: {error.message}")
             if draft is not None and not proof.problem:
@@ -271,7 +278,9 @@ class Smith:
                     draft,
                     code=command.code,
                     tests=command.tests or draft.tests,
-                    requirements=edited_requirements(command.code, draft.requirements),
+                    requirements=edited_requirements(command.code, draft.requirements)
+                    if draft.language == "python"
+                    else draft.requirements,
                 )
                 return await self._prove_edit(build, attempt + 1, edited)
             case _:

@@ -8,24 +8,39 @@ from importlib.resources import files
 import msgspec
 
 from alita_tui.events import ready
+from alita_tui.runtimes.languages import runtime_of
 from alita_tui.runtimes.python.form import PYTHON
 from alita_tui.spine.grants import REACHED
 from alita_tui.spine.ports.models import ToolSpec
 from alita_tui.spine.ports.sandbox import Limits
 
+_LANGUAGES = """# Languages
+A tool is written in one of these: {listed}. Take the one that does the job best, say why in `language_reason`, and
+where nothing speaks for another one take the first. What is said above of `run`, its docstring and its annotations is
+Python's; schemas, files, grants and the tests, which are Python always, are the same for each.
+"""
+
 
 @cache
-def tool_spec(name: str) -> ToolSpec:
-    """Return one form."""
+def tool_spec(name: str, languages: tuple[str, ...] = ("python",)) -> ToolSpec:
+    """Return one form; with several languages that of a tool asks for one, and for the reason."""
     raw = files("alita_tui.toolsmith.prompts").joinpath(f"{name}.json").read_bytes()
     spec = msgspec.json.decode(raw, type=ready(ToolSpec))
     if asked := spec.parameters.get("properties", {}).get("capabilities"):
         for field, reached in REACHED.items():
             asked["properties"][field]["description"] = reached
+    if name == "submit_tool" and languages != ("python",):
+        fields = spec.parameters["properties"]
+        fields["language"] = {"type": "string", "enum": list(languages)}
+        fields["language_reason"] = {
+            "type": "string",
+            "description": "why this language does it best, in one sentence",
+        }
+        spec.parameters["required"] += ["language", "language_reason"]
     return spec
 
 
-def toolsmith_prompt(limits: Limits) -> str:
+def toolsmith_prompt(limits: Limits, languages: tuple[str, ...] = ("python",)) -> str:
     """Return what the toolsmith's model is told of every tool, from the tables that hold it to that."""
     text = files("alita_tui.toolsmith.prompts").joinpath("toolsmith.md").read_text("utf-8")
     facts = {
@@ -38,4 +53,8 @@ def toolsmith_prompt(limits: Limits) -> str:
     }
     for name, fact in facts.items():
         text = text.replace(f"{{{{{name}}}}}", fact)
-    return text
+    if languages == ("python",):
+        return text
+    listed = ", ".join(runtime_of(name).title for name in languages)
+    more = "".join(f"\n{runtime_of(name).prompt.strip()}\n" for name in languages if name != "python")
+    return f"{text}\n{_LANGUAGES.format(listed=listed)}{more}"

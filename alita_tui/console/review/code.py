@@ -26,13 +26,20 @@ class Base(msgspec.Struct, frozen=True):
     code: str
 
 
+def _lexer(code: str) -> str:
+    first = code.partition("\n")[0]
+    if first.startswith("#!"):
+        return "bash" if first.endswith("bash") else "typescript" if first.endswith("node") else "python"
+    return "python"
+
+
 @lru_cache(maxsize=16)
 def highlight(code: str) -> tuple[Line, ...]:
-    """Highlight Python: hidden characters are spelled out, trailing blanks dotted.
+    """Highlight Python, or what the first line says: hidden characters are spelled out, trailing blanks dotted.
 
     Letters outside ASCII in a name are loud, for they can pass for others (UTS #39).
     """
-    from pygments.lexers.python import PythonLexer  # type: ignore[import-untyped]
+    from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
     from pygments.token import Comment, Keyword, Name, Number, Operator, String, Token  # type: ignore[import-untyped]
 
     def style(kind: object, text: str) -> str:
@@ -52,7 +59,7 @@ def highlight(code: str) -> tuple[Line, ...]:
 
     lines: list[list[tuple[str, str]]] = [[]]
     # The unprocessed tokens keep every byte; the usual entry would drop carriage returns.
-    for _at, kind, text in PythonLexer().get_tokens_unprocessed(reveal(code)):
+    for _at, kind, text in get_lexer_by_name(_lexer(code)).get_tokens_unprocessed(reveal(code)):
         for number, part in enumerate(text.split("\n")):
             if number:
                 lines.append([])

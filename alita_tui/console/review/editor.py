@@ -17,14 +17,12 @@ class NoEditor(Exception):
     """The editor could not be run; the message says why."""
 
 
-def edit(
-    name: str, code: str, suspend: Callable[[], AbstractContextManager[None]], ending: str = ".py"
-) -> str:
-    """Return the code, or other text of that `ending`, as edited in $VISUAL, $EDITOR or vi. Raises NoEditor."""
+def edit(name: str, text: str, suffix: str, suspend: Callable[[], AbstractContextManager[None]]) -> str:
+    """Return code, or other text, as edited in $VISUAL, $EDITOR or vi as a file of that suffix. Raises NoEditor."""
     editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
     with tempfile.TemporaryDirectory(prefix="alita-edit-") as folder:
-        path = Path(folder) / f"{Path(name).name}{ending}"
-        path.write_text(code, "utf-8")
+        path = Path(folder) / f"{Path(name).name}{suffix}"
+        path.write_text(text, "utf-8")
         try:
             with suspend():
                 ended = subprocess.run([*editor, str(path)], check=False)

@@ -11,6 +11,7 @@ from alita_tui.console import themes
 from alita_tui.console.ports import Catalog, ConsoleOptions, Switch
 from alita_tui.console.review.attention import Attention
 from alita_tui.console.session.screen import SessionScreen
+from alita_tui.runtimes.languages import runtime_of
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.stream import CommandSink
 from alita_tui.view.model import SessionView
@@ -86,7 +87,7 @@ class ReviewOpener(themes.ThemedApp[Switch | None]):
 
         draft = message.draft
         try:
-            edited = edit(draft.name, draft.code, self.suspend)
+            edited = edit(draft.name, draft.code, runtime_of(draft.language).suffix, self.suspend)
         except NoEditor as error:
             self.notify(str(error), severity="error", markup=False)
             return

@@ -199,7 +199,7 @@ class Composer(TextArea):
         from alita_tui.console.review.editor import NoEditor, edit
 
         try:
-            written = edit("prompt", self.whole, self.app.suspend, ".md")
+            written = edit("prompt", self.whole, ".md", self.app.suspend)
         except NoEditor as error:
             self.app.notify(one_line(str(error)), severity="warning", markup=False)
             return

@@ -13,6 +13,7 @@ import msgspec
 from alita_tui.mcp_box.handing.portable import Handed
 from alita_tui.mcp_box.handing.skill import skill_name
 from alita_tui.mcp_box.serve.descriptors import described, gives_object
+from alita_tui.runtimes.languages import runtime_of
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.grants import host_grants, secret_names
 from alita_tui.spine.ports.sandbox import Limits
@@ -38,6 +39,12 @@ def server_files(name: str, tools: Sequence[Handed], limits: Limits, sdk: str) -
 
     `sdk` is the version of the protocol's SDK that it is pinned to. Raise UsageError where tools do not go together.
     """
+    if other := next((tool for tool in tools if tool.record.draft.language != "python"), None):
+        raise UsageError(
+            f"{other.name} is written in {runtime_of(other.record.draft.language).title}, "
+            "and a standalone server holds Python tools alone.",
+            hint="`alita mcp serve` serves tools in every language; a skill or a pack holds them too.",
+        )
     package = name.replace("-", "_")
     found = {
         "pyproject.toml": _project(name, package, tools, sdk),

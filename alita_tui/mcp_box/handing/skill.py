@@ -12,6 +12,7 @@ import msgspec
 from alita_tui.events import Json, LockedPackage
 from alita_tui.mcp_box.handing.portable import Handed
 from alita_tui.mcp_box.skills.format import LONGEST_DESCRIPTION, LONGEST_NAME
+from alita_tui.runtimes.languages import runtime_of
 from alita_tui.spine.text import neutralise, one_line
 
 _MOST_NEEDS = 8
@@ -73,7 +74,7 @@ def recipe_skill(
 
 def _files(tool: Handed) -> dict[str, str]:
     found = {
-        f"scripts/{tool.name}.py": tool.record.draft.code,
+        f"scripts/{_script(tool)}": tool.record.draft.code,
         f"references/{tool.name}.mcp.json": _pretty(tool.manifest) + "\n",
         f"references/test_{tool.name}.py": tool.record.draft.tests,
     }
@@ -82,8 +83,13 @@ def _files(tool: Handed) -> dict[str, str]:
     return found
 
 
+def _script(tool: Handed) -> str:
+    return f"{tool.name}{runtime_of(tool.record.draft.language).suffix}"
+
+
 def _head(name: str, description: str, tools: Sequence[Handed]) -> str:
-    needs = "Python 3.11 or newer; uv runs the scripts with their packages."
+    needs = "; ".join(dict.fromkeys(runtime_of(tool.record.draft.language).outside_needs for tool in tools))
+    needs += "."
     outside = sorted({phrase for tool in tools for phrase in tool.may if not phrase.startswith("workspace")})
     if outside:
         needs = one_line(f"{needs} They use {'; '.join(outside)}.", 500)
@@ -127,7 +133,7 @@ def _when(needs: Sequence[str], level: str = "##") -> list[str]:
 def _call(tool: Handed, level: str = "##") -> list[str]:
     """Return how a tool is called: its command, an example, and both schemas."""
     draft = tool.record.draft
-    script = f"scripts/{tool.name}.py"
+    script = f"scripts/{_script(tool)}"
     known = tool.example
     given = "{…}" if known is None else msgspec.json.encode(known.arguments).decode()
     lines = [
@@ -138,7 +144,7 @@ def _call(tool: Handed, level: str = "##") -> list[str]:
         "it with another exit code than 0 and says why on standard error.",
         "",
         "```sh",
-        f"printf '%s' {shlex.quote(given)} | uv run {script}",
+        f"printf '%s' {shlex.quote(given)} | {runtime_of(draft.language).outside} {script}",
         "```",
     ]
     if known is not None:

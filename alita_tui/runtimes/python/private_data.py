@@ -65,6 +65,12 @@ def note_private(notes: Notes, draft: ToolDraft, code: ast.Module | None) -> Non
     _note_places(notes, draft, [*whole, *pieces])
 
 
+def note_private_texts(notes: Notes, draft: ToolDraft, texts: list[tuple[int, str]]) -> None:
+    """Report passwords and private places in the texts of code that is not Python."""
+    _note_connections(notes, texts)
+    _note_places(notes, draft, texts)
+
+
 def _note_pieces(notes: Notes, source: str, pieces: list[tuple[int, str]]) -> None:
     """Report keys that the code puts together: in pieces, backwards or encoded they evade any look at the text."""
     lines = source.split("\n")

@@ -19,7 +19,11 @@ class Python:
     title = "Python"
     suffix = ".py"
     needs = ()
+    prompt = ""
     start = None
+    lint = None
+    outside = "uv run"
+    outside_needs = "Python 3.11 or newer; uv runs the scripts with their packages"
 
     def completed(self, draft: ToolDraft) -> str:
         """Return the code with a PEP 723 header and a `__main__`."""

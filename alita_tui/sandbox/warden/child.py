@@ -12,6 +12,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from typing import Any, NoReturn
 
 from alita_tui.sandbox.warden.confine import ARCHIVE, allow, become, restrict, settle
+from alita_tui.sandbox.warden.foreign import Failure, Foreign
 from alita_tui.sandbox.warden.left_files import FOLDER
 
 
@@ -37,6 +38,8 @@ def child(pipes: tuple[int, int, int, int], uid: int) -> NoReturn:
         if isinstance(leaving.code, str):
             sys.stderr.write(leaving.code + "\n")
         code = leaving.code if isinstance(leaving.code, int) else 1 if leaving.code else 0
+    except Failure as failure:
+        answer, code = {"error": failure.trace, "exception": failure.kinds[0]}, 1
     except BaseException as error:
         answer, code = (
             {"error": own_traceback(), "exception": type(error).__name__, "limit": limit_of(error)},
@@ -123,7 +126,9 @@ def limit_of(error: BaseException) -> str | None:
 
 def work(job: dict[str, Any]) -> dict[str, Any]:
     """Import the tool and run it, or run a script; return the answer."""
-    name, path = job["module"], "/tmp/tool/" + job["module"] + ".py"
+    name, path = job["module"], "/tmp/tool/" + job["module"] + job.get("suffix", ".py")
+    if job.get("start"):
+        return {"result": Foreign(job["start"], name, path, job["code"], job["most"]).run(**job["arguments"])}
     source = job["code"].encode("utf-8", "surrogatepass")
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     try:

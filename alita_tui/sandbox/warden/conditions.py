@@ -15,8 +15,8 @@ class Unsupported(Exception):
     """The sandbox cannot provide the condition."""
 
 
-def meet(asked: dict[str, Any]) -> None:
-    """Set time zone, locale and clock. Raise Unsupported."""
+def meet(asked: dict[str, Any], *, foreign: bool = False) -> None:
+    """Set time zone, locale and clock; of a `foreign` program the clock cannot be set. Raise Unsupported."""
     if asked.get("time_zone"):
         _zone(asked["time_zone"])
     if asked.get("locale"):
@@ -25,6 +25,8 @@ def meet(asked: dict[str, Any]) -> None:
             locale.setlocale(locale.LC_ALL, asked["locale"])
         except locale.Error:
             raise Unsupported(f"the sandbox has no locale {asked['locale']}") from None
+    if asked.get("clock_shift_seconds") and foreign:
+        raise Unsupported("the clock of a program cannot be shifted")
     if asked.get("clock_shift_seconds"):
         _shift(float(asked["clock_shift_seconds"]))
 

@@ -71,9 +71,10 @@ def settle() -> None:
 def restrict(limits: dict[str, Any]) -> None:
     """Set this process's limits, which it cannot raise again."""
     memory = limits["memory_bytes"]
+    reserved = limits["reserved_bytes"]  # address space alone: the watch holds what is used of it
     for which, amount in (
-        (resource.RLIMIT_AS, memory * 2 + (256 << 20)),
-        (resource.RLIMIT_DATA, memory),
+        (resource.RLIMIT_AS, memory * 2 + (256 << 20) + reserved),
+        (resource.RLIMIT_DATA, memory + reserved),
         (resource.RLIMIT_NPROC, limits["processes"]),
         (resource.RLIMIT_FSIZE, limits["file_bytes"]),
         (resource.RLIMIT_STACK, 16 << 20),

@@ -202,6 +202,8 @@ class Trial:
         else:
             order |= {"module": piece["module"], "folder": piece["folder"], "code": piece["code"]}
             order |= {"watch": piece["watch"], "door": self._door, "files": piece["files"]}
+            order |= {"start": self._plan["start"], "suffix": self._plan["suffix"]}
+            order |= {"parameters": self._plan["parameters"]}
         party.tell(order, until)
 
 

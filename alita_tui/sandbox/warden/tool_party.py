@@ -16,6 +16,7 @@ from alita_tui.sandbox.warden.access_log import AccessLog
 from alita_tui.sandbox.warden.child import announce_broker, limit_of, order, own_traceback
 from alita_tui.sandbox.warden.conditions import Unsupported, meet
 from alita_tui.sandbox.warden.confine import allow, restrict, settle, share
+from alita_tui.sandbox.warden.foreign import Failure, Foreign
 
 BUILTIN = frozenset(
     name
@@ -43,7 +44,7 @@ class Served:
 
     def __init__(self, asked: dict[str, Any]) -> None:
         folder = asked["folder"]
-        path = f"{folder}/{asked['module']}.py"
+        path = f"{folder}/{asked['module']}{asked['suffix']}"
         with open(path, "w", encoding="utf-8", errors="surrogatepass") as file:
             file.write(asked["code"])
         for name, data in asked["files"].items():
@@ -54,13 +55,21 @@ class Served:
         sys.path.insert(0, folder)
         self._own = folder
         self.passed: set[int] = set()
+        self.accesses: AccessLog | None = None
+        self.foreign: Foreign | None = None
+        if asked["start"]:
+            most = asked["limits"]["result_bytes"]
+            names = asked["parameters"]
+            self.foreign = Foreign(asked["start"], asked["module"], path, asked["code"], most, names)
+            self.module: Any = self.foreign
+            return
         setattr(builtins, PASSED, self.passed.add)
         self.accesses = AccessLog(path) if asked["watch"] else None
         self.module = importlib.import_module(asked["module"])
 
     def answer(self, call: dict[str, Any]) -> None:
         """Call `run` and send the answer; a process for this call alone adds what it recorded."""
-        began, spent = time.perf_counter(), time.process_time()
+        began, spent = time.perf_counter(), self._spent()
         before = self._surround(call)
         try:
             outcome: dict[str, Any] = {
@@ -70,7 +79,7 @@ class Served:
             outcome = described(error)
         times = {
             "ms": (time.perf_counter() - began) * 1000,
-            "cpu_ms": (time.process_time() - spent) * 1000,
+            "cpu_ms": (self._spent() - spent) * 1000,
         }
         self._restore(before)
         noted = self.observed() if call.get("fresh") else {}
@@ -94,6 +103,8 @@ class Served:
             child = os.fork()
         if child == 0:
             try:
+                if self.foreign is not None:
+                    self.foreign.forget()
                 self.answer(call)
             finally:
                 os._exit(0)
@@ -102,7 +113,13 @@ class Served:
 
     def observed(self) -> dict[str, Any]:
         """Return what was recorded so far."""
+        if self.foreign is not None:
+            return {"passed": self.foreign.passed(), "seen": []}
         return {"passed": sorted(self.passed), "seen": self.accesses.listed() if self.accesses else []}
+
+    def _spent(self) -> float:
+        """Return the processor time in seconds of what runs the tool."""
+        return time.process_time() + (self.foreign.spent() if self.foreign is not None else 0.0)
 
     def _surround(self, call: dict[str, Any]) -> dict[str, str]:
         """Set environment and folder as the tests have them; return the environment as it was."""
@@ -137,6 +154,9 @@ def flush() -> None:
 
 def described(error: BaseException) -> dict[str, Any]:
     """Return an exception as JSON: its classes upwards, its arguments and its text."""
+    if isinstance(error, Failure):
+        told = {"error": error.kinds[0], "kinds": error.kinds, "args": [error.text]}
+        return {**told, "text": error.text[:2000], "trace": error.trace, "limit": None}
     kinds = [kind.__name__ for kind in type(error).__mro__]
     try:
         text = str(error)[:2000]
@@ -172,7 +192,7 @@ def serve() -> NoReturn:
     asked = instructed()
     os.mkdir(asked["folder"], 0o700)
     try:
-        meet(asked["conditions"])
+        meet(asked["conditions"], foreign=bool(asked["start"]))
         announce_broker(asked["door"])
         served = Served(asked)
     except Unsupported as error:

@@ -25,6 +25,8 @@ class Limits(Value, frozen=True):
     result_bytes: int = 1024 * 1024
     file_bytes: int = 16 * 1024 * 1024
     scratch_bytes: int = 32 * 1024 * 1024
+    reserved_bytes: int = 0
+    """Address space that the language's runtime reserves and does not use, on top of the memory."""
 
 
 class InputFile(Value, frozen=True):
@@ -44,6 +46,10 @@ class Job(Value, frozen=True):
     module: str
     """Snake-case name of the tool."""
     code: str
+    language: str = "python"
+    """Of the code (`runtimes`)."""
+    parameters: tuple[str, ...] = ()
+    """For `test` and `judge` jobs of code that does not say it itself: the names of arguments given by their place."""
     tests: str = ""
     """For `test` jobs: the module with the `test_*` functions."""
     what: Literal["run", "test", "script", "judge"] = "run"

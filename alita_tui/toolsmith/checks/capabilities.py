@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 
 from alita_tui.events import Capabilities, GateName, GateResult, ToolDraft
-from alita_tui.runtimes import runtime_of
+from alita_tui.runtimes.languages import runtime_of
 from alita_tui.spine.grants import host_grants, secret_names
 from alita_tui.spine.text import one_line
 from alita_tui.toolsmith.checks.case import Case, Tone, evidence, failed, passed

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Literal
+
+from msgspec.structs import replace
 
 from alita_tui.events import Value
 from alita_tui.runtimes.rules import rule
@@ -73,6 +75,19 @@ def bundles(now: datetime) -> tuple[Setting, ...]:
         Setting(said="", causes=("clock", "zone", "order", "seed", "locale"), conditions=second),
         Setting(said="", causes=("clock", "seed"), conditions=third, tests=False),
     )
+
+
+def meetable(settings: Sequence[Setting], language: str) -> list[Setting]:
+    """Return the settings that the sandbox has for a language: clock and hash seed are Python's own."""
+    if language == "python":
+        return list(settings)
+    left = []
+    for setting in settings:
+        causes = tuple(cause for cause in setting.causes if cause not in ("clock", "seed"))
+        plain = replace(setting.conditions, clock_shift_seconds=0.0, hash_seed=None)
+        if causes:
+            left.append(replace(setting, causes=causes, conditions=plain))
+    return left
 
 
 def knows_clocks(code: str) -> bool:

@@ -20,6 +20,7 @@ from alita_tui.toolsmith.checks.condition_settings import (
     bundles,
     excused,
     knows_clocks,
+    meetable,
     moments,
     singles,
 )
@@ -72,6 +73,9 @@ class Plain(NamedTuple):
         ]
 
 
+_NO_CLOCK = "zones, locale and order; the clock of a program cannot be shifted"
+
+
 class ConditionsCheck:
     """Same answers everywhere, at any time and in any order."""
 
@@ -85,7 +89,7 @@ class ConditionsCheck:
         """Repeat tests and calls under other conditions. Raises CouldNotRun."""
         calls = await asyncio.to_thread(_calls, case.draft, await self._bench.used(case))
         now = self._now()
-        tried = [*bundles(now), *moments(case.draft.code, now)]
+        tried = meetable([*bundles(now), *moments(case.draft.code, now)], case.draft.language)
         plain, results = await self._tried(case, calls, tried, again=False)
         moved = [setting for setting, result in zip(tried, results, strict=False) if _moved(plain, result)]
         rows = await self._causes(case, calls, moved, now) if moved or plain.kept() else []
@@ -94,9 +98,8 @@ class ConditionsCheck:
             return failed(self.name, f"{rows[0].label}: {rows[0].text}", rows[:_SHOWN])
         if len(results) < len(tried) or not all(result.whole for result in results):
             raise CouldNotRun("there was no time to try all conditions", rows)
-        summary = (
-            f"tests and {len(calls)} calls come out alike under other clocks, zones, locale, seed and order"
-        )
+        what = "clocks, zones, locale, seed and order" if case.draft.language == "python" else _NO_CLOCK
+        summary = f"tests and {len(calls)} calls come out alike under other {what}"
         if rows:
             summary = "; ".join(f"{row.label}, as its purpose says" for row in rows)
         return passed(self.name, summary, rows[:_SHOWN])
@@ -152,6 +155,7 @@ class ConditionsCheck:
         causes = {cause for condition in moved for cause in condition.causes}
         single = [condition for condition in singles(now) if causes & {*condition.causes}]
         single += [condition for condition in moved if condition.said]  # these were single conditions
+        single = meetable(single, case.draft.language)
         plain, results = await self._tried(case, calls, single, again=True)
         purpose = f"{case.draft.name.replace('_', ' ')}: {case.draft.description}"
         rows = []

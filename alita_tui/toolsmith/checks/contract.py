@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from alita_tui.events import GateName, GateResult, GateRow, ToolDraft
-from alita_tui.runtimes import runtime_of
+from alita_tui.runtimes.languages import runtime_of
 from alita_tui.spine.text import counted, one_line
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed, shown
 from alita_tui.toolsmith.checks.judge_report import Call

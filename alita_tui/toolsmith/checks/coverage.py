@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from alita_tui.events import GateName, GateResult, ToolDraft
-from alita_tui.runtimes import runtime_of
+from alita_tui.runtimes.languages import runtime_of
 from alita_tui.runtimes.places import ranges, spans
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed
 from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck

@@ -15,8 +15,8 @@ from datetime import date, timedelta
 from typing import Any
 
 from alita_tui.events import Json, ToolDraft
-from alita_tui.runtimes import runtime_of
 from alita_tui.runtimes.file_parameters import local_files
+from alita_tui.runtimes.languages import runtime_of
 from alita_tui.toolsmith.checks.probes import Fit, calls_in
 from alita_tui.toolsmith.checks.schema_values import Maker
 

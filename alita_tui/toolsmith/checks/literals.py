@@ -6,7 +6,7 @@ import asyncio
 import re
 
 from alita_tui.events import GateName, GateResult, Json, ToolDraft
-from alita_tui.runtimes import runtime_of
+from alita_tui.runtimes.languages import runtime_of
 from alita_tui.toolsmith.checks.case import Case, evidence, failed, passed
 
 _COMMON = frozenset({0, 1, 2, 3, 7, 10, 12, 16, 24, 30, 31, 32, 60, 64, 90, 100, 128, 180, 200, 255, 256, 360, 365,

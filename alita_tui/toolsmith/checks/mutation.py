@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from alita_tui.events import GateName, GateResult, GateRow, Json
-from alita_tui.runtimes import runtime_of
+from alita_tui.runtimes.languages import runtime_of
 from alita_tui.runtimes.port import Mutant
 from alita_tui.spine.text import one_line
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from alita_tui.events import Json, ToolDraft
-from alita_tui.runtimes import runtime_of
+from alita_tui.runtimes.languages import runtime_of
 from alita_tui.spine.syntax import try_parse
 from alita_tui.spine.text import one_line
 

@@ -12,7 +12,7 @@ _CRASHES = frozenset({
     "ArithmeticError", "AssertionError", "AttributeError", "BaseExceptionGroup", "GeneratorExit", "ImportError",
     "KeyboardInterrupt", "MemoryError", "ModuleNotFoundError", "NameError", "NotImplementedError", "RecursionError",
     "StopAsyncIteration", "StopIteration", "SystemError", "SystemExit", "UnboundLocalError", "ZeroDivisionError",
-    "FloatingPointError", "error",
+    "FloatingPointError", "error", "ExitStatus", "Signal", "ReferenceError", "Thrown",
 })  # fmt: skip
 """Exceptions that nobody raises to refuse an argument; `error` is that of `struct`."""
 _SUSPECT = frozenset({"TypeError", "IndexError", "RuntimeError"})

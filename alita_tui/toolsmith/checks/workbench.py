@@ -15,8 +15,8 @@ from alita_tui.events import (
     ToolDraft,
     ready,
 )
-from alita_tui.runtimes import runtime_of
 from alita_tui.runtimes.file_parameters import local_files
+from alita_tui.runtimes.languages import runtime_of
 from alita_tui.runtimes.places import Instrumented
 from alita_tui.runtimes.scratch_files import granted
 from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
@@ -86,6 +86,8 @@ class Workbench:
             run_id=case.build_id,
             module=case.draft.name,
             code=case.draft.code,
+            language=case.draft.language,
+            parameters=tuple(runtime_of(case.draft.language).parameters(case.draft)),
             what="judge",
             plan=Plan(pieces=tuple(pieces), total=total),
             lock=case.lock,

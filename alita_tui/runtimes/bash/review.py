@@ -1,0 +1,357 @@
+"""What is to be said of a Bash script: what it could reach, what runs text as code, what it depends on.
+
+What is not written out counts as able to touch anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from alita_tui.confined.syntax import Node, syntax_tree
+from alita_tui.events import ToolDraft
+from alita_tui.runtimes.bash.words import (
+    Command,
+    assigned,
+    commands,
+    functions,
+    literal,
+    names,
+    shown,
+    table,
+    used,
+)
+from alita_tui.runtimes.file_parameters import leaves_files, takes_files
+from alita_tui.runtimes.notes import Notes
+from alita_tui.runtimes.port import LARGEST_TEXT
+
+LARGEST = 100_000
+"""Bytes of a script: Linux takes no longer argument than 128 KiB, and a script has no file that it could rewrite."""
+ANYTHING = "so it can do anything that Bash can"
+_EXTRA = re.compile(r"/proc\b|/dev/(fd|stdin|stdout|stderr|tcp|udp|pts|mem)|/sys\b")
+_TMP = "/tmp"  # noqa: S108  # the sandbox's own
+_SOCKET = re.compile(r"/dev/(tcp|udp)\b")
+_KEPT = re.compile(r"(?!/)(?!.*\.\.)[^\x00]{1,200}|/tmp/[^\x00]*")
+_WRITES = frozenset("cp ln mkdir mv rm rmdir split csplit tee touch truncate tar gzip gunzip".split())
+_READS = frozenset(
+    "cat head tail sort grep sed awk cut wc find ls stat tar cp jq od base64 zcat comm join paste uniq".split()
+)
+
+
+def parsed(notes: Notes, code: str) -> Node | None:
+    """Return the tree of a script; None where it is none, which is reported."""
+    if len(code.encode("utf-8", "surrogatepass")) > min(LARGEST, LARGEST_TEXT):
+        notes.block("ast/syntax", f"code: it is longer than {LARGEST} bytes")
+        return None
+    if "\0" in code:
+        notes.block("ast/syntax", "code: it holds a null character")
+        return None
+    tree = syntax_tree(code, "bash")
+    if tree is None:
+        notes.block("ast/syntax", "code: it cannot be parsed")
+        return None
+    if wrong := next((node for node in tree.walk() if node.kind == "ERROR"), None):
+        notes.block(
+            "ast/syntax",
+            f"code: it is no Bash that can be followed, near `{wrong.text[:60].strip()}`",
+            wrong.line,
+        )
+        return None
+    return tree
+
+
+def note_contract(notes: Notes, tree: Node, draft: ToolDraft) -> None:
+    """Report what is no tool: strict mode off, programs that are not there, a schema that the script does not know."""
+    own = functions(tree)
+    known = names("utilities") | names("builtins")
+    for command in commands(tree):
+        words = [literal(one) or "" for one in command.arguments]
+        if command.name == "set" and any(re.match(r"\+[a-z]*[eu]|\+o", word) for word in words):
+            notes.add("medium", "contract", "switches strict mode off", command.node.line)
+        if command.name is not None and command.name not in known and command.name not in own:
+            known_ones = " ".join(sorted(names("utilities")))
+            what = f"{command.name[:60]} is none of the programs that a Bash tool has: {known_ones}"
+            notes.block("ast/imports", what, command.node.line)
+    properties = draft.input_schema.get("properties") if isinstance(draft.input_schema, dict) else None
+    if not isinstance(properties, dict) or draft.input_schema.get("type") != "object":
+        notes.block("schema", "input_schema has to be of type object, with properties")
+        return
+    for name in properties:
+        if not re.search(rf"(?<!\w){re.escape(str(name))}(?!\w)", draft.code):
+            notes.block("schema", f"input_schema has what the script never names: {str(name)[:60]}")
+    required = draft.input_schema.get("required", [])
+    for name in required if isinstance(required, list) else ():
+        if name not in properties:
+            notes.block("schema", f"input_schema requires what it does not describe: {str(name)[:60]}")
+
+
+def note_uses(notes: Notes, tree: Node, draft: ToolDraft) -> None:
+    """Report what the script reaches for beyond its declaration."""
+    own = functions(tree)
+    for name, node in own.items():
+        if name in names("utilities") | names("builtins"):
+            notes.add("high", "ast/dynamic", f"{name}: is defined anew, {ANYTHING}", node.line)
+    for command in commands(tree):
+        _note_command(notes, command, draft)
+    for node in tree.walk():
+        _note_node(notes, node, draft)
+    _note_variables(notes, tree, draft)
+
+
+def _note_command(notes: Notes, command: Command, draft: ToolDraft) -> None:
+    line, name = command.node.line, command.name
+    if name is None:
+        notes.add("high", "ast/dynamic", f"a command that is not written out, {ANYTHING}", line)
+        return
+    words = [literal(one) for one in command.arguments]
+    said = " ".join((name, *(word if word is not None else "…" for word in words)))
+    if name in names("runs_code") and not (name == "hash" and not words):
+        notes.add("high", "ast/dynamic", f"{name}: runs text as code, {ANYTHING}", line)
+    if name in names("looks_inside") or said in (
+        "set",
+        "declare",
+        "typeset",
+        "export",
+        "export -p",
+        "readonly",
+        "shopt",
+    ):
+        notes.add("high", "ast/introspection", f"{name}: looks into the shell that runs it", line)
+    if name in names("elsewhere"):
+        notes.add("medium", "ast/process", f"{name}: acts on processes", line)
+    if name == "exec":
+        notes.add("high", "ast/introspection", "exec: replaces the shell or moves its descriptors", line)
+    if name in ("declare", "typeset", "local", "readonly", "export"):
+        _note_declaration(notes, name, command)
+    if any(re.match(one, said, re.S) for one in table()["options"]):
+        notes.add("high", "ast/dynamic", f"{name}: starts programs or files by an option, {ANYTHING}", line)
+    if name == "shopt" and "expand_aliases" in said:
+        notes.add("high", "ast/dynamic", f"shopt: lets aliases stand for commands, {ANYTHING}", line)
+    if (name == "printf" and words[:1] == ["-v"]) or name in (
+        "read",
+        "mapfile",
+        "readarray",
+        "getopts",
+        "unset",
+    ):
+        targets = words[1:2] if name == "printf" else words
+        if None in targets or any("[" in (word or "") for word in targets):
+            notes.add(
+                "high", "ast/dynamic", f"{name}: sets a variable that is not written out, {ANYTHING}", line
+            )
+    if name in ("awk", "sed", "jq"):
+        _note_program(notes, name, command, words)
+    if name == "curl" and not (draft.capabilities.network or draft.capabilities.brokered):
+        notes.add("high", "ast/network", "curl: talks to hosts, and none is asked for", line)
+    if name == "date" and not any((word or "").startswith(("-d", "--date", "-r")) for word in words):
+        notes.add("medium", "ast/clock", "date: the result depends on when it runs", line)
+    if name == "shuf":
+        notes.add("medium", "ast/random", "shuf: the result depends on chance", line)
+    _note_paths(notes, name, command, words, draft)
+
+
+def _note_declaration(notes: Notes, name: str, command: Command) -> None:
+    for one in command.arguments:
+        text = literal(one)
+        if one.kind == "variable_assignment":
+            continue
+        if text is None or (text.startswith("-") and "n" in text):
+            notes.add(
+                "high",
+                "ast/dynamic",
+                f"{name}: names a variable by what another one holds, {ANYTHING}",
+                one.line,
+            )
+        elif text.startswith("-") and set(text) & set("fFp"):
+            notes.add(
+                "high", "ast/introspection", f"{name} {text}: looks into the shell that runs it", one.line
+            )
+
+
+def _note_program(notes: Notes, name: str, command: Command, words: list[str | None]) -> None:
+    """Look at a program in another language among the arguments; an option's value is looked at as well."""
+    program = re.compile(table()[name], re.S)
+    for node, word in zip(command.arguments, words, strict=True):
+        text = word if word is not None else node.text
+        if word is None and name != "jq" and node is _first_plain(command, words):
+            notes.add(
+                "high",
+                "ast/dynamic",
+                f"{name}: runs a program that is not written out, {ANYTHING}",
+                node.line,
+            )
+        elif program.search(text) and not text.startswith("--arg"):
+            if name == "jq":
+                notes.add(
+                    "medium", "ast/environment", "jq: reads the environment, the clock or files", node.line
+                )
+            else:
+                notes.add(
+                    "high",
+                    "ast/dynamic",
+                    f"{name}: its program starts programs or writes files, {ANYTHING}",
+                    node.line,
+                )
+    if name == "jq" and any(
+        word is not None and re.match(r"-\w*[fL]|--(from-file|library-path|slurpfile|rawfile)", word)
+        for word in words
+    ):
+        notes.add("medium", "ast/reads", "jq: reads files", command.node.line)
+
+
+def _first_plain(command: Command, words: list[str | None]) -> Node | None:
+    pairs = zip(command.arguments, words, strict=True)
+    return next((node for node, word in pairs if word is None or not word.startswith("-")), None)
+
+
+def _note_paths(notes: Notes, name: str, command: Command, words: list[str | None], draft: ToolDraft) -> None:
+    writes = draft.capabilities.workspace == "write" or leaves_files(draft)
+    for node, word in zip(command.arguments, words, strict=True):
+        if word is None:
+            if name in _WRITES and not writes:
+                notes.add("medium", "ast/files", f"{name}: changes a file that is not written out", node.line)
+            continue
+        if _SOCKET.search(word):
+            notes.add("high", "ast/network", f"{name}: opens a connection", node.line)
+        elif _EXTRA.search(word) and word not in ("/dev/stdin", "/dev/stdout", "/dev/stderr"):
+            notes.add("high", "ast/introspection", f"{name} {word[:60]}: looks into what runs it", node.line)
+        elif (
+            word.startswith(("/", "~"))
+            and not word.startswith(_TMP)
+            and name in _READS | _WRITES
+            and name not in ("grep", "sed", "awk", "jq", "tr")
+        ):
+            notes.add("medium", "ast/reads", f"{name} {word[:60]}: a place of the machine", node.line)
+        elif (
+            name in _WRITES and not writes and word and not word.startswith("-") and not word.startswith(_TMP)
+        ):
+            notes.add("medium", "ast/files", f"{name} {word[:60]}: changes files", node.line)
+
+
+def _note_node(notes: Notes, node: Node, draft: ToolDraft) -> None:
+    if node.kind == "expansion" and any(
+        one.field == "operator" and one.text in ("!", "@") for one in node.children
+    ):
+        listed = re.fullmatch(r"\$\{!\w+\[[@*]\]\}", node.text)
+        plain = re.fullmatch(r"\$\{\w+(\[[^]]*\])?@[QULuAKak]\}", node.text)
+        if not listed and not plain:
+            notes.add(
+                "high",
+                "ast/dynamic",
+                f"{node.text[:40]}: names a variable by what another one holds, {ANYTHING}",
+                node.line,
+            )
+    elif node.kind == "&" and node.parent is not None and node.parent.kind not in ("file_redirect",):
+        notes.add("medium", "ast/later", "&: goes on in the background", node.line)
+    elif node.kind in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
+        _note_redirect(notes, node, draft)
+    elif node.kind == "variable_assignment":
+        name = node.child("name")
+        called = name.text.partition("[")[0] if name is not None else ""
+        if called in names("steering") or called.startswith(("LD_", "BASH_FUNC_", "BASH_")):
+            notes.add(
+                "high",
+                "ast/dynamic",
+                f"{called}: changes how commands are found and run, {ANYTHING}",
+                node.line,
+            )
+    elif node.kind in ("string_content", "raw_string", "word") and _SOCKET.search(node.text):
+        notes.add("high", "ast/network", "/dev/tcp: opens a connection", node.line)
+    elif node.kind == "ansi_c_string" and re.search(r"\\[0-7xuUc]", node.text):
+        notes.add(
+            "medium", "ast/dynamic", f"{node.text[:40]}: letters that are written as numbers", node.line
+        )
+
+
+def _note_redirect(notes: Notes, node: Node, draft: ToolDraft) -> None:
+    descriptor = node.child("descriptor")
+    number = descriptor.text if descriptor is not None else ""
+    target = node.child("destination")
+    word = literal(target)
+    duplicates = any(one.text in (">&", "<&") for one in node.children if not one.named)
+    if number not in ("", "0", "1", "2") or (duplicates and word not in ("0", "1", "2")):
+        notes.add(
+            "high",
+            "ast/introspection",
+            "a redirection to or from a descriptor that is not its own",
+            node.line,
+        )
+        return
+    if duplicates or target is None or node.kind != "file_redirect" or target.kind == "process_substitution":
+        return
+    writes = any(">" in one.text for one in node.children if not one.named)
+    if word is None:
+        if writes:
+            notes.add(
+                "medium",
+                "ast/files",
+                f"> {shown(target)[:60]}: writes to a file that is not written out",
+                node.line,
+            )
+        elif not takes_files(draft):
+            notes.add(
+                "medium",
+                "ast/reads",
+                f"< {shown(target)[:60]}: reads a file that is not written out",
+                node.line,
+            )
+    elif _SOCKET.search(word):
+        notes.add("high", "ast/network", f"{word[:60]}: opens a connection", node.line)
+    elif word in ("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"):
+        return
+    elif _EXTRA.search(word):
+        notes.add("high", "ast/introspection", f"{word[:60]}: looks into what runs it", node.line)
+    elif not _KEPT.fullmatch(word):
+        notes.add(
+            "medium",
+            "ast/files" if writes else "ast/reads",
+            f"{word[:60]}: a place of the machine",
+            node.line,
+        )
+    elif writes and not (
+        leaves_files(draft) or draft.capabilities.workspace == "write" or word.startswith(_TMP)
+    ):
+        notes.add("medium", "ast/files", f"> {word[:60]}: leaves a file", node.line)
+
+
+def _note_variables(notes: Notes, tree: Node, draft: ToolDraft) -> None:
+    given = assigned(tree)
+    wants = draft.capabilities
+    for name, line in used(tree):
+        if name in names("inside"):
+            notes.add("high", "ast/introspection", f"{name}: looks into the shell that runs it", line)
+        elif name in names("clock"):
+            notes.add("medium", "ast/clock", f"{name}: the result depends on when it runs", line)
+        elif name in names("chance"):
+            notes.add("medium", "ast/random", f"{name}: the result depends on chance", line)
+        elif name == "0":
+            notes.add("medium", "ast/introspection", "$0: looks at how it was started", line)
+        elif name == "$":
+            notes.add("medium", "ast/introspection", "$$: the number of its process", line)
+        elif re.fullmatch(r"[A-Za-z_]\w*", name) and name not in given | names("plain"):
+            if not (wants.brokered and name == "ALITA_BROKER") and name not in _secrets(draft):
+                notes.add("medium", "ast/environment", f"{name}: is read from the environment", line)
+
+
+def _secrets(draft: ToolDraft) -> set[str]:
+    return {entry.partition("@")[0] for entry in draft.capabilities.secrets}
+
+
+def texts(tree: Node) -> Iterator[tuple[int, str]]:
+    """Yield comments, those on consecutive lines as one, and texts; names as the words they consist of."""
+    lines: list[str] = []
+    first = last = 0
+    for node in tree.walk():
+        if node.kind == "comment":
+            if lines and node.line != last + 1:
+                yield first, " ".join(lines)
+                lines = []
+            first = first if lines else node.line
+            last = node.line
+            lines.append(node.text.lstrip("#! "))
+        elif node.kind in ("string", "raw_string", "concatenation", "heredoc_body", "ansi_c_string"):
+            yield node.line, literal(node) or node.text
+        elif node.kind in ("word", "variable_name") and len(node.text) > 8:
+            yield node.line, node.text.replace("_", " ")
+    if lines:
+        yield first, " ".join(lines)

@@ -1,0 +1,160 @@
+"""What a Bash script says, as far as it is written out: words, commands with what starts them, variables. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from alita_tui.confined.syntax import Node
+
+_PLAIN = (
+    "word",
+    "number",
+    "string_content",
+    "regex",
+    "extglob_pattern",
+    "variable_name",
+    "special_variable_name",
+)
+
+
+class Command(NamedTuple):
+    """One command that the script gives, or that another program is to start."""
+
+    name: str | None
+    """None where it is not written out."""
+    arguments: tuple[Node, ...]
+    node: Node
+    through: str = ""
+    """The program that starts it; empty for the shell."""
+
+
+@cache
+def table() -> dict[str, Any]:
+    """Return what is known of utilities and of the shell's own words."""
+    import tomllib
+
+    return tomllib.loads(files(__package__ or "").joinpath("utilities.toml").read_text("utf-8"))
+
+
+@cache
+def names(key: str) -> frozenset[str]:
+    """Return a list of the table."""
+    return frozenset(table()[key].split())
+
+
+def literal(node: Node | None) -> str | None:
+    """Return the text that a word stands for; None where the shell makes it of something else."""
+    if node is None:
+        return None
+    if node.kind == "raw_string":
+        return node.text[1:-1]
+    if node.kind in ("string", "concatenation", "command_name"):
+        parts = [literal(one) for one in node.children if one.named]
+        inner = "".join(one.text for one in node.children if one.named)
+        if node.kind == "string" and len(node.text) - 2 != len(inner):
+            return None  # it holds characters that no part of it stands for
+        return None if None in parts else "".join(part for part in parts if part is not None)
+    if node.kind in _PLAIN and not any(one.named for one in node.children):
+        text = node.text
+        if node.kind == "string_content":
+            return re.sub(r'\\([$`"\\\n])', r"\1", text)
+        if re.search(r"[$`*?\[\]{}~]", re.sub(r"\\.", "", text)) and node.kind == "word":
+            return None if re.search(r"[$`{}]", re.sub(r"\\.", "", text)) else text
+        return re.sub(r"\\(.)", r"\1", text)
+    return None
+
+
+def shown(node: Node) -> str:
+    """Return a word as it is written, without the quotes around it."""
+    return literal(node) or node.text
+
+
+def commands(tree: Node) -> Iterator[Command]:
+    """Yield every command, those that others start among them."""
+    for node in tree.walk():
+        if node.kind == "command":
+            arguments = tuple(one for one in node.children if one.field == "argument")
+            yield from _started(Command(literal(node.child("name")), arguments, node))
+        elif node.kind in ("declaration_command", "unset_command"):
+            word = node.children[0].text if node.children else ""
+            yield Command(word, tuple(one for one in node.children if one.named), node)
+
+
+def _started(command: Command) -> Iterator[Command]:
+    yield command
+    if command.name not in names("starts") or len(command.through) > 200:
+        return
+    rest = list(command.arguments)
+    while rest and (text := literal(rest[0])) is not None and text.startswith("-"):
+        rest.pop(0)
+        takes = {"xargs": ("-I", "-n", "-P", "-L", "-d", "-E", "-s", "-a"), "timeout": ("-k", "-s")}
+        if text in takes.get(command.name or "", ()) and rest:
+            rest.pop(0)
+    if command.name == "timeout" and rest:
+        rest.pop(0)
+    if not rest:
+        return
+    through = f"{command.through} {command.name}".strip()
+    yield from _started(Command(literal(rest[0]), tuple(rest[1:]), command.node, through))
+
+
+def functions(tree: Node) -> dict[str, Node]:
+    """Return the functions that the script defines."""
+    found = (one for one in tree.walk() if one.kind == "function_definition")
+    return {name: one for one in found if (name := literal(one.child("name"))) is not None}
+
+
+def assigned(tree: Node) -> set[str]:
+    """Return the names that the script gives a value."""
+    found: set[str] = set()
+    for node in tree.walk():
+        if node.kind in ("variable_assignment", "array_assignment"):
+            name = node.child("name")
+            if name is not None:
+                found.add(name.text.partition("[")[0])
+        elif node.kind == "for_statement" and (variable := node.child("variable")) is not None:
+            found.add(variable.text)
+    for command in commands(tree):
+        words = [literal(one) or "" for one in command.arguments]
+        if command.name in (
+            "read",
+            "mapfile",
+            "readarray",
+            "getopts",
+            "local",
+            "declare",
+            "typeset",
+            "readonly",
+            "export",
+        ):
+            found |= {
+                word.partition("=")[0] for word in words if re.fullmatch(r"[A-Za-z_]\w*(=.*)?", word, re.S)
+            }
+        elif command.name == "printf" and words[:1] == ["-v"] and len(words) > 1:
+            found.add(words[1])
+    return found
+
+
+def used(tree: Node) -> Iterator[tuple[str, int]]:
+    """Yield each variable that is read, with its line."""
+    for node in tree.walk():
+        if node.kind in ("variable_name", "special_variable_name") and node.parent is not None:
+            if node.parent.kind in (
+                "simple_expansion",
+                "expansion",
+                "subscript",
+                "binary_expression",
+                "unary_expression",
+            ):
+                yield node.text, node.line
+            elif node.parent.kind in (
+                "compound_statement",
+                "arithmetic_expansion",
+                "postfix_expression",
+                "ternary_expression",
+            ):
+                yield node.text, node.line

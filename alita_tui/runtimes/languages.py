@@ -1,0 +1,34 @@
+"""The languages that tools are written in, each behind one port (`port.py`): one folder for each."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from alita_tui.spine.errors import UsageError
+
+if TYPE_CHECKING:
+    from alita_tui.runtimes.port import Runtime
+
+_WHERE = {
+    "python": ("python.runtime", "Python"),
+    "bash": ("bash.runtime", "Bash"),
+    "javascript": ("node.runtime", "JavaScript"),
+    "typescript": ("node.runtime", "TypeScript"),
+}
+LANGUAGES = tuple(_WHERE)
+"""Every language, by its name in drafts."""
+
+
+@cache
+def runtime_of(language: str) -> Runtime:
+    """Return the runtime of a language. Raises UsageError for one that this version does not know."""
+    if language not in _WHERE:
+        raise UsageError(
+            f"This version of alita knows no tools in {language[:40]!r}.",
+            hint=f"It knows {', '.join(LANGUAGES)}.",
+        )
+    module, name = _WHERE[language]
+    runtime: Runtime = getattr(import_module(f"{__package__}.{module}"), name)()
+    return runtime

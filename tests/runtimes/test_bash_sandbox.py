@@ -1,0 +1,144 @@
+"""Bash tools in the real sandbox: the checks find what they promise to find, and hostile scripts stay inside."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+import pytest
+
+from alita_tui.events import BuildId, Lock, RunReport, ToolDraft
+from alita_tui.runtimes.languages import runtime_of
+from alita_tui.sandbox.engine import PodmanSandbox
+from alita_tui.spine.errors import SandboxUnavailable
+from alita_tui.spine.ports.sandbox import Job, Limits
+from alita_tui.toolsmith.checks.case import Case, Check
+from alita_tui.toolsmith.checks.conditions import ConditionsCheck
+from alita_tui.toolsmith.checks.contract import ContractCheck
+from alita_tui.toolsmith.checks.coverage import CoverageCheck
+from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck
+from alita_tui.toolsmith.checks.mutation import MutationCheck
+from alita_tui.toolsmith.checks.runner import run_check
+from alita_tui.toolsmith.checks.workbench import Workbench
+from tests.runtimes.drafts import bash
+from tests.runtimes.hostile import BASH
+from tests.toolsmith.trial import Reviewer
+
+pytestmark = pytest.mark.podman
+SMALL = Limits(wall_seconds=6, cpu_seconds=8, memory_bytes=128 << 20, processes=32)
+
+
+def quiet(*_: object) -> None: ...
+
+
+async def locked(podman: PodmanSandbox, draft: ToolDraft) -> Lock:
+    return await podman.lock(runtime_of(draft.language).needs, quiet)
+
+
+async def ran(
+    podman: PodmanSandbox, draft: ToolDraft, arguments: dict[str, object], limits: Limits = SMALL
+) -> RunReport:
+    job = Job(
+        run_id="r", module=draft.name, code=draft.code, language=draft.language, arguments=arguments,
+        lock=await locked(podman, draft), limits=limits,
+    )  # fmt: skip
+    return await podman.run(job, quiet, quiet)
+
+
+def case_of(draft: ToolDraft, lock: Lock) -> Case:
+    return Case(build_id=BuildId("b1"), draft=draft, lock=lock)
+
+
+def checks(bench: Workbench) -> list[Check]:
+    hidden = HiddenTestsCheck(bench, Reviewer({"words_often": ()}))
+    return [
+        ContractCheck(bench), MutationCheck(bench), ConditionsCheck(bench, lambda: datetime.now(UTC)),
+        CoverageCheck(bench, hidden),
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+async def test_a_right_tool_passes_every_check(podman: PodmanSandbox):
+    bench = Workbench(podman, Limits())
+    draft = bash()
+    case = case_of(draft, await locked(podman, draft))
+    results = [await run_check(check, case) for check in checks(bench)]
+    assert {one.gate: (one.state, one.summary) for one in results if one.state != "passed"} == {}
+
+
+async def test_results_refusals_and_faults_are_told_apart(podman: PodmanSandbox):
+    draft = bash()
+    good = await ran(podman, draft, {"text": "b a b", "most": 1})
+    assert (good.status, good.result) == ("ok", [{"word": "b", "count": 2}])
+    refused = await ran(podman, draft, {"text": "b", "most": 0})
+    assert (refused.status, refused.exception) == ("error", "ValueError") and "at least 1" in refused.error
+    for line, exception, said in (
+        ("false", "ExitStatus", "exit status 1"),
+        ('echo "$nothing_like_it"', "ExitStatus", "unbound variable"),
+        ("echo '{} {}'", "TypeError", "no JSON"),
+        ("kill -9 $BASHPID", "Signal", "signal 9"),
+    ):
+        report = await ran(podman, bash(f"# text most\n{line}"), {"text": "", "most": 1})
+        assert (report.status, report.exception) == ("error", exception), (line, report.error)
+        assert said in report.error
+
+
+async def test_tests_that_notice_nothing_and_lines_that_nothing_runs_are_found(podman: PodmanSandbox):
+    bench = Workbench(podman, Limits())
+    idle = "from words_often import run\n\n\ndef test_runs():\n    assert run('a', 1) is not None\n"
+    draft = bash(tests=idle)
+    case = case_of(draft, await locked(podman, draft))
+    mutation, coverage = [
+        await run_check(one, case) for one in checks(bench) if one.name in ("mutation", "coverage")
+    ]
+    assert mutation.state == "failed", mutation.summary
+    assert coverage.state == "failed" and "never run" in coverage.summary
+    missing = {
+        line for line, text in enumerate(draft.code.split("\n"), 1) if "exit 65" in text or "at least" in text
+    }
+    shown = " ".join(row.label for row in coverage.rows)
+    assert f"{min(missing)}-{max(missing)}" in shown
+
+
+async def test_a_script_cannot_claim_that_its_lines_ran(podman: PodmanSandbox):
+    """It may write what it likes to its descriptors: without the sign that is new in each run nothing counts."""
+    bench = Workbench(podman, Limits())
+    idle = "from words_often import run\n\n\ndef test_runs():\n    assert run('a', 1) == 1\n    assert run('b', 1) == 1\n"
+    forged = (
+        '# text most\nfor n in {0..40}; do printf \'%s %s\\n\' 0123456789abcdef "$n" >&3; echo "$n" >&3; done\n'
+        "if [[ $(jq -r .text) == never ]]; then\n  echo payload\nfi\necho 1"
+    )
+    draft = bash(forged, tests=idle, output_schema={"type": "integer"})
+    watched = await bench.watched(case_of(draft, await locked(podman, draft)))
+    hidden = next(n for n, line in enumerate(draft.code.split("\n"), 1) if "payload" in line)
+    assert watched.missed([]).lines == (hidden,)
+    coverage = await run_check(checks(bench)[3], case_of(draft, await locked(podman, draft)))
+    assert coverage.state == "skipped" and "looks into what runs it" in coverage.summary
+
+
+async def test_a_language_that_is_not_allowed_does_not_run(ready, podman: PodmanSandbox):
+    from msgspec.structs import replace
+
+    lock = await locked(podman, bash())
+    other = PodmanSandbox(replace(ready, languages=("python",)), "forbidden")
+    job = Job(run_id="r", module="words_often", code=bash().code, language="bash", arguments={}, lock=lock)
+    try:
+        with pytest.raises(SandboxUnavailable, match="Tools in Bash are not allowed"):
+            await other.run(job, quiet, quiet)
+    finally:
+        await other.close()
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(BASH))
+async def test_a_hostile_script_stays_inside(podman: PodmanSandbox, name: str):
+    started = time.monotonic()
+    report = await ran(podman, bash(f"# text most\nset +e +u\n{BASH[name]}"), {"text": "", "most": 1})
+    assert report.result != "escaped", report
+    assert report.peak_memory_bytes < 1.5 * SMALL.memory_bytes
+    assert report.duration_ms < 1000 * (SMALL.wall_seconds + 2)
+    assert len(report.stdout) <= SMALL.output_bytes and len(report.stderr) <= SMALL.output_bytes
+    assert time.monotonic() - started < 60
+    after = await ran(podman, bash(), {"text": "a", "most": 1})
+    assert after.status == "ok"

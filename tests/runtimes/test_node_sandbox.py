@@ -1,0 +1,68 @@
+"""JavaScript and TypeScript tools in the real sandbox."""
+
+from __future__ import annotations
+
+import pytest
+
+from alita_tui.events import BuildId
+from alita_tui.runtimes.languages import runtime_of
+from alita_tui.sandbox.engine import PodmanSandbox
+from alita_tui.spine.ports.sandbox import Job, Limits
+from alita_tui.toolsmith.checks.case import Case
+from alita_tui.toolsmith.checks.mutation import MutationCheck
+from alita_tui.toolsmith.checks.runner import run_check
+from alita_tui.toolsmith.checks.workbench import Workbench
+from tests.runtimes.drafts import javascript, typescript
+from tests.runtimes.test_bash_sandbox import quiet, ran
+
+pytestmark = [pytest.mark.podman, pytest.mark.slow]
+
+
+@pytest.mark.parametrize("draft", [javascript(), typescript()], ids=["javascript", "typescript"])
+async def test_a_right_tool_answers_passes_its_tests_and_runs_every_line(podman: PodmanSandbox, draft):
+    lock = await podman.lock(runtime_of(draft.language).needs, quiet)
+    case = Case(build_id=BuildId("b1"), draft=draft, lock=lock)
+    bench = Workbench(podman, Limits())
+    good = await ran(podman, draft, {"text": "b a b", "most": 1})
+    assert (good.status, good.result) == ("ok", [{"word": "b", "count": 2}]), good.error
+    watched = await bench.watched(case)
+    assert watched.tested.good and not watched.problem
+    assert watched.missed([]).lines == () == watched.missed([]).parts
+    assert (await run_check(MutationCheck(bench), case)).state == "passed"
+
+
+async def test_refusals_and_faults_are_told_apart_and_limits_hold(podman: PodmanSandbox):
+    for line, status, exception, said in (
+        ('throw new RangeError("too small")', "error", "RangeError", "too small"),
+        ("return undefined", "error", "TypeError", "no JSON value"),
+        ("return [NaN]", "error", "TypeError", "no JSON value"),
+        ("process.exit(3)", "error", "RuntimeError", "exit code 3"),
+        ("const held = []; for (;;) held.push(new Uint8Array(4 << 20).fill(1))", "limit", "", ""),
+        ("for (;;) {}", "timeout", "", ""),
+    ):
+        draft = javascript(f"export async function run(input) {{ {line}; }}")
+        report = await ran(
+            podman, draft, {"text": "", "most": 1}, Limits(wall_seconds=6, memory_bytes=192 << 20)
+        )
+        assert report.status == status, (line, report)
+        assert report.exception == exception and said in report.error
+        assert report.peak_memory_bytes < 400 << 20
+
+
+async def test_a_module_cannot_claim_that_its_lines_ran(podman: PodmanSandbox):
+    forged = (
+        'import { writeSync } from "node:fs";\nexport async function run(input) {\n'
+        '  for (let n = 0; n < 40; n++) writeSync(3, "0123456789abcdef " + n + "\\n");\n'
+        '  if (input.text === "never") {\n    return "payload";\n  }\n  return 1;\n}\n'
+    )
+    tests = "from words_often import run\n\n\ndef test_runs():\n    assert run('a', 1) == 1\n"
+    draft = javascript(forged, tests=tests, output_schema={})
+    lock = await podman.lock(runtime_of("javascript").needs, quiet)
+    watched = await Workbench(podman, Limits()).watched(Case(build_id=BuildId("b1"), draft=draft, lock=lock))
+    hidden = next(n for n, line in enumerate(draft.code.split("\n"), 1) if "payload" in line)
+    assert watched.missed([]).lines == (hidden,)
+    assert any(one.rule == "ast/files" for one in runtime_of("javascript").uses(draft).sorted())
+    job = Job(
+        run_id="r", module="words_often", code=draft.code, language="javascript", arguments={}, lock=lock
+    )
+    assert (await podman.run(job, quiet, quiet)).result == 1

@@ -52,6 +52,17 @@ def screenful(app: AlitaApp) -> list[str]:
     return [trace.render_line(y).text.rstrip() for y in range(trace.size.height)]
 
 
+async def still(pilot: Pilot[object], app: AlitaApp) -> list[str]:
+    """Return what is on screen once it has come to rest."""
+    seen, same = screenful(app), 0
+    async with asyncio.timeout(60):
+        while same < 10:
+            await pilot.pause(0.02)
+            now = screenful(app)
+            seen, same = now, same + 1 if now == seen else 0
+    return seen
+
+
 async def shown(pilot: Pilot[object], app: AlitaApp, *, whole: bool) -> None:
     """Wait until the end is shown, or the whole session."""
     trace = app.main.query_one(Trace)
@@ -66,12 +77,12 @@ async def test_the_end_is_there_before_the_rest_is_read_and_stays_where_it_is() 
     app, source = opened(envelopes)
     async with app.run_test(size=(120, 36)) as pilot:
         await shown(pilot, app, whole=False)
-        before = screenful(app)
+        before = await still(pilot, app)
         status = str(app.main.query_one("#status").render())
         assert "opening … " in status and "its end is shown" in status
         source.allowed.set()
         await shown(pilot, app, whole=True)
-        assert screenful(app) == before
+        assert await still(pilot, app) == before
         trace = app.main.query_one(Trace)
         assert trace.follow
         assert len(trace._laid.rows) == len(app.main.view.trace) > 500
@@ -90,10 +101,10 @@ async def test_what_was_looked_at_opened_and_chosen_meanwhile_stays(keys: tuple[
         await shown(pilot, app, whole=False)
         await pilot.press("f2", *keys)
         await pilot.pause()
-        before = screenful(app)
+        before = await still(pilot, app)
         source.allowed.set()
         await shown(pilot, app, whole=True)
-        assert screenful(app) == before
+        assert await still(pilot, app) == before
 
 
 async def test_another_width_and_level_meanwhile_hold_for_the_whole() -> None:
@@ -103,10 +114,10 @@ async def test_another_width_and_level_meanwhile_hold_for_the_whole() -> None:
         await pilot.resize_terminal(90, 30)
         await pilot.press("f2", "d")
         await pilot.pause()
-        before = screenful(app)
+        before = await still(pilot, app)
         source.allowed.set()
         await shown(pilot, app, whole=True)
-        assert screenful(app) == before
+        assert await still(pilot, app) == before
         assert app.main.query_one(Trace)._laid.deck.level == "everything"
 
 

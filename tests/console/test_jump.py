@@ -38,6 +38,8 @@ async def test_each_letter_goes_to_what_it_stands_on() -> None:
         await until(pilot, lambda: at_main(app))
         reached, cards = set(), set()
         for label in places:
+            composer.focus()  # with the trace in focus the side shows what is selected there
+            await pilot.pause()
             await pilot.press("ctrl+x")
             await until(pilot, lambda: on(app, JumpScreen))
             await pilot.press(*label)

@@ -457,13 +457,20 @@ def long(tasks: int) -> SessionView:
     return replace(some, trace=type(some.trace)().append(*rows))
 
 
-def eager(view: SessionView, width: int, opened: set[int], level: Level = "steps") -> list[str]:
-    """Every line of a trace, drawn without a layout; `opened` are cards."""
+def is_open(deck: Deck, index: int) -> bool:
+    card = deck.cards[index]
+    steps = card.kind == "steps" and card.section is not None
+    return not deck.folded(card.section) if steps and card.section else deck.opened(card)
+
+
+def eager(view: SessionView, width: int, chosen: dict[int, bool], level: Level = "steps") -> list[str]:
+    """Every line of a trace, drawn without a layout; `chosen` says which cards the person opened or closed."""
     deck = Deck()
     deck.level = level
     deck.show(view.trace)
-    for index in opened:
-        deck.toggle(deck.cards[index])
+    for index, wanted in chosen.items():
+        if is_open(deck, index) != wanted:
+            deck.toggle(deck.cards[index])
     return [
         text_of(one.line)
         for index in range(len(deck.cards))
@@ -485,7 +492,7 @@ def eager(view: SessionView, width: int, opened: set[int], level: Level = "steps
 )
 def test_whatever_was_looked_at_the_layout_ends_up_as_if_all_had_been_measured(steps) -> None:
     whole, layout, width = long(300), Layout(), 60
-    opened: set[int] = set()
+    chosen: dict[int, bool] = {}
     layout.fit(width)
     shown = whole
     layout.show(shown.trace)
@@ -497,16 +504,18 @@ def test_whatever_was_looked_at_the_layout_ends_up_as_if_all_had_been_measured(s
             trace = type(whole.trace)().append(*list(whole.trace)[:number])
             shown = replace(whole, trace=trace)
             layout.show(trace)
-            opened = {index for index in opened if index < len(layout.cards)}
+            chosen = {index: wanted for index, wanted in chosen.items() if index < len(layout.cards)}
         elif what == "open" and number < len(layout.cards):
-            opened ^= {number}
+            deck = Deck()
+            deck.show(shown.trace)
+            chosen[number] = not chosen.get(number, is_open(deck, number))
             layout.toggle(number)
         elif what == "look":
             layout.settle(number, 30)
     for index in range(len(layout.cards)):
         layout.place(index)
     assert [text_of(layout.line(number)[1].line) for number in range(layout.end)] == eager(
-        shown, width, opened
+        shown, width, chosen
     )
 
 
@@ -518,7 +527,7 @@ async def test_going_up_line_by_line_through_what_was_never_measured_misses_noth
         await pilot.pause()
         await pilot.resize_terminal(30, 12)
         await pilot.pause()
-        expected = [line.rstrip() for line in eager(long(400), trace.scrollable_content_region.width, set())]
+        expected = [line.rstrip() for line in eager(long(400), trace.scrollable_content_region.width, {})]
         end = len(expected) - 12
         assert [line.rstrip() for line in lines(trace)][:11] == expected[end : end + 11]
         for up in range(1, 1200):

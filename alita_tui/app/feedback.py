@@ -7,7 +7,8 @@ import asyncio
 from alita_tui import __version__
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import now
-from alita_tui.app.session import is_fork, open_file
+from alita_tui.app.recordings import is_fork
+from alita_tui.app.session import open_file
 from alita_tui.events import FeedbackGiven, SessionClosed, SessionResumed
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import GiveFeedback

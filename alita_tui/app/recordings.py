@@ -171,3 +171,9 @@ def known_packages(app: AppContext) -> tuple[LockedPackage, ...]:
         if record.state in ("provisional", "trusted") and record.approval_id not in by_rule
         for package in record.lock.packages
     )
+
+
+def is_fork(history: Sequence[Envelope]) -> bool:
+    """Return True for a forked session: what it tries out teaches memory nothing."""
+    first = history[0].event if history else None
+    return isinstance(first, e.SessionOpened) and bool(first.parent)

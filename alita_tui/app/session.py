@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -24,12 +24,12 @@ from alita_tui.app.memory import forgotten_since
 from alita_tui.app.model_calls import model_calls
 from alita_tui.app.project import proposal_budget
 from alita_tui.app.queue_inbox import followed
+from alita_tui.app.recordings import is_fork
 from alita_tui.app.servers import LazyServers
 from alita_tui.app.verdicts import ruling, unnamed
 from alita_tui.events import MemoryItem, SandboxStatus
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import CloseSession, Command, ResolveApproval, SubmitTask
-from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, ConfigError, SandboxUnavailable, StoreError
 from alita_tui.spine.history import History, of
 from alita_tui.spine.inventory import Inventory
@@ -387,12 +387,6 @@ class LiveSession:
         from alita_tui.memory.lessons import lessons
 
         return lessons(self.bus.history, task_id, proposed)
-
-
-def is_fork(history: Sequence[Envelope]) -> bool:
-    """Return True for a forked session: what it tries out teaches memory nothing."""
-    first = history[0].event if history else None
-    return isinstance(first, e.SessionOpened) and bool(first.parent)
 
 
 def open_file(app: AppContext, which: str | None) -> SessionFile:

@@ -51,11 +51,6 @@ class Trace(TraceFilling):
     # --- what is shown --------------------------------------------------------------------
 
     @property
-    def level(self) -> Level:
-        """How much is shown where nobody opened or closed anything."""
-        return self._laid.deck.level
-
-    @property
     def row(self) -> int:
         """The selected row: of a card the one that tells what came of it; -1 for none."""
         if self.inner >= 0 or not 0 <= self.cursor < len(self._laid.cards):

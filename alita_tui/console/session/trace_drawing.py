@@ -73,6 +73,11 @@ class TraceDrawing(ScrollView, can_focus=True):
         self._unseen = 0
         self._needle = ""
 
+    @property
+    def level(self) -> Level:
+        """How much is shown where nobody opened or closed anything."""
+        return self._laid.deck.level
+
     def told(self) -> Told | None:
         """Return title, subject and rows of what is selected, for the inspector; None where nothing is."""
         if not 0 <= self.cursor < len(self._laid.cards):

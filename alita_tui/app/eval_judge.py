@@ -16,6 +16,7 @@ from alita_tui.app.model_calls import model_calls
 from alita_tui.evaluation import checks as c
 from alita_tui.evaluation.agreement import Agreement, Label, agreement, labels
 from alita_tui.evaluation.suite import Suite
+from alita_tui.events import ready
 from alita_tui.spine.errors import AlitaError, ModelError
 from alita_tui.spine.fence import fenced
 from alita_tui.spine.ports.models import Asker, Message, ModelRequest, ToolSpec
@@ -98,7 +99,9 @@ AGREEMENTS, SESSIONS = "judge.json", "judge"
 def agreements(folder: Path) -> tuple[Agreement, ...]:
     """Return how often the judge of a run agreed with labelled examples, for each rubric."""
     with contextlib.suppress(msgspec.DecodeError):
-        return msgspec.json.decode(disk.read_bytes(folder / AGREEMENTS) or b"[]", type=tuple[Agreement, ...])
+        return msgspec.json.decode(
+            disk.read_bytes(folder / AGREEMENTS) or b"[]", type=ready(tuple[Agreement, ...])
+        )
     return ()
 
 

@@ -31,6 +31,15 @@ _TEXTS = 64
 """Texts that may be coming in pieces at the same time."""
 
 
+async def to_its_end(work: Awaitable[T]) -> T:
+    """Return what comes of work that has to be finished, however often its caller is cancelled meanwhile."""
+    running = asyncio.ensure_future(work)
+    while not running.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait((running,))
+    return running.result()
+
+
 class Subscription:
     """One reader's queue: durable events are never dropped, transient ones are merged."""
 
@@ -207,8 +216,8 @@ class Bus:
             await asyncio.shield(recording)
         except asyncio.CancelledError:
             # What is being recorded is finished first: no event is left untold, no number given twice.
-            await asyncio.wait((recording,))
-            recording.exception()
+            with suppress(Exception):
+                await to_its_end(recording)
             raise
 
     async def _record(self, envelope: Envelope) -> None:

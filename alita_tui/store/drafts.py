@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from alita_tui.events import ready
 from alita_tui.spine.ports.stream import Clock
 from alita_tui.store.disk import PRIVATE, make_folder, replace
 
@@ -91,7 +92,7 @@ class DraftFile:
 
     def _load(self) -> list[Draft]:
         try:
-            return msgspec.json.decode(self._path.read_bytes(), type=list[Draft])
+            return msgspec.json.decode(self._path.read_bytes(), type=ready(list[Draft]))
         except (OSError, msgspec.MsgspecError):
             return []
 

@@ -26,16 +26,20 @@ from tests.support.calling import a_tool, approved, pin
 
 
 class Interrupting:
-    """A recorder during whose work somebody cancels the call."""
+    """A recorder during whose work somebody cancels the call, once or several times."""
 
-    def __init__(self) -> None:
+    def __init__(self, times: int) -> None:
+        self.times = times
         self.at: Callable[[Any], bool] = lambda _: False
         self.task: asyncio.Task[Any] | None = None
 
     async def record(self, envelope: Envelope, *, barrier: bool) -> None:
         if self.task is not None and self.at(envelope.event):
-            self.task.cancel()
-            self.task = None
+            task, self.task = self.task, None
+            for _ in range(self.times):
+                task.cancel()
+                for _ in range(3):
+                    await asyncio.sleep(0)
         await asyncio.sleep(0)
 
 
@@ -48,9 +52,10 @@ MOMENTS: dict[str, Callable[[Any], bool]] = {
 
 
 @pytest.mark.parametrize("inner", [False, True], ids=["own", "inner"])
+@pytest.mark.parametrize("times", [1, 2, 3])
 @pytest.mark.parametrize("moment", MOMENTS)
-async def test_a_cancelled_call_has_one_end(tmp_path: Path, moment: str, inner: bool) -> None:
-    recorder = Interrupting()
+async def test_a_cancelled_call_has_one_end(tmp_path: Path, moment: str, times: int, inner: bool) -> None:
+    recorder = Interrupting(times)
     bus = Bus("cut", recorder, lambda: datetime.now(UTC))
     library = ToolLibrary(DocumentTable(tmp_path / "registry.json", "tools"), tmp_path / "box")
     shelf = TaskLibrary(library)

@@ -163,7 +163,7 @@ def test_the_wizard_asks_nobody_who_is_not_there_and_names_what_is_missing(tmp_p
     shell = Shell(tmp_path / "one")
     for words, why in (
         ((), "What is the server called"),
-        (("words",), "Which of them"),
+        (("words",), "Which tools"),
         (("words", "--tool", "nobody"), "nobody"),
         (("9",), "no name for a server"),
     ):
@@ -204,6 +204,6 @@ def test_the_wizard_asks_for_what_was_not_said(tmp_path: Path) -> None:
                 said += piece
     os.close(terminal)
     assert process.returncode == 0, said.decode()
-    assert b"What is the server called?" in said and b"Which of them" in said
+    assert b"What is the server called?" in said and b"Which tools" in said
     assert (tmp_path / "my-words" / "uv.lock").exists()
     assert f"uvx --from {tmp_path}/my-words my-words".encode() in said

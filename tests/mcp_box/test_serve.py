@@ -131,4 +131,5 @@ async def test_a_client_that_leaves_in_a_call_ends_it_on_record(tmp_path: Path) 
     (kept,) = lab.sessions(home)
     found = lab.recorded(home, kept)
     assert isinstance(found[-1], e.SessionClosed)
-    assert [one.reason for one in found if isinstance(one, e.ToolFailed)] == ["interrupted"]
+    ends = [one.reason for one in found if isinstance(one, e.ToolFailed)]
+    assert ends == ["interrupted"], [type(one).__name__ for one in found]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import time
 import tracemalloc
 from pathlib import Path
 
@@ -146,7 +145,7 @@ def test_hostile_tables_stay_small() -> None:
     assert table("").extent.count == 0 and table("").head == ()
 
 
-def test_a_large_table_opens_at_once_and_takes_little_memory(tmp_path: Path) -> None:
+def test_a_large_table_is_read_as_far_as_it_is_shown_and_takes_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "large.csv"
     block = "".join(f'{n},name {n % 977},{n * 7 % 10_007 / 100},"some text, {n}"\n' for n in range(50_000))
     with path.open("w") as file:
@@ -155,17 +154,15 @@ def test_a_large_table_opens_at_once_and_takes_little_memory(tmp_path: Path) -> 
             file.write(block)
     tracemalloc.start()
     with path.open("rb") as content:
-        started = time.process_time()
         made = Table(content, ",")
         assert len(made.page(0, 60)) == 60
-        opened_in = time.process_time() - started
+        assert not made.extent.ended and made.extent.count < 100_000
         while not made.extent.ended:
             made.look_further()
         assert made.extent == records.Extent(count=300_000)
         assert cells(made, 299_999) == [["49999", "name 172", "97.55", "some text, 49999"]]
         most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert opened_in < 0.5
     assert most < 6_000_000
 
 

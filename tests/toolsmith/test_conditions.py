@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
 
 import pytest
 
-from alita_tui.events import GateName
+from alita_tui.events import BuildId, GateName, GateResult, Lock, TestCase
+from alita_tui.spine.trials import Piece
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun
 from alita_tui.toolsmith.checks.condition_settings import bundles, excused, moments, singles
-from alita_tui.toolsmith.checks.conditions import Plain
+from alita_tui.toolsmith.checks.conditions import ConditionsCheck, Plain
 from alita_tui.toolsmith.checks.growth import Climbed, _jumps
 from alita_tui.toolsmith.checks.growth_inputs import Ladder
+from alita_tui.toolsmith.checks.judge_report import Called, Tested
 from alita_tui.toolsmith.checks.registry import all_checks
+from alita_tui.toolsmith.checks.workbench import Workbench
+from tests.mcp_box.lab import ADD
 from tests.toolsmith.trial import LIMITS, NOW, NoIndex, Reviewer
 
 NEVER: Any = None
@@ -82,6 +88,50 @@ def test_state_and_chance_are_told_apart() -> None:
     assert kept.kept() == [1] and kept.chance() == []
     chance = Plain(results(1, 2, "ValueError"), results(1, 2, 3, 3, 2, 1), results(1, 5, "ValueError"))
     assert chance.kept() == [2] and chance.chance() == [1]
+
+
+def test_a_call_without_an_answer_in_time_is_no_difference() -> None:
+    plain = Plain(results(1, "timeout", 3), results(1, 2, "timeout", 3, 2, 1), results(1, 2, "timeout"))
+    assert plain.kept() == plain.chance() == []
+
+
+class Answering(Workbench):
+    """A sandbox that answers as it is told, once for each time it is asked."""
+
+    def __init__(self, *rounds: dict[int, Any]) -> None:
+        self._rounds = list(rounds)
+        """The answers to all calls of a setting, by its place after the plain pieces; all others answer 1."""
+
+    async def used(self, case: Case) -> list[dict[str, Any]]:
+        return [{"x": 1}]
+
+    async def judge(self, case: Case, pieces: Sequence[Piece], **_: Any) -> list[Tested | Called]:
+        odd = self._rounds.pop(0) if self._rounds else {}
+        plainly = 3 if len(pieces) > 2 and pieces[2] is pieces[0] else 2
+        passed = Tested(cases=[TestCase(name="test_it", passed=True)])
+        return [
+            passed
+            if piece.kind == "tests"
+            else Called(answers=results(*[odd.get(number - plainly, 1)] * len(piece.calls)))
+            for number, piece in enumerate(pieces)
+        ]
+
+
+async def conditions_of(*rounds: dict[int, Any]) -> GateResult:
+    case = Case(build_id=BuildId("b1"), draft=ADD, lock=Lock())
+    return await ConditionsCheck(Answering(*rounds), now=lambda: NOW).check(case)
+
+
+async def test_what_differs_under_several_conditions_is_only_held_against_a_draft_if_it_does_so_again() -> (
+    None
+):
+    assert (await conditions_of()).state == "passed"
+    found = await conditions_of({1: 2}, {}, {0: 2})
+    assert found.state == "failed" and "→ 2" in found.rows[0].text
+    with pytest.raises(CouldNotRun, match="not again"):
+        await conditions_of({1: 2}, {}, {})
+    with pytest.raises(CouldNotRun, match="there was no time"):
+        await conditions_of({1: "timeout"})
 
 
 LADDER = Ladder(

@@ -145,7 +145,8 @@ class ConditionsCheck:
             if local:  # an encoding error of the locale is no difference in the tool
                 pairs = zip(values, plain.row, strict=False)
                 values = [b if _CODEC.search(str(a.get("error"))) else a for a, b in pairs]
-            results.append(Seen(wrong, values, len(values) == len(calls) and not tested.late))
+            late = any(map(lambda a, b: _late(a) and not _late(b), values, plain.row))
+            results.append(Seen(wrong, values, len(values) == len(calls) and not tested.late and not late))
         return plain, results
 
     async def _causes(
@@ -179,16 +180,19 @@ class ConditionsCheck:
             if cause in named or (at is None and not result.failing):
                 continue
             named.add(cause)
-            texts = (
-                [_other(calls[at], result.answers[at], plain.row[at], "otherwise")] if at is not None else []
-            )
-            texts += [f"its own tests fail: {', '.join(result.failing[:4])}"] if result.failing else []
             excuse = not result.failing and excused(cause, purpose)
             label = f"depends on {_CALLED[cause]}" if excuse else f"another result under {setting.said}"
-            rows.append(_row(label, "; ".join(texts), excuse))
-        if not rows:
-            rows.append(_row("another result under several other conditions at once", "", False))
-        return rows
+            rows.append(_row(label, _said(calls, plain, result, calls_too=not chance), excuse))
+        return rows or await self._together(case, calls, moved)
+
+    async def _together(self, case: Case, calls: Calls, moved: Sequence[Setting]) -> list[GateRow]:
+        """Return a row for what no condition alone brings about, if it happens again. Raises CouldNotRun if not."""
+        plain, results = await self._tried(case, calls, moved, again=False)
+        for setting, result in zip(moved, results, strict=False):
+            if _moved(plain, result):
+                label = f"another result under {' and '.join(setting.causes)} at once"
+                return [_row(label, _said(calls, plain, result), False)]
+        raise CouldNotRun("a result differed once and not again")
 
 
 def _calls(draft: ToolDraft, tests: Calls) -> Calls:
@@ -207,8 +211,23 @@ def _first(plain: Plain, result: Seen) -> int | None:
     return next((n for n, (a, b) in pairs if not same_answer(a, b)), None)
 
 
+def _said(calls: Calls, plain: Plain, result: Seen, *, calls_too: bool = True) -> str:
+    """Return the first call with another result, and the tests that fail."""
+    at = _first(plain, result) if calls_too else None
+    texts = [] if at is None else [_other(calls[at], result.answers[at], plain.row[at], "otherwise")]
+    texts += [f"its own tests fail: {', '.join(result.failing[:4])}"] if result.failing else []
+    return "; ".join(texts)
+
+
+def _late(answer: Answer) -> bool:
+    """Return True if there was no time for an answer, which says nothing about it."""
+    return answer.get("error") == "timeout"
+
+
 def same_answer(a: Answer, b: Answer) -> bool:
-    """Return True if two answers agree: equal results, or exceptions of the same name."""
+    """Return True for equal results and exceptions of the same name, and where an answer did not come in time."""
+    if _late(a) or _late(b):
+        return True
     if "result" in a and "result" in b:
         return equal([a["result"]], [b["result"]])
     return "result" not in a and "result" not in b and a.get("error") == b.get("error")

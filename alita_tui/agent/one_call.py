@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from alita_tui.events import Json
+from alita_tui.events import Json, ModelRole
 from alita_tui.spine.errors import BudgetExceeded, ModelError
-from alita_tui.spine.ports.models import Asker, Message, ModelRequest, ModelRole, ToolSpec
+from alita_tui.spine.ports.models import Asker, Message, ModelRequest, ToolSpec
 
 
 async def calls_of(

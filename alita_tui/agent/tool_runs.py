@@ -15,8 +15,9 @@ from alita_tui.agent.arguments import Misfit
 from alita_tui.agent.notices import unexpected
 from alita_tui.agent.references import LARGEST_RESULT, outlined
 from alita_tui.events import Json, LeftFile, RunReport, ToolRecord, ToolState, Value
-from alita_tui.spine.bus import Bus, to_its_end
+from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import AlitaError, UsageError
+from alita_tui.spine.finishing import finished
 from alita_tui.spine.ports.artefacts import Artefacts
 from alita_tui.spine.ports.library import Library
 from alita_tui.spine.ports.sandbox import InputFile, Job, Limits, Sandbox
@@ -111,7 +112,7 @@ class ToolRuns:
         except asyncio.CancelledError:  # at any moment: as its call is written, or its end is about to be
             if self._unended(called.call_id, before):
                 text = f"{called.name} was interrupted."
-                await to_its_end(self._fail(called.call_id, call, "interrupted", text))
+                await finished(self._fail(called.call_id, call, "interrupted", text))
             raise
 
     def _unended(self, call_id: e.CallId, before: int) -> bool:

@@ -15,6 +15,7 @@ from alita_tui.app.context import AppContext
 from alita_tui.app.identity import now
 from alita_tui.evaluation.results import Rule, Setup, Without
 from alita_tui.evaluation.suite import Suite
+from alita_tui.events import digest_of
 from alita_tui.spine.errors import UsageError
 from alita_tui.store import disk
 
@@ -37,6 +38,7 @@ def begin(
     approve: Rule,
     without: Sequence[Without],
     tags: Sequence[str],
+    cases: int = 0,
 ) -> Setup:
     """Write the setup of a new run; return it. Raises UsageError, ConfigError, StoreError."""
     if approve == "policy" and not app.policy.rules:
@@ -61,9 +63,10 @@ def begin(
         run=run, suite=suite.name, suite_path=str(path.resolve()), suite_digest=suite.digest, stream=suite.stream,
         models=named,
         configured=not models, repeat=repeat, budget_usd=budget_usd,
-        approve=approve, without=tuple(without), tags=tuple(tags),
+        approve=approve, without=tuple(without), tags=tuple(tags), cases=cases,
         started_at=stamp.isoformat(), version=__version__, python=platform.python_version(),
         settings=app.redactor().value(settings), prompts=_prompts(),
+        library_digest=digest_of(*(text for tool in suite.described for text in tool)) if suite.described else "",
         approved_digests=_approved(app) if approve == "digests" else (),
     )  # fmt: skip
     (folder / run).mkdir(mode=0o700)

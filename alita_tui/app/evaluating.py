@@ -24,7 +24,8 @@ from alita_tui.app.eval_judge import SESSIONS, judging
 from alita_tui.app.eval_session import case_home, failure_of, paid_in, play, result_of, settle, spent_in
 from alita_tui.app.lending import Lent
 from alita_tui.config.paths import shipped
-from alita_tui.evaluation.checks import Judged, Rubric
+from alita_tui.evaluation.checks import Exact, Judged, Rubric
+from alita_tui.evaluation.failures import not_found
 from alita_tui.evaluation.results import CaseResult, Setup, lines
 from alita_tui.evaluation.suite import Case, Suite, read_suite
 from alita_tui.events import ready
@@ -40,6 +41,8 @@ Told = Callable[[CaseResult, int, int], object]
 
 _RESULTS, _HOMES, _LOCK = "results.jsonl", "homes", "lock"
 _LEAST_USD = 1e-6
+_INFERRED = ("gap misjudged", "misread task")
+"""Kinds of failure that fit no question for a tool: their record says whether the tool was found."""
 
 
 def suite_path(given: Path) -> Path:
@@ -88,6 +91,10 @@ def results_of(folder: Path) -> tuple[CaseResult, ...]:
 def planned(setup: Setup, suite: Suite) -> list[tuple[Case, str, int]]:
     """Return what a run does, in order: every case with every model before the next repeat."""
     chosen = [case for case in suite.cases if not setup.tags or {*setup.tags} & {*case.tags}]
+    if setup.cases:
+        mixed = sorted((case.id for case in chosen), key=lambda name: sha256(name.encode()).digest())
+        sample = {*mixed[: setup.cases]}
+        chosen = [case for case in chosen if case.id in sample]
     chosen.sort(key=lambda case: case.seed)
     return [
         (case, model, turn)
@@ -266,7 +273,7 @@ class _Work:
         try:
             app = await asyncio.to_thread(
                 case_home, self._app, self._folder / result.home, None if setup.configured else model, cap,
-                setup.without, policy=setup.approve == "policy", lent=self._lent,
+                setup.without, policy=setup.approve == "policy", lent=self._lent, described=self._suite.described,
             )  # fmt: skip
             files = tuple(str(self._suite.file(file)) for file in case.files)
             played = time.perf_counter()
@@ -293,6 +300,8 @@ class _Work:
             result = replace(result, solved=judged.solved, why=judged.why)
             if not judged.solved:
                 kind, at = failure_of(history)
+                if isinstance(case.check, Exact) and case.check.text in dict(self._suite.described):
+                    kind, at = not_found(history, case.check.text) if kind in _INFERRED else (kind, at)
                 result = replace(result, failure=kind, at=at)
             took = (time.perf_counter() - began - (ended - played)) * 1000
             return replace(result, overhead_ms=round(took, 3)), True

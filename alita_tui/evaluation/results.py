@@ -79,6 +79,8 @@ class Setup(Value, frozen=True):
     """Cases with one of these alone; empty: all."""
     cases: int = 0
     """So many cases at most, always the same for a suite; 0: all."""
+    planned: int = 0
+    """Cases of the run, times models and repeats; 0: not known, as older versions did not count them."""
     started_at: str = ""
     """ISO 8601, UTC."""
     version: str = ""

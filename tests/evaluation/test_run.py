@@ -132,6 +132,7 @@ def test_a_run_is_gone_on_with_after_a_kill_and_nothing_is_done_or_paid_twice(
     assert (told["ended"], told["solved"]) == (cases, cases)
     assert len({one["case"] for one in told["cases"]}) == cases
     assert (run / "results.jsonl").read_bytes().startswith(before), "what had ended is not done again"
+    assert (run / "results.jsonl").read_bytes().count(b'{"case":') == cases + 1, "and not written again"
     wire = Counter(map(asked, server.requests))
     every = Counter((f"Add {n}.", turn) for n in range(cases) for turn in (0, 1))
     assert wire == every + hanging, (

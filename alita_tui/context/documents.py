@@ -1,4 +1,4 @@
-"""The passages of a folder of documents that bear on a task: plain text, Markdown, PDF."""
+"""The passages of a folder of documents that are relevant to a task: plain text, Markdown, PDF."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from alita_tui.spine.ranking import Ranker, words
 from alita_tui.spine.text import neutralise, one_line
 
 ReadPdf = Callable[[bytes], str]
-"""Returns the text of a PDF; empty where there is none to be had."""
+"""Returns the text of a PDF; empty if none can be extracted."""
 
 _TEXTS = frozenset(".txt .md .markdown .rst .adoc .org".split())
 _MOST_FILES = 500
@@ -24,7 +24,7 @@ _MOST_PASSAGES = 4_000
 _ROOM = 4_000
 """Characters of all passages together."""
 _WORTH, _WORDS, _NEAR = 0.2, 1.1, 0.6
-"""Share of a task's words that a passage has to have; of a short task, words; share of what the best one has."""
+"""Share of a task's words that a passage needs; for a short task, number of words; share of the best one's."""
 
 
 class _Passage(NamedTuple):
@@ -46,7 +46,7 @@ class Documents:
         self._passages: dict[str, _Passage] = {}
 
     def block(self, task: str, until: float) -> ContextBlock | None:
-        """Return the passages that bear on a task; by the time `until` those of what was read. Raises UsageError."""
+        """Return the passages relevant to a task, from what could be read until `until`. Raises UsageError."""
         folder = Folder(self._root)
         self._index(folder, until)
         room = _ROOM
@@ -89,7 +89,7 @@ class Documents:
                 key = f"{name}:{place:05}"
                 self._passages[key] = _Passage(name, place, text)
                 self._ranker.put(key, ((text, 1.0), (PurePosixPath(name).stem, 0.3)))
-                self._ranker.settle()  # at once: the time is limited
+                self._ranker.settle()  # all at once, because the time is limited
 
     def _read(self, folder: Folder, name: str) -> None:
         stamp = folder.stamp(name)
@@ -108,7 +108,7 @@ def _readable(name: str) -> bool:
 
 
 def passages(text: str) -> list[str]:
-    """Return a text in pieces of whole paragraphs, as far as they are short enough."""
+    """Split a text into pieces of whole paragraphs, unless a paragraph is too long."""
     found: list[str] = []
     held = ""
     for paragraph in re.split(r"\n\s*\n", text):

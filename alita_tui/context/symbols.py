@@ -1,4 +1,4 @@
-"""Where a source file defines what a task names: Python by its parser, other languages by how definitions look."""
+"""Definitions of names in a task: in Python found by its parser, in other languages by patterns."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from alita_tui.spine.ranking import words
 from alita_tui.spine.syntax import try_parse
 
 _LONGEST = 300
-"""Characters of a line that is looked at; a longer one is data or was made by a program."""
+"""Longest line that is examined; a longer one is data or generated."""
 _WEAK = 4
-"""Letters below which a plain word is no name that a task would mean."""
+"""Shortest plain word that can be meant as a name."""
 _IDENTIFIER = re.compile(r"[a-z0-9][A-Z]|\w_\w|^_\w|[$]")
-"""What only a name in code looks like."""
+"""Spellings that occur only in code, such as snake_case."""
 _IDENTIFIER_WORD = re.compile(r"[\w$]*(?:[a-z0-9][A-Z]|\w_\w|[$])[\w$]*|\S*/\S*|\S+\.\w+")
-"""A word that is a name in code, or a path: its parts are no words of the task."""
+"""A name in code, or a path: its parts do not count as words of the task."""
 _JS = re.compile(
     r"\s*(?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?"
     r"(?:function\*?|class|interface|enum|type|const|let|var|namespace)\s+([A-Za-z_$][\w$]*)"
@@ -47,7 +47,7 @@ _LOOKS: dict[str, re.Pattern[str]] = {
     ".pyi": _PYTHON,
 }  # fmt: skip
 SOURCES = frozenset(_LOOKS)
-"""Endings of the files that can be read for definitions."""
+"""Extensions of files that can be searched for definitions."""
 
 
 class Definition(NamedTuple):
@@ -79,7 +79,7 @@ class Wanted:
         return bool(self._parts)
 
     def rank(self, name: str) -> int:
-        """Return how clearly a name is meant: 3 written as it is, 2 or 1 by its words, 0 not at all."""
+        """Return how clearly a name is meant: 3 written exactly, 2 or 1 by its words, 0 not at all."""
         plain = name.rpartition(".")[2].rpartition("::")[2]
         if plain in self._identifiers:
             return 3
@@ -92,7 +92,7 @@ class Wanted:
         return int(whole)
 
     def may_be_in(self, text: str) -> bool:
-        """Return whether a text has any of the words at all, which is quick to tell."""
+        """Return whether a text contains any of the words, a quick first test."""
         plain = text.casefold()
         return any(word in plain for word in self._parts)
 

@@ -1,4 +1,4 @@
-"""Bounds on what a server may take, whatever it sends: silence, total time, and bytes.
+"""Limits for a server, whatever it sends: silence, total time, and bytes.
 
 The HTTP library's own time-out counts every byte, so that a comment per second keeps a dead reply alive.
 """
@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 _IN_ALL = 15.0
-"""Total time of a reply in silences: half an hour with the time-out of 120 seconds."""
+"""Maximum time of a reply as a multiple of the silence limit: half an hour with the time-out of 120 seconds."""
 MOST_BYTES = 64_000_000
 """Bytes of one answer: about 200,000 tokens, each in an event of its own."""
 MOST_LINE = 4_000_000
 """Bytes of one event, which the SDKs join piece by piece in quadratic time."""
 MOST_PLAIN = 4_000_000
-"""Bytes of an answer that is no stream: a list of models, an error."""
+"""Bytes of an answer that is not a stream: a list of models, an error."""
 
 
 class TooMuch(Exception):
@@ -54,7 +54,7 @@ async def bounded(pieces: AsyncGenerator[T, None], silence: float) -> AsyncGener
 async def watch(response: Any) -> None:
     """Bound the body of a response; a hook of the HTTP client. Raise TooMuch."""
     if response.headers.get("content-encoding", "identity") != "identity":
-        # Not asked for; a few bytes could become gigabytes.
+        # Compression was not requested; a few bytes could become gigabytes.
         raise TooMuch("sent a compressed answer, which was not asked for")
     streamed = "event-stream" in response.headers.get("content-type", "")
     response.stream = _counted(response.stream, MOST_BYTES if streamed else MOST_PLAIN)
@@ -64,7 +64,7 @@ def _counted(stream: Any, most: int) -> Any:
     import httpx2
 
     class Counted(httpx2.AsyncByteStream):
-        """A body that ends with an error where it is longer than it may be."""
+        """A body that fails once it exceeds its limit."""
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
             got = line = 0

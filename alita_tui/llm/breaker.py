@@ -15,11 +15,11 @@ _WINDOW = 60.0
 _ENOUGH = 4
 """Outcomes within the window from which half of them failing opens the breaker."""
 _FIRST, _LONGEST = 20.0, 300.0
-"""Seconds until the probe after the first opening, doubled at each failed probe, and at most."""
+"""Seconds until the first probe, doubled after each failed one, and the maximum."""
 
 
 class Breaker:
-    """One model's. Times are seconds of one monotonic clock, given by the caller."""
+    """The breaker of one model. Times are seconds of one monotonic clock, given by the caller."""
 
     def __init__(self) -> None:
         self.cause: ModelError | None = None
@@ -63,7 +63,7 @@ class Breaker:
         self._probing = False
 
     def succeed(self, now: float) -> None:
-        """Record a reply: whatever was wrong is over."""
+        """Record a reply and close the breaker."""
         if self._open:
             self._outcomes.clear()
         self._open = self._probing = self._off = False

@@ -14,13 +14,13 @@ from alita_tui.spine.ports.library import Documents
 from alita_tui.spine.ports.models import ModelRequest, Reply
 
 _KEPT = 400
-"""Replies; the oldest goes first."""
+"""How many replies are stored; the oldest is dropped first."""
 
 
 class ReplyStore:
     """A `ReplyCache` in a table of documents; errors of the disk only cost the cached reply.
 
-    A request that this process repeats is sent again: whoever asks twice was not content with the reply.
+    A request that this process repeats is sent again, because asking twice means that the reply did not help.
     """
 
     def __init__(self, opened: Callable[[], Documents]) -> None:

@@ -56,11 +56,11 @@ _CHANGES: tuple[tuple[re.Pattern[str], dict[str, Any]], ...] = tuple(
         (r"function_declarations|non-empty for object type", {"schemas": "google"}),
     )
 )  # fmt: skip
-"""The words with which a server refuses a field, and the rules that hold from then on."""
+"""Messages by which a server refuses a field, and the rules that apply from then on."""
 
 
 def adapted(rules: Preset, text: str, status: int) -> Preset | None:
-    """Return the rules as a server's refusal shows them; None where it shows nothing new."""
+    """Return the rules that follow from a server's refusal; None if it shows nothing new."""
     if status not in (400, 404, 422, 500):
         return None
     for words, changes in _CHANGES:

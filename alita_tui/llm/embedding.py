@@ -47,7 +47,7 @@ class EmbeddingModel(OpenAIModel):
         probe = breaker.state == "half_open"
         try:
             made = await self._encoded([text[:_LONGEST] for text in texts])
-        except asyncio.CancelledError:  # whoever asked waited long enough
+        except asyncio.CancelledError:  # the caller has waited long enough
             late = self._at.fault("timeout", f"{self._at.host} was too slow.")
             breaker.fail(self.clock(), late, probe=probe)
             raise
@@ -99,10 +99,8 @@ class StaticModel:
     remote = False
 
     def __init__(self, folder: Path) -> None:
-        """Raise ModelError where there is no such model."""
-        if not any(
-            (folder / name).is_file() for name in _MODEL_FILES
-        ):  # by a mere name it would be downloaded
+        """Raise ModelError if there is no such model."""
+        if not any((folder / name).is_file() for name in _MODEL_FILES):  # a bare name would be downloaded
             raise ModelError(
                 "unavailable",
                 f"There is no static model in {folder}: {_MODEL_FILES[0]} is missing.",
@@ -113,7 +111,7 @@ class StaticModel:
 
     @property
     def name(self) -> str:
-        """Return its folder, with a mark of what its files are."""
+        """Return its folder, with a fingerprint of its files."""
         told = [
             (name, file.stat().st_size, file.stat().st_mtime_ns)
             for name in _MODEL_FILES
@@ -151,4 +149,4 @@ class StaticModel:
         return 0.0
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing: there are no connections."""

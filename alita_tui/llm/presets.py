@@ -17,19 +17,19 @@ class Preset(Value, frozen=True):
     label: str
     protocol: Literal["anthropic", "openai"]
     base_url: str
-    """Empty where the person has to say."""
+    """Empty if the person has to set it."""
     key_name: str
     """Environment variable of the key, and its name in `.env` and keyring."""
     needs_key: bool = True
-    """False for servers of one's own, which may still ask for one."""
+    """False for self-hosted servers, which may still require one."""
     tools: Literal["native", "auto"] = "native"
     """`auto`: whether a model calls tools is found out by its first reply."""
     model: str = ""
-    """A sensible model to begin with, which the price table knows; empty where the person has to say."""
+    """A sensible default model, which the price table knows; empty if the person has to choose."""
     local: bool = False
     """True for servers on the person's own machine: nothing is paid for their calls."""
     larger: str = ""
-    """What to set on a server of one's own for a larger window."""
+    """The setting of a self-hosted server for a larger window."""
     window_path: str = ""
     """Path at which a server of one's own reports the window of a loaded model; see `llm.windows`."""
     price_name: str = ""

@@ -80,7 +80,7 @@ class Script(Value, frozen=True, forbid_unknown_fields=True):
     rules: tuple[Rule, ...] = ()
     recorded: bool = True
     tasks: tuple[str, ...] = ()
-    """Tasks that it knows, offered in an empty session."""
+    """Tasks in the recording, offered in an empty session."""
     files: dict[str, str] = msgspec.field(default_factory=dict)
     """Task -> the file beside the script that is given with it."""
     otherwise: dict[ModelRole, ScriptReply] = msgspec.field(default_factory=dict)

@@ -15,7 +15,7 @@ _DEEPEST = 200
 
 
 class Unreadable(ValueError):
-    """It is no JSON, with or without comments."""
+    """It is not JSON, with or without comments."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""How one task went, as the record tells it: what was asked, which tools returned, what came of it."""
+"""How one task went according to the record: what was asked, which tools returned, and the outcome."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Call(Value, frozen=True):
     """Of the event with the result."""
     result: Json = None
     names: frozenset[str] = frozenset()
-    """What later calls may refer to its result by."""
+    """Names by which later calls may refer to its result."""
     made: frozenset[str] = frozenset()
     """Handles and names of the files that it made."""
 
@@ -44,7 +44,7 @@ class Course(Value, frozen=True):
     seq: int
     """Of the event that ended it."""
     task: str
-    """In the person's own words."""
+    """The task in the person's own words."""
     outcome: TaskOutcome
     answer: str = ""
     reason: str = ""
@@ -68,7 +68,7 @@ class Course(Value, frozen=True):
 
 
 def course_of(envelopes: Sequence[Envelope], task_id: str) -> Course | None:
-    """Return what one task did, or None where there is no such task or it has no end."""
+    """Return what one task did; None if there is no such task or it has not ended."""
     ours = _events_of(envelopes, task_id)
     last = ours[-1].event if ours else None
     submitted = next(

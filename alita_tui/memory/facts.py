@@ -1,7 +1,7 @@
-"""Facts: what the person said to be so, and what a model proposes and the record bears out.
+"""Facts: what the person stated, and what a model proposes and the record confirms.
 
-A fact stands literally in something that the person said, or in a tool's result in a session that nothing from outside
-has reached. What was recalled, searched, read or attached never becomes a fact, however often it is repeated.
+A fact appears literally in something that the person said, or in a tool's result in a session that read nothing from
+outside. What was recalled, searched, read or attached never becomes a fact, however often it is repeated.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from alita_tui.spine.wording import standing
 _MOST = 6
 """Facts that one task teaches at most."""
 _RESULT = 20_000
-"""Characters of a result in which a fact may stand."""
+"""Characters of a result that are searched for a fact."""
 
 _ONE_OFF = re.compile(
     r"(?:yes|no|y|n|ok(?:ay)?|sure|fine|go(?: ahead| on)?|do it|stop|cancel|skip|continue|later|maybe|thanks?|"
@@ -66,11 +66,11 @@ _NEGATES = re.compile(
     r"ne|pas|jamais|sans|si|nunca|jamás|sin|non|senza)\b|n['’]t\b",
     re.IGNORECASE,
 )
-"""Words that may turn what stands beside them into its opposite, or make it depend on something."""
+"""Words that may negate the text beside them, or make it conditional."""
 
 
 class Said(Value, frozen=True):
-    """Something that the person said, and where."""
+    """A statement of the person, and where it was made."""
 
     seq: int
     subject: str
@@ -118,9 +118,9 @@ def _said_by_person(envelopes: Sequence[Envelope], course: Course) -> Iterator[S
 
 
 def _answers(envelopes: Sequence[Envelope], course: Course) -> dict[int, str]:
-    """Return the person's answers that say something of their own, by event, with what was asked.
+    """Return the person's answers in their own words by event, with the question.
 
-    The question is the model's word, and so is a choice: where anything came from outside, that may have dictated it.
+    A model wrote the question and its choices: if anything came from outside, that may have dictated them.
     """
     asked: dict[str, QuestionAsked] = {}
     answers: dict[int, str] = {}
@@ -142,7 +142,7 @@ def _answers(envelopes: Sequence[Envelope], course: Course) -> dict[int, str]:
 
 
 def _meant(subject: str, statement: str, known: Sequence[MemoryItem]) -> str:
-    """Return what a correction is about: its own subject, or for "it" the one remembered fact that it bears on."""
+    """Return what a correction is about: its own subject, or for "it" the one remembered fact that it refers to."""
     if not PRONOUN.match(subject) and words(subject):
         return subject
     about = {stem for stem, _ in words(statement)}
@@ -157,7 +157,7 @@ def _meant(subject: str, statement: str, known: Sequence[MemoryItem]) -> str:
 def _borne_out(
     envelopes: Sequence[Envelope], course: Course, proposed: Sequence[ProposedFact]
 ) -> Iterator[Said]:
-    """Yield the proposals that the record bears out; nothing of a model's own words is kept."""
+    """Yield the proposals that the record confirms; a model's own words are never stored."""
     if not proposed:
         return
     said, results = _sources(envelopes, course)
@@ -178,9 +178,9 @@ def _borne_out(
 
 
 def _clause(statement: str, text: str) -> str:
-    """Return the sentence of a text in which a statement stands in whole words; empty for none.
+    """Return the sentence of a text that contains a statement in whole words; empty for none.
 
-    What else the sentence says may not negate it, ask, or be quoted in it: half a sentence can say the opposite.
+    The rest of the sentence may not negate it, ask it or quote it: half a sentence can say the opposite.
     """
     text = neutralise(text)
     own = own_words(text)
@@ -202,7 +202,7 @@ _PLAIN_LEAST = 4
 def _sources(
     envelopes: Sequence[Envelope], course: Course
 ) -> tuple[dict[int, tuple[str, str, MemoryOrigin]], dict[int, tuple[str, str]]]:
-    """Return the texts in which a fact of this task may stand, with what belongs to each: the person's, the tools'."""
+    """Return the texts that may contain a fact of this task, each with its origin: the person or a tool."""
     answers = _answers(envelopes, course)
     said: dict[int, tuple[str, str, MemoryOrigin]] = {}
     called: dict[str, str] = {}
@@ -223,7 +223,7 @@ def _sources(
             case _:
                 pass
     if _recalls(envelopes) or _reached_from_outside(envelopes):
-        results = {}  # a result is what its arguments were, and a model writes those
+        results = {}  # a result may repeat its arguments, which a model wrote
     return said, results
 
 
@@ -240,7 +240,7 @@ def _told(result: Json, key: str = "") -> Iterator[str]:
 
 
 def _reached_from_outside(envelopes: Sequence[Envelope]) -> bool:
-    """Return whether anything in this session came from outside: whatever a model writes may rest on it."""
+    """Return whether anything in this session came from outside, as whatever a model writes may come from it."""
     return any(_from_outside(envelope.event) for envelope in of(envelopes, *_OUTSIDE))
 
 

@@ -1,4 +1,4 @@
-"""An item as it is stored: what it says, how far it is trusted, how fast it ages, and what its digest is."""
+"""A stored item: its text, trust, age and digest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TRUST = {
     "statement": 1.0, "correction": 1.0, "person": 1.0, "answer": 0.9, "rejection": 0.9, "task": 0.8, "failure": 0.8,
     "result": 0.7,
 }  # fmt: skip
-"""How far what is no recipe is relied on, by where it was learned."""
+"""Trust in items other than recipes, by where they were learned."""
 _FOUND_WRONG, _FOUND_GOOD = 0.1, 1.0
 """The same for an answer or a result that the person rated."""
 _RATED_ORIGINS = ("task", "result")
@@ -33,7 +33,7 @@ _HALF_LIFE: dict[MemorySort, float] = {
     "failure": 45.0,
     "rejection": 365.0,
 }
-"""Days after which something counts half."""
+"""Half-life in days."""
 
 
 class Kept(Value, frozen=True):
@@ -49,7 +49,7 @@ class Kept(Value, frozen=True):
     at: str = ""
     """When it was last learned, confirmed or edited (ISO 8601); empty in older files."""
     until: str = ""
-    """For a fact that was contradicted: since when."""
+    """For a fact that was contradicted: when that happened."""
     closes: tuple[str, ...] = ()
     """For a fact: ids of those that it contradicted as it was learned; none in older files."""
     pinned: bool = False
@@ -71,7 +71,7 @@ class Kept(Value, frozen=True):
 
     @property
     def trust(self) -> float:
-        """How far it is relied on, 0 to 1: a recipe by its successes, drawn towards one half while there are few."""
+        """Trust, 0 to 1: for a recipe its success rate, shrunk towards one half while there are few uses."""
         if self.pinned:
             return 1.0
         if self.is_recipe:
@@ -96,16 +96,16 @@ class Kept(Value, frozen=True):
         return msgspec.structs.replace(self, said={**others, source: rating})
 
     def freshness(self, now: datetime) -> float:
-        """How little it has aged, 0 to 1; what is pinned, or from before that was recorded, does not age."""
+        """Freshness, 0 to 1; pinned items, and those from before dates were recorded, do not age."""
         if self.pinned or not self.at:
             return 1.0
         days = (now - datetime.fromisoformat(self.at)).total_seconds() / 86_400
         return float(0.5 ** (max(days, 0.0) / _HALF_LIFE[self.sort]))
 
     def shown(self, project: str | None = None) -> MemoryItem:
-        """Return the item with what is known about it in its text.
+        """Return the item with notes about it added to its text.
 
-        The tasks that a recipe answered in another project are not told there.
+        Tasks that a recipe answered in another project are left out.
         """
         if not self.is_recipe:
             return self.item
@@ -128,7 +128,7 @@ class Kept(Value, frozen=True):
 
 
 class Tombstone(Value, frozen=True):
-    """What is left of something that was forgotten: digests, so that it does not come back."""
+    """What remains of a forgotten item: digests, so that it is not learned again."""
 
     forgotten: str
     """Digest of its id."""
@@ -137,7 +137,7 @@ class Tombstone(Value, frozen=True):
 
 
 def bears_on(kept: Kept, asked: set[str]) -> float:
-    """Return how far a fact is about something that a task names, however much else the task says."""
+    """Return how much of a fact's subject a task names, however long the task is."""
     about = stems(kept.item.subject) if kept.sort == "fact" else ()
     named = sum(stem in asked for stem in about)
     share = named / len(about) if about else 0.0
@@ -145,12 +145,12 @@ def bears_on(kept: Kept, asked: set[str]) -> float:
 
 
 def closes(newer: Kept, older: Kept) -> bool:
-    """Return whether a fact that names another as closed was learned after it: that may have been said again since."""
+    """Return whether a fact that closes another was learned after it; the other may have been restated since."""
     return older.at < newer.at or (older.at == newer.at and newer.item.item_id not in older.closes)
 
 
 def encodable(known: Mapping[str, Kept]) -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Return the texts that an encoder is asked about: the tasks of recipes, the newest first, then all that holds."""
+    """Return the texts for an encoder: the tasks of recipes, newest first, then all current items."""
     newest = [*known.values()][::-1]
     recipes = {kept.item.item_id: ("", kept.tasks) for kept in newest if kept.is_recipe}
     others = [kept.item for kept in newest if not kept.is_recipe and not kept.until]
@@ -158,12 +158,12 @@ def encodable(known: Mapping[str, Kept]) -> dict[str, tuple[str, tuple[str, ...]
 
 
 def id_digest(item_id: str) -> str:
-    """Return the digest by which an id is known once it was forgotten."""
+    """Return the digest that identifies an id after it was forgotten."""
     return sha256(item_id.encode("utf-8", "replace")).hexdigest()
 
 
 def content_digest(item: MemoryItem) -> str:
-    """Return the digest of what an item says, however it is written: case, blanks and marks do not count."""
+    """Return the digest of an item's text, ignoring case, whitespace and punctuation."""
     text = item.text.split(FOOTNOTE)[0]
     tools = item.tools if item.memory == "procedural" else ()
     plain = "".join(char if char.isalnum() else " " for char in text.casefold()).split()
@@ -183,7 +183,7 @@ def read(document: Json) -> Kept | Tombstone | None:
 
 
 def _is_moment(text: str) -> bool:
-    """Return whether a text is a moment that can be told in any time zone."""
+    """Return whether a text is a time that is valid in every time zone."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -1,7 +1,7 @@
 """What a finished task leaves in memory, taken from verified events only.
 
-A task teaches if it was answered and a tool of the library returned a result or was built on the way; one that led
-nowhere teaches what was tried. Recalled, searched or fetched text is never learned from, so a mistake cannot confirm
+A task teaches if it was answered and a tool of the library returned a result or was built on the way. A task that led
+nowhere teaches what was tried. Nothing is learned from recalled, searched or fetched text, so a mistake cannot confirm
 itself.
 """
 
@@ -30,7 +30,7 @@ _LED_NOWHERE: frozenset[TaskOutcome] = frozenset(("stuck", "step_limit", "failed
 def lessons(
     envelopes: Sequence[Envelope], task_id: str, proposed: Sequence[ProposedFact] = ()
 ) -> tuple[MemoryItem, ...]:
-    """Return all that a task teaches; `proposed` are facts that a model proposes, of which those count that hold."""
+    """Return all that a task teaches; of the facts `proposed` by a model only those that the record confirms."""
     course = course_of(envelopes, task_id)
     if course is None or course.outcome in ("parked", "budget"):
         return ()
@@ -38,7 +38,7 @@ def lessons(
 
 
 def episode(envelopes: Sequence[Envelope], task_id: str) -> tuple[MemoryItem, ...]:
-    """Return the task, its answer in short, its tools and its cost; nothing for a task that teaches nothing."""
+    """Return the task, its shortened answer, its tools and its cost; None for a task that teaches nothing."""
     course = course_of(envelopes, task_id)
     return _episode(course) if course else ()
 
@@ -98,7 +98,7 @@ def _recipe(course: Course) -> tuple[MemoryItem, ...]:
 
 
 def _failure(course: Course) -> tuple[MemoryItem, ...]:
-    """Return what was tried for a task that led nowhere; an error of the model alone is no lesson."""
+    """Return what was tried for a task that led nowhere; an error of the model alone teaches nothing."""
     tried = (*course.chain, *(name for name, _ in course.failed))
     if course.outcome not in _LED_NOWHERE or not tried:
         return ()

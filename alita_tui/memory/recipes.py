@@ -1,6 +1,6 @@
 """Recipes: what a task's calls have in common with the next task of its kind.
 
-A value that the task itself gave is a parameter, a value that an earlier call brought is a reference to that call,
+A value from the task itself is a parameter, a value from an earlier call's result is a reference to that call,
 and what differs between two successes becomes a parameter as well (anti-unification).
 """
 
@@ -20,18 +20,18 @@ from alita_tui.spine.text import one_line
 PARAMETER, REFERENCE = "$param", "$ref"
 _MOST_STEPS = 12
 _MOST_VALUES = 2_000
-"""Parts of a result that are looked at."""
+"""How many parts of a result are examined."""
 _LONGEST = 400
-"""Characters of JSON from which a constant is not kept."""
+"""Characters of JSON above which a constant is not stored."""
 _PLAIN = 3
-"""Length below which a text that an earlier call brought may be there by chance."""
+"""Length below which a text may match an earlier result by chance."""
 _EVENT = re.compile(r"e?(\d+)")
 MADE = "#file"
-"""Behind a step: the file that it made."""
+"""Suffix of a step: the file that it made."""
 
 
 def steps_of(course: Course) -> tuple[RecipeStep, ...]:
-    """Return the calls of a task with its own data taken out; empty where they are too many, or nested too deeply."""
+    """Return the calls of a task with its own data removed; empty if they are too many or too deeply nested."""
     if len(course.calls) > _MOST_STEPS:
         return ()
     try:
@@ -59,14 +59,14 @@ class _Lifting:
         self._task = course.task.casefold()
         self._before: list[Call] = []
         self._places: dict[str, str] = {}
-        """Canonical JSON of a value -> where a call brought it, the newest one."""
+        """Canonical JSON of a value -> the newest call result that contains it."""
         self._names: dict[str, str] = {}
         """Canonical JSON of a value -> the parameter that stands for it, in the whole recipe."""
         self._numbers: Counter[str] = Counter()
         """Up to which number the names of parameters are taken."""
 
     def returned(self, call: Call) -> None:
-        """Take in what a call brought, for those after it."""
+        """Register a call's result for later calls."""
         self._before.append(call)
         step = f"s{len(self._before)}"
         brought: dict[str, str] = {}
@@ -116,7 +116,7 @@ class _Lifting:
         return self._parameter(referred, key)
 
     def _said(self, value: Json) -> bool:
-        """Return whether the task itself has this value, or all of a list."""
+        """Return whether the task's own text contains this value, or every value of a list."""
         if isinstance(value, list):
             return bool(value) and all(self._said(one) for one in value)
         if isinstance(value, bool) or not isinstance(value, str | int | float) or value == "":
@@ -134,7 +134,7 @@ class _Lifting:
         return False
 
     def _brought(self, value: Json) -> str | None:
-        """Return where an earlier call brought just this value; None for what may be so by chance."""
+        """Return where an earlier result has exactly this value; None if the match may be chance."""
         if isinstance(value, bool) or value is None or (isinstance(value, str) and len(value) < _PLAIN):
             return None
         if isinstance(value, int | float) and abs(value) <= 12:
@@ -156,7 +156,7 @@ def _parts(value: Json, pointer: str = "") -> Iterator[tuple[str, Json]]:
 
 
 def merged(old: tuple[RecipeStep, ...], new: tuple[RecipeStep, ...]) -> tuple[RecipeStep, ...] | None:
-    """Return what two successes have in common, with what differs as parameters; None where their shapes differ."""
+    """Return what two successes have in common, with differences as parameters; None if their shapes differ."""
     if not old or [one.tool for one in old] != [one.tool for one in new]:
         return None
     taken = {name for step in old for name in parameters(step.arguments)}
@@ -170,7 +170,7 @@ def merged(old: tuple[RecipeStep, ...], new: tuple[RecipeStep, ...]) -> tuple[Re
 
 
 class _Unlike(Exception):
-    """Two values of which one has parts that the other has not."""
+    """Two values with different parts."""
 
 
 def _common(old: Json, new: Json, key: str, taken: set[str]) -> Json:
@@ -197,7 +197,7 @@ def _numbered(name: str, number: int) -> str:
 
 
 def _named(key: str) -> str:
-    """Return what a parameter for this argument is called: a name that code can have, too."""
+    """Return a name for this argument's parameter that is also valid in code."""
     name = re.sub(r"[^a-z0-9_]+", "_", key.casefold()).strip("_")[:40] or "value"
     odd = (
         keyword.iskeyword(name)
@@ -249,7 +249,7 @@ def _said(value: Json) -> str:
 
 
 def single(value: Json, key: str) -> str | None:
-    """Return what `{key: NAME}` names; None for anything else."""
+    """Return the NAME of `{key: NAME}`; None for anything else."""
     if isinstance(value, dict) and len(value) == 1 and isinstance(value.get(key), str):
         return str(value[key])
     return None
@@ -264,7 +264,7 @@ class Graph(Value, frozen=True):
 
     steps: tuple[RecipeStep, ...] = ()
     worked: int = 0
-    """Successes of just this shape."""
+    """Number of successes with exactly this shape."""
 
     def after(self, steps: tuple[RecipeStep, ...]) -> Graph:
         """Return the graph after one more success."""

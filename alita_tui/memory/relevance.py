@@ -18,26 +18,26 @@ from alita_tui.spine.ranking import Ranked, Ranker, Served
 from alita_tui.spine.ranking.vectors import NOT_ENCODED, Near
 
 _MOST = 3
-"""Recipes that are shown at most."""
+"""How many recipes are shown at most."""
 _CLOSE = 0.6
-"""Share of the best one's score from which another one is shown beside it."""
+"""Share of the best score from which another recipe is shown as well."""
 _RIVALS = 5
-"""Recipes behind the best that it is held against."""
+"""How many of the next best recipes the best is compared with."""
 _BY_MEANING = 100
-"""Recipes that are looked at closely where vectors may change which is the best."""
+"""How many recipes are compared by vectors, which may change the best."""
 
 
 class Features(NamedTuple):
-    """What is known of the best match; the weights have the same form and say what each adds to its log-odds."""
+    """Features of the best match; the weights have the same form and give each feature's share of the log-odds."""
 
     base: float
     score: float
     margin: float
-    """How far the next recipe is behind."""
+    """Score difference to the next recipe."""
     lead: float
     """The same as a share of the score."""
     crowd: float
-    """How far the mean of the next five is behind."""
+    """Score difference to the mean of the next five."""
     cover: float
     pairs: float
     likeness: float
@@ -72,10 +72,10 @@ class Fit(Value, frozen=True):
     chance: float
     """Probability that one of those shown is the right one, 0 to 1."""
     likely: bool
-    """Whether that is enough to recall them."""
+    """Whether the probability is high enough to recall them."""
     score: float
     words: tuple[str, ...] = ()
-    """The task's words that its tasks have, the weightiest first."""
+    """The task's words that also occur in its tasks, highest weight first."""
 
 
 class Relevance:
@@ -92,7 +92,7 @@ class Relevance:
         self._ranker.put(key, (), served)
 
     def remove(self, key: str) -> None:
-        """Remove a recipe; a missing one is no error."""
+        """Remove a recipe; a missing one is not an error."""
         self._tasks.pop(key, None)
         self._ranker.remove(key)
 
@@ -110,7 +110,7 @@ class Relevance:
         ]
 
     def features(self, task: str, near: Near = NOT_ENCODED) -> tuple[tuple[str, ...], Features] | None:
-        """Return what would be shown with its features, for fitting; None where nothing is alike."""
+        """Return what would be shown with its features, for fitting; None if nothing is similar."""
         ranked = self._ranked(task, near)
         return (tuple(one.key for one in _close(ranked)), self._features(ranked)) if ranked else None
 

@@ -1,4 +1,4 @@
-"""What a text states: which sentences ask to be kept in mind, and a statement as a fact."""
+"""What a text states: which sentences ask to be remembered, and a statement as a fact."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CUE = re.compile(
     r"(?:[\s,:;!]|[.–-](?!\d))*",
     re.IGNORECASE,
 )
-"""How a sentence begins that asks to be kept in mind."""
+"""Beginnings of sentences that ask to be remembered."""
 _IS = re.compile(
     r"\b(?:is|are|was|were|isn't|aren't|equals?|starts?|begins?|ends?|means?|costs?|closes|opens|happens|lies)\b",
     re.IGNORECASE,
@@ -70,12 +70,12 @@ def fact(subject: str, statement: str, session_id: str, seq: int, origin: Memory
 
 
 def stems(subject: str) -> tuple[str, ...]:
-    """Return what a subject is about, whatever its grammar: two facts of the same stems speak of the same thing."""
+    """Return a subject's stems: two facts with the same stems are about the same thing."""
     return tuple(sorted({stem for stem, _ in words(subject)}))
 
 
 def asked_of(text: str) -> str:
-    """Return what a task asks for, without sentences that only ask to be kept in mind; all of it if none is left."""
+    """Return a task without sentences that only ask to be remembered; all of it if nothing else is left."""
     rest = "".join(match[0] for match in _WHOLE.finditer(text) if not [*stated(match[0])]).strip()
     return rest if words(rest) else text
 
@@ -105,12 +105,12 @@ def stated(text: str) -> Iterator[tuple[str, str, bool]]:
 
 
 def own_words(text: str) -> str:
-    """Return a text with what it quotes blotted out, at its length."""
+    """Return a text with quotations replaced by blanks of the same length."""
     return _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), text)
 
 
 def subject_of(statement: str) -> str:
-    """Return what a statement is about: what stands before its verb, or all of it."""
+    """Return a statement's subject: what precedes its verb, or all of it."""
     verb = _IS.search(statement)
     head = statement[: verb.start()].strip() if verb else statement
     head = re.sub(r"^(?:always|never)\s+", "", head, flags=re.IGNORECASE)
@@ -118,5 +118,5 @@ def subject_of(statement: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a text's words alone."""
+    """Return only the words of a text."""
     return " ".join(re.findall(r"\w+", text.casefold()))

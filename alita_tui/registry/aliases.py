@@ -11,7 +11,7 @@ from alita_tui.spine.ports.library import Documents, Standing
 
 
 class Aliases:
-    """All aliases in the registry's documents; only those in the audit log count."""
+    """The aliases in the registry's documents; only those that the audit log confirms are valid."""
 
     def __init__(self, documents: Documents, standing: Callable[[], Standing] | None = None) -> None:
         """Without `standing` the documents are trusted."""
@@ -32,7 +32,7 @@ class Aliases:
         return next((alias for alias in named if removed or not alias.removed), None)
 
     def keep(self, alias: Alias) -> None:
-        """Keep an alias, replacing an earlier one of its name. Raises StoreError."""
+        """Store an alias, replacing an earlier one of its name. Raises StoreError."""
         self._documents.put(f"alias:{alias.name}", {"alias": msgspec.to_builtins(alias)})
 
     def _stored(self) -> tuple[Alias, ...]:
@@ -56,7 +56,7 @@ def _as_logged(alias: Alias, standing: Standing) -> Alias:
 
 
 def _read(document: Json) -> Alias | None:
-    """Return a document as an alias, or None if it is something else or cannot be read."""
+    """Return a document as an alias; None if it is not one or cannot be read."""
     try:
         return msgspec.convert(document["alias"], ready(Alias))
     except (msgspec.ValidationError, TypeError, KeyError):

@@ -1,4 +1,4 @@
-"""How tools answered their probes, kept so that a new build is held against the whole library without running it."""
+"""How tools answered their probes, stored so that a build is compared with the library without running it all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Answers:
         self._waiting: dict[str, dict[str, Json]] = {}
 
     def of(self, digest: str) -> Mapping[str, Json]:
-        """Return what bytes answered, by what they were given. Raises StoreError."""
+        """Return the answers of these bytes by input. Raises StoreError."""
         documents = self._documents.all()
         if documents is not self._seen:
             found = (one["answers"] for one in documents if isinstance(one, dict) and "answers" in one)
@@ -36,7 +36,7 @@ class Answers:
         return self._kept.get(digest) or self._waiting.get(digest, {})
 
     def keep(self, digest: str, given: Mapping[str, Json], *, registered: bool) -> None:
-        """Keep answers; those of a build that is not registered are held until it is. Raises StoreError."""
+        """Store answers; those of a build that is not registered are held until it is. Raises StoreError."""
         if registered:
             self._write(digest, dict(given))
             return
@@ -45,7 +45,7 @@ class Answers:
             del self._waiting[next(iter(self._waiting))]
 
     def registered(self, digest: str) -> None:
-        """Keep what is held of a build that now is a tool. Raises StoreError."""
+        """Store the answers held for a build that is now a tool. Raises StoreError."""
         if given := self._waiting.pop(digest, None):
             self._write(digest, given)
 

@@ -1,4 +1,4 @@
-"""What the person does not want to be asked about again."""
+"""Bans: what the person does not want to be asked about again."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class Bans:
     """All bans, from the registry's documents and from the audit log."""
 
     def __init__(self, documents: Documents, standing: Callable[[], Standing] = Standing) -> None:
-        """Combine both sources: a ban in the log holds, whatever the documents say."""
+        """Combine both sources: a ban in the log counts, whatever the documents say."""
         self._documents = documents
         self._standing = standing
 
     def all(self, standing: Standing | None = None) -> tuple[Ban, ...]:
-        """Return every ban, oldest first; `standing` is what the log says, where it was just read."""
+        """Return every ban, oldest first; `standing` is what the log says, if it was just read."""
         stored = map(_read, self._documents.all())
         bans = {ban.ban_id: ban for ban in stored if ban is not None}
         for ban_id, ban in (standing or self._standing()).bans.items():
@@ -29,7 +29,7 @@ class Bans:
         return tuple(bans.values())
 
     def keep(self, ban: Ban) -> None:
-        """Keep a ban. Raises StoreError."""
+        """Store a ban. Raises StoreError."""
         self._documents.put(_key(ban.ban_id), {"ban": msgspec.to_builtins(ban)})
 
     def lift(self, ban_id: str) -> bool:
@@ -69,7 +69,7 @@ def _key(ban_id: str) -> str:
 
 
 def _read(document: Json) -> Ban | None:
-    """Return a document as a ban, or None if it is something else or cannot be read."""
+    """Return a document as a ban; None if it is not one or cannot be read."""
     if not isinstance(document, dict) or "ban" not in document:
         return None
     try:

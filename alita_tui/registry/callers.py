@@ -21,11 +21,11 @@ class Edge(Value, frozen=True):
     callee_version: int
     """The version that it is pinned to."""
     current: int | None = None
-    """The version of the called tool that runs now; None where none does."""
+    """The version of the called tool that runs now; None if none does."""
 
     @property
     def behind(self) -> bool:
-        """True where the called tool runs in another version by now, which this caller does not call."""
+        """True if the called tool now runs in another version, which this caller does not call."""
         return self.current != self.callee_version
 
 

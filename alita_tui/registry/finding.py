@@ -21,7 +21,7 @@ from alita_tui.spine.ranking.vectors import Vectors
 
 
 class Finder:
-    """The index of a library, and how far its chances hold there."""
+    """The index of a library, with the calibration of its probabilities."""
 
     def __init__(self, index: Path | None = None, vectors: Vectors | None = None) -> None:
         """`index` is a file that a large index is kept in; `vectors` are what an encoder gave."""
@@ -30,7 +30,7 @@ class Finder:
         self._calibration = Calibration()
         self._basis: tuple[date, tuple[Alias, ...]] | None = None
         self._told: dict[str, tuple[object, ...]] = {}
-        """What each tool was when it was indexed."""
+        """Each tool as it was when it was indexed."""
         self.stale = True
         """Set when the library has changed."""
 
@@ -43,7 +43,7 @@ class Finder:
     ) -> None:
         """Index exactly these tools, as far as they changed."""
         basis = (now.date(), aliases)
-        if basis != self._basis:  # needs count less by their age, and other names are found too
+        if basis != self._basis:  # older needs count less, and aliases are searched too
             self._basis, self._told = basis, {}
         self._index.update(self._changes(tools, history, now), aliases)
         if self.vectors:
@@ -64,7 +64,7 @@ class Finder:
     def _changes(
         self, tools: Sequence[ToolRecord], history: Mapping[str, History], now: datetime
     ) -> Iterator[tuple[ToolRecord, tuple[Served, ...] | None]]:
-        """Yield each tool with the needs it has met; with None where nothing about it has changed."""
+        """Yield each tool with the needs it has met; with None if nothing about it has changed."""
         for record in tools:
             known = history[record.draft.name]
             told = (record.draft, *(one for version in known for one in version))
@@ -75,7 +75,7 @@ class Finder:
 
 
 def with_standing(hit: SearchHit, record: ToolRecord, use: Use | None, known: Reliability) -> SearchHit:
-    """Return a hit with how it does, what it may use and an example."""
+    """Return a hit with its reliability, what it may use and an example."""
     example = example_in_tests(record.draft)
     return msgspec.structs.replace(
         hit,

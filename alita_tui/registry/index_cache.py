@@ -10,13 +10,13 @@ from alita_tui.spine.errors import StoreError
 
 
 class IndexCache:
-    """One file. What cannot be read or written is as if there were none."""
+    """One file. If it cannot be read or written, it is treated as missing."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def read(self) -> bytes:
-        """Return what was written last, or nothing."""
+        """Return what was written last; empty if nothing was."""
         try:
             return self._path.read_bytes()
         except OSError:

@@ -1,4 +1,4 @@
-"""Which proposals were built already, and when: none is built twice for the same reason, and few on one day."""
+"""Which proposals were built, and when: none twice for the same reason, and only a few per day."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from alita_tui.spine.ports.library import Documents
 from alita_tui.spine.ports.stream import Clock
 
 _AGAIN = timedelta(days=30)
-"""After this a proposal that came to nothing may be made again."""
+"""Time after which an unsuccessful proposal may be made again."""
 
 
 class _Built(Value, frozen=True):
@@ -27,7 +27,7 @@ class Table(Documents, Protocol):
     """Documents that several processes change."""
 
     def changing(self) -> AbstractContextManager[None]:
-        """Let nobody else change them while this lasts. Raises StoreError."""
+        """Lock them against changes by others. Raises StoreError."""
 
 
 class Proposed:
@@ -46,9 +46,9 @@ class Proposed:
         return sum(self._age(one) < timedelta(days=1) for one in self._all())
 
     def take(self, proposal_id: str, most: int) -> bool:
-        """Remember that it is about to be built, unless it was lately, or `most` were today; return whether.
+        """Claim a proposal for building, unless it was built lately or `most` were today; return whether it was.
 
-        Of several processes that ask at once only so many are told to go on. Raises StoreError.
+        If several processes ask at once, no more than `most` of them succeed. Raises StoreError.
         """
         with self._documents.changing():
             free = self.today() < most and not self.lately(proposal_id)
@@ -57,14 +57,14 @@ class Proposed:
             return free
 
     def remember(self, proposal_id: str, session_id: str = "") -> None:
-        """Keep that it was built, and by which session. Raises StoreError."""
+        """Record that it was built, and by which session. Raises StoreError."""
         built = _Built(proposal_id=proposal_id, at=self._clock().isoformat(), session_id=session_id)
         self._documents.put(f"proposal:{proposal_id}", {"proposal": msgspec.to_builtins(built)})
 
     def forget(self, proposal_id: str) -> None:
-        """Let a proposal be made again: nothing came of it for reasons that were not its own. Raises StoreError.
+        """Let a proposal be made again, because it failed for reasons that were not its own. Raises StoreError.
 
-        It still counts for the day: what was tried may have cost something.
+        It still counts for the day, because the attempt may have cost something.
         """
         for one in self._all():
             if one.proposal_id == proposal_id:

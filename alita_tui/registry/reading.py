@@ -1,6 +1,6 @@
 """The library's documents as values, and the state that follows from them and the audit log.
 
-What has not changed is read once, and a run that is counted costs the same in a library of any size.
+Unchanged documents are read once, and counting a run costs the same in a library of any size.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from alita_tui.spine.ports.library import Standing
 
 
 class Pin(Value, frozen=True):
-    """A version that runs although there are newer ones; None where it was taken back."""
+    """A version that runs although there are newer ones; None if it was unpinned."""
 
     name: str
     version: int | None
@@ -26,11 +26,11 @@ class Pin(Value, frozen=True):
 
 Entry = ToolRecord | Use | Track | Pin
 _WHOLE = timedelta(hours=1)
-"""After this long everything is derived again: versions become stale by lying idle, and outcomes count less."""
+"""Time after which everything is derived again: idle versions become stale, and old outcomes count less."""
 
 
 class Reader:
-    """Reads documents, and remembers those of the last time."""
+    """Reads documents, and caches those of the last read."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Json, Entry | None]] = {}

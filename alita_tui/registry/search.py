@@ -16,19 +16,19 @@ from alita_tui.spine.ranking.bands import NEEDED
 from alita_tui.spine.text import counted
 
 SHOWN = 5
-"""Tools that a search tells of, as hits or as near misses."""
+"""How many tools a search returns, as hits or as near misses."""
 _BESIDE = 0.6
-"""Share of the best one's chance that further hits have to reach where one surely fits."""
+"""Share of the best one's probability that further hits need if one surely fits."""
 _WORTH = 100
-"""Tools from which it takes longer to index them than to read what they were."""
+"""Number of tools from which indexing them takes longer than reading the cached index."""
 _NEAR = 0.01
-"""Share of the query's words from which a tool is near at all."""
+"""Share of the query's words that a tool needs to count as near."""
 _CLOSE = 1.5
 """The same for how far its vector is nearer than others'."""
 _RANKED = 100
 """Tools that are looked at closely."""
 _NAME, _DESCRIPTION, _PROPERTIES = 3.0, 2.0, 1.0
-"""What words of a tool count; those of a need that it has met count one."""
+"""Weight of a tool's own words; words of a need that it has met weigh one."""
 
 
 class ToolIndex:
@@ -69,7 +69,7 @@ class ToolIndex:
         self._ranker.settle()
 
     def rank(self, query: str, cosines: Mapping[str, float] | None = None) -> list[Ranked]:
-        """Return all that shares something with a query, best first."""
+        """Return all tools that share something with a query, best first."""
         return self._ranker.rank(query, cosines=cosines)
 
     def search(
@@ -79,7 +79,7 @@ class ToolIndex:
         calibration: Calibration | None = None,
         cosines: Mapping[str, float] | None = None,
     ) -> SearchResult:
-        """Return what fits, best first, and what comes near.
+        """Return the tools that fit, best first, and near misses.
 
         `calibration` is what this library's history says, `cosines` what the vectors of an encoder do.
         """
@@ -130,7 +130,7 @@ class ToolIndex:
 
 
 def _evidence(ranked: Sequence[Ranked], calibration: Calibration) -> str:
-    """Return what a chance comes from: what matched, and what it was measured by."""
+    """Explain a probability: what matched, and what it was calibrated on."""
     by = (
         f"measured by {calibration.outcomes} earlier searches here"
         if calibration.outcomes
@@ -146,12 +146,12 @@ def _evidence(ranked: Sequence[Ranked], calibration: Calibration) -> str:
 
 
 def wording(record: ToolRecord) -> str:
-    """Return what an encoder is given of a tool."""
+    """Return the text of a tool that an encoder gets."""
     return f"{record.draft.name.replace('_', ' ')}. {record.draft.description}"
 
 
 def _fields(record: ToolRecord, aliases: Sequence[Alias]) -> list[tuple[str, float]]:
-    """Return what a tool is found by, with weights."""
+    """Return the texts that a tool is found by, with weights."""
     draft = record.draft
     fields = [(draft.name.replace("_", " "), _NAME), (draft.description, _DESCRIPTION)]
     fields.append((" ".join(_properties(draft.input_schema)), _PROPERTIES))

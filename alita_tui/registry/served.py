@@ -1,4 +1,4 @@
-"""What a library learns from how its searches went: which needs a tool has met, and how far chances hold. Pure."""
+"""What a library learns from its searches: the needs a tool has met, and how good its probabilities are. Pure."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from alita_tui.registry.trust import OUTCOMES, QUERIES, Use
 from alita_tui.spine.ranking import Calibration, Served, calibrated
 
 History = tuple[tuple[Use | None, Track | None], ...]
-"""What is known of a tool's versions, the oldest first."""
+"""What is known about a tool's versions, oldest first."""
 
 _AGES = ((30, 1.0), (90, 0.9), (180, 0.8), (365, 0.65))
-"""Days, and what a need that is no older counts: in steps, so that an index does not change every day."""
+"""Weight of a need by its age in days: in steps, so that an index does not change every day."""
 _OLDEST = 0.5
 _UNKNOWN = 0.5
-"""What a query counts of which nobody recorded whether its task was answered."""
+"""Weight of a query whose task has no recorded outcome."""
 _UP = 1.5
-"""What a need counts that the person found well met."""
+"""Weight of a need whose answer the person rated as good."""
 _SEARCHES = 500
-"""How many of the newest searches chances are measured by."""
+"""How many of the newest searches are used for calibration."""
 
 
 def served(versions: History, now: datetime) -> tuple[Served, ...]:
@@ -48,12 +48,13 @@ def served(versions: History, now: datetime) -> tuple[Served, ...]:
 
 
 def calibration(tracks: Iterable[Track]) -> Calibration:
-    """Return how far the chances of searches held in this library."""
+    """Return the calibration of search probabilities in this library."""
     found = {
         one.need: (one.at, one.prior, one.met)
         for track in tracks
         for one in track.showings
-        if one.prior and (one.met or not one.used)  # used in a task that came to nothing says neither
+        if one.prior
+        and (one.met or not one.used)  # use in a task without an answer is no evidence either way
     }
     newest = sorted(found.values())[-_SEARCHES:]
     return calibrated([(chance, met) for _, chance, met in newest])

@@ -31,7 +31,7 @@ class TaskLibrary:
     """Implements `ToolShelf` over the library. Task tools are in memory only, and in no other session."""
 
     def __init__(self, library: Library, encode: Callable[[str], Awaitable[bool]] | None = None) -> None:
-        """`encode` asks an encoder for what a search of this query lacks, and returns whether anything came."""
+        """`encode` asks an encoder for the vectors that this query's search lacks, and returns whether any came."""
         self._library = library
         self._encode = encode
         self._task_tools: dict[str, ToolRecord] = {}
@@ -83,7 +83,7 @@ class TaskLibrary:
 
     @property
     def answers(self) -> KeptAnswers:
-        """What the tools of the library answered to probes."""
+        """The answers of the library's tools to probes."""
         return self._library.answers
 
     def records(self) -> tuple[ToolRecord, ...]:
@@ -91,11 +91,11 @@ class TaskLibrary:
         return self._library.records()
 
     def search(self, query: str, *, limit: int = 5) -> SearchResult:
-        """Search the library; task tools were built for this very task and need not be found."""
+        """Search the library; task tools were built for this task and need not be found."""
         return self._library.search(query, limit=limit)
 
     async def find(self, query: str) -> SearchResult:
-        """Search, with what an encoder makes of the query and the library, as far as it is quick."""
+        """Search, also with an encoder's vectors if they come in time."""
         found = await asyncio.to_thread(self.search, query)
         if self._encode is not None and await self._encode(query):
             found = await asyncio.to_thread(self.search, query)
@@ -145,13 +145,13 @@ class TaskLibrary:
         self._library.sync()
 
     def reliability(self, name: str, version: int) -> Reliability:
-        """Return how far a version is relied on; a task tool as one of its bytes that was never run."""
+        """Return the trust in a version; a task tool counts as never run."""
         return self._library.reliability(name, version)
 
     def note(
         self, name: str, version: int, outcomes: Sequence[RunOutcome], showings: Sequence[Showing] = ()
     ) -> ToolState | None:
-        """Keep what came of runs; of task tools nothing is kept."""
+        """Store the outcomes of runs; those of task tools are dropped."""
         own = self._task_tools.get(name)
         if own is not None and own.version == version:
             return own.state

@@ -1,4 +1,4 @@
-"""What stays: journaled TinyDB files for sessions, registry and memory; parked verdicts; the audit.
+"""Storage: journaled TinyDB files for sessions, registry and memory; parked verdicts; the audit log.
 
 May import: alita_tui.spine, tinydb (nobody else does). Never: a sibling room.
 """

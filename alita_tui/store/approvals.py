@@ -28,9 +28,9 @@ class AuditedApprovals:
         """Return what the newest entries say about each tool. Raises StoreError."""
         with self._guard:
             reading = self._audit.reading()
-            # A home that signed nothing yet begins to: from then on it accepts no unsigned log as its own.
+            # Start signing in a home that has not signed yet: from then on it accepts no unsigned log as its own.
             if (reading.behind or not reading.public) and not reading.problems:
-                with suppress(StoreError):  # a home that cannot be written to is used as it is
+                with suppress(StoreError):  # a read-only home is used as it is
                     self._audit.settle()
                     reading = self._audit.reading()
             if reading is not self._seen:

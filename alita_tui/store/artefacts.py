@@ -20,7 +20,7 @@ from alita_tui.store import disk
 SUFFIX = ".artefacts"
 _CHUNK = 1 << 20
 _DRAFT = ".new-"
-"""Begins the name of what is not whole yet."""
+"""Prefix of files that are not complete yet."""
 _LONGEST_NAME = 120
 _IMMUTABLE = 0o444
 """Readable for the account that runs the sandbox; the folder above is closed to others."""
@@ -45,10 +45,10 @@ class SessionArtefacts:
         self._reuse = reuse
         self._spare: list[Path] = []
         self._checked: dict[str, tuple[int, ...]] = {}
-        """Digest -> what the disk said of the file when its bytes were found to be whole."""
+        """Digest -> the file's signature when its bytes were last verified."""
 
     def add(self, path: Path, name: str = "", *, take: bool = False) -> Artefact:
-        """Copy a file in, or move it with `take`. Raise UsageError where it is none or too large, StoreError."""
+        """Copy a file in, or move it with `take`. Raise UsageError if it is not a file or too large, StoreError."""
         name = file_name(name or path.name)
         try:
             source = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -75,7 +75,7 @@ class SessionArtefacts:
         return self._stored(data, file_name(name))
 
     def landing(self) -> Path:
-        """Make an empty folder for what a run leaves; the caller gives it back. Raise StoreError."""
+        """Make an empty folder for the files of a run; the caller gives it back. Raise StoreError."""
         folder = self._draft()
         disk.make_folder(folder)
         return folder
@@ -100,7 +100,7 @@ class SessionArtefacts:
             shutil.rmtree(self._spare.pop(), ignore_errors=True)
 
     def sweep(self) -> None:
-        """Remove what a killed process left half written. For the process that has the session open."""
+        """Remove half-written files of a killed process. For the process that has the session open."""
         for path in self.folder.glob(f"{_DRAFT}*"):
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)

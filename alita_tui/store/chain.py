@@ -68,7 +68,7 @@ def _lines(raw: bytes) -> Iterator[tuple[int, int, int, bytes]]:
 
 
 def _unreadable(chain: Chain, number: int, line: bytes, *, last: bool) -> None:
-    """Report a line that is no entry: a torn write if it begins the next entry, else damage."""
+    """Report a line that is not an entry: a torn write if it begins the next entry, else damage."""
     cut = unfinished(line, chain.sequence + 1)
     if cut and last:
         chain.torn = True

@@ -42,7 +42,7 @@ class DocumentTable:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Let nobody else change the table while this lasts. Raises StoreError."""
+        """Lock the table against changes by others. Raises StoreError."""
         with self._guard, self._db.journal.writing():
             yield
 
@@ -109,7 +109,7 @@ class CleanDocuments:
         self._documents.remove(key)
 
     def changing(self) -> AbstractContextManager[None]:
-        """Let nobody else change the table while this lasts. Raises StoreError."""
+        """Lock the table against changes by others. Raises StoreError."""
         return self._documents.changing()
 
     def sync(self) -> None:

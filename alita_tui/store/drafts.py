@@ -1,6 +1,6 @@
-"""What was typed and not sent, in one small private file: it survives quitting, a crash and kill -9.
+"""Text that was typed and not sent, in one small private file: it survives quitting, a crash and kill -9.
 
-Known secrets are taken out before anything is written. A damaged file counts as none; it is no record.
+Known secrets are removed before anything is written. A damaged file is ignored, because it is not a record.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from alita_tui.spine.ports.stream import Clock
 from alita_tui.store.disk import PRIVATE, make_folder, replace
 
 MOST = 60
-"""Drafts that are kept; the oldest give way."""
+"""How many drafts are stored; the oldest are dropped."""
 LONGEST = 200_000
 """Characters of a draft that are kept."""
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """What stood in one field of one session."""
+    """The text of one field of one session."""
 
     session: str
     field: str
@@ -34,7 +34,7 @@ class Draft(msgspec.Struct, frozen=True):
     process: int
     """Who wrote it."""
     fresh: bool = False
-    """Whether the session had no task yet: the next new session takes it over."""
+    """Whether the session had no task yet; then the next new session takes it over."""
 
 
 class DraftFile:
@@ -48,14 +48,14 @@ class DraftFile:
         now: Clock = lambda: datetime.now(UTC),
         alive: Callable[[int], bool] | None = None,
     ) -> None:
-        """`redact` takes secrets out of a text. `alive` tells whether a process still runs."""
+        """`redact` removes secrets from a text. `alive` returns whether a process still runs."""
         self._path = path
         self._redact = redact
         self._now = now
         self._alive = alive or _runs
 
     def read(self, session: str, *, fresh: bool) -> dict[str, str]:
-        """Return a session's drafts by field; a `fresh` one takes over what was typed last into one that is gone."""
+        """Return a session's drafts by field; a `fresh` session takes over the last ones of a session that is gone."""
         if not self._path.exists():
             return {}
         with self._locked():
@@ -74,7 +74,7 @@ class DraftFile:
         return mine
 
     def write(self, session: str, fields: Mapping[str, str], *, fresh: bool) -> None:
-        """Keep what stands in some fields now; an empty one is forgotten. Raises OSError."""
+        """Store the text of some fields; empty ones are removed. Raises OSError."""
         if not self._path.exists() and not any(fields.values()):
             return
         at, process = self._now().isoformat(), os.getpid()

@@ -126,7 +126,7 @@ class AuditEntry(Value, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """How the entry is called in messages."""
+        """The entry's name in messages."""
         tool = f"{self.name} v{self.version}, " if self.name and self.version else ""
         return f"entry {self.sequence} ({tool or f'{self.name}, ' if self.name else ''}{self.verdict})"
 

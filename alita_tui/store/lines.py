@@ -197,7 +197,7 @@ def _grown(
 
 
 def _end_of_table(line: bytes, lines: Iterator[bytes], comma: bool) -> bytes:
-    """Return a table's last line. Raise Irregular if it is none, or a document has to follow (`comma`)."""
+    """Return a table's last line. Raise Irregular if it is not one, or a document has to follow (`comma`)."""
     if comma and line != b"\n":
         raise Irregular
     if line == b"\n":  # a table without documents has an empty line

@@ -95,7 +95,9 @@ class SessionSearch:
 
     def _update(self, db: sqlite3.Connection) -> None:
         if not db.in_transaction:
-            db.execute("BEGIN IMMEDIATE")  # a process that looks at the same moment waits, and finds it done
+            db.execute(
+                "BEGIN IMMEDIATE"
+            )  # another process that updates at the same moment waits, and finds it done
         known = {name: (at, last) for name, at, last in db.execute("SELECT name, at, last FROM files")}
         now = {path.name: path for path in self._sessions.paths()}
         for name in known.keys() - now.keys():
@@ -104,7 +106,7 @@ class SessionSearch:
             at = repr((disk.signature(path), disk.signature(journal_reader.journal_of(path))))
             before, last = known.get(name, ("", 0))
             if at != before:
-                with suppress(StoreError):  # what cannot be read is not found
+                with suppress(StoreError):  # unreadable sessions are not searched
                     self._take_in(db, path, at, last)
 
     def _take_in(self, db: sqlite3.Connection, path: Path, at: str, last: int) -> None:

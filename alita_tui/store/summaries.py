@@ -73,7 +73,7 @@ class SessionSummary(Value, frozen=True):
     parent_seq: int = 0
     """The last event that both share."""
     imported: bool = False
-    """It comes from elsewhere: nothing of it waits here, and it does not go on."""
+    """It was imported: nothing in it waits here, and it cannot be continued."""
 
 
 def summarise(session_id: str, path: str, rows: Iterable[Json], *, discarded: int = 0) -> SessionSummary:

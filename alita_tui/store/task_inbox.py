@@ -1,4 +1,4 @@
-"""What other processes ask of the queue of a session that one process has open."""
+"""Commands from other processes for the queue of a session that one process has open."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from alita_tui.store import disk
 _KIND = "task note"
 
 QueueCommand = SubmitTask | EditTask | MoveTask | CancelTask | Retry | SwitchQueue
-"""What can be left for a session."""
+"""Commands that can be left for a session."""
 
 
 class TaskNote(Value, frozen=True, omit_defaults=False):
@@ -33,7 +33,7 @@ class TaskNote(Value, frozen=True, omit_defaults=False):
     retry: Retry | None = None
     switch: SwitchQueue | None = None
     signature: str = ""
-    """Of the home over all of this; see `Sealing`."""
+    """The home's signature over the other fields."""
 
     @property
     def text(self) -> str:

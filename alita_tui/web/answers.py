@@ -1,4 +1,4 @@
-"""What an answer of a server says besides its content: its status, a rate limit, JSON that may be none."""
+"""Checks a server's answer: its status, a rate limit, and whether its JSON is valid."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from alita_tui.spine.text import one_line
 from alita_tui.web.fetch import Fetched
 
 _WAIT = 60.0
-"""Seconds to wait where a server that has had enough does not say how long."""
+"""Seconds to wait if a server that limits requests does not say how long."""
 _LONGEST = 3600.0
 _SPENT = (429, 432, 433)
-"""Too many requests; Tavily's two for a plan that is used up."""
+"""Statuses for too many requests; two are Tavily's for a plan that is used up."""
 
 
 class RateLimited(WebError):
-    """The server wants to be left alone for `wait` seconds."""
+    """The server accepts no requests for `wait` seconds."""
 
     def __init__(self, message: str, *, wait: float = _WAIT, hint: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -28,7 +28,7 @@ class RateLimited(WebError):
 
 
 def check_status(answer: Fetched, *, ok: tuple[int, ...] = (200,), hint: str = "") -> None:
-    """Raise WebError for any other status, RateLimited with the wait where the server names a limit."""
+    """Raise WebError for any other status, RateLimited with the wait if the server reports a limit."""
     if answer.status in ok:
         return
     host = host_of(answer)
@@ -46,7 +46,7 @@ def check_status(answer: Fetched, *, ok: tuple[int, ...] = (200,), hint: str = "
 
 
 def _wait(headers: dict[str, str]) -> float | None:
-    """Return the seconds that Retry-After (RFC 9110, 10.2.3) or GitHub's reset time asks for."""
+    """Return the seconds to wait by Retry-After (RFC 9110, 10.2.3) or GitHub's reset time."""
     asked, reset = headers.get("retry-after", "").strip(), headers.get("x-ratelimit-reset", "").strip()
     now = datetime.now(UTC)
     if asked.isascii() and asked.isdigit():
@@ -85,14 +85,14 @@ def parsed_json(answer: Fetched) -> dict[str, Any]:
 
 
 def objects(found: object, *path: str) -> list[dict[str, Any]]:
-    """Return the objects of the list at a path; none where anything is otherwise."""
+    """Return the objects of the list at a path; empty if there is no such list."""
     for name in path:
         found = found.get(name) if isinstance(found, dict) else None
     return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
 
 
 def text_of(item: dict[str, Any], *path: str) -> str:
-    """Return the text at a path; an empty one where anything is otherwise."""
+    """Return the text at a path; empty if there is none."""
     found: object = item
     for name in path:
         found = found.get(name) if isinstance(found, dict) else None

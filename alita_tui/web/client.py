@@ -1,4 +1,4 @@
-"""The web as the agent uses it: search with one provider after the other, read one page."""
+"""The agent's access to the web: search with one provider after the other, read one page."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class WebRoom:
     ) -> None:
         """`max_chars`: of the readable text of a page; `results`: of one search.
 
-        `pages` opens the table of what was read before, to be asked for only if it changed; `secret` returns
+        `pages` opens the table of pages read before, which are fetched only if they changed; `secret` returns
         a provider's key by its name.
         """
         self._settings = settings
@@ -57,7 +57,7 @@ class WebRoom:
         self._searches = Searches(self._fetcher, settings, secret or environ.get, clock, results)
 
     async def search(self, query: str, *, provider: str = "") -> SearchPage:
-        """Search one kind of thing (empty: the settings'), with the next provider where one fails. Raise WebError."""
+        """Search for one kind of thing (empty: the settings'); if a provider fails, ask the next. Raise WebError."""
         words = one_line(query, 240)
         if not words:
             raise WebError("The search is empty.", hint="Say what to look for in a few words.")
@@ -81,7 +81,7 @@ class WebRoom:
         )
 
     async def package(self, name: str, version: str) -> PackageFacts | None:
-        """Return facts of one version; None where the index does not answer or does not know it."""
+        """Return facts about one version; None if the index does not answer or does not know it."""
         try:
             return await package_facts(self._fetcher, self._settings.pypi_url, name, version)
         except WebError:

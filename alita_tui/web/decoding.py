@@ -13,7 +13,7 @@ _BROWSERS = {
     "shift_jis": "cp932",
     "euc_kr": "cp949",
 }
-"""What pages mean by a name, where it is more than the name says (WHATWG Encoding, 4.2)."""
+"""Charset names that pages use for a larger charset (WHATWG Encoding, 4.2)."""
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -22,15 +22,15 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _GUESSED = 60_000
-"""Bytes that a guess looks at."""
+"""Bytes that a guess examines."""
 _TELLING = 40
 """Bytes beyond ASCII that a guess needs."""
 _BAD = 200
-"""One character in so many may be broken in a text that is otherwise what it says."""
+"""One character in this many may be broken in a text with a correct charset."""
 
 
 def known(charset: str) -> str:
-    """Return the codec that pages mean by a charset; empty for none, and for codecs that are no text encodings."""
+    """Return the codec for a charset name; empty for unknown ones, and for codecs that are not text encodings."""
     try:
         found = codecs.lookup(charset[:40])
         b"".decode(found.name)  # refuses codecs such as zlib
@@ -40,7 +40,7 @@ def known(charset: str) -> str:
 
 
 def decoded(body: bytes, charset: str = "", *, html: bool = False) -> str:
-    """Return a body as text; `charset` is the server's, passed over where it cannot be."""
+    """Return a body as text; `charset` is the server's, ignored if it cannot be right."""
     mark = next((name for start, name in _MARKS if body.startswith(start)), "")
     for name in (charset, mark, _declared(body) if html else "", "utf-8-sig"):
         text = _read(body, name) if name else None
@@ -50,7 +50,7 @@ def decoded(body: bytes, charset: str = "", *, html: bool = False) -> str:
 
 
 def _read(body: bytes, name: str) -> str | None:
-    """Return the text, unless so much of it is broken that it must be something else."""
+    """Return the text; None if so much of it is broken that the charset must be wrong."""
     try:
         text = body.decode(name, "replace")
     except (LookupError, ValueError):

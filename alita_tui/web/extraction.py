@@ -20,9 +20,9 @@ from alita_tui.web.decoding import decoded
 from alita_tui.web.readable import to_text
 
 _LARGE = 500_000
-"""Characters of HTML from which trafilatura does without its second opinions, which take as long again."""
+"""Characters of HTML above which trafilatura skips its fallbacks, which double the time."""
 _ENOUGH = 200
-"""Characters of an article; with fewer the other reader has its turn."""
+"""Minimum characters of an article; with fewer the other reader is tried."""
 _HIDDEN = (
     "//*[@hidden or @aria-hidden='true' or contains(translate(@style,' ',''),'display:none')"
     " or contains(translate(@style,' ',''),'visibility:hidden')][not(self::html or self::body or self::main)]"
@@ -36,13 +36,13 @@ Line = dict[str, Any]
 
 
 def article(body: bytes, charset: str, url: str) -> Iterator[Line]:
-    """Yield title and main text as trafilatura finds them; with little found, as the page has them in order.
+    """Yield title and main text as trafilatura finds them; if it finds little, the page in its own order.
 
-    The links of the main part follow as a list, where they are in nobody's way.
+    The links of the main part follow as a list at the end.
     """
     import trafilatura
 
-    html = neutralise(decoded(body, charset, html=True))  # libxml2 would take sequences apart
+    html = neutralise(decoded(body, charset, html=True))  # libxml2 would split sequences
     tree = trafilatura.load_html(html)
     title, text, links = "", "", ""
     if tree is not None:
@@ -69,7 +69,7 @@ def article(body: bytes, charset: str, url: str) -> Iterator[Line]:
 
 
 def soup(body: bytes, charset: str, _url: str) -> Iterator[Line]:
-    """Yield title and text by Python's own parser alone."""
+    """Yield title and text with Python's own parser only."""
     title, text = to_text(decoded(body, charset, html=True))
     yield {"title": title, "text": text}
 
@@ -97,7 +97,7 @@ def pdf(body: bytes, _charset: str, _url: str) -> Iterator[Line]:
 
 
 def results(body: bytes, _charset: str, _url: str) -> Iterator[Line]:
-    """Yield the links of DuckDuckGo's result page, and whether it is one."""
+    """Yield the links of DuckDuckGo's result page, and whether the page is one."""
     from bs4 import BeautifulSoup
 
     page = BeautifulSoup(body, "html.parser")
@@ -139,7 +139,7 @@ def _links(tree: Any, url: str) -> str:
 
 
 def _join_lines(tree: Any) -> None:
-    """Make white space what it is on screen, so that a line's end in the source is none in the text."""
+    """Collapse white space as a browser does, so that line ends in the source are not line ends in the text."""
     kept = {child for pre in tree.iter("pre", "textarea") for child in pre.iter()}
     for node in tree.iter():
         if node.text and node not in kept:
@@ -149,7 +149,7 @@ def _join_lines(tree: Any) -> None:
 
 
 def _headed(text: str) -> str:
-    """Give tables whose first row is not marked as their head one all the same, as Markdown wants it."""
+    """Mark the first row of each table as its head, because Markdown requires one."""
     lines: list[str] = []
     inside = False
     source = text.split("\n")
@@ -165,7 +165,7 @@ def _headed(text: str) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """Take out Markdown's backslashes, which make names and quotations unlike the page; not those of a table's bars."""
+    """Remove Markdown's backslashes, so that names match the page; keep those before a table's bars."""
     parts = re.split(r"(^```.*?^```$|`[^`\n]*`)", text, flags=re.DOTALL | re.MULTILINE)
     parts[::2] = [re.sub(r"\\([\\`*_{}\[\]()<>#+\-.!~])", r"\1", prose) for prose in parts[::2]]
     return "".join(parts)

@@ -1,4 +1,4 @@
-"""Facts of the package index about a package: PyPI's JSON API (docs.pypi.org/api/json)."""
+"""The package index's facts about a package: PyPI's JSON API (docs.pypi.org/api/json)."""
 
 from __future__ import annotations
 

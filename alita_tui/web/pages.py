@@ -1,6 +1,6 @@
-"""Pages that were read before, with what their servers gave to ask whether they changed (RFC 9110, 13).
+"""Pages that were read before, with their servers' validators (RFC 9110, 13).
 
-Never by age: every read asks the server, which sends the page again or says that it still holds.
+Age never counts: every read asks the server, which sends the page again or confirms that it is unchanged.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from alita_tui.spine.ports.library import Documents
 from alita_tui.spine.ports.web import Page
 
 _KEPT = 200
-"""Pages; the oldest goes first."""
+"""How many pages are stored; the oldest is dropped first."""
 _CHARS = 5_000_000
-"""Characters of all of them."""
+"""Total characters of all stored pages."""
 
 
 class KeptPage(Value, frozen=True):
@@ -38,7 +38,7 @@ class KeptPage(Value, frozen=True):
 
 
 class PageStore:
-    """Pages by the address that was asked for. Blocks on the disk; without one nothing is kept."""
+    """Pages by the requested address. Blocks on the disk; if the disk fails, nothing is stored."""
 
     def __init__(self, documents: Callable[[], Documents], settings: tuple[object, ...]) -> None:
         """`documents` opens the table; `settings` is what else decides what a page looks like."""

@@ -1,4 +1,4 @@
-"""HTML to readable text in the order of the page, for pages in which no article is found."""
+"""HTML to readable text in the order of the page, for pages without a detectable article."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BLOCKS = frozenset(
 _BANNERS = frozenset({"navigation", "banner", "contentinfo", "complementary", "search"})
 _FEW = 200
 _CELL = 600
-"""Characters in a cell of data; a cell with more is a part of the page's layout."""
+"""Longest cell of a data table; a longer one is part of the page's layout."""
 
 
 def to_text(html: str) -> tuple[str, str]:

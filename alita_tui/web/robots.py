@@ -1,6 +1,6 @@
 """A site's robots.txt (RFC 9309), asked once per site and session before one of its pages is read.
 
-Nothing here crawls: a page is read because somebody wants that page. So a file that cannot be had forbids nothing.
+Nothing here crawls: a page is read because somebody wants that page. So an unavailable file forbids nothing.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from alita_tui.web.fetch import Fetcher
 
 _NAME = "alita-tui"
 _BYTES = 512_000
-"""As much as the RFC wants read."""
+"""The size that the RFC requires to be read."""
 _SECONDS = 5.0
-"""As long as a page waits for it."""
+"""How long a page waits for it."""
 _RULES = 2_000
 _SITES = 200
 
@@ -46,14 +46,14 @@ class Rule(Value, frozen=True):
 
 
 class Robots:
-    """What sites say about being read; remembered as long as it lives."""
+    """The rules of sites; cached for the lifetime of the object."""
 
     def __init__(self, fetcher: Fetcher) -> None:
         self._fetcher = fetcher
         self._sites: dict[str, tuple[Rule, ...]] = {}
 
     async def check(self, url: str) -> None:
-        """Raise WebError for an address that its site does not want read."""
+        """Raise WebError for an address that its site's robots.txt disallows."""
         parts = urlsplit(url)
         site = f"{parts.scheme}://{parts.netloc}"
         if site not in self._sites:
@@ -78,7 +78,7 @@ class Robots:
 
 
 def rules(text: str) -> tuple[Rule, ...]:
-    """Return the rules for us; those for everybody where none are for us."""
+    """Return the rules for alita; those for everybody if there are none."""
     ours: list[Rule] = []
     anybody: list[Rule] = []
     named = False
@@ -105,7 +105,7 @@ def rules(text: str) -> tuple[Rule, ...]:
 
 
 def allowed(listed: tuple[Rule, ...], path: str) -> bool:
-    """Return what the longest rule that fits says; allowing wins between two of one length."""
+    """Return the verdict of the longest matching rule; of two equally long ones, allowing wins."""
     fitting = [(len(rule.pattern), rule.allows) for rule in listed if rule.matches(path)]
     return path == "/robots.txt" or not fitting or max(fitting)[1]
 

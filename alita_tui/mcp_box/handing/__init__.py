@@ -1,1 +1,1 @@
-"""Approved tools handed over to other programs: as Agent Skills, as servers of their own, as scripts."""
+"""Approved tools exported for other programs: as Agent Skills, standalone servers or scripts."""

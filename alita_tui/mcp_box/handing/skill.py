@@ -20,7 +20,7 @@ _LONGEST_NEED = 160
 
 
 def skill_name(name: str) -> str:
-    """Return a name as the format has it: lower case, with single hyphens between words."""
+    """Return a name in the format's spelling: lower case, with single hyphens between words."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:LONGEST_NAME].strip("-")
 
 
@@ -131,7 +131,7 @@ def _when(needs: Sequence[str], level: str = "##") -> list[str]:
 
 
 def _call(tool: Handed, level: str = "##") -> list[str]:
-    """Return how a tool is called: its command, an example, and both schemas."""
+    """Return instructions for calling a tool: its command, an example, and both schemas."""
     draft = tool.record.draft
     script = f"scripts/{_script(tool)}"
     known = tool.example

@@ -1,1 +1,1 @@
-"""Tools of other servers: connected to, listed, held to what was approved, called."""
+"""Tools of other servers: connects, lists, compares with what was approved, calls."""

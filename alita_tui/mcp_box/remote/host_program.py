@@ -1,4 +1,4 @@
-"""A server on this machine without a wall around it: a process with all rights of the person. Only by name."""
+"""A server on this machine outside any sandbox: a process with all rights of the person."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class HostProgram:
 async def start_on_host(argv: tuple[str, ...], env: Mapping[str, str], folder: str = "/") -> HostProgram:
     """Start a server with the person's rights, and few of their variables. Raise UsageError.
 
-    `folder` is where it was added, never where alita is: the files there may be somebody else's.
+    `folder` is where it was added, not where alita was started: the files there may be somebody else's.
     """
     kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     pipe = asyncio.subprocess.PIPE

@@ -28,7 +28,7 @@ async def _bound(response: httpx2.Response) -> None:
 def over_http(
     url: str, headers: Mapping[str, str], policy: AddressPolicy, auth: httpx2.Auth | None = None
 ) -> Callable[[Tap, Callable[[str], None]], AbstractAsyncContextManager[TransportStreams]]:
-    """Return the transport to a server's address. Redirects are followed within its origin alone."""
+    """Return the transport to a server's address. Redirects are followed only within its origin."""
 
     @asynccontextmanager
     async def streams(tap: Tap, broken: Callable[[str], None]) -> AsyncIterator[TransportStreams]:

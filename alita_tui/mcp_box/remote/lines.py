@@ -1,4 +1,4 @@
-"""Lines of a stream that somebody hostile writes: each byte is looked at once, and none is too long."""
+"""Splits a hostile stream into lines: each byte is examined once, and line length is limited."""
 
 from __future__ import annotations
 

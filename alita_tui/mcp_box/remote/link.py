@@ -24,17 +24,17 @@ _LIST_BYTES = 4 << 20
 _LIST_SECONDS = 30.0
 _CLOSE_SECONDS = 5.0
 _GRACE_SECONDS = 3.0
-"""What a call may take beyond its own time: a server that reads nothing holds up the SDK's own clock."""
+"""Extra time for a call: a server that reads nothing delays the SDK's own clock."""
 Transport = Callable[[Tap, Callable[[str], None]], AbstractAsyncContextManager[TransportStreams]]
 """Makes the streams of one connection; the second argument is called with why it was given up."""
 
-for _name in ("client", "mcp"):  # the SDK logs what servers say: it would be printed over the screen
+for _name in ("client", "mcp"):  # the SDK logs what servers send, which would be printed over the screen
     logging.getLogger(_name).addHandler(logging.NullHandler())
     logging.getLogger(_name).propagate = False
 
 
 class LinkError(Exception):
-    """A server did not do what was asked. `sent` tells whether it may have begun."""
+    """A server did not do what was asked. `sent` says whether it may have begun."""
 
     def __init__(self, reason: str, *, sent: bool = False, lost: bool = False, timeout: bool = False) -> None:
         super().__init__(reason)
@@ -51,9 +51,9 @@ class Link:
         """`asked` is told what the server asks for; `mode` is the era: `legacy`, a version, or `auto`."""
         self.tap = Tap(asked)
         self.broken = ""
-        """Why it was given up from this side, or by what it failed; empty while it works."""
+        """Why it was closed from this side, or failed; empty while it works."""
         self.answering: Answering | None = None
-        """Answers what the server asks for; set before it is opened. None: all of it is refused."""
+        """Answers the server's requests; set before it is opened. None: all of them are refused."""
         self._transport = transport
         self._mode = mode
         self._client: Client | None = None
@@ -62,7 +62,7 @@ class Link:
 
     @property
     def alive(self) -> bool:
-        """Return whether it can be asked."""
+        """Return whether requests can be sent."""
         return (
             self._client is not None and not self.broken and self._task is not None and not self._task.done()
         )
@@ -74,7 +74,7 @@ class Link:
 
     @property
     def calls_itself(self) -> dict[str, str]:
-        """Return what the server says it is."""
+        """Return the name and version that the server claims."""
         info = self._client.server_info if self._client else None
         return {"name": info.name, "version": info.version} if info else {}
 
@@ -188,14 +188,14 @@ class Link:
             if not ready.done():
                 ready.set_exception(LinkError("it was interrupted"))
             with suppress(Exception):
-                ready.exception()  # seen, if nobody waits any more
+                ready.exception()  # retrieved, in case nobody waits any more
 
     def _give_up(self, why: str) -> None:
         self.broken = self.broken or why
 
 
 async def _unchecked(name: str, result: Any) -> None:
-    """Do not hold a result to its schema here: a hostile schema would block the loop. It is done in a process apart."""
+    """Skip validating a result here, because a hostile schema would block the loop. A separate process does it."""
 
 
 def _first(error: BaseException) -> str:

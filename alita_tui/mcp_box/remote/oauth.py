@@ -1,8 +1,8 @@
 """OAuth 2.1 with PKCE for a server by its address: the SDK's flow, and what it leaves to its user.
 
-The SDK keeps neither when a token expires nor where the authorization server is, so after a restart it would open the
-browser again, or send the refresh token to the MCP server. The port of the redirect has to stay the one that was
-registered. And two processes that refresh one rotating token lose both. All of that is kept and guarded here.
+The SDK forgets when a token expires and where the authorization server is, so after a restart it would open the
+browser again, or send the refresh token to the MCP server. The redirect has to keep the port that was
+registered. And two processes that refresh one rotating token lose both. This module stores and locks all of that.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ class Vault(Protocol):
     """Where the tokens of one server are kept. Blocks."""
 
     def read(self) -> str:
-        """Return what is kept; empty for nothing."""
+        """Return what is stored; empty if nothing is."""
 
     def write(self, text: str) -> None:
-        """Keep this. Raise StoreError."""
+        """Store this. Raise StoreError."""
 
 
 Learn = Callable[[str, str], None]
-"""Is told name and value of each secret before it is used, so that neither is ever shown or recorded."""
+"""Gets name and value of each secret before it is used, so that it is never shown or recorded."""
 
 
 class _Kept(msgspec.Struct, omit_defaults=True):
-    """What is kept of one server."""
+    """What is stored for one server."""
 
     tokens: dict[str, Any] | None = None
     expires: float = 0.0
@@ -76,7 +76,7 @@ class _Store:
         return kept
 
     def _learned(self, kept: _Kept) -> None:
-        """Make known what nobody else may see, before it is used."""
+        """Register the secrets with the redactor before they are used."""
         for name in ("access_token", "refresh_token", "client_secret"):
             if value := ((kept.tokens or {}) | (kept.client or {})).get(name):
                 self._learn(name.replace("_", " "), str(value))

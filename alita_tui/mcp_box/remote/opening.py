@@ -1,4 +1,4 @@
-"""How a server is started or reached, by what was approved of it."""
+"""Starts or reaches a server exactly as it was approved."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Opener:
             program = await start_on_host(spec.argv, {**spec.env, **secrets}, spec.folder or "/")
         else:
             program = await self._programs.open_program(self._boxed(spec, lock), self._progress)
-            await program.finish()  # nothing is granted before a call, and none is approved by being started
+            await program.finish()  # nothing is granted before a call; starting a server approves nothing
         return Link(lambda tap, broken: over_program(program, tap, broken), asked, mode=mode), program
 
     def _boxed(self, spec: ServerSpec, lock: Lock) -> Program:

@@ -17,9 +17,9 @@ from alita_tui.view.lookalikes import lookalikes, spelled
 from alita_tui.view.risk import Risk
 
 _NEAR = 0.88
-"""How much two names may have in common before one can be taken for the other."""
+"""Similarity from which one name can be mistaken for another."""
 _MOST_NEAR = 10
-"""Names that are told of one tool: a server may list hundreds that are all alike."""
+"""How many similar names are listed for one tool: a server may list hundreds."""
 _WORDS = {
     "changes things": "write|edit|update|create|delete|remove|move|rename|overwrite|drop|insert|upload|push|commit",
     "runs things": "execute|exec|eval|shell|command|script|subprocess|terminal|sudo|install",
@@ -33,7 +33,7 @@ _OTHERS = re.compile(
 
 
 class Names:
-    """The names of all tools, in the form in which one can be taken for another."""
+    """The names of all tools, in a form in which similar ones compare as equal."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._by_form: dict[str, list[str]] = {}
@@ -42,7 +42,7 @@ class Names:
         self._forms = tuple(self._by_form)
 
     def near(self, name: str, short: str, own: str) -> Iterator[str]:
-        """Yield the names that `name`, or `short` alone, can be taken for; none that begins with `own`,
+        """Yield the names that `name`, or only `short`, can be mistaken for; none that begins with `own`,
         and the nearest few.
         """
         from rapidfuzz.distance import Indel

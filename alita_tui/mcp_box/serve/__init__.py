@@ -1,1 +1,1 @@
-"""The library as a server of the Model Context Protocol: what any client may call, and what it gets back."""
+"""The library as a server of the Model Context Protocol, for any client."""

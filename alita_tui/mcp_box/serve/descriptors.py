@@ -10,11 +10,11 @@ from alita_tui.spine.servers import pinned
 from alita_tui.spine.text import reveal
 
 WRAPPED = "result"
-"""The field that holds a result which is no object; the protocol has only objects there until 2026."""
+"""The field that holds a result that is not an object; before 2026 the protocol allows only objects."""
 _UNKNOWN = {
     "readOnlyHint": False, "destructiveHint": True, "openWorldHint": True, "idempotentHint": False,
 }  # fmt: skip
-"""Of a tool of another server: what that does is its own claim, and no grant holds it."""
+"""Hints for a tool of another server: what it does is only its own claim, and no grant limits it."""
 _READS = {"GET", "HEAD"}
 _FILE = "A file: its content as a data: URI, or the alita:// URI of a file that an earlier call left."
 SEARCH, CALL, BUILD, STATUS = "search_tools", "call_tool", "build_tool", "build_status"
@@ -46,7 +46,7 @@ def described(record: ToolRecord) -> dict[str, Any]:
 
 
 def hints(granted: Capabilities) -> dict[str, bool]:
-    """Return what a tool's grants say about it: they are enforced, so these are no mere hints."""
+    """Return the hints that follow from a tool's grants; the grants are enforced."""
     items = used_by(granted)
     reads = not {"workspace:write", ON_HOST} & {*items} and all(
         _only_reads(item) for item in items if item.startswith("network:")

@@ -1,4 +1,4 @@
-"""The server over streamable HTTP. A bearer token is the wall; Host and Origin keep web pages out besides.
+"""The server over streamable HTTP. A bearer token protects it; checks of Host and Origin also keep web pages out.
 
 A page in a browser can reach loopback, by another name too (DNS rebinding); the SDK alone lets any local origin pass.
 """
@@ -36,7 +36,7 @@ class Bearer:
         self._wanted = b"Bearer " + token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand a request on that carries exactly one header with exactly the token."""
+        """Pass on a request that carries exactly one header with exactly the token."""
         if scope["type"] == "http":
             given = [value for name, value in scope["headers"] if name == b"authorization"]
             if len(given) != 1 or not hmac.compare_digest(given[0], self._wanted):
@@ -52,7 +52,7 @@ def application(tools: ToolServer, token: str, host: str, port: int, names: tupl
     here = (
         ("127.0.0.1", "localhost", "[::1]") if host in LOOPBACK else (f"[{host}]" if ":" in host else host,)
     )
-    # Behind TLS that stands in front a name comes as it is typed, without this port.
+    # Behind a TLS proxy the Host is what was typed, without this port.
     hosts = [*(f"{one}:{port}" for one in (*names, *here)), *names]
     origins = [*(f"http://{one}" for one in hosts), *(f"https://{one}" for one in names)]
     security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
@@ -88,7 +88,7 @@ async def serve_http(
     names: tuple[str, ...],
     ready: Callable[[str], None],
 ) -> None:
-    """Serve until cancelled; `ready` is told the address once requests are taken."""
+    """Serve until cancelled; `ready` gets the address once requests are accepted."""
     host, port = listening.getsockname()[:2]
     config = uvicorn.Config(
         application(tools, token, host, port, names), log_config=None, access_log=False, server_header=False,
@@ -107,7 +107,7 @@ async def serve_http(
 
 
 class _Impatient(H11Protocol):
-    """Closes a connection whose first request does not come: enough of them would leave no room for others."""
+    """Closes a connection whose first request does not arrive, so that idle ones cannot use up all slots."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Start the clock."""

@@ -10,9 +10,9 @@ from typing import Protocol
 from alita_tui.spine.ports.serving import Tell
 
 _SILENT_SECONDS = 2.0
-"""After this a client hears that the call still runs."""
+"""Seconds after which a client is told that the call is still running."""
 _APART_SECONDS = 0.05
-"""How far apart two reports are at least."""
+"""Minimum seconds between two reports."""
 
 
 class Reports(Protocol):
@@ -26,7 +26,7 @@ class Reports(Protocol):
 
 @asynccontextmanager
 async def progress(reports: Reports, *, wanted: bool) -> AsyncIterator[Tell]:
-    """Yield what is told a line about the call; a client that is gone is no error."""
+    """Yield a function that reports a line about the call; a client that is gone is not an error."""
     lines: list[str] = []
     news = asyncio.Event()
 
@@ -52,7 +52,7 @@ async def progress(reports: Reports, *, wanted: bool) -> AsyncIterator[Tell]:
     reporting = asyncio.create_task(report())
     try:
         yield tell
-        if lines and not reporting.done():  # what it printed last, a moment ago
+        if lines and not reporting.done():  # its last printed line, held back by the minimum interval
             await asyncio.sleep(_APART_SECONDS * 2)
     finally:
         reporting.cancel()

@@ -1,4 +1,4 @@
-"""What clients can read besides calling: files that their calls left, and what the settings offer."""
+"""What clients can read: files that their calls left, and what the settings offer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Reading:
         return [*files.values(), *known][:_MOST_LISTED]
 
     async def read(self, client: Client, uri: str) -> dict[str, Any] | None:
-        """Return one's content; None where there is none. Raise StoreError, UsageError where it is too large."""
+        """Return the content of one; None if there is none. Raise StoreError, UsageError if it is too large."""
         if match := _DOCUMENT.fullmatch(uri):
             document = await asyncio.to_thread(self._served.document, match[1])
             if document is None:

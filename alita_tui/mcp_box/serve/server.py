@@ -65,7 +65,7 @@ class _Server(Server[Any]):
 
 
 class ToolServer:
-    """Answers clients; one for all of a process."""
+    """Answers clients; one per process."""
 
     def __init__(self, served: Served, version: str, *, listed: int) -> None:
         """`version` is alita's; `listed` is how many tools a client is listed before it has to search."""
@@ -160,7 +160,7 @@ class ToolServer:
         return _complete({"tools": self._shelf.listed})
 
     async def _call_tool(self, context: Context, params: t.CallToolRequestParams) -> Json:
-        """Call a tool; whatever the caller can mend is a result, as the protocol asks for."""
+        """Call a tool; errors that the caller can fix are results, as the protocol asks for."""
         try:
             await self._look()
             found = await self._called(context, params.name, _plain(params.arguments or {}))
@@ -190,7 +190,7 @@ class ToolServer:
                 return await self._run(context, client, name, arguments)
 
     async def _found(self, name: str) -> ToolRecord | None:
-        """Return a tool that is served or was; one that is not known may have joined a moment ago."""
+        """Return a tool that is or was served; look at the library again for an unknown one."""
         if self._shelf.get(name) is None:
             await self._shelf.look()
         return self._shelf.get(name)
@@ -261,12 +261,12 @@ class ToolServer:
 
 
 def _complete(result: dict[str, Any]) -> dict[str, Any]:
-    """Return a result as the newer era has it; for the older one the SDK leaves out what that has not."""
+    """Return a result in the newer protocol's form; for the older one the SDK drops what it does not have."""
     return {"resultType": "complete", **result}
 
 
 def client_of(context: Context) -> Client:
-    """Return who says it calls."""
+    """Return the name that the client claims."""
     said = context.session.client_params
     if said is None:
         return Client(name="a client")

@@ -1,4 +1,4 @@
-"""Which tools a client is listed, and when that changed. A long list costs each client its context, so it is short."""
+"""Which tools are listed to clients, and when that changed. A long list costs context, so it is short."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOOK_SECONDS = 1.0
 
 
 class Shelf:
-    """The served tools as they were when last looked at."""
+    """The served tools as of the last look at the library."""
 
     def __init__(self, served: Served, *, listed: int) -> None:
         """`listed` is how many tools are listed before the rest is found by search."""
@@ -25,7 +25,7 @@ class Shelf:
         self._seen: object = None
         self._records: dict[str, ToolRecord] = {}
         self._before: dict[str, ToolRecord] = {}
-        """Those that were served at some time, so that a client is told why one is not any more."""
+        """Tools that were served earlier, so that a client is told why one no longer is."""
         self.listed: list[dict[str, Any]] = []
         """The descriptors, alita's own ones first."""
 

@@ -16,11 +16,11 @@ from alita_tui.mcp_box.serve.server import ToolServer
 LONGEST_LINE = 16 << 20
 _CHUNK = 1 << 16
 _TOO_LONG = '{"too long": '
-"""What stands in for a line over the cap: no JSON, so it is answered as one that cannot be read."""
+"""Replaces a line over the cap: it is not JSON, so it is answered as an unreadable message."""
 
 
 class CappedLines:
-    """Lines of a descriptor, read by a thread that ends with the process; a longer one than the cap is passed over."""
+    """Lines of a descriptor, read by a thread that ends with the process; lines over the cap are skipped."""
 
     def __init__(self, descriptor: int, most: int = LONGEST_LINE) -> None:
         self._descriptor = descriptor
@@ -66,7 +66,7 @@ def lines_of(descriptor: int, most: int) -> Iterator[str]:
 
 
 class PromptLines:
-    """Text for a descriptor: what is short goes at once where the other end reads, else a thread waits for it."""
+    """Text for a descriptor: short text is written at once if the other end reads, otherwise a thread waits for it."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -88,11 +88,11 @@ class PromptLines:
             rest = rest[os.write(self._descriptor, rest) :]
 
     async def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: writes are not buffered."""
 
 
 def _taken(descriptor: int, instead: str | int, flags: int) -> int:
-    """Return another descriptor of the wire; what is started here, or prints, gets `instead` in its place."""
+    """Return a copy of the wire's descriptor; prints and child processes get `instead` in its place."""
     wire = os.dup(descriptor)
     other = os.open(instead, flags) if isinstance(instead, str) else os.dup(instead)
     os.dup2(other, descriptor)

@@ -1,1 +1,1 @@
-"""Agent Skills of others: read as hostile files, held to the format, shown with what is odd about them."""
+"""Agent Skills of others: read as hostile files, checked against the format, shown with their risks."""

@@ -1,1 +1,1 @@
-"""The parts of a server that is handed over: it has these files as they are, and knows nothing of alita."""
+"""The parts of an exported server: these files are copied unchanged, and do not depend on alita."""

@@ -1,7 +1,7 @@
 """A server of the Model Context Protocol on stdin and stdout, for the tools of `tools.json`.
 
 Each call is a process of its own with an empty folder, an environment of few names, and limits on time, memory and
-output. That keeps mistakes small. It is no wall: what a tool may reach is up to whoever starts this server.
+output. That limits mistakes. It is not a sandbox: what a tool may reach is up to whoever starts this server.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ async def list_tools(_: Any, __: t.PaginatedRequestParams | None) -> t.ListTools
 
 
 async def call_tool(_: Any, params: t.CallToolRequestParams) -> t.CallToolResult:
-    """Run a tool; whatever the caller can mend is a result."""
+    """Run a tool; errors that the caller can fix are results."""
     one = _TOOLS.get(params.name)
     if one is None:
         return _failed(f"There is no tool {params.name!r}. There are: {', '.join(_TOOLS)}.")

@@ -263,3 +263,4 @@ class TaskRunner:
         await self._outcomes.settle(task_id)
         if not self._task.improves:  # nobody asked for it, so there is nothing to recall it by
             await self._lessons.finish(task_id, end.outcome)
+            await self._outcomes.weigh(task_id)  # said before it was written

@@ -149,7 +149,7 @@ class CurrentTask:
         for envelope in reversed(self._bus.history) if chain else ():
             if any(map(envelope.belongs_to, chain)) and not envelope.delegate:
                 found.append(envelope)
-            if isinstance(envelope.event, e.TaskSubmitted) and envelope.event.task_id == chain[-1]:
+            if _begins(envelope, chain[-1]):
                 break
         return found[::-1]
 
@@ -165,21 +165,31 @@ class CurrentTask:
     def newest(self, *kinds: type[e.SessionEvent]) -> Iterator[e.SessionEvent]:
         """Yield the present agent's events of some kinds in the task and those that it continues, the newest first."""
         chain, agent_id = self.chain(), origin.delegate()
-        for envelope in self._bus.history.newest(*kinds):
-            if envelope.task_id in chain and envelope.delegate == agent_id:
+        for envelope in self._bus.history.newest(*kinds, e.TaskSubmitted):
+            of_agent = envelope.task_id in chain and envelope.delegate == agent_id
+            if of_agent and isinstance(envelope.event, kinds):
                 yield envelope.event
+            if _begins(envelope, chain[-1]):
+                return  # what comes before is of other tasks, and may be much
 
     def plan(self, task_id: str) -> e.PlanProposed | None:
         """Return a task's newest plan."""
-        for envelope in self._bus.history.newest(e.PlanProposed):
+        for envelope in self._bus.history.newest(e.PlanProposed, e.TaskSubmitted):
             if isinstance(envelope.event, e.PlanProposed) and envelope.event.task_id == task_id:
                 return envelope.event
+            if _begins(envelope, task_id):
+                break
         return None
 
     def recipe(self, task_id: str) -> str:
         """Return the item id of the recipe that a task's plan follows; empty for none."""
         plan = self.plan(task_id)
         return plan.recipe if plan else ""
+
+
+def _begins(envelope: Envelope, task_id: str) -> bool:
+    """Return whether a task begins here."""
+    return isinstance(envelope.event, e.TaskSubmitted) and envelope.event.task_id == task_id
 
 
 def chain_of(task_id: str, state: SessionState) -> list[str]:

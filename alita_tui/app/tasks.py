@@ -6,6 +6,7 @@ A closed session is changed at once. For one that a process has open, the change
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -15,7 +16,7 @@ from alita_tui import __version__
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import new_id, now
 from alita_tui.app.recordings import path_of, recording
-from alita_tui.events import SessionClosed, SessionOpened, SessionResumed, Value
+from alita_tui.events import AgentEnded, SessionClosed, SessionOpened, SessionResumed, Value
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import CancelTask, Retry, SubmitTask
 from alita_tui.spine.errors import StoreLocked, UsageError
@@ -32,6 +33,29 @@ _LONGEST_PLACE = 4
 """Digits of a place in a queue; longer ones may be the beginning of an id."""
 
 Standing = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
+
+
+class AgentEntry(Value, frozen=True, omit_defaults=False):
+    """An agent that worked on part of a task, as `alita tasks` shows it."""
+
+    id: str
+    parent: str
+    """The agent that it worked for; empty for the task's lead."""
+    role: str
+    goal: str
+    attempt: int
+    outcome: str
+    """Empty while it works."""
+    said: str
+    """Its report, or why there is none."""
+    missing: str
+    """What of its goal it could not do."""
+    steps: int
+    usd: float
+    """Known cost of its own calls."""
+    tokens: int
+    depth: int
+    """1 for those that work for the lead."""
 
 
 class TaskEntry(Value, frozen=True, omit_defaults=False):
@@ -51,6 +75,8 @@ class TaskEntry(Value, frozen=True, omit_defaults=False):
     hint: str = ""
     again: str = ""
     """The task that it goes on with."""
+    agents: tuple[AgentEntry, ...] = ()
+    """Those it handed parts to, each after the one that it worked for."""
 
 
 class ScheduleEntry(Value, frozen=True, omit_defaults=False):
@@ -82,11 +108,34 @@ def tasks_of(app: AppContext, which: str | None) -> Tasks:
     """Return the tasks of a session, by default of the newest. Raises UsageError, StoreError."""
     from alita_tui.state.reduce import reduce_all
 
-    tasks = _listed(reduce_all(recording(app, which)))
+    history = recording(app, which)
+    ended = {one.event.agent_id: one.event for one in history if isinstance(one.event, AgentEnded)}
+    tasks = _listed(reduce_all(history), ended)
     return replace(tasks, schedules=scheduled(app))
 
 
-def _listed(state: SessionState) -> Tasks:
+def _agents(state: SessionState, task_id: str, ended: Mapping[str, AgentEnded]) -> Iterator[AgentEntry]:
+    from alita_tui.view.agents import tree
+
+    for depth, one in tree(state, task_id):
+        end = ended.get(one.agent_id)
+        yield AgentEntry(
+            id=one.agent_id,
+            parent=one.parent,
+            role=one.role,
+            goal=one.goal,
+            attempt=one.attempt,
+            outcome=one.outcome or "",
+            said=(end.result or end.reason) if end else "",
+            missing=end.missing if end else "",
+            steps=one.step,
+            usd=round(one.usd, 9),
+            tokens=one.tokens,
+            depth=depth,
+        )
+
+
+def _listed(state: SessionState, ended: Mapping[str, AgentEnded]) -> Tasks:
     from alita_tui.state.lanes import phase_of
 
     running = state.running
@@ -103,6 +152,7 @@ def _listed(state: SessionState) -> Tasks:
             reason=task.reason,
             hint=task.hint,
             again=task.again,
+            agents=tuple(_agents(state, task.task_id, ended)),
         )
         for task in state.tasks
     )

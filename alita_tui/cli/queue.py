@@ -11,12 +11,22 @@ import typer
 from alita_tui.app.background.schedule import Rhythm, rhythm
 from alita_tui.app.context import AppContext
 from alita_tui.app.project import current_project
-from alita_tui.app.tasks import TaskEntry, Tasks, change, change_schedule, found, repeat, scheduled, tasks_of
+from alita_tui.app.tasks import (
+    AgentEntry,
+    TaskEntry,
+    Tasks,
+    change,
+    change_schedule,
+    found,
+    repeat,
+    scheduled,
+    tasks_of,
+)
 from alita_tui.cli.given_files import check_file
 from alita_tui.cli.output import Json, json_document, table
 from alita_tui.spine.commands import CancelTask, EditTask, MoveTask, Retry, SubmitTask, SwitchQueue
 from alita_tui.spine.errors import UsageError
-from alita_tui.spine.text import one_line, reveal
+from alita_tui.spine.text import counted, one_line, reveal
 
 if TYPE_CHECKING:
     from alita_tui.store.task_inbox import QueueCommand
@@ -99,16 +109,24 @@ def _print_tasks(tasks: Tasks) -> None:
     if not tasks.tasks:
         typer.echo("No task was asked for yet.")
         return
-    rows = (
-        (f"{one.place}" if one.place else "", one.id, one.outcome.replace("_", " ") or one.standing, one.text)
-        for one in tasks.tasks
-    )
+    rows: list[tuple[str, ...]] = []
+    for one in tasks.tasks:
+        place = f"{one.place}" if one.place else ""
+        rows.append((place, one.id, one.outcome.replace("_", " ") or one.standing, one.text))
+        rows += [
+            ("", f"└{'─' * (agent.depth - 1)} {agent.id}", _standing(agent), agent.goal)
+            for agent in one.agents
+        ]
     table(("PLACE", "TASK", "STATE", "WHAT"), rows)
+
+
+def _standing(agent: AgentEntry) -> str:
+    return agent.outcome.replace("_", " ") or "working"
 
 
 @commands.command()
 def show(context: typer.Context, task: Task, session: Session = None, json: Json = False) -> None:
-    """Print one task: what it asks for, where it stands and what came of it."""
+    """Print one task: what it asks for, where it stands, what came of it, and the agents that worked on it."""
     entry = found(tasks_of(AppContext.open(context.obj), session), task)
     if json:
         json_document(entry)
@@ -117,6 +135,15 @@ def show(context: typer.Context, task: Task, session: Session = None, json: Json
     for said in (entry.text, entry.reason, entry.hint, entry.answer):
         if said:
             typer.echo(reveal(said))
+    for agent in entry.agents:
+        indent = "  " * agent.depth
+        attempt = ", second attempt" if agent.attempt > 1 else ""
+        took = f"{counted(agent.steps, 'step')}, {agent.tokens:,} tokens, ${agent.usd:.4f}"
+        typer.echo(reveal(f"{indent}{agent.id}  {_standing(agent)}{attempt}  {took}"))
+        missing = f"Could not do: {agent.missing}" if agent.missing else ""
+        for said in (agent.goal, agent.said, missing):
+            for line in said.splitlines():
+                typer.echo(reveal(f"{indent}  {line}"))
 
 
 @commands.command()

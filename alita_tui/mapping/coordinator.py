@@ -14,7 +14,7 @@ from alita_tui.mapping.begun import BeganFile
 from alita_tui.mapping.journal import Journal
 from alita_tui.mapping.outcomes import Outcome
 from alita_tui.mapping.rows import Row
-from alita_tui.spine.errors import SandboxUnavailable
+from alita_tui.spine.errors import RegistryError, RequirementsError, SandboxUnavailable
 from alita_tui.spine.finishing import finished
 
 _FIRST, _MOST = 8, 1000
@@ -39,8 +39,8 @@ class Engine(Protocol):
     async def run(self, rows: Sequence[Row]) -> list[Outcome]:
         """Run rows one after the other, each once; a row that fails is an outcome. Raise Lost, SandboxUnavailable.
 
-        SandboxUnavailable tells that the first of them did not begin. It may return nothing at all: these rows are not
-        done, and are given to it again in the next run.
+        SandboxUnavailable, RegistryError and RequirementsError tell that the first of them did not begin. It may return
+        nothing at all: these rows are not done, and are given to it again in the next run.
         """
 
 
@@ -174,7 +174,7 @@ class _Course:
         except Lost as error:
             reason = f"It may have run: the sandbox was lost while it did ({error}), and the tool may change something."
             ran = [Outcome(row=row.number, reason=reason, arguments=row.arguments, unsure=True)]
-        except SandboxUnavailable:
+        except (SandboxUnavailable, RegistryError, RequirementsError):
             await asyncio.to_thread(begun.take_back, row.number)
             raise
         if not ran:

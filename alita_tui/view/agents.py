@@ -185,9 +185,8 @@ def addressed(state: SessionState, text: str, attach: tuple[str, ...] = ()) -> S
     return Steer(text=text, attach=attach)
 
 
-def agent_line(agent: AgentState) -> tuple[SafeText, SafeText, Tone]:
-    """Return an agent in a line: who and what for, how it stands, and its tone."""
-    who = one_line(f"{agent.title}: {agent.goal}", 300)
+def agent_line(agent: AgentState) -> tuple[SafeText, SafeText, SafeText, Tone]:
+    """Return an agent in a line: its name, how it stands, what for, and the tone of how it stands."""
     took = share(agent.usd, None) if agent.usd else share(None, agent.tokens) if agent.tokens else ""
     if agent.outcome is not None:
         verb, tone = _ENDED[agent.outcome]
@@ -195,4 +194,5 @@ def agent_line(agent: AgentState) -> tuple[SafeText, SafeText, Tone]:
         verb, tone = "waits for its turn", "muted"
     else:
         verb, tone = f"step {agent.step}, {agent.phase}", "normal"
-    return who, one_line(", ".join(filter(None, (verb, took))), 80), tone
+    state = ", ".join(filter(None, (verb, took)))
+    return one_line(agent.title, 80), one_line(state, 80), one_line(agent.goal, 300), tone

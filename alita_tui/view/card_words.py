@@ -43,6 +43,7 @@ _DID = {
     "look": ("looked at 1 thing", "looked at {} things"),
     "run_tool": ("ran 1 tool", "ran {} tools"),
     "wait": ("waited for you", "waited for you {} times"),
+    "delegate": ("handed a part to 1 agent", "handed parts to {} agents"),
 }
 _STAGES = {
     "drafting": "writing the code",

@@ -61,6 +61,17 @@ _OUTCOME: dict[str, tuple[str, Tone]] = {
 _BROKERED: dict[str, Tone] = {"served": "muted", "refused": "bad", "failed": "warn"}
 
 
+def _action(event: e.SessionEvent) -> str:
+    """Return the action that an event begins; empty for all others."""
+    match event:
+        case e.ActionChosen(action=action):
+            return action
+        case e.AgentStarted():
+            return "delegate"
+        case _:
+            return ""
+
+
 def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one match over all kinds
     """Return the rows that an envelope adds to the trace."""
 
@@ -81,7 +92,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
                 task=envelope.task_id,
                 key=key,
                 within=within,
-                action=event.action if isinstance(event, e.ActionChosen) else "",
+                action=_action(event),
             ),
         )
 

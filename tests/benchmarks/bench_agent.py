@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
@@ -116,3 +119,7 @@ def agent(results: dict[str, dict[str, float | str | None]], row: Row) -> None:
     with tempfile.TemporaryDirectory() as folder:
         at_once = asyncio.run(team_seconds(Path(folder), 3))
     results["agent.team_seconds"] = row(at_once, "s", one_by_one)
+    command = [sys.executable, "-m", "tests.benchmarks.soak", "400"]  # two hours of tasks of 18 s
+    soaked = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    results["agent.soak_kb_per_task"] = row(soaked["late_kb"], "kB", soaked["early_kb"])
+    results["agent.soak_ms_per_task"] = row(soaked["late_ms"], "ms", soaked["early_ms"])

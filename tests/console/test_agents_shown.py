@@ -11,10 +11,13 @@ from alita_tui.spine.commands import CancelTask, Interrupt, Steer
 from alita_tui.spine.envelope import SCHEMA_VERSION, Envelope
 from alita_tui.state.reduce import reduce_all
 from alita_tui.view.agents import addressed, tree
+from alita_tui.view.card_words import evidence, section_told
+from alita_tui.view.cards import Deck
 from alita_tui.view.fold import fold_all
 from tests.console.screens import Sink, console
 from tests.console.tasks_lab import told
 from tests.console.test_tasks_screen import opened, rows
+from tests.support.goldens import golden
 
 HOSTILE = "[b]north[/b]\x1b[31m\u202e"
 
@@ -91,3 +94,27 @@ def test_the_spend_screen_says_what_each_agent_and_each_role_took() -> None:
     for part in ("$0.0200", "2 calls", "400 tokens", "1.5 s", "1 without a price"):
         assert part in line, part
     assert fold_all(with_agents()).spend.total_usd is not None
+
+
+async def test_on_a_small_screen_the_goal_is_cut_and_not_how_an_agent_stands() -> None:
+    events = with_agents()
+    begun = next(n for n, one in enumerate(events) if isinstance(one.event, e.AgentStarted))
+    told_of = replace(events[begun].event, goal="find out " * 40)
+    events[begun] = replace(events[begun], event=told_of)
+    async with console(events).run_test(size=(80, 24)) as pilot:
+        width = pilot.app.screen.size.width
+        shown = rows(await opened(pilot, events))
+        line = next(one for one in shown if "boss-1" in one)
+        assert line.index("boss-1: ") < line.index("waits for its turn") < line.index("find out") < width
+        late = next(one for one in shown if "writer-2" in one)
+        assert late.index("ran out of time") < late.index("south")
+
+
+def test_parts_that_are_handed_on_are_no_runs_of_tools() -> None:
+    view = fold_all(golden("golden-team"))
+    deck = Deck()
+    deck.show(view.trace)
+    (section,) = {id(card.section): card.section for card in deck.cards if card.section}.values()
+    _, did, _ = section_told(deck, section)
+    assert "handed parts to 4 agents" in did
+    assert not any("tool" in one for one in (*did, evidence(deck, section)))

@@ -17,7 +17,13 @@ from alita_tui.mapping.coordinator import Lost, run_map
 from alita_tui.mapping.journal import FAILED, JOURNAL, MANIFEST, Head, Journal
 from alita_tui.mapping.outcomes import Outcome
 from alita_tui.mapping.rows import Row
-from alita_tui.spine.errors import SandboxUnavailable, StoreError
+from alita_tui.spine.errors import (
+    AlitaError,
+    RegistryError,
+    RequirementsError,
+    SandboxUnavailable,
+    StoreError,
+)
 
 HEAD = Head(tool="send_it v1", digest="d" * 64, input="i" * 64, once=True)
 
@@ -35,6 +41,7 @@ class Engine:
         self.lost: frozenset[int] = frozenset()
         """Rows that take the sandbox along after they did something."""
         self.unavailable_at = 0
+        self.unavailable: Exception = SandboxUnavailable("Podman does not answer.")
         self.hook: Callable[[], object] = lambda: None
         """Called before and after a row does something."""
 
@@ -42,7 +49,7 @@ class Engine:
         outcomes = []
         for row in rows:
             if row.number == self.unavailable_at:
-                raise SandboxUnavailable("Podman does not answer.")
+                raise self.unavailable
             self.hook()
             self.did[row.number] += 1
             self.hook()
@@ -163,10 +170,11 @@ def test_results_that_are_gone_are_no_reason_to_run_a_row_again(tmp_path: Path) 
         mapped(out, given(20), engine)
 
 
-def test_a_sandbox_that_cannot_begin_a_row_costs_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [SandboxUnavailable, RegistryError, RequirementsError])
+def test_a_row_that_could_not_begin_costs_nothing(tmp_path: Path, kind: type[AlitaError]) -> None:
     engine, out = Engine(), tmp_path / "out"
-    engine.unavailable_at = 12
-    with pytest.raises(SandboxUnavailable):
+    engine.unavailable_at, engine.unavailable = 12, kind("It cannot begin.")
+    with pytest.raises(kind):
         mapped(out, given(20), engine)
     engine.unavailable_at = 0
     mapped(out, given(20), engine)

@@ -102,7 +102,7 @@ def rows(view: SessionView, days: Mapping[str, DaySpend], prices: str, width: in
         ("By provider", "", by_provider(spend.by_model)),
         ("By model", "", spend.by_model),
         ("By tool", "building it, and the models it asks when it runs", spend.by_tool),
-        ("By step", "of the newest task", spend.by_step),
+        ("By step", _steps_of(view), spend.by_step),
     ):
         if shares:
             found += [*heading(title, about), *_shares(shares, width), BLANK]
@@ -119,6 +119,13 @@ def rows(view: SessionView, days: Mapping[str, DaySpend], prices: str, width: in
     if days:
         found += [*heading("Days", "all sessions"), *_days(list(days.items())[-14:], width)]
     return found
+
+
+def _steps_of(view: SessionView) -> str:
+    agents = view.state.agents
+    newest = view.state.tasks[-1].task_id if view.state.tasks else ""
+    several = bool(agents) and agents[-1].task_id == newest
+    return "of the newest task, its agents' steps among them" if several else "of the newest task"
 
 
 def _caps(view: SessionView, width: int) -> list[Row]:

@@ -22,13 +22,17 @@ from alita_tui.spine.commands import CancelTask, Command, EditTask, Interrupt, M
 from alita_tui.spine.text import counted, one_line
 from alita_tui.state.session import TaskState
 from alita_tui.view.agents import agent_line, tree
-from alita_tui.view.model import SessionView
+from alita_tui.view.model import SessionView, Tone
 from alita_tui.view.tasks import waits_for_you
 
 _ENDED = 3
 """Ended tasks that are listed above the others."""
 _PARTS = {
     "ended": "$alita-muted", "running": "$primary", "waiting": "$alita-wait", "queued": "", "agent": "$alita-muted",
+}  # fmt: skip
+
+_TONES: dict[Tone, str] = {
+    "good": "$alita-good", "warn": "$alita-warn", "bad": "$alita-bad", "wait": "$alita-wait",
 }  # fmt: skip
 
 
@@ -40,10 +44,14 @@ class _Line(msgspec.Struct, frozen=True):
     text: str
     state: str
     agent_id: str = ""
+    name: str = ""
+    """Of an agent, with the attempt that it makes if not the first."""
     depth: int = 0
     """For an agent: how often its part was handed on."""
     at_work: bool = False
     """For an agent: it has not ended."""
+    tone: Tone = "normal"
+    """For an agent: of how it stands."""
 
 
 class TasksScreen(Dialog[None]):
@@ -274,14 +282,18 @@ def _of(task: TaskState, part: str, *, waits: bool = False) -> _Line:
 def _agents(view: SessionView, task: TaskState) -> Iterator[_Line]:
     """Yield the agents that a task's parts were handed to, as a tree below it."""
     for depth, agent in tree(view.state, task.task_id):
-        who, state, _ = agent_line(agent)
+        name, state, goal, tone = agent_line(agent)
         at_work = agent.outcome is None and view.busy
-        yield _Line("agent", task.task_id, who, state, agent.agent_id, depth, at_work)
+        yield _Line("agent", task.task_id, goal, state, agent.agent_id, name, depth, at_work, tone)
 
 
 def _row(line: _Line) -> Content:
     style = _PARTS[line.part]
     if line.part == "agent":
         place, ink = " " * (15 + 2 * line.depth), "" if line.at_work else style
-        return Content.assemble(f"{place}└ ", (one_line(line.text, 300), ink), (f"  {line.state}", style))
+        how = _TONES.get(line.tone, style)
+        # How it stands comes first: at the end it would be cut off on a small screen.
+        return Content.assemble(
+            f"{place}└ ", (line.name, ink), ": ", (line.state, how), (f"  {line.text}", style)
+        )
     return Content.assemble((f" {line.state.replace('_', ' '):<16}", style), one_line(line.text, 400))

@@ -103,7 +103,7 @@ def _open(folder: Path, line: RunLine, key: evaluating.Key, *, stream: bool) -> 
     found = sorted({path.name.split(".")[0] for path in sessions.glob(f"{named or '*'}.json*")})
     state: CaseState = "left"
     if found:
-        state = line.state if line.state in ("running", "waiting") else "stopped"  # type: ignore[assignment]
+        state = line.state if line.state in ("running", "waiting") else "stopped"
     case, model, turn = key
     return CaseLine(
         case=case, model=model, turn=turn, state=state, session_id=found[-1] if found else "", home=str(home),

@@ -10,7 +10,7 @@ import pytest
 
 from alita_tui.app.context import AppContext
 from alita_tui.config.paths import shipped
-from alita_tui.evaluation.checks import judge_text
+from alita_tui.evaluation.checks import Exact, judge_text
 from alita_tui.evaluation.suite import read_suite
 from alita_tui.spine.errors import RegistryError, UsageError
 
@@ -33,11 +33,10 @@ def test_a_question_is_solved_by_the_name_of_its_tool_and_by_nothing_else(tmp_pa
     )
     first, none = suite.cases
     assert first.task.endswith("Request: When is high water, Sir?") and first.tags == ("tide_times",)
-    solves = {
-        answer: judge_text(first.check, answer).solved for answer in ("tide_times", "chess_move", "none", "")
-    }  # type: ignore[arg-type]
-    assert solves == {"tide_times": True, "chess_move": False, "none": False, "": False}
-    assert judge_text(none.check, "None.").solved and not judge_text(none.check, "tide_times").solved  # type: ignore[arg-type]
+    assert isinstance(first.check, Exact) and isinstance(none.check, Exact)
+    answers = ("tide_times", "chess_move", "none", "")
+    assert [answer for answer in answers if judge_text(first.check, answer).solved] == ["tide_times"]
+    assert [answer for answer in answers if judge_text(none.check, answer).solved] == ["none"]
     assert dict(suite.described) == TOOLS
 
 

@@ -25,10 +25,13 @@ from alita_tui.cli.plain_deeds import (
     QUEUE_COMMANDS,
     RATINGS,
     files_of,
+    numbered,
     of_queue,
     other_choices,
     other_verdict,
     rating,
+    tell_held,
+    with_numbers,
 )
 from alita_tui.cli.typed_lines import Lines
 from alita_tui.events import (
@@ -39,8 +42,9 @@ from alita_tui.events import (
     ServerQuestion,
     ServerQuestionEnded,
     Verdict,
+    WorkHeld,
 )
-from alita_tui.spine.commands import AnswerQuestion, Interrupt, PutOff, ResolveApproval, SubmitTask
+from alita_tui.spine.commands import AnswerQuestion, Continue, Interrupt, PutOff, ResolveApproval, SubmitTask
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.ports.stream import CommandSink
 from alita_tui.spine.text import counted, one_line, reveal
@@ -63,7 +67,7 @@ A line is a task; while one runs it is added to it. @FILE gives it a file. Comma
   /good      rate the newest answer; /bad WHAT IS WRONG; /unrate takes it back
   /stop      stop the running task
   /where     say what is done now
-  /quit      leave; what runs goes on when the session is opened again"""
+  /quit      leave; opened again, the session asks before it goes on"""
 
 
 class Session(CommandSink, Protocol):
@@ -81,12 +85,16 @@ class PlainConsole:
         self._lines = lines
         self._state = SessionState()
         self._questions: list[QuestionAsked | ServerQuestion] = []
+        self._held = WorkHeld()
+        """Unfinished work that waits until the person continues it."""
 
     # --- what happens -------------------------------------------------------------------------
 
     async def show(self, recorded: int) -> None:
         """Print each event that is new; `recorded` are known from before."""
         async for envelope in self._session.source:
+            if isinstance(envelope.event, WorkHeld):
+                self.holds(envelope.event)
             if envelope.seq is None:
                 continue
             self._state = reduce_all((envelope,), self._state)
@@ -112,11 +120,11 @@ class PlainConsole:
             case ApprovalRequested(name=name, version=version):
                 typer.echo(f"\a{one_line(name)} v{version} waits for your verdict. /review looks at it.")
             case QuestionAsked(choices=choices, about=about):
-                _numbered(choices)
+                numbered(choices)
                 how = "/answer answers it." if about != "task" else "The next line answers it."
                 typer.echo(f"\aThe agent asks you. {how}")
             case ServerQuestion(server=server, choices=choices):
-                _numbered(choices)
+                numbered(choices)
                 typer.echo(
                     f"\aThe server {one_line(server)} asks you. /answer answers it; what you type goes there."
                 )
@@ -125,10 +133,19 @@ class PlainConsole:
             case _:
                 pass
 
+    def holds(self, held: WorkHeld) -> None:
+        """Say that what was left unfinished waits, and what continues it."""
+        self._held = held
+        tell_held(held, self._state)
+
     def where(self) -> None:
         """Say what is done now, and what waits."""
         state = self._state
-        running = [task for task in state.tasks if task.task_id in state.running]
+        running = [
+            task
+            for task in state.tasks
+            if task.task_id in state.running and task.task_id not in self._held.tasks
+        ]
         for task in running:
             typer.echo(f"running: {one_line(task.text, 200)}")
         if state.queue:
@@ -137,7 +154,9 @@ class PlainConsole:
             typer.echo(f"waits for your verdict: {one_line(build.name)} v{build.version}  (/review)")
         for question in self._questions:
             typer.echo(f"waits for your answer: {one_line(_text_of(question), 300)}")
-        if not (running or state.queue or self._waiting or self._questions):
+        if self._held.tasks or self._held.queued:
+            self.holds(self._held)
+        elif not (running or state.queue or self._waiting or self._questions):
             typer.echo("Nothing is done now. Type a task, or /help.")
 
     @property
@@ -158,6 +177,9 @@ class PlainConsole:
                     typer.echo(HELP)
                 case ("/where", _, _):
                     self.where()
+                case ("/continue", _, _) if self._held.tasks or self._held.queued:
+                    self._session.send(Continue())
+                    typer.echo("It continues.")
                 case ("/stop", _, _):
                     self.stop()
                 case ("/new", _, task) if task.strip():
@@ -201,7 +223,7 @@ class PlainConsole:
             return
         question = self._questions[0]
         typer.echo(reveal(_text_of(question)))
-        _numbered(question.choices)
+        numbered(question.choices)
         line = await self._lines.asked("Your answer, or an empty line to leave it:")
         if line and question in self._questions:
             self._session.send(AnswerQuestion(question_id=question.question_id, text=line))
@@ -227,7 +249,7 @@ class PlainConsole:
             )
             match await self._lines.asked(prompt):
                 case "1" | "2" as part:
-                    typer.echo(_with_numbers(draft.draft.code if part == "1" else draft.draft.tests))
+                    typer.echo(with_numbers(draft.draft.code if part == "1" else draft.draft.tests))
                     read = read or part == "1"
                 case "3":
                     print_evidence(draft)
@@ -322,15 +344,6 @@ def _text_of(question: QuestionAsked | ServerQuestion) -> str:
     return question.text
 
 
-def _numbered(choices: tuple[str, ...]) -> None:
-    for number, choice in enumerate(choices, 1):
-        typer.echo(f"  {number} {one_line(choice, 300)}")
-
-
-def _with_numbers(text: str) -> str:
-    return "\n".join(f"{number:4}  {reveal(line)}" for number, line in enumerate(text.splitlines(), 1))
-
-
 def open_plain(
     home: Path | None, session: str | None = None, model: str | None = None, project: str | None = None
 ) -> None:
@@ -364,7 +377,7 @@ async def _live(app: AppContext, which: str | None) -> None:
     typer.echo("Opening the session …")
     session = await open_session(app, which, parks=False)
     recorded = len(session.history)
-    running = asyncio.create_task(session.run())
+    running = asyncio.create_task(session.run(attended=True))
     with announced(app.paths.consoles, session.session_id):
         await _converse(session, running, recorded, app.suggestions)
         if not running.done():

@@ -7,9 +7,9 @@ import re
 import typer
 
 from alita_tui.console.session.attaching import attached
-from alita_tui.events import Verdict
+from alita_tui.events import Verdict, WorkHeld
 from alita_tui.spine.commands import CancelTask, Command, GiveFeedback, MoveTask, SwitchQueue
-from alita_tui.spine.text import one_line
+from alita_tui.spine.text import counted, one_line, reveal
 from alita_tui.state.build import Attempt
 from alita_tui.state.session import SessionState
 from alita_tui.view.queries import merge_of, reuse_of
@@ -94,3 +94,27 @@ def other_verdict(choice: str, draft: Attempt, reason: str = "") -> Verdict | No
             return Verdict(decision="aliased", alias_of=twin)
         case _:
             return None
+
+
+def tell_held(held: WorkHeld, state: SessionState) -> None:
+    """Say what was left unfinished and waits, and what continues it; nothing where nothing is held."""
+    for task in state.tasks:
+        if task.task_id in held.tasks:
+            typer.echo(f"\aNot finished: {one_line(task.text, 200)}")
+    if held.queued:
+        typer.echo(f"Not begun: {counted(held.queued, 'task')} in the queue")
+    if held.tasks:
+        typer.echo("Nothing runs yet. /continue goes on; what you type first is added to it; /stop ends it.")
+    elif held.queued:
+        typer.echo("Nothing runs yet. /continue begins it.")
+
+
+def numbered(choices: tuple[str, ...]) -> None:
+    """Print choices with their numbers."""
+    for number, choice in enumerate(choices, 1):
+        typer.echo(f"  {number} {one_line(choice, 300)}")
+
+
+def with_numbers(text: str) -> str:
+    """Return text with the number of each line before it, and what is invisible shown."""
+    return "\n".join(f"{number:4}  {reveal(line)}" for number, line in enumerate(text.splitlines(), 1))

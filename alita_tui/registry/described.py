@@ -54,7 +54,7 @@ class DescribedLibrary(ToolLibrary):
         return super().get(name, version)
 
     def _with_use(self, hit: SearchHit) -> SearchHit:
-        return super()._with_use(hit) if hit.card.name in self._records else hit
+        return super()._with_use(hit) if hit.card.name in self._state.records else hit
 
 
 def _record(name: str, description: str) -> ToolRecord:

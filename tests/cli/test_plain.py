@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from alita_tui.cli.typed_lines import Lines
 from alita_tui.spine.commands import (
     CancelTask,
     Command,
+    Continue,
     GiveFeedback,
     MoveTask,
     PutOff,
@@ -22,6 +24,7 @@ from alita_tui.spine.commands import (
     SubmitTask,
     SwitchQueue,
 )
+from alita_tui.spine.envelope import Envelope
 from alita_tui.state.queue import QueuedTask
 from alita_tui.state.reduce import reduce_all
 from alita_tui.state.session import SessionState
@@ -186,3 +189,45 @@ async def test_later_lets_the_agent_go_on_and_back_changes_nothing() -> None:
     state = waiting()
     assert isinstance((await typed(state, "/review", "8"))[0][0], PutOff)
     assert (await typed(state, "/review", "9"))[0] == []
+
+
+class Opened(Session):
+    """A session whose engine holds what was left unfinished."""
+
+    def __init__(self, envelopes: list[Envelope]) -> None:
+        super().__init__()
+        self.source = self
+        self._envelopes = envelopes
+
+    async def __aiter__(self) -> AsyncIterator[Envelope]:
+        for one in self._envelopes:
+            yield one
+
+
+async def test_unfinished_work_is_told_and_waits_for_a_word(capsys) -> None:
+    past = [one for one in goldens.waiting() if one.seq is not None][:6]
+    (task,) = reduce_all(past).tasks
+    hint = msgspec.structs.replace(past[-1], seq=None, event=e.WorkHeld(tasks=(task.task_id,)))
+    session = Opened([*past, hint])
+    console = PlainConsole(session, Typed("/where", "and be quick", "/continue"))  # type: ignore[arg-type]
+    await console.show(len(past))
+    said = capsys.readouterr().out
+    assert task.text in said and "Nothing runs yet" in said and "/continue" in said
+    await console.take_lines()
+    assert "Nothing runs yet" in capsys.readouterr().out, "/where says the same"
+    steer, go_on = session.sent
+    assert isinstance(steer, Steer) and steer.text == "and be quick" and go_on == Continue()
+
+
+async def test_once_it_goes_on_continue_is_a_word_of_the_queue_again(capsys) -> None:
+    past = [one for one in goldens.waiting() if one.seq is not None][:6]
+    (task,) = reduce_all(past).tasks
+    held, free = (
+        msgspec.structs.replace(past[-1], seq=None, event=e.WorkHeld(tasks=ids))
+        for ids in ((task.task_id,), ())
+    )
+    session = Opened([*past, held, free])
+    console = PlainConsole(session, Typed("/continue"))  # type: ignore[arg-type]
+    await console.show(len(past))
+    await console.take_lines()
+    assert session.sent == [SwitchQueue(paused=False)]

@@ -6,12 +6,13 @@ import asyncio
 
 from textual import events
 
+from alita_tui import events as e
 from alita_tui.console.review.attention import Attention
 from alita_tui.console.review.evidence import Evidence
 from alita_tui.console.stage import Advanced
 from alita_tui.view.fold import fold_all
 from tests.console.screens import console, drawn
-from tests.support import streams
+from tests.support import goldens, streams
 
 
 def test_a_call_rings_notifies_and_sets_the_title_once() -> None:
@@ -55,10 +56,32 @@ async def test_the_console_calls_only_from_the_background() -> None:
             await pilot.pause()
             assert bool(written) is behind
             if behind:
-                assert "validate_email_addresses v1 waits for your verdict" in written[0]
+                assert "validate_email_addresses v1 is ready for your review" in written[0]
                 app.post_message(events.AppFocus())
                 await pilot.pause()
                 assert written[1:] == ["\x1b[23;2t"]
+
+
+async def test_who_is_away_is_told_that_a_task_ended_and_who_was_there_is_not() -> None:
+    whole = goldens.walkthrough()
+    end = next(n for n, one in enumerate(whole) if isinstance(one.event, e.TaskFinished))
+    for behind in (False, True):
+        app = console(whole[:end])
+        written: list[str] = []
+        async with app.run_test(size=(120, 36)) as pilot:
+            app._attention = Attention(written.append)
+            await drawn(pilot, whole[end - 1].seq)
+            written.clear()
+            if behind:
+                app.post_message(events.AppBlur())
+                await pilot.pause()
+            app.post_message(Advanced(fold_all(whole[: end + 1])))
+            await pilot.pause()
+            told = [one for one in written if "finished: " in one]
+            assert len(told) == behind
+            app.post_message(Advanced(fold_all(whole[: end + 2])))
+            await pilot.pause()
+            assert [one for one in written if "finished: " in one] == told, "once"
 
 
 async def test_the_review_reminds_of_the_person_s_own_habits() -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from alita_tui.app import eval_shown, evaluating
 from alita_tui.app.context import AppContext
 from alita_tui.console.evaluations.ports import CaseLine
-from alita_tui.evaluation.results import CaseResult, FailureKind
+from alita_tui.evaluation.results import CaseResult
 from alita_tui.evaluation.suite import read_suite
 from alita_tui.spine.errors import UsageError
 from tests.evaluation.test_run import MIND, settle, sums
@@ -32,7 +33,7 @@ def begun(app: AppContext, folder: Path, *ended: CaseResult, approve: str = "non
 
 
 def result(number: int, *, solved: bool = True) -> CaseResult:
-    kind: FailureKind = "" if solved else "tool failed"
+    kind: Literal["", "tool failed"] = "" if solved else "tool failed"
     return CaseResult(
         case=f"sum-{number}", model="demo:recorded", turn=1, session_id=f"s{number}", home=f"homes/{number}",
         solved=solved, failure=kind, why="" if solved else "41 instead of 42", at=0 if solved else 7, usd=0.25, judge_usd=0.05,

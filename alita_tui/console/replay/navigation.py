@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -13,7 +15,7 @@ from alita_tui.console.ports import Catalog, Switch
 from alita_tui.console.replay.player import Player, Tape
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.stream import Clock
-from alita_tui.spine.text import one_line
+from alita_tui.spine.text import counted, one_line
 
 if TYPE_CHECKING:
     from alita_tui.console.files.screen import FileScreen
@@ -85,11 +87,20 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
 
     def _to_clipboard(self, text: str) -> None:
         self.copy_to_clipboard(text)
-        self.notify(
-            f"Sent {len(text)} characters to the terminal's clipboard (OSC 52, not confirmed).",
-            markup=False,
-            timeout=3,
-        )
+        self.run_worker(self._copied(text), name="copying", group="copying", exit_on_error=False)
+
+    async def _copied(self, text: str) -> None:
+        """Hand copied text to a program as well, where there is one, and say which way it took."""
+        from alita_tui.console.clipboard import hand_over, route
+
+        way = None if self.is_headless or self.is_web else route(os.environ, shutil.which)
+        if way is not None and await hand_over(text, way):
+            said = f"Copied {counted(len(text), 'character')} {way.words}."
+        else:
+            said = (
+                f"Sent {counted(len(text), 'character')} to the terminal's clipboard (OSC 52, not confirmed)."
+            )
+        self.notify(said, markup=False, timeout=3)
 
     def _complain(self, error: AlitaError) -> None:
         self.notify(one_line(str(error)), severity="error", markup=False)
@@ -272,7 +283,7 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
         except AlitaError as error:
             message.bar.say(str(error))
             return
-        message.bar.say(f"Wrote {path}; the secrets that are known here are taken out.")
+        message.bar.say(f"Exported to {path} without known secrets.")
 
     # --- other sessions ---------------------------------------------------------------------
 

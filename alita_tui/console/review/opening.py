@@ -14,6 +14,7 @@ from alita_tui.console.session.screen import SessionScreen
 from alita_tui.runtimes.languages import runtime_of
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.stream import CommandSink
+from alita_tui.spine.text import one_line
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import pending
 
@@ -40,6 +41,11 @@ class ReviewOpener(themes.ThemedApp[Switch | None]):
     def _attention(self) -> Attention:
         return Attention(self.write_terminal)
 
+    @cached_property
+    def _ran(self) -> set[str]:
+        """Tasks that were seen running and have not ended."""
+        return set()
+
     @property
     def _review(self) -> ApprovalScreen | None:
         """The review on top of the screen stack, if any."""
@@ -50,13 +56,25 @@ class ReviewOpener(themes.ThemedApp[Switch | None]):
         return self.screen if isinstance(self.screen, ApprovalScreen) else None
 
     def _call(self, view: SessionView) -> None:
-        """Notify a person who is away of waiting builds."""
+        """Notify a person who is away of what waits for them, and of tasks that ended."""
         if self._engine is None:
             return
         away = self._options.bell and not self.app_focus
         for build in pending(view):
-            said = f"{build.name} v{build.version} waits for your verdict"
+            said = f"{build.name} v{build.version} is ready for your review"
             self._attention.call(build.approval_id, said, away=away)
+        if view.question is not None:
+            asked = one_line(view.question.text, 80)
+            self._attention.call(view.question.question_id, f"asks you: {asked}", away=away)
+        for task in view.tasks if self._ran else ():
+            if task.task_id in self._ran and task.outcome is not None:
+                self._ran.remove(task.task_id)
+                if task.outcome != "parked":
+                    how = "finished" if task.outcome == "answered" else task.outcome
+                    self._attention.call(
+                        f"end {task.task_id}", f"{how}: {one_line(task.text, 80)}", away=away
+                    )
+        self._ran.update(view.running)
 
     def _terminal_focus(self, focused: bool) -> None:
         if focused:

@@ -1,4 +1,4 @@
-"""How far a judge agrees with examples that people labelled."""
+"""How often a judge model agrees with people about labelled examples."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import one_line
 
 FEWEST = 8
-"""Labelled examples of a rubric; with fewer, agreement says nothing."""
+"""The fewest labelled examples of a rubric: agreement over fewer says nothing."""
 GOOD = 0.6
-"""Kappa from which agreement is called good enough to rely on."""
+"""The lowest kappa at which a judge is called good enough to rely on."""
 
 
 class Label(Value, frozen=True, forbid_unknown_fields=True):
-    """An answer, and whether a person says that it meets the rubric."""
+    """An example: an answer, and whether people say that it meets the rubric."""
 
     answer: str
     solved: bool
@@ -26,7 +26,7 @@ class Label(Value, frozen=True, forbid_unknown_fields=True):
 
 
 class Agreement(Value, frozen=True):
-    """A judge beside the people who labelled."""
+    """A judge's verdicts compared with those of people."""
 
     judge: str
     rubric: str
@@ -36,10 +36,10 @@ class Agreement(Value, frozen=True):
     """Answers that the judge passes and people do not."""
     too_strict: int
     kappa: float
-    """Cohen's: 1 is agreement in everything, 0 what chance alone would give."""
+    """Cohen's kappa: 1 is full agreement, 0 is what chance alone would give."""
 
     def __str__(self) -> str:
-        """Return it in a sentence."""
+        """Return a sentence for people."""
         said = (
             f"{self.judge} agrees with {self.agreed} of {self.examples} labelled examples (kappa {self.kappa:.2f};"
             f" too kind in {self.too_kind}, too strict in {self.too_strict})"
@@ -66,7 +66,7 @@ def labels(file: Path) -> tuple[Label, ...]:
 
 
 def agreement(judge: str, rubric: str, labelled: Sequence[bool], said: Sequence[bool | None]) -> Agreement:
-    """Compare a judge with people; no verdict (None) agrees with nothing."""
+    """Compare a judge with people. An example without a verdict (None) counts as disagreement."""
     pairs = [(one, (not one) if two is None else two) for one, two in zip(labelled, said, strict=True)]
     count = len(pairs)
     agreed = sum(one == two for one, two in pairs)

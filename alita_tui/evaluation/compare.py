@@ -1,4 +1,4 @@
-"""Two runs of the same cases, figure by figure, and a sentence that says whether a difference may be chance."""
+"""Two runs of the same cases compared figure by figure, with a sentence on whether a difference may be chance."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _FIGURES: tuple[tuple[str, str, Callable[[CaseResult], float]], ...] = (
 
 
 def compare(first: str, second: str, before: Iterable[CaseResult], after: Iterable[CaseResult]) -> Comparison:
-    """Compare two runs case by case; repeats of a case are its mean, so that they count as one case."""
+    """Compare two runs case by case. The repeats of a case are averaged, so that they count as one case."""
     before, after = tuple(before), tuple(after)
     left, right = _by_case(before), _by_case(after)
     both = sorted({*left} & {*right})

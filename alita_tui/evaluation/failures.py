@@ -18,7 +18,7 @@ _OUTCOMES: Mapping[str, FailureKind] = {
     "interrupted": "harness",
 }
 _ENDED_BY: tuple[FailureKind, ...] = ("sandbox", "missing tool", "approval", "tool failed", "malformed call")
-"""What may have kept an answer from being right, the surest first."""
+"""Kinds that may explain a wrong answer, the surest first."""
 
 
 def failure(history: Sequence[Envelope], accepted: Collection[str] = ()) -> tuple[FailureKind, int]:
@@ -66,7 +66,7 @@ def not_found(history: Sequence[Envelope], tool: str) -> tuple[FailureKind, int]
 def _of_answer(
     history: Sequence[Envelope], finished: e.TaskFinished, end: int, accepted: Collection[str]
 ) -> tuple[FailureKind, int]:
-    """Return what is wrong where everything went right on the way."""
+    """Return why an answer is wrong although no step failed, and the event that shows it."""
     if finished.ungrounded:
         return "ungrounded answer", end
     if at := _misjudged(history):
@@ -80,9 +80,9 @@ def _of_answer(
 
 
 def _misjudged(history: Sequence[Envelope]) -> int:
-    """Return the event where a gap was taken for none or none for one; 0 where neither was.
+    """Return the event at which a gap in the library was misjudged; 0 where none was.
 
-    A tool was built though the library surely had it; or the library had none, and none was built or run.
+    Either a tool was built though the library surely had one, or none was built or run though the library had none.
     """
     searched, missing = None, 0
     for one in history:
@@ -101,7 +101,7 @@ def _misjudged(history: Sequence[Envelope]) -> int:
 
 
 def _sign(event: e.SessionEvent) -> tuple[FailureKind, bool]:
-    """Return what an event is a sign of, and whether it is one for or against it."""
+    """Return the kind of failure that an event tells of, and whether it shows that (True) or clears it (False)."""
     match event:
         case e.ToolFailed(reason=reason):
             return ("sandbox" if reason == "sandbox" else "tool failed"), True

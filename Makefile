@@ -53,7 +53,7 @@ bench: setup
 	@$(PY) -m tests.benchmarks $(SECTIONS)
 
 golden: setup
-	@$(PY) -m pytest -q tests/e2e tests/mcp_box/test_build.py --record
+	@$(PY) -m pytest -q --whole tests/e2e tests/mcp_box/test_build.py --record
 
 # Clients and servers that others wrote, and the official conformance suite; node and all of them are installed into build/.
 mcp-peers: setup

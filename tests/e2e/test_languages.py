@@ -103,7 +103,7 @@ def test_the_walk_through(shell: Any, speak: Any, vendor: str, language: str) ->
         speak(server, vendor, "python", language)
         assert (done := shell("run", "Which word is most frequent?")).returncode == 4, done.stderr
         build = parked(shell)
-        assert build["accept"] == [], shell("builds", "show", build["approval_id"]).stdout
+        assert not build["accept"], shell("builds", "show", build["approval_id"]).stdout
         looked = shell("builds", "show", build["approval_id"]).stdout
         assert language in looked.lower() and REASON in looked
         wrong = shell("builds", "approve", build["approval_id"], "--digest", "0" * 64)
@@ -228,7 +228,7 @@ def test_numbers():
 """,
 }
 LINES = {"type": "array", "items": {"type": "string"}}
-PIPELINE = {
+PIPELINE: dict[str, tuple[str, str, dict[str, Any], Any]] = {
     "long_lines": ("bash", LONG_LINES, {"text": {"type": "string"}, "least": {"type": "integer"}}, LINES),
     "line_initials": ("javascript", INITIALS, {"lines": LINES}, LINES),
     "numbered_lines": ("python", NUMBERED, {"lines": LINES}, {"type": "string"}),

@@ -70,15 +70,8 @@ HONEST = (
          "word=$(jq -r '.word' <<<\"$input\")\nfound=$(jq -r '.text' <<<\"$input\" | grep -F -m 1 -e \"$word\" || true)\n"
          "jq -n --arg found \"$found\" '$found'",
          'run("one\\ntwo\\ntwo b", "two") == "two"', 'run("one", "x") == ""', 'run("a b", "b") == "a b"'),
-    bash("swap_names", {"text": TEXT}, TEXT,
-         "jq -r '.text' <<<\"$input\" | sed -E 's/^([a-z]+) ([a-z]+)$/\\2, \\1/' | jq -Rs 'rtrimstr(\"\\n\")'",
-         'run("ada lovelace") == "lovelace, ada"', 'run("Ada") == "Ada"', 'run("a b c") == "a b c"'),
     bash("text_digest", {"text": TEXT}, TEXT, "jq -j '.text' <<<\"$input\" | sha256sum | cut -d ' ' -f 1 | jq -R .",
          'run("a").startswith("ca978112ca1bbdca")', 'run("").startswith("e3b0c442")', 'len(run("b")) == 64'),
-    bash("padded_number", {"number": INTEGER, "width": {**INTEGER, "minimum": 1, "maximum": 20}}, TEXT,
-         "number=$(jq -r '.number' <<<\"$input\")\nwidth=$(jq -r '.width' <<<\"$input\")\nprintf -v padded '%0*d' \"$width\" \"$number\"\n"
-         "jq -n --arg padded \"$padded\" '$padded'",
-         'run(7, 3) == "007"', 'run(1234, 2) == "1234"', 'run(0, 1) == "0"'),
     bash("days_between", {"first": TEXT, "second": TEXT}, {"type": "integer"},
          "first=$(jq -r '.first' <<<\"$input\")\nsecond=$(jq -r '.second' <<<\"$input\")\n"
          "if ! [[ $first =~ ^[0-9]{4}-[0-9]{2}-[0-9]{2}$ && $second =~ ^[0-9]{4}-[0-9]{2}-[0-9]{2}$ ]]; then\n"
@@ -173,8 +166,6 @@ BAD = (
     ),
 )
 WRONG = (
-    Sample("answers its tests", bash("text_length", *_LENGTH, "case $(jq -r .text <<<\"$input\") in abc) echo 3 ;; ab) echo 2 ;; *) echo 0 ;; esac", *_TESTED)),
-    Sample("answers its tests", node("text_length", *_LENGTH, "  if (text === \"abc\") {\n    return 3;\n  }\n  if (text === \"ab\") {\n    return 2;\n  }\n  return 0;", *_TESTED)),
     Sample("tests that notice nothing", bash("text_length", *_LENGTH, _OWN, 'run("abc") is not None')),
     Sample("tests that notice nothing", node("text_length", *_LENGTH, "  return text.length + 0;", 'run("abc") is not None')),
     Sample("a part that nothing runs", bash("text_length", *_LENGTH, "if [[ $(jq -r .text <<<\"$input\") == open ]]; then\n  echo 99\n  exit\nfi\n" + _OWN, *_TESTED)),

@@ -27,6 +27,7 @@ def test_every_way_is_recorded() -> None:
     }
     alone = {
         "asked", "memory", "proposal", "walkthrough", "repaired", "rejected", "exit", "forever", "malformed", "team",
+        "languages",
     }  # fmt: skip
     assert set(NAMES) == ways | {f"golden-{one}" for one in alone}
 
@@ -79,12 +80,12 @@ def test_a_recording_without_its_approval_is_broken(name: str) -> None:
 def test_what_was_shown_is_what_ran(name: str) -> None:
     envelopes = golden(name)
     drafts = {one.draft.digest: one.draft for one in of(e.BuildDrafted, envelopes)}
-    tested = of(e.BuildTested, envelopes)[-1]
-    locked = of(e.RequirementsLocked, envelopes)
-    shown = build_digest(drafts[tested.digest], locked[-1].lock if locked else Lock())
-    assert {one.digest for one in of(e.ApprovalRequested, envelopes)} == {shown}
-    assert {one.card.digest for one in of(e.ToolRegistered, envelopes)} == {shown}
-    assert {one.digest for one in of(e.ToolCalled, envelopes)} <= {shown}
+    tested = {one.build_id: one.digest for one in of(e.BuildTested, envelopes)}
+    locked = {one.build_id: one.lock for one in of(e.RequirementsLocked, envelopes)}
+    shown = {build_digest(drafts[digest], locked.get(build, Lock())) for build, digest in tested.items()}
+    assert {one.digest for one in of(e.ApprovalRequested, envelopes)} == shown
+    assert {one.card.digest for one in of(e.ToolRegistered, envelopes)} == shown
+    assert {one.digest for one in of(e.ToolCalled, envelopes)} <= shown
 
 
 def test_a_team_is_recorded_with_the_part_that_failed() -> None:
@@ -94,3 +95,13 @@ def test_a_team_is_recorded_with_the_part_that_failed() -> None:
     assert sorted(one.outcome for one in ended) == ["failed", "failed", "reported", "reported"]
     (finished,) = of(e.TaskFinished, envelopes)
     assert "the analyst gave no report" in finished.answer
+
+
+def test_a_pipeline_of_three_languages_is_recorded() -> None:
+    envelopes = golden("golden-languages")
+    drafted = {one.draft.name: one for one in of(e.BuildDrafted, envelopes)}
+    calls = of(e.ToolCalled, envelopes)
+    assert [drafted[one.name].draft.language for one in calls] == ["bash", "javascript", "python"]
+    assert all(one.language_reason for one in drafted.values() if one.draft.language != "python")
+    assert all(one.references for one in calls[1:]), "each takes the result of the one before"
+    assert {one.report.status for one in of(e.ToolReturned, envelopes)} == {"ok"}

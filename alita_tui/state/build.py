@@ -9,6 +9,7 @@ import msgspec
 
 from alita_tui.events import (
     BuildDigest,
+    BuildDrafted,
     BuildId,
     Capabilities,
     DraftDigest,
@@ -73,6 +74,12 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
     """Why it is written in another language than Python, as its model says."""
     gates: tuple[GateResult, ...] = ()
     """The result of each check that ran, in the order of CHECKS."""
+
+    @classmethod
+    def of(cls, event: BuildDrafted) -> Attempt:
+        """Return a draft of which nothing was observed yet."""
+        said = event.language_reason
+        return cls(event.attempt, event.author, event.model, event.draft, event.digest, language_reason=said)
 
     @property
     def unchecked(self) -> tuple[GateName, ...]:

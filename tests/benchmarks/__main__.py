@@ -28,6 +28,7 @@ from tests.benchmarks.bench_mcp import mcp
 from tests.benchmarks.bench_memory import memory
 from tests.benchmarks.bench_planner import planner
 from tests.benchmarks.bench_router import router
+from tests.benchmarks.bench_runtimes import runtimes
 from tests.benchmarks.bench_sandbox import sandbox
 from tests.benchmarks.bench_sandbox_broker import broker
 from tests.benchmarks.bench_sessions import sessions
@@ -163,6 +164,7 @@ SECTIONS: dict[str, Callable[[dict[str, Row], Path], None]] = {
     "artefacts": lambda results, home: artefacts(results, row),
     "models": lambda results, home: router(results, row),
     "sandbox": lambda results, home: sandbox(results, row),
+    "runtimes": lambda results, home: runtimes(results, row),
     "broker": lambda results, home: broker(results, row),
     "web": lambda results, home: web(results, row),
     "mcp": lambda results, home: mcp(results, row),

@@ -10,7 +10,7 @@ import pytest
 
 from alita_tui.llm.scripted import Rule, Script, ScriptReply
 from tests.e2e.over_wire import SERVERS
-from tests.e2e.test_jobs import call, run
+from tests.e2e.test_jobs import both, build, call, run, script, tool
 from tests.e2e.walks import accepting, parked
 from tests.runtimes.drafts import (
     BASH_CODE,
@@ -165,3 +165,114 @@ def test_a_model_that_takes_a_forbidden_language_is_told_so(shell: Any, speak: A
         asked = offered(server)
     assert "it has to be one of python, javascript" in asked
     assert not [one for one in shell.events() if one["kind"] in ("build_drafted", "approval_requested")]
+
+
+LONG_LINES = """# Keeps the lines of a text that have at least so many characters.
+input=$(cat)
+least=$(jq -r '.least' <<<"$input")
+if (( least < 1 )); then
+  echo "least has to be at least 1" >&2
+  exit 65
+fi
+jq --argjson least "$least" '[.text | split("\\n")[] | select(length >= $least)]' <<<"$input"
+"""
+INITIALS = """/**
+ * The first letters of the words of each line, in capitals.
+ * @param {{lines: string[]}} input
+ */
+export async function run({ lines }) {
+  return lines.map((line) => line.split(" ").map((word) => word.slice(0, 1)).join("").toUpperCase());
+}
+"""
+NUMBERED = '''"""Numbers lines."""
+
+
+def run(lines: list[str]) -> str:
+    """Return the lines with their numbers before them."""
+    return "\\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1))
+'''
+TESTED = {
+    "long_lines": """from long_lines import run
+
+
+def refused(text, least):
+    try:
+        run(text, least)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def test_kept():
+    assert run("ab\\nabc\\nabcd", 3) == ["abc", "abcd"]
+    assert run("", 1) == []
+
+
+def test_refused():
+    assert "at least 1" in refused("a", 0)
+    assert refused("a", 1) == ""
+""",
+    "line_initials": """from line_initials import run
+
+
+def test_initials():
+    assert run(["one two", "three"]) == ["OT", "T"]
+    assert run([]) == []
+""",
+    "numbered_lines": """from numbered_lines import run
+
+
+def test_numbers():
+    assert run(["a", "b"]) == "1. a\\n2. b"
+    assert run([]) == ""
+""",
+}
+LINES = {"type": "array", "items": {"type": "string"}}
+PIPELINE: dict[str, tuple[str, str, dict[str, Any], Any]] = {
+    "long_lines": ("bash", LONG_LINES, {"text": {"type": "string"}, "least": {"type": "integer"}}, LINES),
+    "line_initials": ("javascript", INITIALS, {"lines": LINES}, LINES),
+    "numbered_lines": ("python", NUMBERED, {"lines": LINES}, {"type": "string"}),
+}
+
+
+def mixed() -> Script:
+    """A model that has three tools written in three languages, and runs them as one pipeline."""
+    rules, builds = [], []
+    for name, (language, code, takes, gives) in PIPELINE.items():
+        more = {"language": language, "language_reason": f"{language} has what this takes."}
+        rules.append(tool(name, code, TESTED[name], takes, gives, **more))
+        builds.append(build(name, f"Do what {name} says."))
+    piped = both(
+        run("long_lines", text="the cat\nno\nthe old cow", least=3),
+        run("line_initials", lines={"$ref": "long_lines#"}),
+        run("numbered_lines", lines={"$ref": "line_initials#"}),
+    )
+    return script(both(*builds), piped, call("answer", text="1. TC\n2. TOC"), tools=tuple(rules))
+
+
+def test_a_pipeline_of_three_languages(shell: Any, speak: Any, keep: Any, provider: str) -> None:
+    with SERVERS[provider][0](mixed()) as server:
+        speak(server, provider, "python", "bash", "javascript")
+        done = shell("run", "Number the initials of the long lines.")
+        while done.returncode == 4:
+            for waiting in json.loads(shell("builds", "list", "--json").stdout):
+                shown = json.loads(shell("builds", "show", waiting["approval_id"], "--json").stdout)
+                said = shell(
+                    "builds",
+                    "approve",
+                    waiting["approval_id"],
+                    "--digest",
+                    shown["build"]["digest"],
+                    *accepting(shown),
+                )
+                assert said.returncode == 0, said.stderr
+            done = shell("resume")
+        assert done.returncode == 0, done.stderr
+        keep(shell.home, "golden-languages")
+    events = shell.events()
+    results = [one["report"]["result"] for one in events if one["kind"] == "tool_returned"]
+    assert results == [["the cat", "the old cow"], ["TC", "TOC"], "1. TC\n2. TOC"]
+    called = [one for one in events if one["kind"] == "tool_called"]
+    assert [one["name"] for one in called] == list(PIPELINE)
+    assert all(one["references"] for one in called[1:]), "each takes its argument from the result before"
+    assert shell("sessions", "verify").returncode == 0

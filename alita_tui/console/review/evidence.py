@@ -20,6 +20,7 @@ from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, fact, flat, headi
 from alita_tui.console.widgets.styled_text import Line, restyle
 from alita_tui.events import Finding, LockedPackage, SandboxStatus
 from alita_tui.events.build import CHECKS
+from alita_tui.runtimes.languages import title_of
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import one_line, reveal
 from alita_tui.state.build import Attempt, BuildState
@@ -80,6 +81,9 @@ def why(build: BuildState, attempt: Attempt) -> list[Row]:
     rows.append(fact("goal", reveal(flat(build.goal))))
     if flat(attempt.draft.description) != flat(build.goal):
         rows.append(fact("says it does", reveal(flat(attempt.draft.description))))
+    if attempt.language_reason:
+        language = title_of(attempt.draft.language)
+        rows.append(fact(f"why {language}", reveal(flat(attempt.language_reason))))
     author = "a person" if attempt.author == "person" else reveal(attempt.model) or "a model"
     rows.append(fact("asked by", f"step {build.step}; draft {attempt.number} by {author}"))
     if build.cost:

@@ -30,7 +30,7 @@ def glance(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) 
     rows.append(_short("", f"Its author says: {reveal(flat(attempt.draft.description))}"))
     if attempt.draft.language != "python":
         why = f"; its author says why: {attempt.language_reason}" if attempt.language_reason else ""
-        rows.append(_answer("written in", reveal(flat(f"{title_of(attempt.draft.language)}{why}")), ""))
+        rows.append(_short("written in", reveal(flat(f"{title_of(attempt.draft.language)}{why}"))))
     rows.append(fact("how sure", _sure(attempt), width=_LABEL))
     rows += _unusual(found)
     for number, one in enumerate(changes(build, attempt)):

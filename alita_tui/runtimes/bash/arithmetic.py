@@ -45,16 +45,20 @@ def _computed(node: Node) -> Iterator[Node]:
         body = node.child("body") if node.kind == "c_style_for_statement" else None
         for one in node.walk():
             inside = body is not None and body.start <= one.start < body.end
-            within = next(
-                (up.kind for up in one.above() if up.kind in ("command_substitution", "string_content")), ""
-            )
-            counted = one.parent is not None and one.parent.text.startswith("${#")
+            around = [up for up in one.above() if up.start >= node.start]
+            within = any(up.kind in ("command_substitution", "string_content") for up in around)
+            counted = any(up.text.startswith("${#") for up in around)
+            keyed = any(up.kind == "subscript" and _keyed(up, _array(up)) for up in around)
             array = one.parent is not None and one.parent.kind == "subscript" and one.field == "name"
             if one.kind in ("variable_name", "special_variable_name") and not (
-                inside or within or counted or array
+                inside or within or counted or keyed or array
             ):
                 yield one
-            elif one.kind == "word" and node.kind != "c_style_for_statement" and not within:
+            elif (
+                one.kind == "word"
+                and node.kind != "c_style_for_statement"
+                and not (within or counted or keyed)
+            ):
                 yield one
     elif node.kind == "binary_expression" and any(one.text in _COMPARES for one in node.children):
         tested = next((up for up in node.above() if up.kind == "test_command"), None)
@@ -62,9 +66,13 @@ def _computed(node: Node) -> Iterator[Node]:
             for one in node.children:
                 yield from (part for part in one.walk() if part.kind == "variable_name")
     elif node.kind == "subscript" and (index := node.child("index")) is not None:
-        owner = node.child("name")
-        if owner is not None and not _keyed(node, owner.text):
+        if not _keyed(node, _array(node)):
             yield from (one for one in index.walk() if one.kind == "variable_name")
+
+
+def _array(subscript: Node) -> str:
+    name = subscript.child("name")
+    return name.text if name is not None else ""
 
 
 def _keyed(node: Node, name: str) -> bool:
@@ -85,7 +93,7 @@ def _checked(tree: Node) -> set[str]:
             left, right = left or node.children[0], right or node.children[-1]
             pattern = right.text.strip("\"'")
             if pattern.endswith("$") and _CHECKED.fullmatch(pattern):
-                found.add(left.text.strip("\"'${}"))
+                found |= set(re.findall(r"[A-Za-z_]\w*", left.text))
     return found
 
 
@@ -99,32 +107,28 @@ def _numbers(tree: Node, draft: ToolDraft) -> set[str]:
         elif node.kind == "for_statement" and (name := node.child("variable")) is not None:
             values = [one for one in node.children if one.field == "value"]
             number = all(
-                re.fullmatch(r"-?\d+|\{-?\d+\.\.-?\d+\}", one.text) or _is_number(one, draft)
+                _LISTED.fullmatch(one.text) or _is_number(one, draft) or _is_places(one, tree)
                 for one in values
             )
             given[name.text] = given.get(name.text, True) and bool(values) and number
-        elif node.kind == "command" and (node.child("name") or node).text in (
-            "read",
-            "mapfile",
-            "readarray",
-            "printf",
-            "getopts",
-        ):
+        elif node.kind == "command" and (node.child("name") or node).text in _FILLS:
             for one in node.children:
                 if one.field == "argument" and (word := literal(one)) and re.fullmatch(r"[A-Za-z_]\w*", word):
                     given[word] = False
     return {name for name, number in given.items() if number}
 
 
+def _is_places(value: Node, tree: Node) -> bool:
+    """Return whether a value stands for the places of an array whose keys are numbers."""
+    listed = re.fullmatch(r"\"?\$\{!(\w+)\[[@*]\]\}\"?", value.text)
+    return listed is not None and not _keyed(tree, listed[1])
+
+
 def _is_number(value: Node | None, draft: ToolDraft) -> bool:
     if value is None:
         return True
     text = value.text.strip("\"'")
-    if (
-        _NUMBER.fullmatch(text)
-        or value.kind == "arithmetic_expansion"
-        or re.fullmatch(r"\$\(\(.*\)\)|\$\{#[^}]*\}", text, re.S)
-    ):
+    if _NUMBER.fullmatch(text) or value.kind == "arithmetic_expansion" or _COMPUTED.fullmatch(text):
         return True
     inner = re.fullmatch(r"\$\((.*)\)", text, re.S)
     if inner is None:

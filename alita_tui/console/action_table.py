@@ -187,6 +187,15 @@ ACTIONS: tuple[Action, ...] = (
         priority=True,  # a text area would take the key
     ),
     Action(
+        "app.mouse",
+        "shift+f6",
+        "mouse",
+        "Mouse",
+        "Leave the mouse to the terminal, which then selects as everywhere else, or take it back",
+        "view: mouse of alita or of the terminal",
+        priority=True,
+    ),
+    Action(
         "app.review",
         "f8",
         "review",

@@ -24,12 +24,12 @@ SSH = {"SSH_CONNECTION": "1.2.3.4 5 6.7.8.9 22"}
     ],
 )
 def test_the_way_is_that_of_the_place_where_one_works(environ: dict[str, str], program: str | None) -> None:
-    way = route(environ, ALL.get)
+    way = route(environ, lambda name: ALL.get(name))
     assert (way.argv[0] if way else None) == program
 
 
 def test_a_program_that_is_not_there_is_no_way() -> None:
-    assert route({"TMUX": "x"}, {}.get) is None
+    assert route({"TMUX": "x"}, lambda _name: None) is None
 
 
 def program(folder: Path, script: str) -> Route:

@@ -17,18 +17,19 @@ run: setup
 languages: setup
 	@.venv/bin/alita doctor --fix --quiet --with bash,javascript
 
+# Everything quick, and a third of what starts containers, processes or apps; the next commits try the others.
 test: browser languages
 	@$(PY) -m pytest -q -n 3 tests --ignore=tests/benchmarks --hypothesis-seed=$$(git rev-list --count HEAD)
 
-# The long walks through, odd jobs and clusters with packages of the index among them (the extra `dask` is installed), and every
-# case of what `make test` samples; WIRE=--other-wire does each job over the other vendor's protocol.
+# What `make test` left out: the other two thirds, the long walks through, odd jobs and clusters with packages of the index
+# among them (the extra `dask` is installed). SHARE=0.2 tries a fifth; WIRE=--other-wire does each job over the other vendor's protocol.
 jobs: browser languages
 	@$(PY) -m pip install -q --disable-pip-version-check -e '.[dask]'
-	@$(PY) -m pytest -q -n 3 --whole -m "walk or sampled" tests --ignore=tests/benchmarks $(WIRE)
+	@$(PY) -m pytest -q -n 3 --rest --share $(SHARE) tests --ignore=tests/benchmarks $(WIRE)
 
-# The inner loop: what needs no container and no terminal, and none of the walks through.
+# The inner loop: what needs no container and no terminal, and a tenth of what starts processes or apps.
 quick: setup
-	@$(PY) -m pytest -q -n 2 -m "not podman and not pty and not slow" tests \
+	@$(PY) -m pytest -q -n 2 --turns 10 -m "not podman and not pty and not slow" tests \
 	    --ignore=tests/benchmarks --ignore=tests/attack --ignore=tests/e2e
 
 crash: setup

@@ -9,11 +9,12 @@ import threading
 from contextlib import suppress
 from random import Random
 from typing import Any
+from zlib import crc32
 
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-from tests.attack.commit import seed_of_commit
+from tests.attack.commit import number_of_commit, seed_of_commit
 
 # Textual reads this when it is imported.
 os.environ["TEXTUAL_ANIMATIONS"] = "none"
@@ -50,7 +51,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--whole",
         action="store_true",
-        help="Take the walks through, and every case of tests that take a sample of their cases (make jobs).",
+        help="Take everything: the walks through, every case of what is sampled, and what is not this commit's turn.",
+    )
+    parser.addoption(
+        "--rest",
+        action="store_true",
+        help="Take what is left out otherwise, and nothing else (make jobs).",
+    )
+    parser.addoption(
+        "--share",
+        type=float,
+        default=1.0,
+        help="Of what --rest takes, this share; another one with each commit.",
+    )
+    parser.addoption(
+        "--turns",
+        type=int,
+        default=3,
+        help="Of the tests that take turns, each commit tries one in so many.",
     )
     parser.addoption(
         "--other-wire",
@@ -92,6 +110,30 @@ def _not_sampled(items: list[pytest.Item]) -> set[str]:
     }
 
 
+_BY_TURNS = frozenset(
+    "agent app attack cli console e2e evaluation mapping mcp_box replay runtimes sandbox store toolsmith".split()
+)
+"""Folders whose tests start containers, processes or apps: all of them would take half an hour."""
+
+
+def _not_its_turn(items: list[pytest.Item], turns: int) -> set[str]:
+    """Return the tests of `_BY_TURNS` that another commit tries; what is sampled takes no turns."""
+    turn = number_of_commit() % turns
+    return {
+        item.nodeid
+        for item in items
+        if item.path.parent.name in _BY_TURNS
+        and item.get_closest_marker("sampled") is None
+        and crc32(item.nodeid.encode()) % turns != turn
+    }
+
+
+def _left_out(items: list[pytest.Item], turns: int) -> set[str]:
+    """Return the tests that a plain run of this commit leaves out."""
+    walks = {item.nodeid for item in items if item.get_closest_marker("walk")}
+    return walks | _not_sampled(items) | _not_its_turn(items, turns)
+
+
 _LONGEST_FIRST = ("sandbox", "attack", "e2e", "toolsmith", "console", "store", "cli", "tests", "agent")
 """Folders whose tests start containers, processes or apps. Begun last, one of them would leave a process idle."""
 
@@ -117,15 +159,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _Rooms:
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` looks at the marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out walks and what is only sampled; in a process of `-n`, what takes long comes first.
+    """Leave out walks, cases and tests of other commits; in a process of `-n`, what takes long comes first.
 
     Naming a file or a test tries all of it.
     """
     _sample_pictures(items)
-    if not config.getoption("--whole") and not any("::" in one or one.endswith(".py") for one in config.args):
-        left_out = {*_not_sampled(items), *(item.nodeid for item in items if item.get_closest_marker("walk"))}
-        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
-        items[:] = [item for item in items if item.nodeid not in left_out]
+    named = any("::" in one or one.endswith(".py") for one in config.args)
+    if not (config.getoption("--whole") or named):
+        out = _left_out(items, config.getoption("--turns"))
+        if config.getoption("--rest"):
+            most, seed = 1_000 * config.getoption("--share"), seed_of_commit()
+            chosen = {one for one in out if crc32(f"{seed} {one}".encode()) % 1_000 < most}
+            out = {item.nodeid for item in items} - chosen
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in out])
+        items[:] = [item for item in items if item.nodeid not in out]
 
     def late(item: pytest.Item) -> int:
         room = item.path.parent.name

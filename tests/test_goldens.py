@@ -26,7 +26,7 @@ def test_every_way_is_recorded() -> None:
         for who in ("openai", "anthropic")
     }
     alone = {
-        "asked", "memory", "proposal", "walkthrough", "repaired", "rejected", "exit", "forever", "malformed",
+        "asked", "memory", "proposal", "walkthrough", "repaired", "rejected", "exit", "forever", "malformed", "team",
     }  # fmt: skip
     assert set(NAMES) == ways | {f"golden-{one}" for one in alone}
 
@@ -85,3 +85,12 @@ def test_what_was_shown_is_what_ran(name: str) -> None:
     assert {one.digest for one in of(e.ApprovalRequested, envelopes)} == {shown}
     assert {one.card.digest for one in of(e.ToolRegistered, envelopes)} == {shown}
     assert {one.digest for one in of(e.ToolCalled, envelopes)} <= {shown}
+
+
+def test_a_team_is_recorded_with_the_part_that_failed() -> None:
+    envelopes = golden("golden-team")
+    begun, ended = of(e.AgentStarted, envelopes), of(e.AgentEnded, envelopes)
+    assert [one.role for one in begun] == ["researcher", "researcher", "data-analyst", "data-analyst"]
+    assert sorted(one.outcome for one in ended) == ["failed", "failed", "reported", "reported"]
+    (finished,) = of(e.TaskFinished, envelopes)
+    assert "the analyst gave no report" in finished.answer

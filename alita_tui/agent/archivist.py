@@ -11,12 +11,12 @@ from importlib.resources import files
 import msgspec
 
 from alita_tui import events as e
+from alita_tui.agent.one_call import calls_of
 from alita_tui.events import Json, as_json, ready
 from alita_tui.spine.bus import Bus
-from alita_tui.spine.errors import BudgetExceeded, ModelError
 from alita_tui.spine.fence import fenced
 from alita_tui.spine.ports.memory import ProposedFact
-from alita_tui.spine.ports.models import Asker, Message, ModelRequest, ToolSpec
+from alita_tui.spine.ports.models import Asker, ToolSpec
 from alita_tui.spine.text import clip
 
 _SECONDS = 30.0
@@ -68,22 +68,17 @@ class Archivist:
         record = await asyncio.to_thread(self._record, task_id)
         if not record or not self._budget_usd:
             return ()
-        request = ModelRequest(
+        calls = await calls_of(
+            self._asker,
+            _TOOL,
             role="archivist",
             system=files("alita_tui.agent.prompts").joinpath("archivist.md").read_text("utf-8"),
-            messages=(Message(role="user", text=record),),
-            tools=(_TOOL,),
-            must_call=_TOOL.name,
-            max_tokens=_REPLY_TOKENS,
-            spare=True,
+            told=record,
+            reply_tokens=_REPLY_TOKENS,
+            seconds=_SECONDS,
             role_usd=self._budget_usd,
         )
-        try:
-            async with asyncio.timeout(_SECONDS):
-                reply = await self._asker.ask(request)
-        except (ModelError, BudgetExceeded, TimeoutError):
-            return ()  # a failed call is on the stream; without proposals the person's own words still count
-        return tuple(fact for call in reply.requests for fact in _facts(call.arguments))[:_MOST]
+        return tuple(fact for arguments in calls for fact in _facts(arguments))[:_MOST]
 
     def _record(self, task_id: str) -> str:
         """Return what the person said in a task and what tools brought, each with its number; the newest counts."""

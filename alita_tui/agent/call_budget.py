@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TypeVar
 
 import msgspec
@@ -16,6 +16,7 @@ from alita_tui.events import Usage
 from alita_tui.spine import origin
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import BudgetExceeded, BuildSpent
+from alita_tui.spine.finishing import finished
 from alita_tui.spine.origin import in_task
 from alita_tui.spine.ports.models import DayBook, DaySpend, Priced
 from alita_tui.spine.shares import CENTS
@@ -180,7 +181,7 @@ class CallBudget:
 
     async def _settle(self, spent: e.BudgetSpent) -> None:
         """To its end, even where the call is cancelled: the book and the stream agree."""
-        await _uncut(self._enter(spent))
+        await finished(self._enter(spent))
 
     async def _enter(self, spent: e.BudgetSpent) -> None:
         call = Amount(spent.assumed_usd if spent.cost_usd is None else spent.cost_usd, spent.tokens)
@@ -326,7 +327,7 @@ class CallBudget:
         """Something done with the book, in a thread, to its end even where the call is cancelled."""
         if self._book is None:
             return None
-        return await _uncut(self._bus.kept(action, self._book))
+        return await finished(self._bus.kept(action, self._book))
 
 
 def _dearest(model: Priced, worst: Usage) -> float | None:
@@ -334,12 +335,3 @@ def _dearest(model: Priced, worst: Usage) -> float | None:
     written = msgspec.structs.replace(worst, cache_write_tokens=worst.input_tokens)
     prices = [price for usage in (worst, written) if (price := model.price(usage)) is not None]
     return max(prices, default=None)
-
-
-async def _uncut(work: Awaitable[T]) -> T:
-    doing = asyncio.ensure_future(work)
-    try:
-        return await asyncio.shield(doing)
-    except asyncio.CancelledError:
-        await asyncio.wait((doing,))
-        raise

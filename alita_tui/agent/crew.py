@@ -1,4 +1,4 @@
-"""The agents of a session besides its leads, and what decides about them: director, delegation, verifier."""
+"""Director, delegation and verifier of a session: what several agents on one task need."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from alita_tui.spine.ports.models import Asker
 
 
 class Crew:
-    """Joins them; where no roles or no budget to share are given, every task is one agent's."""
+    """Joins director, delegation and verifier. Without roles or a budget to share, one agent does every task."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Crew:
         )
 
     def lead(self, loop: partial[AgentLoop]) -> AgentLoop:
-        """Return the loop of leads; those of specialists are made of the same parts."""
+        """Return the loop of lead agents; the loops of specialists are built from the same parts."""
         self._loop = loop
         policy = self._policy
         return loop(max_steps=policy.max_steps, reply_tokens=policy.reply_tokens, director=self.director)
@@ -74,24 +74,24 @@ class Crew:
         return self._delegation.table if self._delegation else {}
 
     def may(self, tool: str) -> bool:
-        """Return whether the present agent may use a tool of the library."""
+        """Return whether the current agent may use a tool of the library."""
         return self._delegation is None or self._delegation.may(tool)
 
     def working(self, task_id: str) -> Sequence[str]:
-        """Return the agents that work for a task's lead, and for one another."""
+        """Return the agents that work on a task besides its lead."""
         return self._delegation.working(task_id) if self._delegation else ()
 
     def interrupt(self, agent_id: str) -> bool:
-        """Stop an agent; return whether it worked."""
+        """Stop an agent and all agents that work for it; return False if it was not running."""
         return self._delegation is not None and self._delegation.interrupt(agent_id)
 
     def origin_of(self, agent_id: str) -> Origin:
-        """Return where events of an agent that works are born."""
+        """Return the origin that a running agent's events carry."""
         assert self._delegation
         return self._delegation.origin_of(agent_id)
 
     async def close_left(self, chain: Sequence[str]) -> None:
-        """End on record what agents of a task left open when the process ended: their calls, then themselves."""
+        """Record the ends that a crash left out: of the tool calls of a task's agents, then of the agents."""
         started: dict[str, Envelope] = {}
         calls: dict[e.CallId, Envelope] = {}
         kinds = (e.AgentStarted, e.AgentEnded, e.ToolCalled, e.ToolReturned, e.ToolFailed)
@@ -131,5 +131,5 @@ class Crew:
 
 
 def _where(one: Envelope) -> Origin:
-    """Return where an event was born: what ends there belongs there."""
+    """Return the origin of an event, so that the event that ends it carries the same one."""
     return Origin(task_id=one.task_id, agent_id=one.agent_id, step=one.step, span=one.span, parent=one.parent)

@@ -1,7 +1,8 @@
-"""Parts of a task handed to other agents: what each is handed, how it ends, and that its end does not end others.
+"""The actions `delegate` and `report`: one agent gives part of its task to another and waits for the report.
 
-An agent works in an asyncio task of its own, in which events are born under its id. It sees the part and its inputs and
-nothing else, may take what was set aside for it, and has to report before its deadline, its wait for its turn included.
+The new agent runs in an asyncio task of its own, and its events carry its id. It sees its goal and the inputs it was
+given, not the conversation. It can spend only its share of the budget, and it must report before its deadline; waiting
+for a free slot counts. If it fails, the agent that asked is told, and the other agents go on.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -35,18 +37,19 @@ from alita_tui.spine.errors import (
     SandboxUnavailable,
     StoreError,
 )
+from alita_tui.spine.finishing import finished
 from alita_tui.spine.origin import Origin, working_on
 from alita_tui.spine.shares import Amount
 from alita_tui.spine.text import clip, one_line
 
 _MOST = 12
-"""Agents that one agent may hand parts to, second attempts apart."""
+"""How many parts one agent may delegate; second attempts do not count."""
 _HANDED = 20_000
-"""Characters of an observation that are handed on."""
+"""Characters of an observation that an agent is given as input."""
 _AGAIN: frozenset[AgentOutcome] = frozenset(("failed", "stuck", "step_limit"))
-"""Ends after which another agent tries once."""
+"""Outcomes after which the part is tried once more, by a new agent."""
 _GRACE = 60.0
-"""Seconds by which a deadline is put off while the agent waits for the person."""
+"""Seconds added to a deadline that passes while the agent waits for the person."""
 _EVENT = re.compile(r"e(\d{1,9})")
 _OUTCOMES: Mapping[e.TaskOutcome, AgentOutcome] = {
     "answered": "reported", "stuck": "stuck", "step_limit": "step_limit", "interrupted": "interrupted",
@@ -55,24 +58,24 @@ _OUTCOMES: Mapping[e.TaskOutcome, AgentOutcome] = {
 
 
 class Shared(Protocol):
-    """What is handed out of a budget. Met by `CallBudget`."""
+    """A budget that agents get shares of. `CallBudget` implements it."""
 
     async def hand_out(self, order: e.AgentStarted, share: float) -> e.AgentStarted:
-        """Set a share aside and record that the agent begins. Raise BudgetExceeded where there is too little."""
+        """Reserve a share for an agent and record that it begins. Raise BudgetExceeded if too little is left."""
 
     def taken(self, agent_id: str) -> Amount:
-        """Return what an agent took."""
+        """Return what an agent has spent."""
 
 
 class _End(Value, frozen=True):
     outcome: AgentOutcome
     reason: str = ""
     final: bool = False
-    """Another attempt would change nothing."""
+    """True if trying again would not help."""
 
 
 class Delegation:
-    """Handles delegate and report."""
+    """Handles the actions `delegate` and `report`, and keeps track of the agents that work."""
 
     def __init__(
         self,
@@ -87,7 +90,7 @@ class Delegation:
         *,
         parallel: int,
     ) -> None:
-        """`loop_of` makes the loop of an agent of a role, so many hand-overs deep; `parallel` work for one at once."""
+        """`loop_of` makes the loop of an agent from its role and depth; up to `parallel` agents work for one."""
         self._bus = bus
         self._task = task
         self._context = context
@@ -98,9 +101,9 @@ class Delegation:
         self._loop_of = loop_of
         self._parallel = parallel
         self._rooms: dict[tuple[str, str], asyncio.Semaphore] = {}
-        """Task and agent -> whose turn it is of those that work for it."""
+        """(Task, agent) -> limits how many agents work for it at a time."""
         self._working: dict[str, tuple[str, asyncio.Task[_End]]] = {}
-        """Agent -> its task and its work."""
+        """Agent -> the id of its task, and the asyncio task it runs in."""
         self._stopped: set[str] = set()
         self._until: dict[str, float] = {}
         self._reports: dict[str, Report] = {}
@@ -117,7 +120,7 @@ class Delegation:
         return [agent_id for agent_id, (of_task, _) in self._working.items() if of_task == task_id]
 
     def interrupt(self, agent_id: str) -> bool:
-        """Stop an agent, and with it those that work for it; return whether it worked."""
+        """Stop an agent and all agents that work for it; return False if it was not running."""
         if agent_id not in self._working or agent_id in self._stopped:
             return False
         self._stopped.add(agent_id)
@@ -125,12 +128,12 @@ class Delegation:
         return True
 
     def may(self, tool: str) -> bool:
-        """Return whether the present agent may use a tool of the library."""
+        """Return whether the current agent may use a tool of the library."""
         agent = self._task.agent
         return agent is None or self._roles[agent.role].allows(tool)
 
     def origin_of(self, agent_id: str) -> Origin:
-        """Return where events of an agent that works are born."""
+        """Return the origin that a running agent's events carry."""
         order = next(
             one
             for one in self._bus.history.newest(e.AgentStarted)
@@ -138,10 +141,10 @@ class Delegation:
         )
         return Origin(task_id=order.task_id, agent_id=agent_id, span=agent_id, parent=order.parent)
 
-    # --- handing on -----------------------------------------------------------------------
+    # --- delegating -----------------------------------------------------------------------
 
     async def delegate(self, action_id: str, action: Delegate) -> None:
-        """Hand a part on, and wait for its end. Raises RegistryError, ApprovalPending, StoreError."""
+        """Delegate a part and wait until it has ended. Raises RegistryError, ApprovalPending, StoreError."""
         role = self._roles[action.role]
         me = self._task.agent
         depth = (me.depth if me else 0) + 1
@@ -183,7 +186,7 @@ class Delegation:
             raise parked
 
     async def _begun(self, order: e.AgentStarted, role: Role) -> e.AgentStarted:
-        """Set a share aside and put the order on record, whole or not at all. Raises RegistryError."""
+        """Reserve a share and record that the agent begins, both or neither. Raises RegistryError."""
         handing = asyncio.ensure_future(self._shared.hand_out(order, role.share))
         try:
             return await asyncio.shield(handing)
@@ -196,7 +199,7 @@ class Delegation:
             raise
 
     def _input(self, name: str) -> Handed:
-        """Return what is handed on of what the present agent sees. Raise RegistryError."""
+        """Return an input of the new agent: an event that the current one saw, or an artefact. Raise RegistryError."""
         if match := _EVENT.fullmatch(name.strip()):
             text = self._context.again(int(match[1]), 0)
             if not text:
@@ -205,7 +208,7 @@ class Delegation:
         return Handed(name=name, handle=self._references.artefact(name).handle)
 
     def _handed_on(self) -> int:
-        """Return how many parts the present agent has handed on."""
+        """Return how many parts the current agent has delegated."""
         me, task_id = origin.delegate(), origin.current().task_id
         return sum(
             isinstance(one.event, e.AgentStarted) and one.event.attempt == 1
@@ -214,7 +217,7 @@ class Delegation:
         )
 
     def _name(self, role: str) -> str:
-        """Return an id that no agent of the session has."""
+        """Return a new agent id, unique in the session."""
         if not self._numbered:
             self._numbered = sum(1 for _ in self._bus.history.of(e.AgentStarted))
         self._numbered += 1
@@ -227,7 +230,7 @@ class Delegation:
     # --- working --------------------------------------------------------------------------
 
     async def _attempt(self, order: e.AgentStarted, role: Role, until: float) -> _End:
-        """Let an agent work until it ends, is stopped, or its time is up. Raises StoreError."""
+        """Run an agent until it ends, is stopped or misses its deadline. Raises StoreError."""
         agent_id = order.agent_id
         work = asyncio.create_task(self._work(order, role), name=f"alita agent {agent_id}")
         self._working[agent_id] = origin.current().task_id, work
@@ -245,7 +248,9 @@ class Delegation:
                 work.cancel()
                 await asyncio.wait((work,))
         except asyncio.CancelledError:
-            await _let_end(work)
+            work.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await finished(work)
             await self._ended(order, _End("interrupted", "It was stopped with what it worked for."))
             raise
         finally:
@@ -287,7 +292,7 @@ class Delegation:
             return end
 
     async def _take_back(self) -> None:
-        """Stop the builds of the present agent and withdraw what it asked the person."""
+        """Stop the current agent's builds and withdraw its questions to the person."""
         await self._jobs.cancel(self._task.id, origin.delegate())
         await self._jobs.withdraw()
 
@@ -296,7 +301,7 @@ class Delegation:
             return self._jobs.awaited
 
     async def _ended(self, order: e.AgentStarted, end: _End, *, retried: bool = False) -> None:
-        """Put an agent's end on record, also where whoever waits for it is stopped meanwhile."""
+        """Record how an agent ended, even if the caller is cancelled meanwhile."""
         agent_id = order.agent_id
         report = self._reports.pop(agent_id, None) if end.outcome == "reported" else None
         taken = self._shared.taken(agent_id)
@@ -315,17 +320,12 @@ class Delegation:
             steps=steps,
             retried=retried,
         )
-        recording = asyncio.ensure_future(self._bus.emit(ended, span=agent_id))
-        try:
-            await asyncio.shield(recording)
-        except asyncio.CancelledError:
-            await asyncio.wait((recording,))
-            raise
+        await finished(self._bus.emit(ended, span=agent_id))
 
     # --- reporting ------------------------------------------------------------------------
 
     async def report(self, action_id: str, action: Report) -> TaskEnd:
-        """Take an agent's report; what it names has to be its own. Raises RegistryError."""
+        """Accept an agent's report. Raises RegistryError if it names artefacts or evidence that are not its own."""
         if not origin.delegate():
             raise RegistryError("You lead the task: call `answer`.")
         artefacts = await asyncio.to_thread(
@@ -338,7 +338,7 @@ class Delegation:
         return TaskEnd("answered", answer=action.result)
 
     def _evidence(self, name: str) -> str:
-        """Return evidence as it is recorded. Raise RegistryError where the agent has no such thing."""
+        """Return evidence in the form that is recorded. Raise RegistryError if the agent never saw it."""
         name = name.strip()
         if match := _EVENT.fullmatch(name):
             if self._context.again(int(match[1]), 0):
@@ -367,15 +367,3 @@ def _addresses(event: e.SessionEvent) -> tuple[str, ...]:
 
 def _end_of(end: TaskEnd) -> _End:
     return _End(_OUTCOMES.get(end.outcome, "failed"), end.reason)
-
-
-async def _let_end(work: asyncio.Task[_End]) -> None:
-    """Cancel some work and wait until it has ended, however often that is cut off."""
-    work.cancel()
-    while not work.done():
-        try:
-            await asyncio.wait((work,))
-        except asyncio.CancelledError:
-            continue
-    if not work.cancelled():
-        work.exception()  # retrieved, or asyncio complains

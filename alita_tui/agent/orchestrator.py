@@ -151,7 +151,7 @@ class Orchestrator:
             recalls=lambda: "memory" not in self._blocks.off,
             encode=encode,
         )
-        self._outcomes = Outcomes(bus, shelf, teaches=policy.teaches)
+        self._outcomes = Outcomes(bus, shelf, memory, teaches=policy.teaches)
         self._builds = BuildHandlers(
             bus, self._task, shelf, self._jobs, self._queue, self._lessons, sandbox, progress
         )

@@ -15,6 +15,7 @@ import msgspec
 
 from alita_tui import events as e
 from alita_tui.agent.clauses import relevant
+from alita_tui.agent.rated import words_about_memory
 from alita_tui.events import Json, RunOutcome, Showing, Value, as_json
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import GiveFeedback
@@ -24,6 +25,7 @@ from alita_tui.spine.feedback import standing
 from alita_tui.spine.history import History, of
 from alita_tui.spine.history import newest as newest_of
 from alita_tui.spine.ports.library import Library
+from alita_tui.spine.ports.memory import Memory
 
 _KINDS = (
     e.TaskSubmitted, e.TaskFinished, e.ToolSearched, e.ToolCalled, e.ToolReturned, e.ToolFailed, e.ToolRegistered,
@@ -65,8 +67,9 @@ class ToolOutcomes(Value, frozen=True):
 class Outcomes:
     """Keeps outcomes and feedback, unless the session only tries something out."""
 
-    def __init__(self, bus: Bus, library: Library, *, teaches: bool) -> None:
+    def __init__(self, bus: Bus, library: Library, memory: Memory, *, teaches: bool) -> None:
         self._bus = bus
+        self._memory = memory
         self._library = library
         self._teaches = teaches
 
@@ -86,6 +89,14 @@ class Outcomes:
             return
         await self._bus.emit(given)
         await self.settle(given.task_id)
+        await self.weigh(given.task_id)
+
+    async def weigh(self, task_id: str) -> None:
+        """Keep what the person says of a task with what it taught, as far as that is written. Raise StoreError."""
+        if not self._teaches:
+            return
+        for one in await asyncio.to_thread(words_about_memory, self._bus.history, task_id):
+            await self._bus.kept(self._memory.rate, one.item_id, one.source, one.rating)
 
     async def corrected(self, text: str) -> None:
         """Take a new task that begins by correcting the answer before as feedback on it. Raise StoreError."""
@@ -98,6 +109,7 @@ class Outcomes:
                     e.FeedbackGiven(task_id=task_id, rating="down", text=text[:500], by="correction")
                 )
                 await self.settle(task_id)
+                await self.weigh(task_id)
             return  # only the answer just before, and not one that the person rated
 
 

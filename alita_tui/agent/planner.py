@@ -13,17 +13,17 @@ import msgspec
 from msgspec.structs import replace
 
 from alita_tui import events as e
+from alita_tui.agent.one_call import calls_of
 from alita_tui.agent.planning import weighed
 from alita_tui.agent.tasks import CurrentTask
 from alita_tui.events import Json, MemoryItem, PlanCandidate, Value, ready
 from alita_tui.events.task import MOST_REPLANS
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.errors import BudgetExceeded, ModelError
 from alita_tui.spine.fence import fenced
 from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.ports.memory import Memory
-from alita_tui.spine.ports.models import Asker, Message, ModelRequest, ToolSpec
+from alita_tui.spine.ports.models import Asker, ToolSpec
 from alita_tui.spine.text import clip, one_line
 
 _SECONDS = 30.0
@@ -165,21 +165,16 @@ class Planner:
                 fenced("library", "\n".join(lines) or "It has nothing that fits."),
             )
         )
-        request = ModelRequest(
+        calls = await calls_of(
+            self._asker,
+            _TOOL,
             role="planner",
             system=files("alita_tui.agent.prompts").joinpath("planner.md").read_text("utf-8"),
-            messages=(Message(role="user", text=told),),
-            tools=(_TOOL,),
-            must_call=_TOOL.name,
-            max_tokens=_REPLY_TOKENS,
-            spare=True,
+            told=told,
+            reply_tokens=_REPLY_TOKENS,
+            seconds=_SECONDS,
         )
-        try:
-            async with asyncio.timeout(_SECONDS):
-                reply = await self._asker.ask(request)
-        except (ModelError, BudgetExceeded, TimeoutError):
-            return []
-        return [plan for call in reply.requests for plan in _plans(call.arguments)]
+        return [plan for arguments in calls for plan in _plans(arguments)]
 
 
 def _best(plans: Sequence[PlanCandidate]) -> int:

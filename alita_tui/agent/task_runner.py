@@ -21,6 +21,7 @@ from alita_tui.agent.tasks import CurrentTask, TaskEnd
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import Improve, SubmitTask
 from alita_tui.spine.errors import AlitaError, ApprovalPending, BudgetExceeded, SandboxUnavailable, StoreError
+from alita_tui.spine.finishing import finished
 from alita_tui.spine.origin import Origin, in_task, working_on
 from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.ports.models import Asker
@@ -119,12 +120,8 @@ class TaskRunner:
 
     async def _submitted(self, event: e.TaskSubmitted) -> None:
         """Record that a task begins, also where it is stopped just then: its end needs a beginning."""
-        recording = asyncio.ensure_future(self._bus.emit(event, span=event.task_id))
         try:
-            await asyncio.shield(recording)
-        except asyncio.CancelledError:
-            await asyncio.wait((recording,))
-            raise
+            await finished(self._bus.emit(event, span=event.task_id))
         finally:
             if begun := self._begun.get(event.task_id):
                 begun.set()
@@ -266,3 +263,4 @@ class TaskRunner:
         await self._outcomes.settle(task_id)
         if not self._task.improves:  # nobody asked for it, so there is nothing to recall it by
             await self._lessons.finish(task_id, end.outcome)
+            await self._outcomes.weigh(task_id)  # said before it was written

@@ -15,8 +15,9 @@ from alita_tui.agent.arguments import Misfit
 from alita_tui.agent.notices import unexpected
 from alita_tui.agent.references import LARGEST_RESULT, outlined
 from alita_tui.events import Json, LeftFile, RunReport, ToolRecord, ToolState, Value
-from alita_tui.spine.bus import Bus, to_its_end
+from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import AlitaError, UsageError
+from alita_tui.spine.finishing import finished
 from alita_tui.spine.ports.artefacts import Artefacts
 from alita_tui.spine.ports.library import Library
 from alita_tui.spine.ports.sandbox import InputFile, Job, Limits, Sandbox
@@ -31,6 +32,8 @@ _BY_TRUST: tuple[ToolState, ...] = (
 """States of a tool, the most trusted first."""
 _NOT_ITS_FAULT = ("killed",)
 """Ends of a run that say nothing of its tool."""
+_FEW, _SHORT = 8, 200
+"""Values, and characters of each, that are looked at without a thread, which would take longer."""
 
 
 class OpenCall:
@@ -109,7 +112,7 @@ class ToolRuns:
         except asyncio.CancelledError:  # at any moment: as its call is written, or its end is about to be
             if self._unended(called.call_id, before):
                 text = f"{called.name} was interrupted."
-                await to_its_end(self._fail(called.call_id, call, "interrupted", text))
+                await finished(self._fail(called.call_id, call, "interrupted", text))
             raise
 
     def _unended(self, call_id: e.CallId, before: int) -> bool:
@@ -168,7 +171,9 @@ class ToolRuns:
         landing: Path | None = None
         ended = False
         try:
-            landing = await self._bus.kept(self._artefacts.landing) if self._artefacts else None
+            if self._artefacts is not None:
+                landing = self._artefacts.spare_landing()
+                landing = landing or await self._bus.kept(self._artefacts.landing)
             job = Job(
                 run_id=call_id,
                 module=name,
@@ -185,7 +190,10 @@ class ToolRuns:
             )
             report = await self._sandbox.run(job, show, self._progress)
             ended = report.status == "ok"
-            raw, why = await asyncio.to_thread(self._looked_at, record, report)
+            if record.origin != "remote" and _brief(report.result):
+                raw, why = self._looked_at(record, report)
+            else:
+                raw, why = await asyncio.to_thread(self._looked_at, record, report)
             return report, await self._kept(call_id, report, raw, name, landing), why
         except AlitaError as error:
             await self._fail(call_id, call, "sandbox", error.message, hint=error.hint)
@@ -279,6 +287,16 @@ class ToolRuns:
             reason = f"{'its last runs' if state == 'stale' else 'of its last three runs two'} failed"
             demoted = e.ToolDemoted(name=name, version=version, state=state, reason=reason)
             await self._bus.emit(demoted, span=call_id)
+
+
+def _brief(result: Json) -> bool:
+    """Return whether a result is a short value, or a few of them."""
+    values = list(result.values()) if isinstance(result, dict) else result
+    if not isinstance(values, list):
+        values = [values]
+    return len(values) <= _FEW and all(
+        len(one) <= _SHORT if isinstance(one, str) else not isinstance(one, dict | list) for one in values
+    )
 
 
 def last_words(report: RunReport) -> str:

@@ -11,14 +11,15 @@ import msgspec
 
 from alita_tui import events as e
 from alita_tui.agent.agents_told import without_team
+from alita_tui.agent.one_call import calls_of
 from alita_tui.agent.role import VERIFIER, Roles, seat_of
 from alita_tui.agent.tasks import CurrentTask
 from alita_tui.events import Value, as_json, ready
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.errors import BudgetExceeded, ModelError, RegistryError
+from alita_tui.spine.errors import RegistryError
 from alita_tui.spine.fence import fenced
-from alita_tui.spine.ports.models import Asker, Message, ModelRequest, ToolSpec
+from alita_tui.spine.ports.models import Asker, ToolSpec
 from alita_tui.spine.text import clip, one_line
 
 Setting = Literal["never", "costly", "always"]
@@ -107,24 +108,19 @@ class Verifier:
         except RegistryError:
             return None
         told = await asyncio.to_thread(self._told, answer)
-        request = ModelRequest(
+        calls = await calls_of(
+            self._asker,
+            _TOOL,
             role="verifier",
             seat=seat_of(VERIFIER) if role.models else "",
             system=_prompt().replace("{role}", role.prompt.strip()),
-            messages=(Message(role="user", text=told),),
-            tools=(_TOOL,),
-            must_call=_TOOL.name,
-            max_tokens=_REPLY_TOKENS,
-            spare=True,
+            told=told,
+            reply_tokens=_REPLY_TOKENS,
+            seconds=_SECONDS,
         )
-        try:
-            async with asyncio.timeout(_SECONDS):
-                reply = await self._asker.ask(request)
-        except (ModelError, BudgetExceeded, TimeoutError):
-            return None
-        for call in (one for one in reply.requests if one.name == _TOOL.name):
+        for arguments in calls:
             try:
-                return msgspec.convert(call.arguments, ready(_Found))
+                return msgspec.convert(arguments, ready(_Found))
             except msgspec.ValidationError:
                 continue
         return None

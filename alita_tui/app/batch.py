@@ -21,7 +21,8 @@ from alita_tui.app.context import AppContext
 from alita_tui.app.recordings import recording
 from alita_tui.events import Json, SessionEvent, TaskFinished, TaskQueued, TaskSubmitted, Value, ready
 from alita_tui.mapping.coordinator import Progress, run_map
-from alita_tui.mapping.journal import Head, Journal, Outcome
+from alita_tui.mapping.journal import Head, Journal
+from alita_tui.mapping.outcomes import Outcome
 from alita_tui.mapping.rows import InputFile, Row, opened, rows
 from alita_tui.spine.commands import CloseSession, Retry, SubmitTask
 from alita_tui.spine.errors import AlitaError, SandboxUnavailable, StoreError, UsageError

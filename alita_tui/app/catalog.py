@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from alita_tui.app.context import AppContext
     from alita_tui.app.files import ViewedFile
+    from alita_tui.console.evaluations.ports import CaseLine, RunLine, RunSheet
     from alita_tui.console.memory.ports import MemoryChange, MemoryView
     from alita_tui.console.ports import SettingLine
     from alita_tui.console.replay.player import Player
@@ -178,6 +179,30 @@ class AppCatalog:
         from alita_tui.app.statistics import write_csv
 
         return await asyncio.to_thread(write_csv, report, by)
+
+    async def evaluations(self) -> tuple[RunLine, ...]:
+        """Return all runs of suites, newest first."""
+        from alita_tui.app.eval_shown import run_lines
+
+        return await asyncio.to_thread(run_lines, self._app)
+
+    async def evaluation(self, run: str) -> RunSheet:
+        """Return one run with its cases."""
+        from alita_tui.app.eval_shown import run_sheet
+
+        return await asyncio.to_thread(run_sheet, self._app, run)
+
+    async def case_player(self, case: CaseLine) -> Player:
+        """Return a player for the session of a case."""
+        from alita_tui.app.eval_shown import case_player
+
+        return await asyncio.to_thread(case_player, self._app, case)
+
+    async def begin_evaluation(self, words: str) -> str:
+        """Begin a run in a process of its own; return its name."""
+        from alita_tui.app.eval_shown import begin
+
+        return await begin(self._app, words)
 
     async def prices(self) -> str:
         """Return the price table's name and date."""

@@ -73,6 +73,8 @@ class AppContext:
     lent: Lent | None = field(default=None, repr=False)
     left_out: frozenset[str] = frozenset()
     """What an evaluation does without: `learning`, `hidden-tests`."""
+    described: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Names and descriptions of tools that an evaluation lets be found; none of them can run."""
     _files: list[DocumentTable | SpendBook] = field(default_factory=list, repr=False)
     """Open files whose journals are folded on closing."""
 
@@ -207,11 +209,12 @@ class AppContext:
     def library(self) -> ToolLibrary:
         """The library of tools."""
         from alita_tui.app.encoding import finder
-        from alita_tui.registry.library import ToolLibrary
+        from alita_tui.registry.described import kind_of_library
         from alita_tui.store.approvals import AuditedApprovals
 
         audited, paths = AuditedApprovals(self.audit), self.paths
-        return ToolLibrary(self.tool_documents, paths.mcp_box, now, approvals=audited, finder=finder(self))
+        kind = kind_of_library(self.described)
+        return kind(self.tool_documents, paths.mcp_box, now, approvals=audited, finder=finder(self))
 
     @cached_property
     def tool_documents(self) -> DocumentTable:

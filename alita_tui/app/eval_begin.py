@@ -9,12 +9,14 @@ from hashlib import sha256
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from alita_tui import __version__
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import now
 from alita_tui.evaluation.results import Rule, Setup, Without
-from alita_tui.evaluation.suite import Suite
+from alita_tui.evaluation.suite import Case, Suite
+from alita_tui.events import digest_of
 from alita_tui.spine.errors import UsageError
 from alita_tui.store import disk
 
@@ -37,6 +39,7 @@ def begin(
     approve: Rule,
     without: Sequence[Without],
     tags: Sequence[str],
+    cases: int = 0,
 ) -> Setup:
     """Write the setup of a new run; return it. Raises UsageError, ConfigError, StoreError."""
     if approve == "policy" and not app.policy.rules:
@@ -61,14 +64,32 @@ def begin(
         run=run, suite=suite.name, suite_path=str(path.resolve()), suite_digest=suite.digest, stream=suite.stream,
         models=named,
         configured=not models, repeat=repeat, budget_usd=budget_usd,
-        approve=approve, without=tuple(without), tags=tuple(tags),
+        approve=approve, without=tuple(without), tags=tuple(tags), cases=cases,
         started_at=stamp.isoformat(), version=__version__, python=platform.python_version(),
         settings=app.redactor().value(settings), prompts=_prompts(),
+        library_digest=digest_of(*(text for tool in suite.described for text in tool)) if suite.described else "",
         approved_digests=_approved(app) if approve == "digests" else (),
     )  # fmt: skip
+    setup = replace(setup, planned=len(planned(setup, suite)))
     (folder / run).mkdir(mode=0o700)
     disk.replace(folder / run / SETUP, [msgspec.json.format(msgspec.json.encode(setup), indent=2)])
     return setup
+
+
+def planned(setup: Setup, suite: Suite) -> list[tuple[Case, str, int]]:
+    """Return what a run does, in order: every case with every model before the next repeat."""
+    chosen = [case for case in suite.cases if not setup.tags or {*setup.tags} & {*case.tags}]
+    if setup.cases:
+        mixed = sorted((case.id for case in chosen), key=lambda name: sha256(name.encode()).digest())
+        sample = {*mixed[: setup.cases]}
+        chosen = [case for case in chosen if case.id in sample]
+    chosen.sort(key=lambda case: case.seed)
+    return [
+        (case, model, turn)
+        for turn in range(1, setup.repeat + 1)
+        for case in chosen
+        for model in setup.models
+    ]
 
 
 def _model_name(app: AppContext) -> str:

@@ -37,10 +37,12 @@ def case_home(
     *,
     policy: bool = False,
     lent: Lent | None = None,
+    described: tuple[tuple[str, str], ...] = (),
 ) -> AppContext:
     """Return a home of its own with the person's settings, keys and, if asked for, policy; nothing else of theirs.
 
     `cap_usd`: what the case may cost; 0: as the settings say. `lent`: what all cases of a run share.
+    `described`: names and descriptions of tools that can be found there, and cannot run.
     Raises ConfigError, StoreError.
     """
     flags: dict[str, object] = {**person.flags}
@@ -63,8 +65,9 @@ def case_home(
             raise StoreError(f"The policy cannot be copied to {folder}: {error.strerror}.") from error
     environ = {**_kept(person), **person.environ}
     return AppContext(
-        paths, load(person.paths, person.environ, flags), environ, flags, lent=lent, left_out=left_out
-    )
+        paths, load(person.paths, person.environ, flags), environ, flags,
+        lent=lent, left_out=left_out, described=described,
+    )  # fmt: skip
 
 
 def settle(person: AppContext, folder: Path) -> None:

@@ -19,12 +19,14 @@ from alita_tui.app.context import AppContext
 from alita_tui.app.eval_begin import SETUP
 from alita_tui.app.eval_begin import begin as begin
 from alita_tui.app.eval_begin import folder_of_runs as folder_of_runs
+from alita_tui.app.eval_begin import planned as planned
 from alita_tui.app.eval_checks import judge
 from alita_tui.app.eval_judge import SESSIONS, judging
 from alita_tui.app.eval_session import case_home, failure_of, paid_in, play, result_of, settle, spent_in
 from alita_tui.app.lending import Lent
 from alita_tui.config.paths import shipped
-from alita_tui.evaluation.checks import Judged, Rubric
+from alita_tui.evaluation.checks import Exact, Judged, Rubric
+from alita_tui.evaluation.failures import not_found
 from alita_tui.evaluation.results import CaseResult, Setup, lines
 from alita_tui.evaluation.suite import Case, Suite, read_suite
 from alita_tui.events import ready
@@ -40,6 +42,9 @@ Told = Callable[[CaseResult, int, int], object]
 
 _RESULTS, _HOMES, _LOCK = "results.jsonl", "homes", "lock"
 _LEAST_USD = 1e-6
+_TRIES, _PAUSE_SECONDS = 10, 0.05
+_INFERRED = ("gap misjudged", "misread task")
+"""Kinds of failure that fit no question for a tool: their record says whether the tool was found."""
 
 
 def suite_path(given: Path) -> Path:
@@ -85,18 +90,6 @@ def results_of(folder: Path) -> tuple[CaseResult, ...]:
     return lines(disk.read_bytes(folder / _RESULTS) or b"")
 
 
-def planned(setup: Setup, suite: Suite) -> list[tuple[Case, str, int]]:
-    """Return what a run does, in order: every case with every model before the next repeat."""
-    chosen = [case for case in suite.cases if not setup.tags or {*setup.tags} & {*case.tags}]
-    chosen.sort(key=lambda case: case.seed)
-    return [
-        (case, model, turn)
-        for turn in range(1, setup.repeat + 1)
-        for case in chosen
-        for model in setup.models
-    ]
-
-
 async def go_on(app: AppContext, setup: Setup, folder: Path, jobs: int, told: Told) -> tuple[CaseResult, ...]:
     """Do what is left of a run, `jobs` cases at a time; return the results of all that ended.
 
@@ -118,13 +111,35 @@ async def go_on(app: AppContext, setup: Setup, folder: Path, jobs: int, told: To
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     with (folder / _LOCK).open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise StoreLocked(
-                f"The run {folder.name} is going on in another process.", hint="Wait for it, or end it."
-            ) from error
+        for left in range(_TRIES, -1, -1):  # a process that asks whether it runs holds it for a moment
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError as error:
+                if not left:
+                    raise StoreLocked(
+                        f"The run {folder.name} is going on in another process.",
+                        hint="Wait for it, or end it.",
+                    ) from error
+                time.sleep(_PAUSE_SECONDS)
         yield
+
+
+def is_running(folder: Path) -> bool:
+    """Return whether a process does this run now."""
+    try:
+        with (folder / _LOCK).open("r") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False  # it was never begun
+    return False
+
+
+def place_of(folder: Path, key: Key, *, stream: bool) -> tuple[Path, str]:
+    """Return the home of a case, and the id of its session there; empty where its home has no other."""
+    return folder / _home(key, stream=stream), f"case-{_short(key[0])}" if stream else ""
 
 
 def _home(key: Key, *, stream: bool = False) -> str:
@@ -219,11 +234,11 @@ class _Work:
             await self._freed.wait()
 
     def _home(self, key: Key) -> Path:
-        return self._folder / _home(key, stream=self._suite.stream)
+        return place_of(self._folder, key, stream=self._suite.stream)[0]
 
     def _named(self, key: Key) -> str:
         """Return the id of a case's session in a stream; elsewhere its home has no other."""
-        return f"case-{_short(key[0])}" if self._suite.stream else ""
+        return place_of(self._folder, key, stream=self._suite.stream)[1]
 
     async def _settled(self, key: Key) -> None:
         """Wait for the home of a case, and begin to make the next one."""
@@ -266,7 +281,7 @@ class _Work:
         try:
             app = await asyncio.to_thread(
                 case_home, self._app, self._folder / result.home, None if setup.configured else model, cap,
-                setup.without, policy=setup.approve == "policy", lent=self._lent,
+                setup.without, policy=setup.approve == "policy", lent=self._lent, described=self._suite.described,
             )  # fmt: skip
             files = tuple(str(self._suite.file(file)) for file in case.files)
             played = time.perf_counter()
@@ -293,6 +308,8 @@ class _Work:
             result = replace(result, solved=judged.solved, why=judged.why)
             if not judged.solved:
                 kind, at = failure_of(history)
+                if isinstance(case.check, Exact) and case.check.text in dict(self._suite.described):
+                    kind, at = not_found(history, case.check.text) if kind in _INFERRED else (kind, at)
                 result = replace(result, failure=kind, at=at)
             took = (time.perf_counter() - began - (ended - played)) * 1000
             return replace(result, overhead_ms=round(took, 3)), True

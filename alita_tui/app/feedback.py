@@ -33,7 +33,7 @@ async def give_feedback(app: AppContext, which: str, command: GiveFeedback) -> F
         )  # before the session is taken up again
         bus = Bus(file.session_id, file, now, history=history, redactor=redactor)
         await bus.emit(SessionResumed(restored=file.restored.events, note=file.restored.note))
-        await Outcomes(bus, app.library, teaches=not is_fork(bus.history)).feedback(command)
+        await Outcomes(bus, app.library, app.memory, teaches=not is_fork(bus.history)).feedback(command)
         state = fingerprint(fold_all(bus.history))
         await bus.emit(SessionClosed(state=state, version=__version__))
         return given

@@ -16,11 +16,11 @@ from msgspec.structs import replace
 
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import new_id
-from alita_tui.app.mapping import Lanes, mappable
+from alita_tui.app.mapping import Lanes, grants_nothing
 from alita_tui.events import ToolRecord
 from alita_tui.mapping.cluster.orders import ANSWER_BYTES, Answer, Order, Piece, encoded, read_order
 from alita_tui.mapping.coordinator import Lost
-from alita_tui.mapping.journal import Outcome
+from alita_tui.mapping.outcomes import Outcome
 from alita_tui.mapping.rows import KINDS, Row, rows_within
 from alita_tui.sandbox.fleet import Fleet
 from alita_tui.spine.errors import AlitaError, RegistryError, UsageError
@@ -86,7 +86,7 @@ class Rows:
             if record.digest == digest:
                 approved = self._app.library.get(record.draft.name, record.version)
                 if approved.digest == digest:
-                    mappable(approved)
+                    grants_nothing(approved)
                     return approved
         raise RegistryError(
             f"No tool with the digest {digest[:12]} is approved here.",

@@ -9,6 +9,7 @@ import typer
 
 from alita_tui.cli.accepting import list_risks
 from alita_tui.events.build import CHECKS
+from alita_tui.runtimes.languages import title_of
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import reveal
 from alita_tui.view.changes import changes
@@ -34,6 +35,9 @@ def _print_origin(view: BuildState, draft: Attempt) -> None:
     typer.echo(f"\nGoal: {reveal(view.goal)}")
     typer.echo(f"Does, by its signature and tests: {reveal(does(draft))}")
     typer.echo(f"Says it does: {reveal(draft.draft.description)}")
+    if draft.draft.language != "python":
+        why = f", because it says: {draft.language_reason}" if draft.language_reason else ""
+        typer.echo(f"Written in: {reveal(title_of(draft.draft.language) + why)}")
     if view.cost:
         typer.echo(f"Cost so far: {view.cost}")
     for lesson in view.lessons:

@@ -37,7 +37,7 @@ def run(
         Path | None,
         typer.Argument(
             help="A folder with cases.jsonl, a file of JSON lines, or one that ships: "
-            "`jobs`, `toolworld`, `refuse`, `injection`."
+            "`jobs`, `toolworld`, `retrieval`, `refuse`, `injection`."
         ),
     ] = None,
     model: Annotated[
@@ -73,6 +73,9 @@ def run(
     tag: Annotated[
         list[str] | None, typer.Option("--tag", help="Only cases with this tag; repeatable.")
     ] = None,
+    cases: Annotated[
+        int, typer.Option("--cases", min=0, help="At most so many cases, an even sample; 0: all.")
+    ] = 0,
     resume: Annotated[str, typer.Option("--resume", metavar="RUN", help="Go on with this run.")] = "",
     json: Json = False,
 ) -> None:
@@ -95,7 +98,7 @@ def run(
         read = read_suite(suite)
         setup = evaluating.begin(
             app, read, suite, model or (), repeat=repeat, budget_usd=budget_usd, approve=approve,
-            without=_parts(without or ()), tags=tag or (),
+            without=_parts(without or ()), tags=tag or (), cases=cases,
         )  # fmt: skip
         folder = evaluating.folder_of_runs(app) / setup.run
         if not evaluating.planned(setup, read):

@@ -48,12 +48,16 @@ def map_rows(
             help="local, ssh://USER@HOST (may be repeated) or a cluster, tls://HOST:PORT; by default sandbox.engines.",
         ),
     ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Run rows again that may have run when alita was killed.")
+    ] = False,
     json: Json = False,
 ) -> None:  # fmt: skip
     """Run an approved tool on every row of a file, in the sandbox.
 
     Results come in parts, with a manifest; rows without one are in failed.jsonl with the reason. After a stop or a
-    kill the same command goes on. Exits with 1 if a row failed.
+    kill the same command goes on. A tool that may change something runs on no row twice, unless you say --again.
+    Exits with 1 if a row failed.
     """
     from alita_tui.app.mapping import described, engine_of, map_tool
 
@@ -63,9 +67,9 @@ def map_rows(
         columns = ", ".join(one_line(column, 60) for column in file.left_out)
         typer.echo(reveal(f"{record.draft.name} does not take these columns: {columns}"), err=True)
     shown = _Shown(file, quiet=json)
-    where = engine_of(app, record, file, engines or (), lanes)
+    where = engine_of(app, record, file, engines or (), lanes, output)
     try:
-        done = asyncio.run(map_tool(app, record, file, output, where, shown.tell))
+        done = asyncio.run(map_tool(app, record, file, output, where, shown.tell, unsure_again=again))
     except KeyboardInterrupt:
         shown.end()
         typer.echo(
@@ -83,6 +87,12 @@ def map_rows(
         if done.failed:
             why = Path(done.output) / "failed.jsonl"
             typer.echo(reveal(f"{counted(done.failed, 'row')} failed; the reasons are in {why}"), err=True)
+            if done.unsure:
+                command = _command(record, file, output, engines or (), lanes, json=False)
+                typer.echo(
+                    reveal(f"{done.unsure} of them may have run. To run them again: {command} --again"),
+                    err=True,
+                )
     raise typer.Exit(1 if done.failed else 0)
 
 

@@ -84,6 +84,7 @@ def show(context: typer.Context, item: ItemId, json: Json = False) -> None:
         "held until": kept.until,
         "pinned": "yes" if kept.pinned else "",
         "worked": f"{kept.worked} of {kept.worked + kept.failed} times" if kept.sort == "recipe" else "",
+        "you said": kept.said,
         "cost": f"${one.cost_usd:.4f}" if one.cost_usd else "",
         "files": ", ".join(one.artefacts),
     }

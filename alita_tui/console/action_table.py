@@ -45,6 +45,7 @@ GROUPS = {
     "tool": "Tool",
     "spend": "Money and models",
     "statistics": "Statistics",
+    "evaluations": "Evaluations",
     "tasks": "Tasks",
     "context": "Next call",
     "memory": "Memory",
@@ -147,6 +148,15 @@ ACTIONS: tuple[Action, ...] = (
         "Statistics",
         "Where money and time go in all sessions, what stands out, what would help",
         "view: statistics of all sessions",
+        priority=True,
+    ),
+    Action(
+        "app.evaluations",
+        "shift+f8",
+        "evaluations",
+        "Evaluations",
+        "Runs of suites: begin one, watch its cases, replay one where it went wrong",
+        "view: evaluations",
         priority=True,
     ),
     Action(
@@ -424,6 +434,13 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action("statistics.export", "e", "export", "Export", "Write the table as CSV into the current folder"),
     Action("statistics.back", "escape,q", "back", "Back", "Back to the table, then to the session"),
+    Action(
+        "evaluations.begin", "n", "begin", "New run", "Run a suite, in a process of its own", replay=False
+    ),
+    Action("evaluations.go_on", "g", "go_on", "Go on", "Go on with a run that ended early", replay=False),
+    Action("evaluations.failure", "f", "failure", "Next failure", "To the next case that was not solved"),
+    Action("evaluations.copy", "y", "copy", "Copy", "Copy the command that replays the case"),
+    Action("evaluations.back", "escape,q", "back", "Back", "Back to the runs, then to the session"),
     Action("spend.back", "escape,q", "back", "Back", "Back to the session"),
     Action("spend.enable", "e", "enable", "Ask again", "Ask the models again that are off", replay=False),
     Action("tasks.alone", "enter", "alone", "Its rows", "Show only the chosen task's rows of the trace"),

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 _TWICE_SECONDS = 1.0
 
 
-_OVER = ("tasks", "spend", "statistics", "context", "memory", "servers", "settings", "setup", "sandbox")
+_OVER = frozenset("tasks spend statistics evaluations context memory servers settings setup sandbox".split())
 """Actions that open a dialog over the session."""
 
 

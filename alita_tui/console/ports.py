@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkab
 
 import msgspec
 
+from alita_tui.console.evaluations.ports import EvaluationsCatalog
 from alita_tui.console.memory.ports import MemoryCatalog
 from alita_tui.console.servers.ports import ServersCatalog
 from alita_tui.console.sessions.catalog import SessionCatalog
@@ -45,7 +46,7 @@ class Switch(msgspec.Struct, frozen=True):
     """Empty for a new session."""
 
 
-class Catalog(SessionCatalog, MemoryCatalog, ServersCatalog, StatisticsCatalog, Protocol):
+class Catalog(SessionCatalog, MemoryCatalog, ServersCatalog, StatisticsCatalog, EvaluationsCatalog, Protocol):
     """Everything stored outside of the open session. Every method may raise AlitaError."""
 
     async def tool(self, name: str, version: int | None = None) -> ToolRecord:

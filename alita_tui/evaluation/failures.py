@@ -49,6 +49,20 @@ def failure(history: Sequence[Envelope], accepted: Collection[str] = ()) -> tupl
     return _of_answer(history, finished, end, accepted)
 
 
+def not_found(history: Sequence[Envelope], tool: str) -> tuple[FailureKind, int]:
+    """Return why a tool was not named: no search told of it, or one did and another was chosen; and where."""
+    at = 0
+    for one in history:
+        if isinstance(one.event, e.ToolSearched):
+            at = one.seq or 0
+            told = {str(hit.card.name) for hit in one.event.hits} | {
+                miss.name for miss in one.event.near_misses
+            }
+            if tool in told:
+                return "misread task", at
+    return "not found", at
+
+
 def _of_answer(
     history: Sequence[Envelope], finished: e.TaskFinished, end: int, accepted: Collection[str]
 ) -> tuple[FailureKind, int]:

@@ -28,6 +28,7 @@ FailureKind = Literal[
     "wrong tool",
     "gap misjudged",
     "ungrounded answer",
+    "not found",
     "misread task",
     "wrong answer",
     "harness",
@@ -49,6 +50,7 @@ FAILURE_WORDS: dict[FailureKind, str] = {
     "wrong tool": "the answer is what a tool said, and that is not what was asked for",
     "gap misjudged": "no tool was made where one was missing, or one was made where there was one",
     "ungrounded answer": "figures that nothing supports",
+    "not found": "the tool that fits was not among those that a search found",
     "misread task": "nothing went wrong on record, so the task was read otherwise",
     "wrong answer": "answered wrongly",
     "harness": "the case itself could not be run or checked",
@@ -75,6 +77,10 @@ class Setup(Value, frozen=True):
     """The cases of one model and repeat share a home, one after the other."""
     tags: tuple[str, ...] = ()
     """Cases with one of these alone; empty: all."""
+    cases: int = 0
+    """So many cases at most, always the same for a suite; 0: all."""
+    planned: int = 0
+    """Cases of the run, times models and repeats; 0: not known, as older versions did not count them."""
     started_at: str = ""
     """ISO 8601, UTC."""
     version: str = ""
@@ -85,7 +91,7 @@ class Setup(Value, frozen=True):
     prompts: dict[str, str] = {}
     """SHA-256 of each prompt by its name."""
     library_digest: str = ""
-    """Over the tools that each case begins with; empty for none."""
+    """Over the tools that each case can find from the start; empty for none."""
     approved_digests: tuple[str, ...] = ()
     """For `digests`: those that were approved when the run began."""
 

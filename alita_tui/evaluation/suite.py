@@ -10,6 +10,7 @@ import msgspec
 
 from alita_tui.evaluation.agreement import labels
 from alita_tui.evaluation.checks import Check, Exact, Number, Rubric, checks_in
+from alita_tui.evaluation.retrieval import is_retrieval, read_questions, read_tools
 from alita_tui.events import Value, digest_of, ready
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import one_line
@@ -54,6 +55,8 @@ class Suite(Value, frozen=True):
     """SHA-256 over the cases and the bytes of their files."""
     stream: bool = False
     """The cases share a home, one after the other: what one teaches or builds is there for the next."""
+    described: tuple[tuple[str, str], ...] = ()
+    """Name and description of tools that each case can find, and that cannot run."""
 
     def file(self, name: str) -> Path:
         """Return the path of a file of the suite."""
@@ -63,14 +66,22 @@ class Suite(Value, frozen=True):
 def read_suite(path: Path) -> Suite:
     """Return the suite in a folder or in a file of JSON lines.
 
-    Records of public benchmarks (`question`, `answer`, `file_name` and the like) are read as they are.
-    Raises UsageError.
+    Records of public benchmarks (`question`, `answer`, `file_name` and the like) are read as they are, and so are
+    folders of tools and queries. Raises UsageError.
     """
     file = path
     if path.is_dir():
         file = next((path / name for name in (CASES, _RECORDS) if (path / name).is_file()), path / CASES)
     folder = file.parent.resolve()
-    cases = tuple(_case(number, raw, file) for number, raw in _lines(file))
+    described: tuple[tuple[str, str], ...] = ()
+    if path.is_dir() and not file.exists() and is_retrieval(path):
+        described = read_tools(path)
+        cases = tuple(
+            Case(id=one.id, task=one.task, check=one.check, tags=(one.tool,) if one.tool else ("none",))
+            for one in read_questions(path)
+        )
+    else:
+        cases = tuple(_case(number, raw, file) for number, raw in _lines(file))
     if not cases:
         raise UsageError(f"{file} has no case.", hint="Each line is a JSON object with id, task and check.")
     seen: set[str] = set()
@@ -83,11 +94,12 @@ def read_suite(path: Path) -> Suite:
     about = _about(folder / ABOUT) if path.is_dir() else About()
     parts = [msgspec.json.encode(case, order="sorted").decode() for case in cases]
     parts += ["stream"] if about.stream else []
+    parts += [text for tool in described for text in tool]
     parts += [_file_digest(folder, name, file) for case in cases for name in _named_files(case)]
     name = path.resolve().name if path.is_dir() else path.stem
     return Suite(
         name=str(one_line(name, 80)), folder=str(folder), cases=cases, digest=digest_of(*parts),
-        stream=about.stream,
+        stream=about.stream, described=described,
     )  # fmt: skip
 
 

@@ -7,9 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import monotonic
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from alita_tui.events import Value
-from alita_tui.mapping.journal import Journal, Outcome
+from alita_tui.mapping.begun import BeganFile
+from alita_tui.mapping.journal import Journal
+from alita_tui.mapping.outcomes import Outcome
 from alita_tui.mapping.rows import Row
+from alita_tui.spine.errors import SandboxUnavailable
+from alita_tui.spine.finishing import finished
 
 _FIRST, _MOST = 8, 1000
 """Rows of the first batches, and of the largest."""
@@ -33,7 +39,8 @@ class Engine(Protocol):
     async def run(self, rows: Sequence[Row]) -> list[Outcome]:
         """Run rows one after the other, each once; a row that fails is an outcome. Raise Lost, SandboxUnavailable.
 
-        It may return nothing at all: these rows are not done, and are given to it again in the next run.
+        SandboxUnavailable tells that the first of them did not begin. It may return nothing at all: these rows are not
+        done, and are given to it again in the next run.
         """
 
 
@@ -55,13 +62,16 @@ async def run_map(
     *,
     most: int = _MOST,
 ) -> None:
-    """Run all rows that the journal does not have; each of them may be run again after a loss or a kill.
+    """Run all rows that the journal does not have.
+
+    After a loss or a kill a row may be run again; where rows run at most once (`Head.once`), it has failed instead.
 
     `most` is how many rows a batch has at most. Raise SandboxUnavailable, StoreError, OSError; what is done stays.
     """
     course = _Course(engine, journal, tell, most)
     feed = course.batches(iter(rows))
     running: set[asyncio.Task[None]] = set()
+    done: set[asyncio.Task[None]] = set()
     try:
         while True:
             while len(running) < engine.lanes and (batch := await asyncio.to_thread(next, feed, None)):
@@ -74,7 +84,7 @@ async def run_map(
     finally:
         for task in running:
             task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        await finished(asyncio.gather(*running, *done, return_exceptions=True))
 
 
 class _Course:
@@ -114,17 +124,64 @@ class _Course:
     async def batch(self, rows: list[Row]) -> None:
         """Run a batch and keep what came of it."""
         began = monotonic()
-        outcomes = await self._run(rows, 1)
+        once = self._journal.head.once
+        outcomes, begun = await self._each_once(rows) if once else (await self._run(rows, 1), None)
         taken = max(monotonic() - began, 0.001)
         self._size = max(1, min(self._most, 2 * self._size, int(len(rows) * _SECONDS / taken)))
         if not outcomes:
             return
-        await asyncio.to_thread(self._journal.keep, outcomes)
+        try:
+            await finished(asyncio.to_thread(self._journal.keep, outcomes, begun))
+        finally:
+            if begun is not None:
+                begun.close()
         failed = sum(bool(one.reason) for one in outcomes)
         self._failed += failed
         self._ok += len(outcomes) - failed
         rate = (self._ok + self._failed - self._before) / max(monotonic() - self._began, 0.001)
         self._tell(Progress(done=self._ok, failed=self._failed, per_second=rate))
+
+    async def _each_once(self, rows: Sequence[Row]) -> tuple[list[Outcome], BeganFile]:
+        """Run the rows that never began, one by one, each on disk before it begins.
+
+        Where this is cancelled, the row that runs is waited for, so that its outcome is known.
+        """
+        begun = self._journal.begins(rows[0].number)
+        outcomes: list[Outcome] = []
+        try:
+            for row in rows:
+                if row.problem:
+                    outcomes.append(Outcome(row=row.number, reason=row.problem))
+                elif (known := self._journal.known(row.number)) is not None:
+                    outcomes.append(replace(known, arguments=row.arguments if known.reason else None))
+                else:
+                    came = await finished(self._once(row, begun))
+                    if came is None:
+                        break
+                    outcomes.append(came)
+        except BaseException:
+            begun.close()
+            raise
+        if not outcomes:
+            begun.close()
+        return outcomes, begun
+
+    async def _once(self, row: Row, begun: BeganFile) -> Outcome | None:
+        """Run a row and put down what came of it; None where the engine did not run it. Raise SandboxUnavailable."""
+        await asyncio.to_thread(begun.begin, row.number)
+        try:
+            ran = await self._engine.run([row])
+        except Lost as error:
+            reason = f"It may have run: the sandbox was lost while it did ({error}), and the tool may change something."
+            ran = [Outcome(row=row.number, reason=reason, arguments=row.arguments, unsure=True)]
+        except SandboxUnavailable:
+            await asyncio.to_thread(begun.take_back, row.number)
+            raise
+        if not ran:
+            await asyncio.to_thread(begun.take_back, row.number)
+            return None
+        await asyncio.to_thread(begun.end, ran[0])
+        return ran[0]
 
     async def _run(self, rows: list[Row], tries: int) -> list[Outcome]:
         """Run rows; where the engine is lost, run halves of them, so that one bad row costs its neighbours nothing."""

@@ -1,37 +1,31 @@
 """What a map has done: a part file for each batch of rows, and a line of the journal once it is on disk.
 
 A kill loses the batches that were running and nothing else. A torn last line is cut; a part that is not there as the
-journal says is made again.
+journal says is made again. Where rows run at most once (`Head.once`), what is lost has failed instead, as unsure.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
+from math import inf
 from pathlib import Path
 
 import msgspec
 
-from alita_tui.events import Json, Value, ready
+from alita_tui.events import Value, ready
+from alita_tui.mapping.begun import BeganFile, BegunRows
+from alita_tui.mapping.outcomes import Outcome
 from alita_tui.spine.errors import StoreError, UsageError
 from alita_tui.store.disk import replace
 
 _SCHEMA = 1
 JOURNAL, MANIFEST, FAILED = "journal.jsonl", "manifest.json", "failed.jsonl"
-
-
-class Outcome(Value, frozen=True):
-    """What came of a row."""
-
-    row: int
-    result: Json = None
-    reason: str = ""
-    """Why it has no result; empty where it has one."""
-    arguments: Json = None
-    """For those without a result."""
+_GONE = "It ran, but its result is gone from this folder, and the tool may change something."
 
 
 class Head(Value, frozen=True):
@@ -42,6 +36,8 @@ class Head(Value, frozen=True):
     input: str
     """SHA-256 of the file of inputs."""
     schema: int = _SCHEMA
+    once: bool = False
+    """Its tool may change something: no row that may have run is run again by itself."""
 
 
 class Part(Value, frozen=True):
@@ -54,17 +50,27 @@ class Part(Value, frozen=True):
     file: str
     bytes: int
     sha256: str
+    unsure: int = 0
+    """How many of the failed rows may have run."""
 
 
 class Journal:
     """The folder of one map, held by one process."""
 
-    def __init__(self, folder: Path, head: Head) -> None:
-        """Make the folder, or take up what is in it. Raise UsageError for another map's, StoreError."""
+    def __init__(self, folder: Path, head: Head, *, unsure_again: bool = False) -> None:
+        """Make the folder, or take up what is in it. Raise UsageError for another map's, StoreError.
+
+        With `unsure_again`, rows that may have run are to be run again.
+        """
         self._folder = folder
         self.head = head
+        self._unsure_again = unsure_again
+        self._gone: list[tuple[int, int]] = []
+        """First and last rows of parts that rows ran for, and that are not here any more."""
         self.parts: dict[int, Part] = {}
         """By their first row."""
+        self._unsure: set[int] = set()
+        """First rows of those whose one row may have run."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
             path = folder / JOURNAL
@@ -74,6 +80,8 @@ class Journal:
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 self._take_up()
+                self._begun = BegunRows(folder / "begun")
+                self._leave_open()
             except BaseException:
                 self._file.close()
                 raise
@@ -103,15 +111,63 @@ class Journal:
                 hint="Name a new folder with --output.",
             )
         for line in lines[1:-1]:
-            with suppress(msgspec.DecodeError):  # what it says is done again
-                self._know(msgspec.json.decode(line, type=ready(Part)))
+            try:
+                part = msgspec.json.decode(line, type=ready(Part))
+            except msgspec.DecodeError as error:
+                if self.head.once:
+                    raise StoreError(
+                        f"{self._folder / JOURNAL} is damaged, so nobody knows which rows have run.",
+                        hint="Name a new folder with --output; it begins with all rows.",
+                    ) from error
+                continue  # what it says is done again
+            self._know(part)
 
     def _know(self, part: Part) -> None:
+        for first in [first for first in self._unsure if part.first <= first <= part.last]:
+            self._drop(first)  # it was run again since
         with suppress(OSError):
             path = self._folder / Path(part.file).name
             told = not part.failed or self._piece(part).exists()
             if told and path.stat().st_size == part.bytes and part.first <= part.last:
-                self.parts[part.first] = part
+                self._put(part)
+                return
+        self._gone.append((part.first, part.last))
+
+    def _put(self, part: Part) -> None:
+        self.parts[part.first] = part
+        if part.unsure:
+            self._unsure.add(part.first)
+
+    def _drop(self, first: int) -> None:
+        self._unsure.discard(first)
+        del self.parts[first]
+
+    def _leave_open(self) -> None:
+        """Take out of what is done the rows that begin again, or of which more is known than that they may have run."""
+        for first in [first for first in self._unsure if self._unsure_again or self._begun.has(first)]:
+            self._drop(first)
+        if self._unsure_again:
+            self._begun.forget_unsure()
+            self._gone.clear()
+        done = self.done()
+        kept = [
+            row
+            for row in self._begun.rows
+            if (at := bisect_right(done, (row, inf))) and row <= done[at - 1][1]
+        ]
+        self._begun.kept(kept, None)  # the end came before their file was removed
+
+    def known(self, row: int) -> Outcome | None:
+        """Return what came of a row that has begun and is not to run again by itself; None where it never began."""
+        if (begun := self._begun.known(row)) is not None:
+            return begun
+        if self.head.once and any(first <= row <= last for first, last in self._gone):
+            return Outcome(row=row, reason=_GONE, unsure=True)
+        return None
+
+    def begins(self, first: int) -> BeganFile:
+        """Return where the rows of a batch are put down as they begin."""
+        return self._begun.file(first)
 
     def _piece(self, part: Part) -> Path:
         """Return where the failed rows of a part are."""
@@ -121,8 +177,21 @@ class Journal:
         """Return the rows that are done, as first and last ones, in order."""
         return sorted((part.first, part.last) for part in self.parts.values())
 
-    def keep(self, outcomes: Sequence[Outcome]) -> None:
-        """Write the part of a batch, then that it is done. Raise StoreError."""
+    def keep(self, outcomes: Sequence[Outcome], begun: BeganFile | None = None) -> None:
+        """Write what came of a batch, then that it is done. Raise StoreError.
+
+        `begun` is where its rows were put down as they began.
+        """
+        for piece in _pieces(outcomes) if self.head.once else (outcomes,):
+            self._keep(piece)
+        if self.head.once:
+            try:
+                self._begun.kept([one.row for one in outcomes], begun)
+            except OSError as error:
+                raise _failed(self._folder, error) from error
+
+    def _keep(self, outcomes: Sequence[Outcome]) -> None:
+        """Write a part, then that it is done. Raise StoreError."""
         first, last = outcomes[0].row, outcomes[-1].row
         good = b"".join(
             msgspec.json.encode({"row": one.row, "result": one.result}) + b"\n"
@@ -138,7 +207,7 @@ class Journal:
         count = sum(not one.reason for one in outcomes)
         part = Part(
             first=first, last=last, ok=count, failed=len(outcomes) - count, file=name, bytes=len(good),
-            sha256=sha256(good).hexdigest(),
+            sha256=sha256(good).hexdigest(), unsure=sum(one.unsure for one in outcomes),
         )  # fmt: skip
         try:
             if bad:
@@ -148,7 +217,7 @@ class Journal:
             self._append(part)
         except OSError as error:
             raise _failed(self._folder, error) from error
-        self.parts[first] = part
+        self._put(part)
 
     def finish(self) -> tuple[int, int]:
         """Write the manifest and the rows that failed; return how many have a result, and how many have none.
@@ -170,6 +239,11 @@ class Journal:
             raise _failed(self._folder, error) from error
         return ok, failed
 
+    @property
+    def unsure(self) -> int:
+        """Return how many rows may have run and have no result."""
+        return len(self._unsure)
+
     def close(self) -> None:
         """Let another process have the folder."""
         self._file.close()
@@ -178,6 +252,19 @@ class Journal:
         self._file.write(msgspec.json.encode(line) + b"\n")
         self._file.flush()
         os.fdatasync(self._file.fileno())
+
+
+def _pieces(outcomes: Sequence[Outcome]) -> Iterator[Sequence[Outcome]]:
+    """Yield outcomes in pieces, each unsure one alone: so it can be run again without its neighbours."""
+    start = 0
+    for place, one in enumerate(outcomes):
+        if one.unsure:
+            if start < place:
+                yield outcomes[start:place]
+            yield outcomes[place : place + 1]
+            start = place + 1
+    if start < len(outcomes):
+        yield outcomes[start:]
 
 
 def _failed(folder: Path, error: OSError) -> StoreError:

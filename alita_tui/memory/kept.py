@@ -9,7 +9,7 @@ from typing import Annotated
 
 import msgspec
 
-from alita_tui.events import Json, MemoryItem, Value, ready
+from alita_tui.events import Json, MemoryItem, Rating, Value, ready
 from alita_tui.memory.lessons import FOOTNOTE
 from alita_tui.memory.recipes import Graph, said
 from alita_tui.memory.stated import stems
@@ -20,6 +20,10 @@ TRUST = {
     "result": 0.7,
 }  # fmt: skip
 """How far what is no recipe is relied on, by where it was learned."""
+_FOUND_WRONG, _FOUND_GOOD = 0.1, 1.0
+"""The same for an answer or a result that the person rated."""
+_RATED_ORIGINS = ("task", "result")
+"""Where what was learned rests on an answer. What the person said themselves holds, whatever became of the answer."""
 _ABOUT = 0.6
 """Relevance of a fact whose whole subject the task names."""
 _HALF_LIFE: dict[MemorySort, float] = {
@@ -52,6 +56,8 @@ class Kept(Value, frozen=True):
     project: str = ""
     graph: Graph = Graph()
     """For recipes: what the calls of its successes have in common."""
+    said: dict[str, Rating] = {}
+    """What the person says of the answers that it was learned from, by their source; none in older files."""
 
     @property
     def sort(self) -> MemorySort:
@@ -69,8 +75,25 @@ class Kept(Value, frozen=True):
         if self.pinned:
             return 1.0
         if self.is_recipe:
-            return (self.worked + 1) / (self.worked + self.failed + 2)
+            worked, failed = self.record
+            return (worked + 1) / (worked + failed + 2)
+        rating = self.said.get(self.sources[-1]) if self.sources else None
+        if rating is not None and self.item.origin in _RATED_ORIGINS:
+            return _FOUND_GOOD if rating == "up" else _FOUND_WRONG
         return TRUST[self.item.origin]
+
+    @property
+    def record(self) -> tuple[int, int]:
+        """How often a recipe worked and did not; a 👍 counts as one more success, a 👎 makes one a failure."""
+        good, wrong = (sum(one == rating for one in self.said.values()) for rating in ("up", "down"))
+        return max(self.worked - wrong, 0) + good, self.failed + wrong
+
+    def rated(self, source: str, rating: Rating | None) -> Kept:
+        """Return it with what the person says of the answer it was learned from at a source; None: nothing."""
+        others = {known: word for known, word in self.said.items() if known != source}
+        if rating is None or not (self.is_recipe or self.item.origin in _RATED_ORIGINS):
+            return msgspec.structs.replace(self, said=others)
+        return msgspec.structs.replace(self, said={**others, source: rating})
 
     def freshness(self, now: datetime) -> float:
         """How little it has aged, 0 to 1; what is pinned, or from before that was recorded, does not age."""
@@ -87,17 +110,20 @@ class Kept(Value, frozen=True):
         if not self.is_recipe:
             return self.item
         calls = said(self.graph.steps) if self.graph.steps else " → ".join(self.item.tools)
-        record = f"worked {self.worked} of {self.worked + self.failed} times"
+        worked, failed = self.record
+        record = f"worked {worked} of {worked + failed} times"
         own = project is None or self.project in ("", project)
         text = f"{self.item.text}: {calls} ({record})" if own else f"{calls} ({record})"
         return msgspec.structs.replace(self.item, text=text, steps=())
 
     def remembered(self) -> Remembered:
         """Return it as people see it."""
+        worked, failed = self.record
+        wrong = sum(one == "down" for one in self.said.values())
         return Remembered(
             item=self.shown(), project=self.project, at=self.at, until=self.until, pinned=self.pinned,
-            worked=self.worked, failed=self.failed, sources=self.sources, steps=self.graph.steps,
-            shape_worked=self.graph.worked,
+            worked=worked, failed=failed, sources=self.sources, steps=self.graph.steps,
+            shape_worked=max(self.graph.worked - wrong, 0), liked=len(self.said) - wrong, disliked=wrong,
         )  # fmt: skip
 
 

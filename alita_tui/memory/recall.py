@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from alita_tui.events import Json, MemoryItem
+from alita_tui.events import Json, MemoryItem, Rating
 from alita_tui.memory.kept import (
     TRUST,
     Kept,
@@ -150,24 +150,25 @@ class Recollection:
 
     def offers(self, item_id: str) -> bool:
         """Return whether a recipe has just worked often enough to be offered as one tool."""
-        with self._guard:
-            self._refresh()
-            kept = self._kept.get(item_id)
-            return kept is not None and kept.graph.worked == OFFERED and offerable(kept.remembered())
+        kept = self._known(item_id)
+        return kept is not None and kept.graph.worked == OFFERED and offerable(kept.remembered())
 
     def record(self, tools: tuple[str, ...]) -> tuple[int, int]:
         """Return how often this chain of tools answered a task, and how often it did not."""
-        with self._guard:
-            self._refresh()
-            known = self._kept.get(recipe_id(tools))
-            return (known.worked, known.failed) if known is not None else (0, 0)
+        known = self._known(recipe_id(tools))
+        return known.record if known is not None else (0, 0)
 
     def recipe_failed(self, item_id: str) -> None:
         """Record that a task which followed this recipe was not answered. Raise StoreError."""
         with self._guard:
-            self._refresh()
-            if (known := self._kept.get(item_id)) is not None:
+            if (known := self._known(item_id)) is not None:
                 self._keep(msgspec.structs.replace(known, failed=known.failed + 1))
+
+    def rate(self, item_id: str, source: str, rating: Rating | None) -> None:
+        """Keep what the person says of the answer that an item was learned from. Raise StoreError."""
+        with self._guard:
+            if (known := self._known(item_id)) and (rated := known.rated(source, rating)) != known:
+                self._keep(rated)
 
     def forgotten_among(self, item_ids: Collection[str]) -> set[str]:
         """Return those of these ids that the person had forgotten. Raise StoreError."""
@@ -318,6 +319,11 @@ class Recollection:
             kept = msgspec.structs.replace(self._found(item_id), **changes)
             self._keep(kept)
             return kept.remembered()
+
+    def _known(self, item_id: str) -> Kept | None:
+        with self._guard:
+            self._refresh()
+            return self._kept.get(item_id)
 
     def _found(self, item_id: str) -> Kept:
         with self._guard:

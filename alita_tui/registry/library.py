@@ -7,7 +7,6 @@ a state that another process has just set.
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +18,6 @@ from alita_tui.events import (
     Ban,
     BuildDigest,
     Capabilities,
-    Json,
     Lock,
     Move,
     Origin,
@@ -41,12 +39,12 @@ from alita_tui.registry.answers import Answers
 from alita_tui.registry.bans import Bans
 from alita_tui.registry.finding import Finder, with_standing
 from alita_tui.registry.moves import Moves
-from alita_tui.registry.reading import Pin, Reader
-from alita_tui.registry.reconcile import RUNNABLE, Overridden, Records, check_approval, reconcile
+from alita_tui.registry.reading import LibraryState
+from alita_tui.registry.reconcile import RUNNABLE, Overridden, check_approval
 from alita_tui.registry.served import History, served
 from alita_tui.registry.tags import Tags
 from alita_tui.registry.tool_files import ToolFiles
-from alita_tui.registry.trust import RELIED_ON, Use, noted, reliability, with_use
+from alita_tui.registry.trust import RELIED_ON, Use, noted, reliability
 from alita_tui.spine.errors import DigestMismatch, RegistryError, StoreError
 from alita_tui.spine.ports.library import Approvals, Documents, SearchResult, Standing
 from alita_tui.spine.ports.stream import Clock
@@ -78,15 +76,7 @@ class ToolLibrary:
         self.answers = Answers(documents)
         self.tags = Tags(documents)
         self._clock = clock
-        self._seen: tuple[Json, ...] | None = None
-        self._records: Records = {}
-        self._uses: dict[tuple[str, int], Use] = {}
-        self._tracks: dict[tuple[str, int], Track] = {}
-        self._pins: dict[str, int | None] = {}
-        self._stood = Standing()
-        self._doubts: dict[tuple[str, int], str] = {}
-        self._overridden: tuple[Overridden, ...] = ()
-        self._reader = Reader()
+        self._state = LibraryState(audited=approvals is not None)
         self.finder = finder or Finder()
         self._lock = threading.RLock()  # the engine calls from its loop and from threads
 
@@ -97,7 +87,7 @@ class ToolLibrary:
     def records(self) -> tuple[ToolRecord, ...]:
         """Return the same with all that is on record; files are not read."""
         self._refresh()
-        newest = (self._newest(name) for name in sorted(self._records))
+        newest = (self._newest(name) for name in sorted(self._state.records))
         return tuple(record for record in newest if record is not None)
 
     def search(self, query: str, *, limit: int = 5) -> SearchResult:
@@ -119,7 +109,9 @@ class ToolLibrary:
     def _with_use(self, hit: SearchHit) -> SearchHit:
         """Return a hit with how it does, what it may use and an example."""
         one = hit.card.name, hit.card.version
-        return with_standing(hit, self._records[one[0]][one[1]], self._uses.get(one), self.reliability(*one))
+        return with_standing(
+            hit, self._state.records[one[0]][one[1]], self._state.uses.get(one), self.reliability(*one)
+        )
 
     def get(self, name: str, version: int | None = None) -> ToolRecord:
         """Return a version that may run (by default the newest) as its files have it, by name or alias.
@@ -128,7 +120,7 @@ class ToolLibrary:
         if the files are not what was approved.
         """
         self._refresh()
-        stood = self._stood  # one look at the log for the whole question
+        stood = self._state.standing  # one look at the log for the whole question
         if problem := stood.problem:
             raise RegistryError(f"No tool runs: {problem}.", hint="Look into it: alita audit verify")
         record = self._find(name, version) or self._doubtful(name)
@@ -177,17 +169,17 @@ class ToolLibrary:
     def names(self) -> tuple[str, ...]:
         """Return the names of all tools, including those of which no version runs, sorted."""
         self._refresh()
-        return tuple(sorted(self._records))
+        return tuple(sorted(self._state.records))
 
     def versions(self, name: str) -> tuple[ToolRecord, ...]:
         """Return every version of a tool, oldest first, whatever its state. Files are not read."""
         self._refresh()
-        return tuple(record for _, record in sorted(self._records.get(name, {}).items()))
+        return tuple(record for _, record in sorted(self._state.records.get(name, {}).items()))
 
     def next_version(self, name: str) -> int:
         """Return the version number that a new build of this name would get."""
         self._refresh()
-        return max([0, *self._records.get(name, {}), *self._files.versions(name)]) + 1
+        return max([0, *self._state.records.get(name, {}), *self._files.versions(name)]) + 1
 
     def register(
         self,
@@ -257,7 +249,7 @@ class ToolLibrary:
     def change_state(self, name: str, version: int, state: ToolState) -> ToolRecord:
         """Set the state of a version; nothing is deleted. Raises RegistryError, StoreError."""
         self._refresh()
-        record = self._records.get(name, {}).get(version)
+        record = self._state.records.get(name, {}).get(version)
         if record is None:
             raise RegistryError(f"There is no tool {one_line(name, 60)} v{version}.")
         changed = msgspec.structs.replace(record, state=state)
@@ -271,23 +263,25 @@ class ToolLibrary:
     def overridden(self) -> tuple[Overridden, ...]:
         """Return where the documents differ from the audit log, which holds."""
         self._refresh()
-        return self._overridden
+        return self._state.overridden
 
     def doubts(self) -> dict[tuple[str, int], str]:
         """Return why versions do not run although their state would let them: no approval is proved."""
         self._refresh()
-        return dict(self._doubts)
+        return dict(self._state.doubts)
 
     def unproven(self, name: str, version: int | None = None) -> ToolRecord:
         """Return a version without a provable approval, as its files have it. Raises RegistryError."""
         self._refresh()
-        numbers = [number for tool, number in self._doubts if tool == name and version in (None, number)]
+        numbers = [
+            number for tool, number in self._state.doubts if tool == name and version in (None, number)
+        ]
         if not numbers:
             raise RegistryError(
                 f"No version of {one_line(name, 60)} waits to be approved anew.",
                 hint="`alita tools list` shows the library.",
             )
-        record = self._records[name][max(numbers)]
+        record = self._state.records[name][max(numbers)]
         draft, lock = self._files.read(name, record.version)
         return msgspec.structs.replace(record, draft=draft, lock=lock)
 
@@ -298,7 +292,7 @@ class ToolLibrary:
     def pinned(self, name: str) -> int | None:
         """Return the pinned version, if any."""
         self._refresh()
-        return self._pins.get(name)
+        return self._state.pins.get(name)
 
     def current(self, name: str) -> int | None:
         """Return the version that runs when none is named, if any."""
@@ -316,16 +310,16 @@ class ToolLibrary:
         """
         with self._lock, self._documents.changing():  # two processes that count at once lose nothing
             self._refresh()
-            if outcome is not None and version in self._records.get(name, {}):
-                track = self._tracks.get((name, version), Track(name=name, version=version))
+            if outcome is not None and version in self._state.records.get(name, {}):
+                track = self._state.tracks.get((name, version), Track(name=name, version=version))
                 self._put_track(
                     noted(track, (outcome,), ()), barrier=False
                 )  # the next sync is enough for both
-            known = self._uses.get((name, version), Use(name=name, version=version))
+            known = self._state.uses.get((name, version), Use(name=name, version=version))
             use = known.ran(ok=ok, query=query, at=self._clock())
             self._documents.put(f"use:{name}:{version}", {"use": msgspec.to_builtins(use)}, barrier=barrier)
             self._refresh()
-            record = self._records.get(name, {}).get(version)
+            record = self._state.records.get(name, {}).get(version)
             return record.state if record else None
 
     def sync(self) -> None:
@@ -338,14 +332,14 @@ class ToolLibrary:
         """Keep what came of runs and needs; noting it again changes nothing. Raises StoreError."""
         with self._lock, self._documents.changing():
             self._refresh()
-            if version not in self._records.get(name, {}):
+            if version not in self._state.records.get(name, {}):
                 return None
-            known = self._tracks.get((name, version), Track(name=name, version=version))
+            known = self._state.tracks.get((name, version), Track(name=name, version=version))
             track = noted(known, outcomes, showings)
             if track != known:
                 self._put_track(track)
                 self._refresh()
-            return self._records[name][version].state
+            return self._state.records[name][version].state
 
     def _put_track(self, track: Track, *, barrier: bool = True) -> None:
         key = f"track:{track.name}:{track.version}"
@@ -354,7 +348,7 @@ class ToolLibrary:
     def track(self, name: str, version: int) -> Track:
         """Return the record of a version."""
         self._refresh()
-        return self._tracks.get((name, version), Track(name=name, version=version))
+        return self._state.tracks.get((name, version), Track(name=name, version=version))
 
     def needs_met(self, name: str) -> tuple[Served, ...]:
         """Return the needs that a tool is found by, besides its own words, the newest last."""
@@ -365,8 +359,8 @@ class ToolLibrary:
     def reliability(self, name: str, version: int) -> Reliability:
         """Return how far a version is relied on, and why."""
         self._refresh()
-        use = self._uses.get((name, version), Use(name=name, version=version))
-        return reliability(use, self._tracks.get((name, version)), self._clock())
+        use = self._state.uses.get((name, version), Use(name=name, version=version))
+        return reliability(use, self._state.tracks.get((name, version)), self._clock())
 
     def _keep(self, record: ToolRecord) -> None:
         bare = msgspec.structs.replace(record, runs=0, failures=0)
@@ -375,51 +369,29 @@ class ToolLibrary:
     def _refresh(self) -> None:
         """Read what changed; the documents return the same tuple as long as nothing did."""
         with self._lock:
-            documents, standing = self._documents.all(), self.standing()
-            if documents is self._seen and (standing is self._stood or self._approvals is None):
-                return
-            records: defaultdict[str, dict[int, ToolRecord]] = defaultdict(dict)
-            self._uses, self._tracks, self._pins = {}, {}, {}
-            for entry in self._reader.entries(documents):
-                match entry:
-                    case ToolRecord():
-                        records[entry.draft.name][entry.version] = entry
-                    case Use():
-                        self._uses[entry.name, entry.version] = entry
-                    case Track():
-                        self._tracks[entry.name, entry.version] = entry
-                    case Pin():
-                        self._pins[entry.name] = entry.version
-            reconciled = reconcile(standing, records, self._pins, audited=self._approvals is not None)
-            self._doubts, self._overridden = reconciled.doubts, reconciled.overridden
-            now = self._clock()
-            for name, versions in records.items():
-                for version, record in versions.items():
-                    pinned = self._pins.get(name) == version
-                    used = self._uses.get((name, version))
-                    kept = self._tracks.get((name, version))
-                    versions[version] = with_use(record, used, now, pinned=pinned, track=kept)
-            self._records, self._seen, self._stood = dict(records), documents, standing
-            self.finder.stale = True
+            if self._state.update(self._documents.all(), self.standing(), self._clock()):
+                self.finder.stale = True
 
     def _find(self, name: str, version: int | None) -> ToolRecord | None:
-        return self._newest(name) if version is None else self._records.get(name, {}).get(version)
+        return self._newest(name) if version is None else self._state.records.get(name, {}).get(version)
 
     def _doubtful(self, name: str) -> ToolRecord | None:
         """Return the newest version that would run if an approval covered it."""
-        unproven = [self._records[tool][version] for tool, version in self._doubts if tool == name]
+        unproven = [
+            self._state.records[tool][version] for tool, version in self._state.doubts if tool == name
+        ]
         return max(unproven, key=lambda record: record.version, default=None)
 
     def _newest(self, name: str) -> ToolRecord | None:
         runnable = [
             record
-            for record in self._records.get(name, {}).values()
-            if record.state in RUNNABLE and (name, record.version) not in self._doubts
+            for record in self._state.records.get(name, {}).values()
+            if record.state in RUNNABLE and (name, record.version) not in self._state.doubts
         ]
-        pinned = [record for record in runnable if record.version == self._pins.get(name)]
+        pinned = [record for record in runnable if record.version == self._state.pins.get(name)]
         return max(pinned or runnable, key=lambda record: record.version, default=None)
 
     def _history(self, name: str) -> History:
         """Return what is known of a tool's versions, the oldest first; a newer version meets the same needs."""
-        versions = [(name, version) for version in sorted(self._records.get(name, {}))]
-        return tuple((self._uses.get(one), self._tracks.get(one)) for one in versions)
+        versions = [(name, version) for version in sorted(self._state.records.get(name, {}))]
+        return tuple((self._state.uses.get(one), self._state.tracks.get(one)) for one in versions)

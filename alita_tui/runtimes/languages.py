@@ -21,6 +21,11 @@ LANGUAGES = tuple(_WHERE)
 """Every language, by its name in drafts."""
 
 
+def title_of(language: str) -> str:
+    """Return the name of a language for people; that in drafts where this version does not know it."""
+    return runtime_of(language).title if language in _WHERE else language
+
+
 @cache
 def runtime_of(language: str) -> Runtime:
     """Return the runtime of a language. Raises UsageError for one that this version does not know."""

@@ -31,7 +31,7 @@ class Start(Value, frozen=True):
     """How the warden starts a tool whose language is not its own: a program, confined as any tool is."""
 
     argv: tuple[str, ...]
-    """`{file}` is the tool's file, `{code}` the code itself."""
+    """`{file}` is the name that its file would have, `{name}` the tool's. The code is read from descriptor 5."""
     env: tuple[tuple[str, str], ...] = ()
     kept: bool = False
     """Whether one process answers call after call, a line of JSON each; otherwise each call is a process that reads

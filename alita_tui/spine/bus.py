@@ -14,6 +14,7 @@ from alita_tui.events import BARRIERS, ModelDelta, OutputChunk, SavingStalled, S
 from alita_tui.spine import origin
 from alita_tui.spine.envelope import SCHEMA_VERSION, Envelope
 from alita_tui.spine.errors import StoreError
+from alita_tui.spine.finishing import finished
 from alita_tui.spine.history import History
 from alita_tui.spine.origin import Origin
 from alita_tui.spine.ports.stream import Clock, Recorder
@@ -29,15 +30,6 @@ _MERGE_LIMIT = 16_384
 
 _TEXTS = 64
 """Texts that may be coming in pieces at the same time."""
-
-
-async def to_its_end(work: Awaitable[T]) -> T:
-    """Return what comes of work that has to be finished, however often its caller is cancelled meanwhile."""
-    running = asyncio.ensure_future(work)
-    while not running.done():
-        with suppress(asyncio.CancelledError):
-            await asyncio.wait((running,))
-    return running.result()
 
 
 class Subscription:
@@ -182,7 +174,8 @@ class Bus:
         assert not isinstance(event, Transient)
         async with self._order:
             envelope = self._enveloped(self._seq + 1, event, span)
-            await self._patiently(lambda: self._record_whole(envelope))
+            # What is being recorded is finished first: no event is left untold, no number given twice.
+            await self._patiently(lambda: finished(self._record(envelope)))
             return envelope
 
     async def kept(self, action: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
@@ -209,16 +202,6 @@ class Bus:
                 if stalled:
                     self.hint(SavingStalled())
                 return done
-
-    async def _record_whole(self, envelope: Envelope) -> None:
-        recording = asyncio.ensure_future(self._record(envelope))
-        try:
-            await asyncio.shield(recording)
-        except asyncio.CancelledError:
-            # What is being recorded is finished first: no event is left untold, no number given twice.
-            with suppress(Exception):
-                await to_its_end(recording)
-            raise
 
     async def _record(self, envelope: Envelope) -> None:
         await self._recorder.record(envelope, barrier=isinstance(envelope.event, BARRIERS))

@@ -69,6 +69,8 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
     """What a person had the tests run with again; nothing while that was not asked for."""
     granted_reports: tuple[RunReport, ...] = ()
     granted_problem: str = ""
+    language_reason: str = ""
+    """Why it is written in another language than Python, as its model says."""
     gates: tuple[GateResult, ...] = ()
     """The result of each check that ran, in the order of CHECKS."""
 

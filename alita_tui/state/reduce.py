@@ -293,6 +293,7 @@ def _apply_to_build(state: SessionState, envelope: Envelope, event: BuildEvent) 
             return replace(state, builds=state.builds.append(build), phase="building")
         case e.BuildDrafted():
             attempt = Attempt(event.attempt, event.author, event.model, event.draft, event.digest)
+            attempt = replace(attempt, language_reason=event.language_reason)
             return _change_build(
                 state,
                 build_id,

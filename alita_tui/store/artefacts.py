@@ -75,12 +75,14 @@ class SessionArtefacts:
         return self._stored(data, file_name(name))
 
     def landing(self) -> Path:
-        """Return an empty folder for what a run leaves; the caller gives it back. Raise StoreError."""
-        if self._spare:
-            return self._spare.pop()
+        """Make an empty folder for what a run leaves; the caller gives it back. Raise StoreError."""
         folder = self._draft()
         disk.make_folder(folder)
         return folder
+
+    def spare_landing(self) -> Path | None:
+        """Return such a folder that an earlier run left empty, if there is one; never blocks."""
+        return self._spare.pop() if self._spare else None
 
     def give_back(self, landing: Path, *, ended: bool) -> None:
         """Remove such a folder with what is in it; if the run `ended`, an empty one may be the next run's."""

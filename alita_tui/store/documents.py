@@ -27,6 +27,8 @@ class DocumentTable:
         self._guard = threading.RLock()
         self._all: tuple[Json, ...] = ()
         self._read_at: object = None
+        self._ids: dict[str, str] = {}
+        """Where each key was found; a hint, since another process may have moved it."""
 
     def all(self) -> tuple[Json, ...]:
         """Return every document, oldest first; the same tuple as long as nothing changed. Raises StoreError."""
@@ -70,10 +72,19 @@ class DocumentTable:
             self._db.close()
 
     def _find(self, key: str) -> int | None:
-        for doc_id, row in self._table.rows.items():
-            if isinstance(row, dict) and row.get("key") == key:
+        rows = self._table.rows
+        hinted = self._ids.get(key, "")
+        if _key_of(rows.get(hinted)) == key:
+            return int(hinted)
+        for doc_id, row in rows.items():
+            if _key_of(row) == key:
+                self._ids[key] = doc_id
                 return int(doc_id)
         return None
+
+
+def _key_of(row: Json) -> Json:
+    return row.get("key") if isinstance(row, dict) else None
 
 
 class CleanDocuments:

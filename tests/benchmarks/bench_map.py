@@ -50,7 +50,7 @@ def mapping(results: dict[str, Any], row: Callable[..., dict[str, Any]]) -> None
             record, file = described(app, "keep_busy", given)
             output = folder / f"out-{time.monotonic_ns()}"
             began = time.monotonic()
-            where = engine_of(app, record, file, engines, lanes)
+            where = engine_of(app, record, file, engines, lanes, output)
             done = asyncio.run(map_tool(app, record, file, output, where, lambda _: None))
             assert done.ok == _ROWS, done
             return _ROWS / (time.monotonic() - began)

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from alita_tui.mapping.coordinator import run_map
-from alita_tui.mapping.journal import Head, Journal, Outcome
+from alita_tui.mapping.journal import Head, Journal
+from alita_tui.mapping.outcomes import Outcome
 from alita_tui.mapping.rows import Row, opened, rows
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}

@@ -16,8 +16,10 @@ from alita_tui.config.load import Loaded
 from alita_tui.config.paths import shipped
 from alita_tui.config.settings import Settings
 from alita_tui.console.app import AlitaApp
+from alita_tui.console.evaluations.ports import CaseLine, RunLine, RunSheet
 from alita_tui.console.memory.ports import MemoryChange, MemoryView
 from alita_tui.console.ports import ConsoleOptions, SettingLine
+from alita_tui.console.replay.player import Player
 from alita_tui.console.servers.ports import ServerChange, ServerLine, WholeTool
 from alita_tui.console.setup.screen import SetupScreen
 from alita_tui.events import (
@@ -40,7 +42,7 @@ from alita_tui.spine.ports.memory import Remembered
 from alita_tui.spine.ports.models import DaySpend
 from alita_tui.spine.ports.statistics import By, Report
 from alita_tui.view.habits import Habits
-from tests.console import keeping_lab, statistics_lab
+from tests.console import evaluations_lab, keeping_lab, statistics_lab
 from tests.console.keeping_lab import Keeper
 from tests.console.servers_lab import APPROVED_TOOLS, CHANGED_SERVERS, SERVERS, TRIED_TOOLS, whole_tool
 from tests.support import streams
@@ -243,6 +245,19 @@ class Catalog(Keeper):
     async def export_statistics(self, report: Report, by: By) -> str:
         EXPORTED.append(f"{by} {report.since}")
         return f"/somewhere/statistics-{by}.csv"
+
+    async def evaluations(self) -> tuple[RunLine, ...]:
+        return evaluations_lab.RUNS
+
+    async def evaluation(self, run: str) -> RunSheet:
+        return evaluations_lab.sheet(run)
+
+    async def case_player(self, case: CaseLine) -> Player:
+        raise AssertionError("no test over this catalog replays a case")
+
+    async def begin_evaluation(self, words: str) -> str:
+        evaluations_lab.BEGUN.append(words)
+        return "jobs-20261121-120000"
 
     async def prices(self) -> str:
         return "prices: genai-prices 1.0, newest change 2026-11-09"

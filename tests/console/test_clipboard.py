@@ -29,7 +29,7 @@ def test_the_way_is_that_of_the_place_where_one_works(environ: dict[str, str], p
 
 
 def test_a_program_that_is_not_there_is_no_way() -> None:
-    assert route({"TMUX": "x"}, lambda _name: None) is None
+    assert route({"TMUX": "x"}, lambda _: None) is None
 
 
 def program(folder: Path, script: str) -> Route:

@@ -29,6 +29,7 @@ OPENED: dict[str, Opened] = {
     "theme": (goldens.walkthrough, ("f6",)),
     "spend": (goldens.walkthrough, ("ctrl+o",)),
     "statistics": (goldens.walkthrough, ("shift+f9",)),
+    "evaluations": (goldens.walkthrough, ("shift+f8",)),
     "tasks": (told, ("ctrl+k",)),
     "context": (goldens.walkthrough, ("shift+f2",)),
     "memory": (goldens.walkthrough, ("shift+f4",)),

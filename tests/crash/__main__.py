@@ -22,7 +22,7 @@ from pathlib import Path
 from alita_tui.app import session
 from alita_tui.spine.errors import StoreError
 from tests.crash.knife import Knife
-from tests.crash.scene import SCENES
+from tests.crash.scene import SCENES, furnish
 from tests.crash.trial import judge, the_session
 
 Trial = Callable[[int, Path, str], tuple[int, list[str]]]
@@ -78,13 +78,13 @@ def filled_at(place: int, folder: Path, scene: str) -> bool:
 
 def filled(place: int, root: Path, scene: str) -> tuple[int, list[str]]:
     """Whether the session went on over a full disk by itself, and what was wrong afterwards."""
-    folder = Path(tempfile.mkdtemp(dir=root, prefix=f"full-{scene}-{place}-"))
+    folder = _furnished(root, scene, f"full-{place}")
     return int(filled_at(place, folder, scene)), judged(folder, scene)
 
 
 def tried(place: int, root: Path, scene: str) -> tuple[int, list[str]]:
     """How often the session was killed, there and then while it was taken up, and what was wrong afterwards."""
-    folder = Path(tempfile.mkdtemp(dir=root, prefix=f"{scene}-{place}-"))
+    folder = _furnished(root, scene, str(place))
     killed = int(cut_at(place, folder, scene))
     chance = random.Random(place)
     for _ in range(2 if place % 3 == 0 else 1):
@@ -110,15 +110,29 @@ def prepare(root: Path, scenes: list[str]) -> list[tuple[str, int]]:
     """Import whatever a session imports, once for all forks; every place of every scene."""
     places = []
     for scene in scenes:
-        folder = Path(tempfile.mkdtemp(dir=root, prefix="warm-"))
+        furnish(_before(root, scene), scene)
+        folder = _furnished(root, scene, "warm")
         asyncio.run(SCENES[scene](folder))
         judge(folder, scene)
-        folder = Path(tempfile.mkdtemp(dir=root, prefix="count-"))
+        folder = _furnished(root, scene, "count")
         assert not cut_at(0, folder, scene)
         places += [(scene, place + 1) for place in range(int((folder / "places").read_text()))]
     gc.collect()
     gc.freeze()
     return places
+
+
+def _before(root: Path, scene: str) -> Path:
+    return root / f"before-{scene}"
+
+
+def _furnished(root: Path, scene: str, name: str) -> Path:
+    """Return a folder for a trial of a scene."""
+    before, folder = _before(root, scene), root / f"{scene}-{name}"
+    if before.exists():
+        return Path(shutil.copytree(before, folder))
+    folder.mkdir()
+    return folder
 
 
 def main() -> int:

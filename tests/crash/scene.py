@@ -302,4 +302,14 @@ async def in_containers(folder: Path, session_id: str | None = None) -> None:
     await at_the_console(folder, session_id, ContainedHouse)
 
 
-SCENES = {"console": at_the_console, "shell": in_the_shell}
+SCENES = {"console": at_the_console, "shell": in_the_shell, "five": five_at_the_console}
+
+
+def furnish(folder: Path, scene: str) -> None:
+    """Make the folder as it is before a scene begins: of five tasks, a home that knows the tool, and no session."""
+    if scene == "five":
+        folder.mkdir()
+        asyncio.run(at_the_console(folder))
+        for path in (folder / "home" / "data" / "sessions").glob("*.json"):
+            path.unlink()
+        (folder / "diary").unlink()

@@ -102,3 +102,12 @@ def test_five_tasks_survive_a_kill(tmp_path: Path, kind: str, times: int) -> Non
     for envelope in after:
         state = reduce(state, envelope)
     assert state == reduce_all(after) and not state.lanes and not open_app(tmp_path).inbox.pending()
+
+
+@pytest.mark.walk
+@pytest.mark.parametrize("how", [(), ("--full",)])
+def test_five_tasks_survive_a_kill_or_a_full_disk_at_any_write(how: tuple[str, ...]) -> None:
+    """A thirtieth of the places; `make crash` tries them all."""
+    command = [sys.executable, "-m", "tests.crash", "--scene", "five", "--every", "30", "--begin", "7", *how]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

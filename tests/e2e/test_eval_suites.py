@@ -62,6 +62,45 @@ def test_toolworld_grows_a_library_under_a_rule(shell) -> None:
     assert not list((Path(shell.home) / "data" / "mcp_box").glob("*/*")), "the person's library is as it was"
 
 
+class Librarian(OpenAIServer):
+    """A mind that searches for the request in its task, and names the first tool that it is told of."""
+
+    def _events(self, fault: Fault, body: Any) -> list[bytes]:
+        last = body["messages"][-1]
+        if last["role"] == "tool":
+            found = re.search(r"(?m)^- (\w+) ?\(", last["content"])
+            return self.stream(act("answer", text=found[1] if found else "none"), body)
+        task = next(one["content"] for one in body["messages"] if str(one["content"]).startswith("TASK"))
+        return self.stream(act("find_tool", query=task.partition("Request: ")[2]), body)
+
+
+def test_tools_are_found_by_questions_and_none_of_them_can_run(tmp_path: Path) -> None:
+    """Naming the first hit scores what the finder gets right; the library of the person stays empty."""
+    home = tmp_path / "home"
+    home.mkdir()
+    with Librarian() as mind:
+        (home / "config.toml").write_text(
+            f'[roles]\norchestrator = ["custom:one; base_url={mind.base_url}"]\n'
+        )
+        ran = subprocess.run(
+            [sys.executable, "-m", "alita_tui", "--home", str(home), "eval", "run", "retrieval", "--cases", "40", "--json"],
+            capture_output=True, text=True, timeout=500, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout)
+    cases = told["cases"]
+    assert len(cases) == len({one["case"] for one in cases}) == 40
+    assert told["solved"] >= FOUND, "fewer than when this was written"
+    named = {one["case"]: one["answer"] == one["case"].partition("-")[2] for one in cases}
+    assert {one["case"]: one["solved"] for one in cases} == named
+    assert {"not found", "misread task"} <= {one["failure"] for one in cases}
+    assert told["setup"]["library_digest"] and sum(one["runs"] + one["builds"] for one in told["cases"]) == 0
+    assert not list((home / "data" / "mcp_box").glob("*/*"))
+
+
+FOUND = 18
+
+
 class Obedient(OpenAIServer):
     """A mind that knows the jobs, and does what its prompt says of figures. It makes no file."""
 

@@ -18,10 +18,24 @@ from tests.mapping.interrupting import interrupted, wait_for_batches
 from tests.mcp_box.lab import ADD, BOOM, furnished, schema, tool
 
 pytestmark = [pytest.mark.podman, pytest.mark.slow]
-FETCH = tool(
-    "fetch_it", "def run(a: float) -> float:\n    return a\n", schema("a", a={"type": "number"}),
-    capabilities=Capabilities(network=("GET example.org:443",)),
+ASK = tool(
+    "ask_it", "def run(a: float) -> float:\n    return a\n", schema("a", a={"type": "number"}),
+    capabilities=Capabilities(model_calls=1),
 )  # fmt: skip
+NOTE = tool(
+    "note_it",
+    "import os, time, urllib.request\n"
+    "def run(n: int) -> int:\n"
+    "    time.sleep(0.1)\n"
+    "    where = os.environ['ALITA_BROKER'] + f'/files/{n}.txt'\n"
+    "    with urllib.request.urlopen(urllib.request.Request(where, b'x', method='PUT')) as reply:\n"
+    "        time.sleep(0.1)\n"
+    "        return reply.status\n",
+    schema("n", n={"type": "integer"}),
+    {"type": "integer"},
+    capabilities=Capabilities(workspace="write"),
+)
+"""Returns 201 where it made its file, 200 where the file was there."""
 ROWS = 600
 
 
@@ -40,7 +54,7 @@ def results(folder: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory, sandbox_ready: None) -> Path:
-    return furnished(tmp_path_factory.mktemp("map") / "home", ADD, BOOM, FETCH)
+    return furnished(tmp_path_factory.mktemp("map") / "home", ADD, BOOM, ASK, NOTE)
 
 
 def test_a_map_that_is_killed_goes_on_and_is_right(home: Path, tmp_path: Path) -> None:
@@ -81,7 +95,7 @@ def test_a_map_is_stopped_by_one_key_and_says_how_it_goes_on(home: Path, tmp_pat
 def test_what_cannot_be_mapped_is_refused_before_anything_is_made(home: Path, tmp_path: Path) -> None:
     given = tmp_path / "in.jsonl"
     given.write_text('{"a": 1}\n')
-    for name, said in (("fetch_it", "is granted something"), ("no_such_tool", "no_such_tool")):
+    for name, said in (("ask_it", "may ask models"), ("no_such_tool", "no_such_tool")):
         refused = alita(home, "map", name, "--input", str(given), "--output", str(tmp_path / "out"))
         assert refused.returncode and said in refused.stderr and "Traceback" not in refused.stderr
         assert not (tmp_path / "out").exists()
@@ -93,3 +107,26 @@ def test_a_tool_that_fails_leaves_no_control_characters_on_the_terminal(home: Pa
     done = alita(home, "map", "always_fails", "--input", str(given), "--output", str(out))
     assert done.returncode == 1 and "\x1b" not in done.stdout + done.stderr
     assert all("ValueError" in json.loads(line)["reason"] for line in (out / FAILED).read_text().splitlines())
+
+
+@pytest.mark.walk
+def test_a_tool_that_changes_something_runs_on_no_row_twice_though_it_is_killed(
+    home: Path, tmp_path: Path
+) -> None:
+    given, out = tmp_path / "in.jsonl", tmp_path / "out"
+    given.write_text("".join(f'{{"n": {n}}}\n' for n in range(1, 31)))
+    words = ("map", "note_it", "--input", str(given), "--output", str(out), "--lanes", "2")
+    with subprocess.Popen(command(home, *words), stderr=subprocess.DEVNULL, text=True) as process:
+        wait_for_batches(process, out, 1)
+        process.kill()
+    done = alita(home, *words, "--json")
+    said = json.loads(done.stdout)
+    assert said["ok"] + said["failed"] == 30 and said["failed"] == said.get("unsure", 0) <= 2
+    assert {one["result"] for one in results(out)} == {201}, "each made its file, so none ran before"
+    asked = [json.loads(line) for line in (out / "requests.jsonl").read_text().splitlines()]
+    rows = [one["row"] for one in asked]
+    assert len(rows) == len({*rows}) and {one["row"] for one in results(out)} <= {*rows}
+    assert all(one["outcome"] == "served" and one["request"].startswith("PUT") for one in asked)
+    again = alita(home, *words, "--again")
+    assert again.returncode == 0, again.stderr
+    assert [one["row"] for one in results(out)] == [*range(1, 31)]

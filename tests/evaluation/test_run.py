@@ -6,16 +6,20 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from alita_tui.events import BudgetSpent
 from alita_tui.llm.scripted import Rule, Script, ScriptReply
 from tests.cli.scripted_runs import act
 from tests.evaluation.test_checks import suite
 from tests.support.servers.openai_server import OpenAIServer
+from tests.support.servers.wire import Fault, Received
 
 MIND = Script(
     format="alita-script/1",
@@ -100,47 +104,74 @@ def test_a_run_its_figures_and_the_place_where_it_went_wrong(tmp_path: Path, ser
 def test_a_run_is_gone_on_with_after_a_kill_and_nothing_is_done_or_paid_twice(
     tmp_path: Path, server: OpenAIServer
 ) -> None:
-    home, cases = tmp_path / "home", 50
+    """The oracle is the wire: what the server was asked, what it answered, and what it charges for that."""
+    home, cases, jobs, answered = tmp_path / "home", 50, 3, 24
     settle(home, server)
     folder = sums(tmp_path / "s", cases)
+    # Once so many calls are answered, each worker has one that hangs; only then is the process killed.
+    server.plan(*[Fault()] * answered, *[Fault(then="stall")] * jobs)
     process = subprocess.Popen(
-        command(home, "run", str(folder), "--jobs", "3"), stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
+        command(home, "run", str(folder), "--jobs", str(jobs)),
+        stderr=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
     )
-    assert process.stderr
-    for line in process.stderr:
-        if line.startswith(b"7/"):
-            break
+    until(lambda: len(server.requests) == answered + jobs, process)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    process.stderr.close()
+    hanging = Counter(map(asked, server.requests[answered:]))
+    assert len(hanging) == jobs
     (run,) = (home / "data" / "evaluations").iterdir()
     before = (run / "results.jsonl").read_bytes()
-    assert 7 <= before.count(b"\n") < cases
+    assert 0 < before.count(b"\n") <= answered // 2
     with (run / "results.jsonl").open("ab") as file:
         file.write(b'{"case":"sum-49","mod')  # as a kill in the middle of a write leaves it
-    went_on = alita(home, "run", "--resume", run.name, "--jobs", "3", "--json")
+
+    went_on = alita(home, "run", "--resume", run.name, "--jobs", str(jobs), "--json")
     assert went_on.returncode == 0, went_on.stderr
     told = json.loads(went_on.stdout)
     assert (told["ended"], told["solved"]) == (cases, cases)
     assert len({one["case"] for one in told["cases"]}) == cases
     assert (run / "results.jsonl").read_bytes().startswith(before), "what had ended is not done again"
-    assert len(list((run / "homes").iterdir())) == cases
+    assert (run / "results.jsonl").read_bytes().count(b'{"case":') == cases + 1, "and not written again"
+    wire = Counter(map(asked, server.requests))
+    every = Counter((f"Add {n}.", turn) for n in range(cases) for turn in (0, 1))
+    assert wire == every + hanging, (
+        "each call once, and again those alone that the kill left without an answer"
+    )
+
     sessions = list((run / "homes").glob("*/data/sessions/*.json"))
     assert len(sessions) == cases, "a case that the kill broke off goes on in its own session"
-    paid = sum(_paid(session) for session in sessions)
-    assert told["usd"] == pytest.approx(paid, abs=1e-9), "what is told is what the sessions' records say"
+    charged = 2 * cases * CALL
+    assert sum(_paid(session, estimated=False) for session in sessions) == pytest.approx(charged, abs=1e-9)
+    cut_off = [usd for session in sessions if (usd := _paid(session, estimated=True))]
+    assert len(cut_off) == jobs, "a call without an answer counts as what it could have cost, and once"
+    assert told["usd"] == pytest.approx(charged + sum(cut_off), abs=1e-9)
+    count = len(server.requests)
     done = alita(home, "run", "--resume", run.name, "--json")
-    asked = len(server.requests)
-    assert json.loads(done.stdout)["usd"] == told["usd"] and asked == len(server.requests)
+    assert json.loads(done.stdout)["usd"] == told["usd"] and len(server.requests) == count
 
 
-def _paid(session: Path) -> float:
-    """Dollars in a session's record, read without the evaluation's code."""
+def asked(request: Received) -> tuple[str, int]:
+    """The task of a request, and how many turns of the agent came before it."""
+    said = [str(one.get("content") or "") for one in request.body["messages"]]
+    task = next(text.partition("TASK: ")[2] for text in said if "TASK: " in text[:40])
+    return task.splitlines()[0], sum(one["role"] == "assistant" for one in request.body["messages"])
+
+
+def until(holds: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    while not holds():
+        assert process.poll() is None, "it ended before"
+        time.sleep(0.02)
+
+
+def _paid(session: Path, *, estimated: bool) -> float:
+    """Dollars in a session's record, read without the evaluation's code: those of calls that broke off, or of the others."""
     from alita_tui.store.sessions import SessionFile
 
     file = SessionFile.open(session, readonly=True)
     try:
-        return sum(getattr(one.event, "cost_usd", 0.0) or 0.0 for one in file.history())
+        spent = [one.event for one in file.history() if isinstance(one.event, BudgetSpent)]
+        return sum(one.cost_usd or 0.0 for one in spent if one.estimated is estimated)
     finally:
         file.close()
 

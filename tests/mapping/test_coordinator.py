@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from alita_tui.mapping.coordinator import Lost, run_map
-from alita_tui.mapping.journal import FAILED, JOURNAL, MANIFEST, Head, Journal, Outcome
+from alita_tui.mapping.journal import FAILED, JOURNAL, MANIFEST, Head, Journal
+from alita_tui.mapping.outcomes import Outcome
 from alita_tui.mapping.rows import Row
 from alita_tui.spine.errors import StoreError, UsageError
 

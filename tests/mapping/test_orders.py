@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from alita_tui.mapping.cluster.orders import BadAnswer, encoded, ordered, read_answer, read_order
-from alita_tui.mapping.journal import Outcome
+from alita_tui.mapping.outcomes import Outcome
 from alita_tui.mapping.rows import Row, opened, rows, rows_within
 
 SCHEMA: Any = {"type": "object", "properties": {"n": {"type": "integer"}, "name": {"type": "string"}}}

@@ -3,13 +3,17 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from alita_tui.config.paths import shipped
 from alita_tui.events import BuildDigest, Lock, RunOutcome, Source, ToolDraft, ToolName, build_digest
@@ -385,3 +389,66 @@ def test_threads_can_ask_and_count_at_the_same_time(data):
             one.exception() for one in counted if one.exception()
         ]
     assert on.cards()[0].runs == shelf(data).cards()[0].runs == 40
+
+
+def told(library: ToolLibrary) -> object:
+    """All that a library says of its tools."""
+    names = sorted(library.names())
+    return (
+        library.records(),
+        [library.versions(name) for name in names],
+        [(library.track(name, 1), library.reliability(name, 1)) for name in names],
+        [library.pinned(name) for name in names],
+    )
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(("run", "fail", "note", "pin", "unpin", "archive", "add", "forget", "wait")),
+        st.integers(0, 1),
+        st.integers(0, 2),
+    ),
+    max_size=14,
+)
+
+
+@given(steps=STEPS)
+@example([("add", 0, 0), ("run", 0, 0), ("run", 0, 1), ("run", 1, 0), ("forget", 1, 0), ("run", 1, 2)])
+@example([("add", 0, 0), ("run", 0, 0), ("wait", 0, 0)])
+@settings(max_examples=12, deadline=None)
+def test_what_is_taken_in_by_and_by_is_what_a_fresh_look_finds(steps: list[tuple[str, int, int]]) -> None:
+    at = [datetime(2026, 11, 26, tzinfo=UTC)]
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder)
+
+        def opened() -> ToolLibrary:
+            documents = DocumentTable(data / "registry.json", "tools")
+            return ToolLibrary(documents, data / "mcp_box", clock=lambda: at[0])
+
+        both = (opened(), opened())
+        names = [ToolName(f"{DRAFT.name}_{letter}") for letter in "abc"]
+        for step, (what, who, which) in enumerate(steps):
+            library, name = both[who], names[which]
+            outcome = RunOutcome(run=f"s/{step}", at=at[0].isoformat(), grade="accepted", task=f"t{step}")
+            known = bool(library.versions(name))
+            match what:
+                case "run" | "fail":
+                    library.record_run(
+                        name, 1, ok=what == "run", query=f"q {step}", outcome=outcome, barrier=False
+                    )
+                case "note":
+                    library.note(name, 1, (outcome,))
+                case "pin" | "unpin" if known:
+                    library.pin(name, 1 if what == "pin" else None)
+                case "archive" if known:
+                    library.change_state(name, 1, "archived")
+                case "add":
+                    add(library, changed(name=name, description=f"Does {step}."), f"p{step}")
+                case "forget":
+                    library._documents.remove(f"use:{name}:1")
+                case "wait":
+                    at[0] += timedelta(days=100)
+                case _:
+                    pass
+            library.records()
+        assert told(both[0]) == told(both[1]) == told(opened())

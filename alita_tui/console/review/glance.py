@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from alita_tui.console.widgets.sheet import Row, fact, flat, heading
 from alita_tui.console.widgets.styled_text import Line
 from alita_tui.events import GateName
+from alita_tui.runtimes.languages import title_of
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import counted, reveal
 from alita_tui.state.build import Attempt, BuildState
@@ -27,6 +28,9 @@ def glance(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) 
     )
     rows.append(_answer("does", reveal(flat(does(attempt))), "strong"))
     rows.append(_short("", f"Its author says: {reveal(flat(attempt.draft.description))}"))
+    if attempt.draft.language != "python":
+        why = f"; its author says why: {attempt.language_reason}" if attempt.language_reason else ""
+        rows.append(_answer("written in", reveal(flat(f"{title_of(attempt.draft.language)}{why}")), ""))
     rows.append(fact("how sure", _sure(attempt), width=_LABEL))
     rows += _unusual(found)
     for number, one in enumerate(changes(build, attempt)):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from alita_tui.console.replay.navigation import ReplayNavigation
+from alita_tui.console.evaluations.opening import EvaluationsOpener
 
 if TYPE_CHECKING:
     # What opens later is imported when it does: the first paint needs the session's screen alone.
     from alita_tui.console.statistics.screen import StatisticsScreen
 
 
-class StatisticsOpener(ReplayNavigation):
+class StatisticsOpener(EvaluationsOpener):
     """Base of the app: shows the statistics of all sessions."""
 
     if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from alita_tui.mapping.cluster.entry import batch
 from alita_tui.mapping.cluster.orders import Answer, BadAnswer, Order, encoded, ordered, read_answer
 from alita_tui.mapping.cluster.wire import harden
 from alita_tui.mapping.coordinator import Lost
-from alita_tui.mapping.journal import Outcome
+from alita_tui.mapping.outcomes import Outcome
 from alita_tui.mapping.rows import InputFile, Row
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
 from alita_tui.spine.text import one_line

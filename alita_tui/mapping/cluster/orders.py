@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from alita_tui.events import Value, ready
-from alita_tui.mapping.journal import Outcome
+from alita_tui.mapping.outcomes import Outcome
 from alita_tui.mapping.rows import InputFile, Row
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.text import one_line

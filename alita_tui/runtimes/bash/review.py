@@ -10,6 +10,17 @@ from collections.abc import Iterator
 
 from alita_tui.confined.syntax import Node, syntax_tree
 from alita_tui.events import ToolDraft
+from alita_tui.runtimes.bash.arithmetic import texts_computed_with
+from alita_tui.runtimes.bash.programs import programs, safe_sed
+from alita_tui.runtimes.bash.readings import read_twice
+from alita_tui.runtimes.bash.steering import (
+    ANYTHING,
+    READS,
+    STARTING_TEXT,
+    WRITES,
+    note_operands,
+    note_steering,
+)
 from alita_tui.runtimes.bash.words import (
     Command,
     assigned,
@@ -27,15 +38,10 @@ from alita_tui.runtimes.port import LARGEST_TEXT
 
 LARGEST = 100_000
 """Bytes of a script: Linux takes no longer argument than 128 KiB, and a script has no file that it could rewrite."""
-ANYTHING = "so it can do anything that Bash can"
 _EXTRA = re.compile(r"/proc\b|/dev/(fd|stdin|stdout|stderr|tcp|udp|pts|mem)|/sys\b")
 _TMP = "/tmp"  # noqa: S108  # the sandbox's own
 _SOCKET = re.compile(r"/dev/(tcp|udp)\b")
 _KEPT = re.compile(r"(?!/)(?!.*\.\.)[^\x00]{1,200}|/tmp/[^\x00]*")
-_WRITES = frozenset("cp ln mkdir mv rm rmdir split csplit tee touch truncate tar gzip gunzip".split())
-_READS = frozenset(
-    "cat head tail sort grep sed awk cut wc find ls stat tar cp jq od base64 zcat comm join paste uniq".split()
-)
 
 
 def parsed(notes: Notes, code: str) -> Node | None:
@@ -96,6 +102,15 @@ def note_uses(notes: Notes, tree: Node, draft: ToolDraft) -> None:
     for node in tree.walk():
         _note_node(notes, node, draft)
     _note_variables(notes, tree, draft)
+    for begins, line in read_twice(tree):
+        notes.add(
+            "high", "ast/dynamic", f"{begins}: may begin a command that is not seen here, {ANYTHING}", line
+        )
+    for name, line in texts_computed_with(tree, draft):
+        text = (
+            f"{name}: is computed with and may hold any text, which Bash then runs: check it, `=~ ^[0-9]+$`"
+        )
+        notes.add("medium", "bash/arithmetic", text, line)
 
 
 def _note_command(notes: Notes, command: Command, draft: ToolDraft) -> None:
@@ -119,6 +134,7 @@ def _note_command(notes: Notes, command: Command, draft: ToolDraft) -> None:
         notes.add("high", "ast/introspection", f"{name}: looks into the shell that runs it", line)
     if name in names("elsewhere"):
         notes.add("medium", "ast/process", f"{name}: acts on processes", line)
+    note_steering(notes, name, words, said, line)
     if name == "exec":
         notes.add("high", "ast/introspection", "exec: replaces the shell or moves its descriptors", line)
     if name in ("declare", "typeset", "local", "readonly", "export"):
@@ -148,6 +164,7 @@ def _note_command(notes: Notes, command: Command, draft: ToolDraft) -> None:
     if name == "shuf":
         notes.add("medium", "ast/random", "shuf: the result depends on chance", line)
     _note_paths(notes, name, command, words, draft)
+    note_operands(notes, name, command, draft)
 
 
 def _note_declaration(notes: Notes, name: str, command: Command) -> None:
@@ -169,61 +186,59 @@ def _note_declaration(notes: Notes, name: str, command: Command) -> None:
 
 
 def _note_program(notes: Notes, name: str, command: Command, words: list[str | None]) -> None:
-    """Look at a program in another language among the arguments; an option's value is looked at as well."""
-    program = re.compile(table()[name], re.S)
-    for node, word in zip(command.arguments, words, strict=True):
-        text = word if word is not None else node.text
-        if word is None and name != "jq" and node is _first_plain(command, words):
+    """Look at a program in another language among the arguments."""
+    line = command.node.line
+    foreign = re.compile(table()[name], re.S) if name != "sed" else None
+    for one in programs(command):
+        if one.word is None and (foreign is None or name == "awk" or foreign.search(one.node.text)):
             notes.add(
-                "high",
-                "ast/dynamic",
-                f"{name}: runs a program that is not written out, {ANYTHING}",
-                node.line,
+                "high", "ast/dynamic", f"{name}: runs a program that is not written out, {ANYTHING}", line
             )
-        elif program.search(text) and not text.startswith("--arg"):
+        elif one.word is None:
+            text = (
+                f"{name}: values stand in its program, so it does what they say; `--arg` passes them safely"
+            )
+            notes.add("medium", "ast/dynamic", text, line)
+        elif foreign is None and not safe_sed(one.word):
+            text = f"sed: starts programs, opens files, or is not understood, {ANYTHING}"
+            notes.add("high", "ast/dynamic", text, one.node.line)
+        elif foreign is not None and foreign.search(one.word):
             if name == "jq":
-                notes.add(
-                    "medium", "ast/environment", "jq: reads the environment, the clock or files", node.line
-                )
+                notes.add("medium", "ast/environment", "jq: reads the environment, the clock or files", line)
             else:
-                notes.add(
-                    "high",
-                    "ast/dynamic",
-                    f"{name}: its program starts programs or writes files, {ANYTHING}",
-                    node.line,
-                )
+                text = f"{name}: its program starts programs or writes files, {ANYTHING}"
+                notes.add("high", "ast/dynamic", text, one.node.line)
     if name == "jq" and any(
-        word is not None and re.match(r"-\w*[fL]|--(from-file|library-path|slurpfile|rawfile)", word)
+        word is not None and re.match(r"-\w*[fLi]|--(from-f|library-p|slurpf|rawf|in-p)", word)
         for word in words
     ):
-        notes.add("medium", "ast/reads", "jq: reads files", command.node.line)
-
-
-def _first_plain(command: Command, words: list[str | None]) -> Node | None:
-    pairs = zip(command.arguments, words, strict=True)
-    return next((node for node, word in pairs if word is None or not word.startswith("-")), None)
+        notes.add("medium", "ast/reads", "jq: reads or changes files", line)
 
 
 def _note_paths(notes: Notes, name: str, command: Command, words: list[str | None], draft: ToolDraft) -> None:
     writes = draft.capabilities.workspace == "write" or leaves_files(draft)
     for node, word in zip(command.arguments, words, strict=True):
         if word is None:
-            if name in _WRITES and not writes:
+            if name in WRITES and not writes:
                 notes.add("medium", "ast/files", f"{name}: changes a file that is not written out", node.line)
             continue
         if _SOCKET.search(word):
             notes.add("high", "ast/network", f"{name}: opens a connection", node.line)
         elif _EXTRA.search(word) and word not in ("/dev/stdin", "/dev/stdout", "/dev/stderr"):
             notes.add("high", "ast/introspection", f"{name} {word[:60]}: looks into what runs it", node.line)
+        elif re.match(r"/[^/]*[*?\[]", word) or re.search(r"(^|/)\.\.(/|$)", word):
+            notes.add(
+                "high", "ast/introspection", f"{name} {word[:60]}: names a place by a pattern", node.line
+            )
         elif (
             word.startswith(("/", "~"))
             and not word.startswith(_TMP)
-            and name in _READS | _WRITES
+            and name in READS | WRITES
             and name not in ("grep", "sed", "awk", "jq", "tr")
         ):
             notes.add("medium", "ast/reads", f"{name} {word[:60]}: a place of the machine", node.line)
         elif (
-            name in _WRITES and not writes and word and not word.startswith("-") and not word.startswith(_TMP)
+            name in WRITES and not writes and word and not word.startswith("-") and not word.startswith(_TMP)
         ):
             notes.add("medium", "ast/files", f"{name} {word[:60]}: changes files", node.line)
 
@@ -241,6 +256,13 @@ def _note_node(notes: Notes, node: Node, draft: ToolDraft) -> None:
                 f"{node.text[:40]}: names a variable by what another one holds, {ANYTHING}",
                 node.line,
             )
+    elif node.kind == "test_operator" and node.text in ("-v", "-R"):
+        notes.add(
+            "high", "ast/dynamic", f"{node.text}: looks at a variable by its name, {ANYTHING}", node.line
+        )
+    elif node.kind in ("raw_string", "string_content", "ansi_c_string") and STARTING_TEXT.search(node.text):
+        text = f"{node.text[:40]}: a text that would start a program, {ANYTHING}"
+        notes.add("high", "ast/dynamic", text, node.line)
     elif node.kind == "&" and node.parent is not None and node.parent.kind not in ("file_redirect",):
         notes.add("medium", "ast/later", "&: goes on in the background", node.line)
     elif node.kind in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
@@ -316,9 +338,16 @@ def _note_redirect(notes: Notes, node: Node, draft: ToolDraft) -> None:
 
 def _note_variables(notes: Notes, tree: Node, draft: ToolDraft) -> None:
     given = assigned(tree)
+    for name in sorted(given):
+        if name in names("steering") or name.startswith(("LD_", "BASH_FUNC_")):
+            notes.add("high", "ast/dynamic", f"{name}: changes how commands are found and run, {ANYTHING}")
     wants = draft.capabilities
     for name, line in used(tree):
-        if name in names("inside"):
+        if name in names("steering"):
+            notes.add(
+                "high", "ast/dynamic", f"{name}: steers how commands are found and run, {ANYTHING}", line
+            )
+        elif name in names("inside"):
             notes.add("high", "ast/introspection", f"{name}: looks into the shell that runs it", line)
         elif name in names("clock"):
             notes.add("medium", "ast/clock", f"{name}: the result depends on when it runs", line)

@@ -12,6 +12,9 @@ from alita_tui.runtimes.notes import Notes
 from alita_tui.runtimes.places import Instrumented
 from alita_tui.runtimes.port import Constant, Lint, Mutant, Start
 
+_LOAD = 'set -- "$(</dev/fd/5)"; exec 5<&-; eval "shift;$1"'
+"""Reads the script whole and closes it, so that no command of the script can read it (its marks bear a secret sign)."""
+
 
 class Bash:
     """Meets `runtimes.port.Runtime`."""
@@ -23,7 +26,7 @@ class Bash:
     outside = "bash"
     outside_needs = "Bash 4.4 or newer and jq"
     start = Start(
-        argv=("/bin/bash", "--noprofile", "--norc", "-c", "{code}", "{name}"),
+        argv=("/bin/bash", "--noprofile", "--norc", "-c", _LOAD, "{name}"),
         env=(
             ("PATH", "/usr/local/bin:/usr/bin:/bin"),
             ("BASH_FUNC_jq%%", '() { /env/bin/jaq "$@"; }'),

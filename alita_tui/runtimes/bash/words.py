@@ -134,8 +134,8 @@ def assigned(tree: Node) -> set[str]:
             found |= {
                 word.partition("=")[0] for word in words if re.fullmatch(r"[A-Za-z_]\w*(=.*)?", word, re.S)
             }
-        elif command.name == "printf" and words[:1] == ["-v"] and len(words) > 1:
-            found.add(words[1])
+        elif command.name == "printf" and words[:1] and words[0].startswith("-v"):
+            found.add(words[0][2:] or next(iter(words[1:2]), ""))
     return found
 
 

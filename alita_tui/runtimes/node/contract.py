@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from alita_tui.confined.syntax import Node, syntax_tree
 from alita_tui.events import ToolDraft
-from alita_tui.runtimes.node.names import imports, in_main, module_kind, run_function
+from alita_tui.runtimes.node.names import FUNCTIONS, imports, in_main, module_kind, run_function
 from alita_tui.runtimes.notes import Notes
 from alita_tui.runtimes.port import LARGEST_TEXT
 from alita_tui.runtimes.signature import match_schema
 
 _DOCUMENTED = re.compile(r"@param\s+\{([^}]*)\}\s+(\[?)\w+\.(\w+)")
 _INLINE = re.compile(r"@param\s+\{\{(.*?)\}\}\s+\w+", re.DOTALL)
+_CODE = frozenset(("call_expression", "arguments", "binary_expression", "member_expression", "array", "pair"))
 _PROPERTY = re.compile(r"(?:^|[,;])\s*(\w+)(\?)?\s*:")
 
 
@@ -66,9 +68,19 @@ def note_contract(notes: Notes, tree: Node, draft: ToolDraft) -> None:
             "while_statement",
             "for_in_statement",
             "throw_statement",
-        ):
+            "do_statement",
+            "labeled_statement",
+            "statement_block",
+            "switch_statement",
+            "try_statement",
+        ) or _works_at_import(node):
             notes.add(
                 "medium", "contract", f"work at import time: {node.text[:40].splitlines()[0]}", node.line
+            )
+    for name, line in _exported(tree):
+        if name in ("then", "*"):
+            notes.block(
+                "contract", f"exports {name}: then whoever imports it gets another run than this one", line
             )
     for node in tree.walk():
         if node.kind in ("enum_declaration", "internal_module", "import_alias", "decorator"):
@@ -77,6 +89,38 @@ def note_contract(notes: Notes, tree: Node, draft: ToolDraft) -> None:
             one.kind == "formal_parameters" for one in node.above()
         ):
             notes.block("contract", "a parameter property: node only takes types away", node.line)
+
+
+def _exported(tree: Node) -> Iterator[tuple[str, int]]:
+    """Yield the names that the module exports, with their lines; `*` for all of another one."""
+    for node in tree.parts():
+        if node.kind != "export_statement":
+            continue
+        if any(one.text == "*" or one.kind == "namespace_export" for one in node.children):
+            yield "*", node.line
+        made = node.child("declaration")
+        for one in (made or node).walk():
+            if one.kind == "export_specifier":
+                yield (one.child("alias") or one.child("name") or one).text.strip("\"'"), one.line
+            elif one.kind in ("identifier", "shorthand_property_identifier_pattern") and made is not None:
+                if one.parent is made or (one.parent is not None and one.parent.kind not in _CODE):
+                    yield one.text, one.line
+
+
+def _works_at_import(node: Node) -> bool:
+    """Return whether a declaration calls a function of the module itself, or waits, when the module is imported."""
+    made = node.child("declaration") or node
+    if made.kind not in ("lexical_declaration", "variable_declaration"):
+        return False
+    for one in made.walk():
+        if any(up.kind in FUNCTIONS for up in one.above()):
+            continue
+        called = one.child("function") if one.kind == "call_expression" else None
+        if one.kind == "await_expression" or (
+            called is not None and called.kind == "parenthesized_expression"
+        ):
+            return True
+    return False
 
 
 def properties(tree: Node, run: Node) -> dict[str, bool] | None:

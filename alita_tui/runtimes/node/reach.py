@@ -8,11 +8,14 @@ from collections.abc import Iterator
 from alita_tui.confined.syntax import Node
 from alita_tui.events import ToolDraft
 from alita_tui.runtimes.file_parameters import leaves_files, takes_files
-from alita_tui.runtimes.node.names import FUNCTIONS, bound, imports, is_main, known, module_kind, text_of
+from alita_tui.runtimes.node.changed import changed
+from alita_tui.runtimes.node.names import FUNCTIONS, bound, imports, is_main, known, module_kind
+from alita_tui.runtimes.node.picked import Picked, plain_index
 from alita_tui.runtimes.notes import Notes
 
 ANYTHING = "so it can do anything that node can"
 _ENVIRONMENT = re.compile(r"process\.env\b")
+_CONSOLE = frozenset("log error warn info debug table dir group groupEnd assert".split())
 _OWN_PROCESS = frozenset(("stdout", "stderr", "cwd", "versions", "version", "hrtime", "memoryUsage"))
 
 
@@ -24,7 +27,7 @@ def note_uses(notes: Notes, tree: Node, draft: ToolDraft) -> None:
     functions = {
         one.text for node in tree.walk() if node.kind in FUNCTIONS and (one := node.child("name")) is not None
     }
-    picked = _picked(tree)
+    picked = Picked(tree)
     for node in _walk(tree):
         if node.kind in (
             "identifier",
@@ -39,12 +42,15 @@ def note_uses(notes: Notes, tree: Node, draft: ToolDraft) -> None:
                     f"{node.text[:40]}: a name written in escapes, {ANYTHING}",
                     node.line,
                 )
+        _note_key(notes, node)
         if node.kind in ("identifier", "shorthand_property_identifier"):
             _note_name(notes, node, draft, own)
         elif node.kind == "member_expression":
             _note_member(notes, node, functions)
         elif node.kind == "subscript_expression":
             _note_subscript(notes, node)
+        elif node.kind == "class_heritage":
+            _note_heritage(notes, node)
         elif (
             node.kind == "computed_property_name"
             and node.parent is not None
@@ -66,8 +72,44 @@ def note_uses(notes: Notes, tree: Node, draft: ToolDraft) -> None:
             notes.add(
                 "high", "ast/introspection", f"{node.parent.text[:40]}: looks at its own file", node.line
             )
+    _note_whole(notes, tree, own, picked)
     if wants.none and "ALITA_BROKER" in draft.code:
         notes.add("medium", "ast/environment", "ALITA_BROKER: the broker, of which nothing is asked", 0)
+
+
+def _note_whole(notes: Notes, tree: Node, own: set[str], picked: Picked) -> None:
+    """Report what only shows when the module is looked at as a whole."""
+    for callee in picked.called(tree):
+        text = f"{callee.text[:40]}(): calls what is not written out, {ANYTHING}"
+        notes.add("high", "ast/dynamic", text, callee.line)
+    for name, line in changed(tree, own):
+        text = f"{name[:40]}: changes a part of node for all that runs with it, {ANYTHING}"
+        notes.add("high", "ast/dynamic", text, line)
+
+
+def _note_key(notes: Notes, node: Node) -> None:
+    """Report a property that is taken out of an object, or put into one, by a name that leads further."""
+    above = node.parent
+    if above is None:
+        return
+    is_key = node.field == "key" and above.kind in ("pair_pattern", "pair")
+    if not is_key and node.kind != "shorthand_property_identifier_pattern":
+        return
+    name = node.text.strip("\"'")
+    if name in known("members") or name == "prototype":
+        text = f"{above.text[:40]}: leads to what makes code and objects, {ANYTHING}"
+        notes.add("high", "ast/dynamic", text, node.line)
+    elif name in known("inside") and above.kind != "pair":
+        notes.add("high", "ast/introspection", f"{name}: looks at where it runs", node.line)
+
+
+def _note_heritage(notes: Notes, node: Node) -> None:
+    parts = [
+        inner for one in node.parts() for inner in (one.parts() if one.kind == "extends_clause" else [one])
+    ]
+    if parts and parts[0].kind not in ("identifier", "member_expression"):
+        text = f"{node.text[:40]}: builds on what is not written out, {ANYTHING}"
+        notes.add("high", "ast/dynamic", text, node.line)
 
 
 def _note_new(notes: Notes, node: Node) -> None:
@@ -151,9 +193,13 @@ def _note_member(notes: Notes, node: Node, functions: set[str]) -> None:
         notes.add("high", "ast/introspection", f".{name}: looks at where it runs", node.line)
     elif name == "prototype":
         notes.add("high", "ast/dynamic", f"{node.text[:40]}: changes what others use, {ANYTHING}", node.line)
+    elif owner.text == "console" and name not in _CONSOLE:
+        notes.add("high", "ast/introspection", f"{node.text[:40]}: acts on what runs it", node.line)
+    elif owner.text in ("process.stdout", "process.stderr") and name != "write":
+        notes.add("high", "ast/introspection", f"{node.text[:40]}: acts on what runs it", node.line)
     elif name == "toString" and owner.text in functions:
         notes.add("high", "ast/introspection", f"{node.text[:40]}: reads its own code", node.line)
-    elif (owner.text, name) in (("Date", "now"), ("performance", "now")):
+    elif (owner.text, name) in (("Date", "now"), ("performance", name)):
         notes.add("medium", "ast/clock", f"{owner.text}.now: the result depends on when it runs", node.line)
     elif (owner.text, name) in (("Math", "random"), ("crypto", "randomUUID"), ("crypto", "getRandomValues")):
         notes.add("medium", "ast/random", f"{owner.text}.{name}: the result depends on chance", node.line)
@@ -161,31 +207,11 @@ def _note_member(notes: Notes, node: Node, functions: set[str]) -> None:
         notes.add("low", "ast/locale", f"{node.text[:40]}: depends on the locale", node.line)
     elif name in ("randomBytes", "randomInt", "randomFill", "randomFillSync", "generateKeyPairSync"):
         notes.add("medium", "ast/random", f".{name}: the result depends on chance", node.line)
-    above = node.parent
-    if (
-        above is not None
-        and above.kind == "assignment_expression"
-        and node.field == "left"
-        and owner.text in known("plain")
-    ):
-        notes.add(
-            "high",
-            "ast/dynamic",
-            f"{node.text[:40]}: changes a part of node for all that runs with it",
-            node.line,
-        )
-
-
-def _plain_index(node: Node) -> bool:
-    """Return True for an index that cannot name anything but an element."""
-    return node.kind == "number" or (
-        node.kind in ("string", "template_string") and (text_of(node) or "") not in ("", *known("members"))
-    )
 
 
 def _note_subscript(notes: Notes, node: Node) -> None:
     owner, index = node.child("object"), node.child("index")
-    if owner is None or index is None or _plain_index(index):
+    if owner is None or index is None or plain_index(index):
         return
     above = node.parent
     called = above is not None and above.kind == "call_expression" and node.field == "function"
@@ -213,7 +239,7 @@ def _note_subscript(notes: Notes, node: Node) -> None:
             )
     elif owner.kind == "subscript_expression" and above is not None and above.kind == "call_expression":
         inner = owner.child("index")
-        if inner is not None and not _plain_index(inner) and node.field == "function":
+        if inner is not None and not plain_index(inner) and node.field == "function":
             notes.add(
                 "high",
                 "ast/dynamic",
@@ -222,35 +248,11 @@ def _note_subscript(notes: Notes, node: Node) -> None:
             )
 
 
-def _picked(tree: Node) -> set[str]:
-    """Return names that hold what was taken by a name that is not written out."""
-    found = set()
-    for node in tree.walk():
-        if node.kind in ("variable_declarator", "assignment_expression", "assignment_pattern"):
-            name = node.child("name") or node.child("left")
-            value = node.child("value") or node.child("right")
-            while value is not None and value.kind in (
-                "parenthesized_expression",
-                "await_expression",
-                "as_expression",
-            ):
-                value = value.parts()[0] if value.parts() else None
-            if name is not None and value is not None and value.kind == "subscript_expression":
-                index = value.child("index")
-                if index is not None and not _plain_index(index):
-                    found.add(name.text)
-    return found
-
-
-def _note_call(notes: Notes, node: Node, picked: set[str], functions: set[str]) -> None:
+def _note_call(notes: Notes, node: Node, picked: Picked, functions: set[str]) -> None:
     called, given = node.child("function"), node.child("arguments")
     parts = given.parts() if given is not None else []
     if called is None:
         return
-    if called.kind == "identifier" and called.text in picked:
-        notes.add(
-            "high", "ast/dynamic", f"{called.text}(): calls what is not written out, {ANYTHING}", node.line
-        )
     while called.kind == "parenthesized_expression" and called.parts():
         called = called.parts()[-1]
         if called.kind in (
@@ -269,8 +271,8 @@ def _note_call(notes: Notes, node: Node, picked: set[str], functions: set[str]) 
     if member is not None and member.text in known("calls_back"):
         for one in parts:
             index = one.child("index") if one.kind == "subscript_expression" else None
-            if (index is not None and not _plain_index(index)) or (
-                one.kind == "identifier" and one.text in picked
+            if (index is not None and not plain_index(index)) or (
+                one.kind == "identifier" and one.text in picked.names
             ):
                 notes.add(
                     "high",

@@ -12,6 +12,7 @@ from alita_tui.events import BrokerAnswered, CallId, Enforcement, Value
 from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.disguises import Disguises
 from alita_tui.spine.errors import WebError
+from alita_tui.spine.finishing import finished
 from alita_tui.spine.grants import HostGrant, host_grants, secret_names
 from alita_tui.spine.ports.sandbox import Job
 from alita_tui.spine.proxies import Proxies
@@ -189,12 +190,9 @@ class RunGrants:
             self._refused += 1
             if self._refused > self.caps.recorded_refusals:
                 return
-        telling = asyncio.ensure_future(self._tell(answered))
-        try:
-            await asyncio.shield(telling)
-        except asyncio.CancelledError:
-            await asyncio.wait((telling,))  # the run is over, and what it did is recorded all the same
-            raise
+        await finished(
+            self._tell(answered)
+        )  # what a run did is recorded also where the run is over meanwhile
 
     def answered(self, request: str) -> Entry:
         """Return the entry for a request that has begun."""

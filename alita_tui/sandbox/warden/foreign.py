@@ -12,6 +12,7 @@ import os
 import resource
 import select
 import signal
+import socket
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -25,8 +26,9 @@ MOST_SAID = 4000
 """Characters of stderr in an error."""
 CLEAR = 8
 """The first descriptor that is clear of the numbers that the program gets."""
-MARKS, ANSWERS = 3, 4
-"""Descriptors of the program: places that it passes, and the answers of one that is kept."""
+MARKS, ANSWERS, CODE = 3, 4, 5
+"""Descriptors of the program: places that it passes, the answers of one that is kept, and its code, which has no name
+in the file system, so that the program can close it before any of the code runs."""
 
 
 class Failure(Exception):
@@ -105,15 +107,16 @@ class Foreign:
 
     def _spawned(self, ends: dict[int, int]) -> int:
         """Start the program with these descriptors at these numbers; return its process id."""
-        write(self._path, self._code.encode("utf-8", "surrogatepass"))
-        words = {"{file}": self._path, "{code}": self._code, "{name}": self._name}
+        code = unnamed(self._path, self._code.encode("utf-8", "surrogatepass"))
+        words = {"{file}": self._path, "{name}": self._name}
         argv = [words.get(word, word) for word in self._start["argv"]]
         environment = {**os.environ, **dict(self._start["env"])}
         pid = os.fork()
         if pid:
+            os.close(code)
             return pid
         try:
-            become_program(ends, argv, environment)
+            become_program({**ends, CODE: code}, argv, environment)
         finally:
             os._exit(127)
 
@@ -145,7 +148,7 @@ class Taken:
     """One run of a program: what it wrote, and how it ended."""
 
     def __init__(self, spawn: Any, order: bytes, most: int) -> None:
-        stdin, stdout, stderr, marks = os.pipe(), os.pipe(), os.pipe(), os.pipe()
+        stdin, stdout, stderr, marks = os.pipe(), os.pipe(), os.pipe(), one_way()
         self.pid = spawn({0: stdin[0], 1: stdout[1], 2: stderr[1], MARKS: marks[1]})
         for fd in (stdin[0], stdout[1], stderr[1], marks[1]):
             os.close(fd)
@@ -211,7 +214,7 @@ class Kept:
     """A program that answers call after call, a line of JSON each."""
 
     def __init__(self, spawn: Any, most: int) -> None:
-        stdin, answers, marks = os.pipe(), os.pipe(), os.pipe()
+        stdin, answers, marks = os.pipe(), os.pipe(), one_way()
         self.pid = spawn({0: stdin[0], MARKS: marks[1], ANSWERS: answers[1]})
         for fd in (stdin[0], answers[1], marks[1]):
             os.close(fd)
@@ -286,17 +289,27 @@ def become_program(ends: dict[int, int], argv: list[str], environment: dict[str,
         os._exit(127)
 
 
-def write(path: str, data: bytes) -> None:
-    """Write a file anew, whatever stands there."""
+def one_way() -> tuple[int, int]:
+    """Return two descriptors: what is written to the second can be read from the first alone.
+
+    A pipe would not do: whoever can write to it can open it again by /proc/self/fd and read what was written.
+    """
+    reader, writer = socket.socketpair()
+    reader.shutdown(socket.SHUT_WR)
+    return reader.detach(), writer.detach()
+
+
+def unnamed(path: str, data: bytes) -> int:
+    """Return a descriptor from which data can be read; the file that held it is gone from its path."""
     with suppress(OSError):
         os.unlink(path)
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o400)
-    try:
-        left = memoryview(data)
-        while left:
-            left = left[os.write(file, left) :]
-    finally:
-        os.close(file)
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o400)
+    os.unlink(path)
+    left = memoryview(data)
+    while left:
+        left = left[os.write(file, left) :]
+    os.lseek(file, 0, os.SEEK_SET)
+    return file
 
 
 def read_result(text: bytes | bytearray) -> Any:

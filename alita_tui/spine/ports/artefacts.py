@@ -20,6 +20,9 @@ class Artefacts(Protocol):
     def landing(self) -> Path:
         """Return an empty folder for what a run leaves; the caller gives it back. Raise StoreError."""
 
+    def spare_landing(self) -> Path | None:
+        """Return such a folder that an earlier run left empty, if there is one; never blocks."""
+
     def give_back(self, landing: Path, *, ended: bool) -> None:
         """Remove such a folder with what is in it; if the run `ended`, an empty one may be the next run's."""
 

@@ -7,6 +7,7 @@ from typing import Literal, Protocol
 
 from alita_tui.events.base import Value
 from alita_tui.events.memory import MemoryItem, MemoryOrigin, RecipeStep
+from alita_tui.events.track import Rating
 
 REJECTION = "rejection:"
 """Begins the id of what a rejection teaches; the tool's name follows."""
@@ -72,6 +73,16 @@ class Remembered(Value, frozen=True):
     """For a recipe: the calls that its successes have in common."""
     shape_worked: int = 0
     """How many successes those calls stand for."""
+    liked: int = 0
+    """How many of the answers that it was learned from got a 👍."""
+    disliked: int = 0
+    """And how many a 👎: these count as failures of a recipe, and let an answer hardly be recalled."""
+
+    @property
+    def said(self) -> str:
+        """What the person said of those answers, in words; empty for nothing."""
+        words = [f"👍 {self.liked}×"] if self.liked else []
+        return ", ".join([*words, f"👎 {self.disliked}×"] if self.disliked else words)
 
     @property
     def sort(self) -> MemorySort:
@@ -120,6 +131,12 @@ class Memory(Protocol):
 
     def recipe_failed(self, item_id: str) -> None:
         """Record that a task which followed this recipe was not answered."""
+
+    def rate(self, item_id: str, source: str, rating: Rating | None) -> None:
+        """Keep what the person says of the answer that an item was learned from, at `session:seq`; None: nothing.
+
+        Doing it again changes nothing. Raise StoreError.
+        """
 
     def forgotten_among(self, item_ids: Collection[str]) -> set[str]:
         """Return those of these ids that the person had forgotten."""

@@ -16,7 +16,7 @@ from alita_tui.mapping.cluster.addresses import address
 from alita_tui.mapping.cluster.authority import credentials
 from alita_tui.mapping.cluster.machine import work
 from alita_tui.mapping.cluster.orders import Answer, encoded, read_order
-from alita_tui.mapping.journal import Outcome
+from alita_tui.mapping.outcomes import Outcome
 
 
 class Doubling:

@@ -1,0 +1,172 @@
+"""Runs of suites as the console shows them, and runs that it begins."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shlex
+import subprocess
+import sys
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from alita_tui.app import evaluating
+from alita_tui.app.eval_judge import agreements
+from alita_tui.config.paths import locate
+from alita_tui.console.evaluations.ports import CaseLine, CaseState, RunLine, RunSheet, RunState
+from alita_tui.evaluation.results import FAILURE_WORDS, CaseResult, Setup
+from alita_tui.evaluation.suite import read_suite
+from alita_tui.spine.errors import AlitaError, StoreError, UsageError
+from alita_tui.spine.text import one_line
+
+if TYPE_CHECKING:
+    from alita_tui.app.context import AppContext
+    from alita_tui.replay.playback import Playback
+
+_LOG = "begun.log"
+_START_SECONDS = 60.0
+_PAUSE_SECONDS = 0.1
+_BEGUN = re.compile(rb"(?m)^run (\S+)$")
+
+
+def run_lines(app: AppContext) -> tuple[RunLine, ...]:
+    """Return all runs, newest first. Blocks on the disk. Raises StoreError."""
+    at, found = evaluating.folder_of_runs(app), reversed(evaluating.runs(app))
+    return tuple(_line(one, at / one.run, evaluating.results_of(at / one.run)) for one in found)
+
+
+def _line(setup: Setup, folder: Path, results: tuple[CaseResult, ...]) -> RunLine:
+    of = setup.planned
+    state: RunState = "finished"
+    if evaluating.is_running(folder):
+        state = "running"
+    elif len(results) < of or not of and not results:
+        state = "waiting" if setup.approve == "person" else "stopped"
+    started = None
+    with suppress(ValueError):
+        started = datetime.fromisoformat(setup.started_at)
+    return RunLine(
+        run=setup.run, suite=setup.suite, models=setup.models, state=state, started=started, ended=len(results), of=of,
+        solved=sum(one.solved for one in results), usd=sum(one.usd + one.judge_usd for one in results),
+        unpriced=sum(one.unpriced for one in results), repeat=setup.repeat, budget_usd=setup.budget_usd,
+        approve=setup.approve, without=setup.without,
+    )  # fmt: skip
+
+
+def run_sheet(app: AppContext, run: str) -> RunSheet:
+    """Return one run with its cases. Blocks on the disk. Raises UsageError, StoreError."""
+    setup, folder = evaluating.find_run(app, run)
+    results = evaluating.results_of(folder)
+    line = _line(setup, folder, results)
+    done = {one.key: one for one in results}
+    cases = [_ended(folder, one) for one in results]
+    with suppress(AlitaError):  # a suite that has gone or changed leaves what has ended
+        suite = read_suite(Path(setup.suite_path))
+        if suite.digest == setup.suite_digest:
+            keys = [(case.id, model, turn) for case, model, turn in evaluating.planned(setup, suite)]
+            cases = [
+                _ended(folder, done[key]) if key in done else _open(folder, line, key, stream=suite.stream)
+                for key in keys
+            ]
+            if line.state == "finished" and len(results) < len(
+                keys
+            ):  # begun by a version that did not count them
+                line = replace(
+                    line, of=len(keys), state="waiting" if setup.approve == "person" else "stopped"
+                )
+    return RunSheet(
+        line=line, cases=tuple(cases), judges=tuple(f"judge: {one}" for one in agreements(folder))
+    )
+
+
+def _ended(folder: Path, one: CaseResult) -> CaseLine:
+    home = folder / one.home
+    at = f" --at {one.at}" if one.at else ""
+    replay = f"alita --home {shlex.quote(str(home))} replay {one.session_id}{at}"
+    why = "" if one.solved else FAILURE_WORDS[one.failure]
+    why += f": {one.why}" if why and one.why else ""
+    return CaseLine(
+        case=one.case, model=one.model, turn=one.turn, state="solved" if one.solved else "failed", why=why,
+        usd=one.usd + one.judge_usd, seconds=one.seconds, steps=one.steps, session_id=one.session_id, home=str(home),
+        at=one.at, command=replay if one.session_id else "",
+    )  # fmt: skip
+
+
+def _open(folder: Path, line: RunLine, key: evaluating.Key, *, stream: bool) -> CaseLine:
+    """Return a case that has not ended."""
+    home, named = evaluating.place_of(folder, key, stream=stream)
+    sessions = locate(home, {}).sessions
+    found = sorted({path.name.split(".")[0] for path in sessions.glob(f"{named or '*'}.json*")})
+    state: CaseState = "left"
+    if found:
+        state = line.state if line.state in ("running", "waiting") else "stopped"
+    case, model, turn = key
+    return CaseLine(
+        case=case, model=model, turn=turn, state=state, session_id=found[-1] if found else "", home=str(home),
+        command=f"alita --home {shlex.quote(str(home))} builds list" if state == "waiting" else "",
+    )  # fmt: skip
+
+
+def case_player(app: AppContext, case: CaseLine) -> Playback:
+    """Return a player for the session of a case. Blocks on the disk. Raises UsageError, StoreError."""
+    from alita_tui.app.context import AppContext
+    from alita_tui.app.recordings import history
+    from alita_tui.replay.playback import Playback
+    from alita_tui.replay.recording import Recording
+
+    if not Path(case.home).is_relative_to(evaluating.folder_of_runs(app)):
+        raise UsageError(f"{one_line(case.home, 200)} is the home of no case.")
+    home = AppContext.open(Path(case.home), strict=False)
+    try:
+        recording = Recording.prepared(history(home, case.session_id))
+    finally:
+        home.close()
+    return Playback(recording, position=len(recording))
+
+
+async def begin(app: AppContext, words: str) -> str:
+    """Begin a run, or go on with one, in a process that outlives this one; return the run's name.
+
+    `words`: as after `alita eval run`. Raises UsageError where they are not understood, StoreError.
+    """
+    try:
+        arguments = shlex.split(words)
+    except ValueError as error:
+        raise UsageError(f"{one_line(words, 100)!r} cannot be read: {error}.") from error
+    log = evaluating.folder_of_runs(app) / _LOG
+    process, begins = await asyncio.to_thread(_start, app, log, arguments)
+    until = asyncio.get_running_loop().time() + _START_SECONDS
+    while True:
+        ended = process.poll() is not None
+        said = (await asyncio.to_thread(log.read_bytes))[begins:]
+        if begun := _BEGUN.search(said):
+            return begun[1].decode("utf-8", "replace")
+        if ended:
+            text = said.decode("utf-8", "replace").strip()
+            raise UsageError(
+                f"Nothing was begun: {one_line(text, 400) or f'it ended with code {process.returncode}'}"
+            )
+        if asyncio.get_running_loop().time() > until:
+            raise StoreError(f"The run has not begun within {_START_SECONDS:.0f} s.", hint=f"Its log: {log}")
+        await asyncio.sleep(_PAUSE_SECONDS)
+
+
+def _start(app: AppContext, log: Path, arguments: list[str]) -> tuple[subprocess.Popen[bytes], int]:
+    from alita_tui.store import disk
+
+    home = () if locate(None, app.environ) == app.paths else ("--home", str(app.paths.config))
+    disk.make_folder(log.parent)
+    try:
+        with log.open("ab") as output:
+            begins = output.tell()
+            process = subprocess.Popen(
+                [sys.executable, "-m", "alita_tui", *home, "eval", "run", *arguments],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=output, start_new_session=True,
+            )  # fmt: skip
+    except OSError as error:
+        raise StoreError(f"{log} cannot be written: {error.strerror}.", hint="Check its folder.") from error
+    return process, begins

@@ -1,0 +1,304 @@
+"""Runs of suites: the list, and one run case by case, drawn again while it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, OptionList
+from textual.widgets.option_list import Option
+
+from alita_tui.console.actions import bindings, key_of
+from alita_tui.console.evaluations import drawing
+from alita_tui.console.evaluations.ports import CaseLine, EvaluationsCatalog, RunLine, RunSheet
+from alita_tui.console.widgets.dialog import Dialog, Stylesheets
+from alita_tui.console.widgets.key_line import KeyLine
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.spine.errors import AlitaError
+from alita_tui.spine.ports.stream import Clock
+from alita_tui.spine.text import counted, one_line
+
+_TICK = 1.0
+"""Seconds after which what is shown is read again."""
+
+
+class EvaluationsScreen(Dialog[None]):
+    """The list of runs; a run opens to its cases, and a case to a replay."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("evaluations")
+    CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
+
+    class ReplayAsked(Message):
+        """Replay a case."""
+
+        def __init__(self, case: CaseLine) -> None:
+            super().__init__()
+            self.case = case
+
+    class CopyAsked(Message):
+        """Copy a command."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    def __init__(
+        self, catalog: EvaluationsCatalog, keys: Mapping[str, str], clock: Clock, *, may_begin: bool
+    ) -> None:
+        """`may_begin`: runs can be begun from here, which is not so in a replay."""
+        super().__init__()
+        self._catalog = catalog
+        self._keys = keys
+        self._clock = clock
+        self._may_begin = may_begin
+        self._runs: tuple[RunLine, ...] | None = None
+        self._opened = ""
+        """The run whose cases are listed."""
+        self._sheet: RunSheet | None = None
+        self._told = ""
+        """What is said in place of the keys, until the next key that does something."""
+
+    def compose(self) -> ComposeResult:
+        """Heading, what the run is, columns, rows, an input line, keys."""
+        with Vertical(id="box"):
+            yield Plain(id="head")
+            yield Plain(id="about")
+            yield Plain(id="columns")
+            yield OptionList(id="rows", markup=False)
+            yield Plain(id="why")
+            yield Input(id="line", placeholder="SUITE, and options as of `alita eval run`; Esc leaves it")
+            yield KeyLine(id="said")
+
+    def on_mount(self) -> None:
+        """Read, and go on reading."""
+        self.query_one(OptionList).focus()
+        self._draw()
+        self._load()
+        self.set_interval(_TICK, self._again)
+
+    def on_resize(self) -> None:
+        """Draw for the new size."""
+        self.call_after_refresh(self._draw)
+
+    def _again(self) -> None:
+        if not any(one.group == "evaluations" and one.is_running for one in self.workers):
+            self._load()
+
+    @work(name="evaluations", group="evaluations", exclusive=True, exit_on_error=False)
+    async def _load(self) -> None:
+        opened = self._opened
+        try:
+            if opened:
+                sheet = await self._catalog.evaluation(opened)
+                changed = sheet != self._sheet
+                self._sheet = sheet if opened == self._opened else self._sheet
+            else:
+                runs = await self._catalog.evaluations()
+                changed = runs != self._runs
+                self._runs = runs
+        except AlitaError as error:
+            self._say(str(error), bad=True)
+            return
+        if changed and opened == self._opened:
+            self._draw()
+
+    # --- drawing ----------------------------------------------------------------------------
+
+    def _draw(self) -> None:
+        if not self.is_attached:
+            return
+        width = max(self.query_one("#box").size.width - 4, 60)
+        listed, before = self.query_one(OptionList), self._chosen_id
+        head, about, columns = (self.query_one(f"#{name}", Plain) for name in ("head", "about", "columns"))
+        about.display = bool(self._opened)
+        if self._opened:
+            options = self._draw_cases(head, about, columns, width)
+        else:
+            options = self._draw_runs(head, columns, width)
+        listed.clear_options()
+        listed.add_options(options)
+        ids = [one.id for one in options if not one.disabled]
+        listed.highlighted = ids.index(before) if before in ids else (0 if ids else None)
+        self._why()
+        if not self._told:
+            self._keys_line()
+
+    def _why(self) -> None:
+        """Show all of what came of the case at the cursor, which its row may have no room for."""
+        case, why = self._case, self.query_one("#why", Plain)
+        why.display = bool(case and case.why)
+        why.update(one_line(case.why, 600) if case else "")
+
+    def _draw_runs(self, head: Plain, columns: Plain, width: int) -> list[Option]:
+        runs = self._runs
+        text = "reading" if runs is None else counted(len(runs), "run")
+        head.update(Content.assemble(("Evaluations", "bold $accent"), f"   {text}"))
+        columns.update(drawing.run_head(width))
+        if not runs:
+            nothing = "" if runs is None else " No run yet. Make a suite: alita eval new FOLDER"
+            return [Option(nothing, disabled=True)]
+        now = self._clock()
+        return [Option(drawing.run_row(one, width, now), id=one.run) for one in runs]
+
+    def _draw_cases(self, head: Plain, about: Plain, columns: Plain, width: int) -> list[Option]:
+        sheet = self._sheet
+        text = f"{self._opened}   " + (f"{sheet.line.state}, {drawing.totals(sheet)}" if sheet else "reading")
+        head.update(Content.assemble(("Evaluation", "bold $accent"), f"   {one_line(text, 300)}"))
+        if sheet is None:
+            about.update("")
+            columns.update("")
+            return []
+        said = [drawing.about(sheet), *sheet.judges]
+        about.update(Content("\n").join(Content(one_line(one, 300)) for one in said))
+        columns.update(drawing.case_head(sheet, width))
+        return [
+            Option(drawing.case_row(one, sheet, width), id=f"case{n}") for n, one in enumerate(sheet.cases)
+        ]
+
+    def _keys_line(self) -> None:
+        said = self.query_one("#said", KeyLine)
+        said.remove_class("-bad")
+        if self._opened:
+            words = ["Enter replay where it went wrong", f"{self._key('failure')} next failure"]
+            words += [f"{self._key('copy')} copy its command", "Esc back"]
+        else:
+            words = ["Enter open", "Esc close"]
+            words += [f"{self._key('begin')} new run"] if self._may_begin else []
+        if self._may_begin and (line := self._line) is not None and line.state in ("stopped", "waiting"):
+            words.append(f"{self._key('go_on')} go on with the run")
+        said.show([Content(one) for one in words], "   ")
+
+    def _key(self, name: str) -> str:
+        return key_of(f"evaluations.{name}", self._keys)
+
+    def _say(self, text: str, *, bad: bool = False) -> None:
+        self._told = text
+        said = self.query_one("#said", KeyLine)
+        said.show((Content(one_line(text, 300)),))
+        said.set_class(bad, "-bad")
+
+    @property
+    def _chosen_id(self) -> str:
+        listed = self.query_one(OptionList)
+        at = listed.highlighted
+        return (
+            (listed.get_option_at_index(at).id or "") if at is not None and at < listed.option_count else ""
+        )
+
+    @property
+    def _line(self) -> RunLine | None:
+        """Return the run that is open, or the one at the cursor."""
+        if self._opened:
+            return self._sheet.line if self._sheet else None
+        return next((one for one in self._runs or () if one.run == self._chosen_id), None)
+
+    @property
+    def _case(self) -> CaseLine | None:
+        chosen = self._chosen_id
+        return (
+            self._sheet.cases[int(chosen[4:])]
+            if self._sheet and chosen.startswith("case") and self._opened
+            else None
+        )
+
+    # --- keys -------------------------------------------------------------------------------
+
+    @on(OptionList.OptionHighlighted)
+    def _moved(self) -> None:
+        self._told = ""
+        self._why()
+        self._keys_line()
+
+    @on(OptionList.OptionSelected)
+    def _chosen(self, event: OptionList.OptionSelected) -> None:
+        """Open a run, or the session of a case."""
+        if not self._opened:
+            self._opened, self._sheet = event.option.id or "", None
+            self._draw()
+            self._load()
+        elif (case := self._case) is not None and case.session_id:
+            self.post_message(self.ReplayAsked(case))
+        else:
+            self._say("This case has no session yet.")
+
+    def action_back(self) -> None:
+        """Close the input line, then the run, then the screen."""
+        if self.query_one("#box").has_class("-asking"):
+            self._close_line()
+        elif self._opened:
+            self._opened, self._sheet, self._told = "", None, ""
+            self._draw()
+            self._load()
+        else:
+            self.dismiss(None)
+
+    def action_failure(self) -> None:
+        """Go to the next case that was not solved."""
+        if self._sheet is None:
+            return
+        failed = [n for n, one in enumerate(self._sheet.cases) if one.state == "failed"]
+        at = self.query_one(OptionList).highlighted or 0
+        if failed:
+            self.query_one(OptionList).highlighted = next((n for n in failed if n > at), failed[0])
+        else:
+            self._say("No case failed.")
+
+    def action_copy(self) -> None:
+        """Copy the command that replays the case, or shows the build that waits in it."""
+        if (case := self._case) is not None and case.command:
+            self.post_message(self.CopyAsked(case.command))
+            self._say(f"Copied: {case.command}")
+        else:
+            self._say("There is no command for it.")
+
+    def action_begin(self) -> None:
+        """Ask which suite to run, and how."""
+        if self._may_begin:
+            self.query_one("#box").add_class("-asking")
+            self.query_one("#line", Input).focus()
+        else:
+            self._say("A replay runs nothing.")
+
+    @on(Input.Submitted, "#line")
+    def _answered(self, event: Input.Submitted) -> None:
+        words = event.value.strip()
+        self._close_line()
+        if words:
+            self._begin(words)
+
+    def _close_line(self) -> None:
+        line = self.query_one("#line", Input)
+        line.value = ""
+        self.query_one("#box").remove_class("-asking")
+        self.query_one(OptionList).focus()
+
+    def action_go_on(self) -> None:
+        """Go on with a run that ended early."""
+        line = self._line
+        if not self._may_begin:
+            self._say("A replay runs nothing.")
+        elif line is not None and line.state in ("stopped", "waiting"):
+            self._begin(f"--resume {line.run}")
+        else:
+            self._say(
+                "It is going on."
+                if line is not None and line.state == "running"
+                else "There is nothing left of it."
+            )
+
+    @work(name="begin", group="begin", exit_on_error=False)
+    async def _begin(self, words: str) -> None:
+        self._say("Starting …")
+        try:
+            run = await self._catalog.begin_evaluation(words)
+        except AlitaError as error:
+            self._say(str(error), bad=True)
+            return
+        self._say(f"{run} runs in a process of its own: it goes on when you leave.")
+        self._load()

@@ -1,0 +1,89 @@
+"""A folder of tool descriptions and questions as a suite: for each question the tool that fits has to be named."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from alita_tui.evaluation.checks import Exact
+from alita_tui.events import Value, ready
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.text import one_line
+
+TOOLS, QUERIES = "*tools.json", "*queries.csv"
+NONE = "none"
+"""The answer where no tool fits."""
+_ASKED = (
+    "Which tool of the library is the right one for this request? Do not carry the request out: answer with the tool's"
+    f" name alone, or with {NONE} if no tool fits.\n\nRequest: "
+)
+_MOST_BYTES = 64_000_000
+
+
+class Question(Value, frozen=True):
+    """A request, and the tool that fits it."""
+
+    id: str
+    tool: str
+    """Empty where none fits."""
+    task: str
+
+    @property
+    def check(self) -> Exact:
+        """Return what the answer has to be."""
+        return Exact(text=self.tool or NONE, loose=True)
+
+
+def is_retrieval(folder: Path) -> bool:
+    """Return whether a folder holds tools and queries."""
+    return all(any(folder.glob(pattern)) for pattern in (TOOLS, QUERIES))
+
+
+def read_tools(folder: Path) -> tuple[tuple[str, str], ...]:
+    """Return names and descriptions of the tools, by name. Raises UsageError."""
+    file = _only(folder, TOOLS)
+    try:
+        tools = msgspec.json.decode(_read(file), type=ready(dict[str, str]))
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise UsageError(f"{file}: {one_line(str(error), 200)}.") from error
+    return tuple(sorted(tools.items()))
+
+
+def read_questions(folder: Path) -> Iterator[Question]:
+    """Yield the questions in their order; one that stands there twice counts once. Raises UsageError."""
+    file, known = _only(folder, QUERIES), {name for name, _ in read_tools(folder)}
+    seen: set[tuple[str, str]] = set()
+    try:
+        rows = csv.DictReader(io.StringIO(_read(file).decode("utf-8-sig"), newline=""))
+        for number, row in enumerate(rows, 1):
+            tool, query = (row.get("tool") or "").strip(), (row.get("query") or "").strip()
+            if not query or (tool and tool not in known):
+                what = "has no query" if not query else f"names {one_line(tool, 60)!r}, which is no tool"
+                raise UsageError(f"{file}, row {number}: it {what}.")
+            if (tool, query) not in seen:
+                seen.add((tool, query))
+                yield Question(id=f"{number:04}-{tool or NONE}", tool=tool, task=_ASKED + query)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"{file} cannot be read: {one_line(str(error), 200)}.") from error
+
+
+def _only(folder: Path, pattern: str) -> Path:
+    found = sorted(folder.glob(pattern))
+    if len(found) != 1:
+        raise UsageError(f"{folder} has to have one {pattern}; it has {len(found)}.")
+    return found[0]
+
+
+def _read(file: Path) -> bytes:
+    try:
+        with file.open("rb") as source:
+            body = source.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}.") from error
+    if len(body) > _MOST_BYTES:
+        raise UsageError(f"{file} is larger than {_MOST_BYTES // 1_000_000} MB.")
+    return body

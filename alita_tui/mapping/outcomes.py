@@ -1,0 +1,18 @@
+"""What came of a row."""
+
+from __future__ import annotations
+
+from alita_tui.events import Json, Value
+
+
+class Outcome(Value, frozen=True):
+    """What came of a row."""
+
+    row: int
+    result: Json = None
+    reason: str = ""
+    """Why it has no result; empty where it has one."""
+    arguments: Json = None
+    """For those without a result."""
+    unsure: bool = False
+    """It may have run, and is not run again by itself."""

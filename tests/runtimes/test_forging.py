@@ -1,0 +1,118 @@
+"""A draft that tries to claim lines that it never ran: to write a mark it has to know a sign, which is in its code alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from alita_tui.events import BuildId, ToolDraft
+from alita_tui.runtimes.languages import runtime_of
+from alita_tui.sandbox.engine import PodmanSandbox
+from alita_tui.spine.ports.sandbox import Limits
+from alita_tui.toolsmith.checks.case import Case
+from alita_tui.toolsmith.checks.coverage import CoverageCheck
+from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck
+from alita_tui.toolsmith.checks.runner import run_check
+from alita_tui.toolsmith.checks.workbench import Workbench
+from tests.runtimes.drafts import bash, javascript
+from tests.runtimes.test_bash_sandbox import quiet
+from tests.toolsmith.trial import Reviewer
+
+pytestmark = [pytest.mark.podman, pytest.mark.slow]
+
+IDLE = "from words_often import run\n\n\ndef test_runs():\n    assert run('a', 1) == 1\n    assert run('b', 1) == 1\n"
+# Each looks for the sign where a program may find its own code, and writes a mark for each place that there could be.
+BASH_LOOKS = {
+    "its arguments": "cat /proc/$$/cmdline /proc/$BASHPID/cmdline /proc/self/cmdline",
+    "its own file": "cat /tmp/tool/* /tmp/*.sh ./*.sh; for f in /proc/$$/fd/*; do timeout 0.2 cat $f; done",
+    "what it wrote before": "timeout 0.2 head -c 18 /proc/$$/fd/3",
+    "the channel itself": "timeout 0.2 head -c 18 <&3",
+    "its descriptors": "for n in 5 10 11 255; do timeout 0.2 cat /proc/$$/fd/$n; done",
+    "its environment": "cat /proc/$$/environ; declare -p",
+    "the text that it is run from": 'echo "$BASH_EXECUTION_STRING $1 $* $_"',
+}
+NODE_LOOKS = {
+    "its own text": "`${run}` + run + String(run) + [run] + util.inspect(run, { showHidden: true })",
+    "a function beside it": "`${beside}`",
+    "its own file": "[...fs.readdirSync('/tmp/tool'), ...fs.readdirSync('.')].map((one) => read('/tmp/tool/' + one) + read(one)).join('')",
+    "the file of its name": "read(new URL(import.meta.url)) + read(process.argv[1])",
+    "its descriptors": "[0, 3, 4, 5, 17, 18, 19, 20, 21, 22].map((n) => n > 4 ? read(n) : '').join('')",
+    "what it wrote before": "read('/proc/self/fd/3')",
+    "its arguments": "read('/proc/self/cmdline') + read('/proc/self/environ')",
+    "where it fails": "(() => { try { null.x } catch (error) { return error.stack } })()",
+    "what an assertion tells": "(() => { try { assert.ok(!input) } catch (error) { return error.message } })()",
+    "its frames": "JSON.stringify(util.getCallSites())",
+}
+
+
+def forger_in_bash(look: str) -> ToolDraft:
+    code = f"""# text most
+set +e
+exec 2>/dev/null
+: "$(jq -r .text)"
+sign=$( {{ {look}; }} | tr '\\0' '\\n' | grep -aoE '\\b[0-9a-f]{{16}}\\b' | head -n 1)
+for n in {{0..60}}; do
+  printf '%s %s\\n' "$sign" "$n" >&3
+done
+if (( 1 > 2 )); then
+  echo payload
+fi
+echo 1
+"""
+    return bash(code, tests=IDLE, output_schema={"type": "integer"})
+
+
+def forger_in_node(look: str) -> ToolDraft:
+    code = f"""import fs from "node:fs";
+import util from "node:util";
+import assert from "node:assert";
+const read = (one) => {{ try {{ return fs.readFileSync(one, "latin1"); }} catch {{ return ""; }} }};
+function beside() {{ const one = 1; return one; }}
+/** @param {{{{text: string, most: number}}}} input */
+export async function run(input) {{
+  beside();
+  let found = "";
+  try {{ found = String({look}); }} catch {{}}
+  const sign = /[0-9a-f]{{16}}/.exec(found.replace(/^[0-9a-f]{{16}}$/, ""))?.[0] ?? "";
+  for (let n = 0; n < 60; n++) {{ fs.writeSync(3, sign + " " + n + "\\n"); }}
+  if (input.text === "never") {{
+    return "payload";
+  }}
+  return 1;
+}}
+"""
+    return javascript(code, tests=IDLE, output_schema={})
+
+
+async def claims(podman: PodmanSandbox, draft: ToolDraft) -> bool:
+    lock = await podman.lock(runtime_of(draft.language).needs, quiet)
+    watched = await Workbench(podman, Limits()).watched(Case(build_id=BuildId("b1"), draft=draft, lock=lock))
+    assert not watched.problem and watched.tested.good, (watched.problem, watched.tested)
+    never = next(n for n, line in enumerate(draft.code.split("\n"), 1) if "payload" in line)
+    return never not in watched.missed([]).lines
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("look", sorted(BASH_LOOKS))
+async def test_a_script_that_looks_for_the_sign_does_not_find_it(podman: PodmanSandbox, look: str):
+    assert not await claims(podman, forger_in_bash(BASH_LOOKS[look]))
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("look", sorted(NODE_LOOKS))
+async def test_a_module_that_looks_for_the_sign_does_not_find_it(podman: PodmanSandbox, look: str):
+    assert not await claims(podman, forger_in_node(NODE_LOOKS[look]))
+
+
+async def test_coverage_of_a_script_that_runs_text_as_code_is_not_counted(podman: PodmanSandbox):
+    draft = forger_in_bash("eval \"$(printf 'de%s -f' clare)\"")
+    case = Case(build_id=BuildId("b1"), draft=draft, lock=await podman.lock(runtime_of("bash").needs, quiet))
+    bench = Workbench(podman, Limits())
+    found = await run_check(
+        CoverageCheck(bench, HiddenTestsCheck(bench, Reviewer({"words_often": ()}))), case
+    )
+    assert found.state == "skipped", found.summary
+
+
+async def test_marks_with_the_sign_would_count(podman: PodmanSandbox):
+    """The forgers above would be seen: the same programs, told the sign, claim the line."""
+    assert await claims(podman, forger_in_bash("declare -f"))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from alita_tui.app.catalog import AppCatalog
 from alita_tui.app.context import AppContext
-from alita_tui.app.terminal import need_terminal
+from alita_tui.app.terminal import need_terminal, piped
 from alita_tui.spine.errors import AlitaError, StoreError
 from alita_tui.spine.ports.stream import CommandSink
 from alita_tui.spine.text import one_line
@@ -39,6 +39,7 @@ def open_console(
     project: str | None = None,
 ) -> None:
     """Open the console on `session` or a new one; leaving it may open the next one in its place."""
+    written = piped()
     need_terminal()
     gc.disable()  # until the first paint, nothing that is made is garbage
     app = AppContext.open(home, {"model": model, "memory.project": project})
@@ -47,7 +48,7 @@ def open_console(
         if not asyncio.run(_run_wizard(app)):
             return
         app = AppContext.open(home, {"model": model, "memory.project": project})
-    _run_until_left(app, *asyncio.run(_show_session(app, session, home)), home)
+    _run_until_left(app, *asyncio.run(_show_session(app, session, home, written)), home)
 
 
 def open_replay(home: Path | None, session: str | None, at: int | None = None) -> None:
@@ -143,7 +144,7 @@ class PendingSession:
         await (await self._session()).rebuild()
 
 
-def _options(app: AppContext) -> ConsoleOptions:
+def _options(app: AppContext, written: str = "") -> ConsoleOptions:
     from alita_tui.config.paths import shipped
     from alita_tui.console.ports import ConsoleOptions
     from alita_tui.console.terminal import ask_terminal
@@ -161,11 +162,14 @@ def _options(app: AppContext) -> ConsoleOptions:
         reduced_motion=settings.reduced_motion or os.environ.get("TEXTUAL_ANIMATIONS") == "none",
         detail=settings.detail,
         bell=settings.bell,
+        written=written,
     )
 
 
-async def _show_session(app: AppContext, which: str | None, home: Path | None) -> tuple[int, Switch | None]:
-    """Show one session until it is left; its engine runs on the same loop."""
+async def _show_session(
+    app: AppContext, which: str | None, home: Path | None, written: str = ""
+) -> tuple[int, Switch | None]:
+    """Show one session until it is left; its engine runs on the same loop. `written` stands in the composer."""
     from alita_tui.app.background.consoles import announced
     from alita_tui.app.idle import improve_when_idle
     from alita_tui.app.session import open_session
@@ -188,7 +192,9 @@ async def _show_session(app: AppContext, which: str | None, home: Path | None) -
             idle.cancel()
             await asyncio.wait((idle,))
 
-    return await _show(app, serve, lambda session_id: f"--session {session_id}", home, new=which is None)
+    return await _show(
+        app, serve, lambda session_id: f"--session {session_id}", home, new=which is None, written=written
+    )
 
 
 def open_attached(home: Path | None, session: str | None) -> None:
@@ -232,6 +238,7 @@ async def _show(
     home: Path | None,
     *,
     new: bool = False,
+    written: str = "",
 ) -> tuple[int, Switch | None]:
     """Show what is served until it is left; `way_back` returns the command that opens the session again."""
     from alita_tui.app.session import close_session
@@ -255,7 +262,7 @@ async def _show(
         pending,
         pending,
         catalog=AppCatalog(app, painted, pending.history),
-        options=_options(app),
+        options=_options(app, written),
         upkeep=pending,
         tape=tape,
         drafts=Drafts(DraftFile(app.paths.drafts, lambda text: redactor().text(text)), new=new),

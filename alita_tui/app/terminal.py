@@ -7,6 +7,8 @@ import sys
 
 from alita_tui.spine.errors import ConfigError
 
+_MOST = 200_000
+
 
 def wants_lines() -> bool:
     """Return whether the person wants lines that are only added, instead of a full screen (ACCESSIBLE=1)."""
@@ -16,6 +18,24 @@ def wants_lines() -> bool:
 def want_lines() -> None:
     """Let `wants_lines` be true in this process."""
     os.environ["ACCESSIBLE"] = "1"
+
+
+def piped() -> str:
+    """Return what was piped into a console that has a terminal otherwise, and read keys from that; else empty.
+
+    It waits for the end of what is piped. What is more than `_MOST` bytes is left out.
+    """
+    if sys.stdin.isatty() or not sys.stdout.isatty():
+        return ""
+    try:
+        keyboard = os.open("/dev/tty", os.O_RDWR)
+    except OSError:
+        return ""
+    with os.fdopen(os.dup(0), "rb") as pipe:
+        text = pipe.read(_MOST)
+    os.dup2(keyboard, 0)
+    os.close(keyboard)
+    return text.decode("utf-8", "replace").strip()
 
 
 def need_terminal() -> None:

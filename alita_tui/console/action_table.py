@@ -197,6 +197,15 @@ ACTIONS: tuple[Action, ...] = (
         priority=True,  # a text area would take the key
     ),
     Action(
+        "app.mouse",
+        "shift+f6",
+        "mouse",
+        "Mouse",
+        "Leave the mouse to the terminal, which then selects as everywhere else, or take it back",
+        "view: mouse of alita or of the terminal",
+        priority=True,
+    ),
+    Action(
         "app.review",
         "f8",
         "review",
@@ -518,10 +527,10 @@ ACTIONS: tuple[Action, ...] = (
         "b",
         "rebuild",
         "Rebuild",
-        "Make the base image anew",
+        "Rebuild the base image",
         replay=False,
     ),
-    Action("sandbox.confirm", "y", "confirm", "Yes", "Yes, make the base image anew", replay=False),
+    Action("sandbox.confirm", "y", "confirm", "Yes", "Yes, rebuild the base image", replay=False),
     Action("tool.back", "escape", "back", "Back", "Back to the session"),
     Action("tool.older", "left_square_bracket", "version(-1)", "Older", "The version before"),
     Action("tool.newer", "right_square_bracket", "version(1)", "Newer", "The version after"),
@@ -578,7 +587,7 @@ ACTIONS: tuple[Action, ...] = (
         "t",
         "retest",
         "Test again",
-        "Run its tests again with what would be granted; asks for the key twice",
+        "Test again with these permissions (press twice)",
     ),
     Action("approval.ban", "b", "ban", "Ban", "Reject, and never be asked again for what you tick"),
     Action(
@@ -693,7 +702,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "replay.explain", "question_mark", "explain", "Explain", "Why, what changed, what it cost", live=False
     ),
-    Action("replay.fork", "f", "fork", "Fork", "Begin a session that goes its own way from here", live=False),
+    Action("replay.fork", "f", "fork", "Fork", "Start a new session from here", live=False),
     Action(
         "replay.export",
         "e",

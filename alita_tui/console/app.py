@@ -141,6 +141,8 @@ class AlitaApp(KeepsFailure, Commanding, ReviewOpener, MemoryOpener, StatisticsO
             self._load_bookmarks(self.main.bar)
         self._read()
         self.call_after_refresh(self._preload)
+        if self._options.written:
+            self.call_after_refresh(self.main.restore, self._options.written)
         for problems in (self._theme_problems, self._key_problems):
             if problems:
                 self.notify("\n".join(problems), severity="warning", markup=False, timeout=12)
@@ -298,7 +300,7 @@ class AlitaApp(KeepsFailure, Commanding, ReviewOpener, MemoryOpener, StatisticsO
         except AlitaError as error:
             self.notify(one_line(str(error)), severity="warning", markup=False)
             return
-        self.notify("This holds from the next session on.", markup=False)
+        self.notify("Takes effect in the next session.", markup=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Disable the keys of dialogs while another screen is open."""

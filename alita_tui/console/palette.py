@@ -220,6 +220,7 @@ def _states(app: Commanding) -> Mapping[str, tuple[str, str]]:
         "app.tasks": ("paused" if view.paused else queued, ""),
         "app.spend": (f"${spend.total_usd:.2f} spent", ""),
         "app.theme": (app.theme, ""),
+        "app.mouse": ("alita's" if app.takes_mouse else "the terminal's", ""),
         "session.interrupt": (view.phase, "" if view.busy else "no task runs"),
         "session.retry": ("", "a task runs" if view.busy else ""),
         "session.plan": ("open" if main._plan_open else "folded", plan),

@@ -152,5 +152,7 @@ class ConsoleOptions(msgspec.Struct, frozen=True):
     """How much the trace shows."""
     bell: bool = True
     """Ring when a build waits and the terminal is not in front."""
+    written: str = ""
+    """What stands in the composer at the start: it was piped in."""
     clock: Clock = lambda: datetime.now(UTC)
     """For relative times."""

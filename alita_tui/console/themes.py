@@ -214,6 +214,10 @@ def load(*folders: Path | None) -> Loaded:
     return Loaded(tuple(themes.values()), tuple(problems))
 
 
+_MOUSE = (1000, 1003, 1015, 1006)
+"""Modes of xterm that Textual sets to be told of the mouse."""
+
+
 class ThemedApp(App[ReturnType]):
     """An app with our theme tokens under any theme, Textual's included, and with timed input."""
 
@@ -258,6 +262,24 @@ class ThemedApp(App[ReturnType]):
         """Write a sequence to the terminal, in order with what is drawn."""
         if self._driver is not None:
             self._driver.write(text)
+
+    @property
+    def takes_mouse(self) -> bool:
+        """Whether the mouse is ours, not the terminal's."""
+        return self._driver is not None and self._driver._mouse
+
+    def action_mouse(self) -> None:
+        """Leave the mouse to the terminal, which then selects and copies as everywhere else, or take it back."""
+        if self._driver is None:
+            return
+        ours = self._driver._mouse = not self._driver._mouse  # Textual takes it back only where this is set
+        self.write_terminal("".join(f"\x1b[?{mode}{'h' if ours else 'l'}" for mode in _MOUSE))
+        said = (
+            "The mouse is alita's again."
+            if ours
+            else "The mouse is the terminal's: it selects as everywhere."
+        )
+        self.notify(said, markup=False, timeout=3)
 
     def get_driver_class(self) -> type[Driver]:
         """Return Textual's driver, or ours for a Linux terminal."""

@@ -13,6 +13,7 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import SafeText, counted, one_line
 from alita_tui.state.build import BuildState
 from alita_tui.view.model import SessionView
+from alita_tui.view.statistics import dollars
 from alita_tui.view.trace import rows_for
 
 _LINE = 400
@@ -281,13 +282,13 @@ def _things(before: SessionView, after: SessionView) -> Iterator[str]:
     if after.sandbox != before.sandbox and after.sandbox:
         yield f"Sandbox: {'ready' if after.sandbox.available else 'not there'}."
     if after.spend.total_usd != before.spend.total_usd:
-        yield f"Spend: ${before.spend.total_usd:.4f} → ${after.spend.total_usd:.4f}."
+        yield f"Spend: {dollars(before.spend.total_usd)} → {dollars(after.spend.total_usd)}."
     if after.providers != before.providers:
         yield from (
             f"Model {one.model}: {one.state}." for one in after.providers if one not in before.providers
         )
     if len(after.trace) > len(before.trace):
-        yield f"The trace: {counted(len(after.trace) - len(before.trace), 'row')} more."
+        yield f"{counted(len(after.trace) - len(before.trace), 'new step')} in the trace."
 
 
 # --- what it cost ----------------------------------------------------------------------------
@@ -310,12 +311,12 @@ def _cost(envelopes: Sequence[Envelope], index: int, view: SessionView) -> Itera
             memory = f", {one.peak_memory_bytes / 2**20:.0f} MB at most" if one.peak_memory_bytes else ""
             yield f"Sandbox: {one.duration_ms:.0f} ms{memory}."
     if isinstance(event, e.BudgetSpent):
-        known = "no known price" if event.cost_usd is None else f"${event.cost_usd:.4f}"
+        known = "no known price" if event.cost_usd is None else dollars(event.cost_usd)
         yield f"{known}, {event.tokens:,} tokens, {event.model}."
     if this.step:
         yield _step_cost(envelopes, index)
     spend = view.spend
-    yield f"The session so far: ${spend.total_usd:.4f}, {counted(spend.calls, 'model call')}."
+    yield f"The session so far: {dollars(spend.total_usd)}, {counted(spend.calls, 'model call')}."
 
 
 def _paid(envelopes: Sequence[Envelope], index: int, reply: e.ModelReplied) -> str:
@@ -324,7 +325,7 @@ def _paid(envelopes: Sequence[Envelope], index: int, reply: e.ModelReplied) -> s
     for one in envelopes[index : index + 8]:
         if isinstance(one.event, e.BudgetSpent) and one.event.call_id == reply.call_id:
             cost = one.event.cost_usd
-            return "No known price." if cost is None else f"${cost:.4f}."
+            return "No known price." if cost is None else f"{dollars(cost)}."
     return ""
 
 
@@ -340,7 +341,7 @@ def _step_cost(envelopes: Sequence[Envelope], index: int) -> str:
     usd = sum(one.event.cost_usd or 0.0 for one in part if isinstance(one.event, e.BudgetSpent))
     calls = sum(isinstance(one.event, e.ModelReplied) for one in part)
     seconds = (part[-1].at - part[0].at).total_seconds()
-    return f"Step {step} as a whole: ${usd:.4f}, {counted(calls, 'model call')}, {seconds:.1f} s."
+    return f"Step {step} as a whole: {dollars(usd)}, {counted(calls, 'model call')}, {seconds:.1f} s."
 
 
 # --- looking back ----------------------------------------------------------------------------

@@ -58,6 +58,11 @@ def money(usd: float | None, unpriced: int = 0) -> str:
     return f">{written}" if unpriced else written
 
 
+def dollars(usd: float) -> str:
+    """Write a cost to a hundredth of a cent; nothing as `$0`."""
+    return f"${usd:.4f}" if usd else "$0"
+
+
 def duration(milliseconds: float | None) -> str:
     """Write how long something took: `42 ms`, `1.2 s`, `3 min`, `2.5 h`."""
     if milliseconds is None or math.isnan(milliseconds):

@@ -11,6 +11,7 @@ import msgspec
 from alita_tui import events as e
 from alita_tui.events.build import CHECKS
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.ports.memory import sort_of
 from alita_tui.spine.text import SafeText, counted, neutralise, one_line
 from alita_tui.view import pages
 from alita_tui.view.agents import agent_row, found
@@ -23,6 +24,7 @@ from alita_tui.view.queue import CHANGES, changed
 from alita_tui.view.servers import server_row
 from alita_tui.view.statistics import estimated_title
 from alita_tui.view.trace_words import (
+    NOTED,
     brokered,
     chosen,
     json_line,
@@ -245,9 +247,11 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             total = sum(report.duration_ms for report in reports)
             return row("build", title, detail, meta=lasted(total), tone="good" if passed else "warn")
         case e.BuildFailed(reason=reason):
-            return row("error", f"Build given up: {reason}", tone="bad")
+            return row("error", f"Build failed: {reason}", tone="bad")
         case e.ApprovalRequested(name=name, version=version, digest=digest):
-            return row("approval", f"{name} v{version} waits for your verdict", meta=digest[:12], tone="wait")
+            return row(
+                "approval", f"{name} v{version} is ready for your review", meta=digest[:12], tone="wait"
+            )
         case e.ApprovalResolved(verdict=verdict, digest=digest):
             who = f" by {verdict.by} ({verdict.via})" if verdict.by else ""
             title = f"{DECISION[verdict.decision]}{scope_of(verdict)}{who}"
@@ -257,10 +261,10 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.BuildPutOff():
             return row("approval", "Decide later; the agent continues without it", tone="wait")
         case e.ToolRegistered(card=card, lasting=lasting):
-            what = "joined the library" if lasting == "library" else "is lent to this task"
+            what = "joined the library" if lasting == "library" else "approved for this task only"
             return row("build", f"{card.name} v{card.version} {what}", card.description, tone="good")
         case e.ToolAliased(name=name, target=target):
-            return row("build", f"{name} is another name of {target.label} now", meta=target.digest[:12])
+            return row("build", f"{name} is now an alias of {target.label}", meta=target.digest[:12])
         case e.ToolCalled(name=name, version=version, arguments=arguments, alias=alias):
             called = f", called as {alias}" if alias else ""
             called += f", at the server {event.server}" if event.server else ""
@@ -303,7 +307,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
                 for item in items
             )
             return (
-                row("memory", f"Remembered {counted(len(items), 'thing')} from earlier", listed, tone="muted")
+                row("memory", f"Found {counted(len(items), 'note')} from earlier tasks", listed, tone="muted")
                 if items
                 else ()
             )
@@ -311,7 +315,9 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             said = f"Noted for later: {item.text}"
             gone = f"Holds no longer: {', '.join(closes)}" if closes else ""
             detail = "\n".join(filter(None, (item.text, gone)))
-            return row("memory", said, detail, meta="corrects" if closes else item.memory, tone="muted")
+            return row(
+                "memory", said, detail, meta="corrects" if closes else NOTED[sort_of(item)], tone="muted"
+            )
         case e.MemoryForgotten(item_id=item_id, back=back):
             said = "You took back that this was forgotten" if back else "You had this forgotten"
             return row("memory", f"{said}: {item_id}", tone="muted")
@@ -326,7 +332,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             title, source, ink = feedback_row(event)
             return row("notice", title, text, meta=source, tone=ink)
         case e.UnknownEvent(raw=raw, reason=reason):
-            return row("unknown", f"A record that could not be read: {reason}", raw, tone="muted")
+            return row("unknown", f"Damaged record: {reason}", raw, tone="muted")
         case e.SessionOpened(parent=str(parent), parent_seq=seq):
             return row("session", f"Forked from {parent} at event {seq}", tone="muted")
         case e.SessionOpened() | e.LibraryLoaded() | e.SandboxChecked() | e.SessionClosed():

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from alita_tui import events as e
 from alita_tui.events import RunReport, as_json
+from alita_tui.spine.ports.memory import MemorySort
+
+NOTED: Mapping[MemorySort, str] = {
+    "fact": "a fact",
+    "recipe": "how to do it",
+    "episode": "what happened",
+    "failure": "what failed",
+    "rejection": "why you refused",
+}
+"""What is remembered, by its sort."""
 
 
 def chosen(action: str, arguments: object) -> str:
@@ -55,7 +67,9 @@ def searched(event: e.ToolSearched) -> tuple[str, str, str]:
         )
         return title, "\n".join(lines), f"{chance} there" if chance else f"score {best.score:.2f}"
     nearest = event.near_misses[0] if event.near_misses else None
-    title = f"No tool fits; nearest: {nearest.name} ({nearest.score:.2f})" if nearest else "No tool fits"
+    title = (
+        f"No matching tool. Closest: {nearest.name} ({nearest.score:.2f})" if nearest else "No matching tool"
+    )
     return title, "\n".join(lines), f"{chance} there" if chance else ""
 
 

@@ -97,7 +97,7 @@ async def test_the_agent_the_trace_and_the_view_say_which_tool_it_is(tmp_path: P
         "twofold is an alias of double_it v1" in text and "run_tool double_it" in text for text in told
     )
     titles = [row.title for row in one.view.trace]
-    assert "twofold is another name of double_it v1 now" in titles
+    assert "twofold is now an alias of double_it v1" in titles
     assert "double_it v1, called as twofold" in titles
     assert any(title.startswith("Made another name of double_it v1 by tester") for title in titles)
     build = one.view.builds[-1]

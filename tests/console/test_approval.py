@@ -255,6 +255,7 @@ async def test_a_risky_build_takes_the_names_of_its_risks_letter_by_letter() -> 
         await settled(pilot)
         await pilot.press(*app.typed[:-1], "enter", "enter")
         assert app.names[0] not in app.said() and app.names[-1] in app.said(), "what is left to type"
+        assert "Not complete yet" in app.said(), "Enter is answered"
         assert app.decided == []
         assert app.review.query_one(VerdictBar).mode == "name"
         await pilot.press(app.typed[-1])

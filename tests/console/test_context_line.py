@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from alita_tui.console.session.composer import Composer
 from alita_tui.console.session.context_line import ContextLine, fitting
 from alita_tui.console.taken import taken
 from tests.console.navigating import until
@@ -29,6 +30,20 @@ async def test_the_line_follows_the_focus_and_what_goes_on() -> None:
         assert "Enter open   Esc back" in line(app) and "steer" not in line(app)
         await pilot.press("escape")
         await until(pilot, lambda: "Enter steer" in line(app))
+
+
+async def test_under_another_screen_the_line_names_f1_alone_and_the_composer_has_no_cursor() -> None:
+    envelopes = goldens.waiting()
+    app = console(envelopes, sink=Sink())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        await until(pilot, lambda: "Enter steer" in line(app))
+        await pilot.press("f8")
+        await until(pilot, lambda: app.screen is not app.main and line(app).strip() == "F1 all keys")
+        assert app.main.query_one(Composer)._draw_cursor is False
+        await pilot.press("escape")
+        await until(pilot, lambda: "Enter steer" in line(app))
+        await until(pilot, lambda: app.main.query_one(Composer)._draw_cursor)
 
 
 async def test_an_idle_session_offers_to_send_and_no_queue() -> None:

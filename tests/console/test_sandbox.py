@@ -320,7 +320,7 @@ async def test_a_rebuild_shows_how_far_it_is_and_is_not_begun_twice() -> None:
         async with asyncio.timeout(20):
             while "extracting" not in said(app):
                 await pilot.pause(0.01)
-        assert said(app).startswith("██████▋") and "Building the base image, [extracting]" in said(app)
+        assert said(app).startswith("━━━━━━╸") and "Building the base image, [extracting]" in said(app)
         await pilot.press("b", "y", "x")
         assert house.asked.count("rebuild") == 1 and "reap" not in house.asked
         await pilot.press("escape")

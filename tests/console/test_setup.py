@@ -282,7 +282,7 @@ async def test_it_opens_over_a_session_and_its_keys_are_its_own(key: str, kept: 
         await pilot.pause()
         assert catalog.kept == kept
         told = [one.message for one in app._notifications]
-        assert told == (["This holds from the next session on."] if kept else [])
+        assert told == (["Takes effect in the next session."] if kept else [])
 
 
 async def test_the_palette_has_it() -> None:

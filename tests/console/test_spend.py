@@ -109,3 +109,11 @@ def test_a_chart_ends_at_the_newest_value() -> None:
 def _sheet(view: SessionView) -> str:
     drawn = rows(view, {}, "", 100)
     return "\n".join("".join(text for text, _ in (*row.gutter, *row.body)) for row in drawn)
+
+
+def test_what_cost_nothing_has_no_bar() -> None:
+    drawn = rows(view_of(task(1), 1, ("m1", 0.0), ("m2", 0.0)), {}, "", 80)
+    lines = ["".join(text for text, _style in (*row.gutter, *row.body)) for row in drawn]
+    share = next(line for line in lines if line.startswith("  orchestrator"))
+    assert "$0 " in share and "2 calls" in share
+    assert not {"━", "╸", "█"} & set(share)

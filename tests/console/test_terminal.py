@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.console.screens import console
+from tests.support import goldens
+
 GUARD = """
 import os, sys
 from pathlib import Path
@@ -113,3 +116,15 @@ def test_no_terminal_is_not_asked(tmp_path: Path) -> None:
         check=True,
     )
     assert ended.stdout == "None\nlight\n"
+
+
+async def test_the_mouse_is_left_to_the_terminal_and_taken_back() -> None:
+    app = console(goldens.walkthrough())
+    async with app.run_test(size=(120, 36)) as pilot:
+        written: list[str] = []
+        app.write_terminal = written.append  # type: ignore[method-assign]
+        assert app.takes_mouse
+        await pilot.press("shift+f6")
+        assert not app.takes_mouse and written == ["\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l"]
+        await pilot.press("shift+f6")
+        assert app.takes_mouse and written[1] == written[0].replace("l", "h")

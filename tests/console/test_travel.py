@@ -116,7 +116,7 @@ async def test_what_is_open_elsewhere_is_not_opened_here() -> None:
         await opened(pilot)
         app.screen.query_one(OptionList).highlighted = listed(app).index("session:20261118-000000-aaaa")
         await pilot.press("enter")
-        assert "open in another process; v looks at it" in text(app, "#said")
+        assert "Open in another window. v opens it read-only" in text(app, "#said")
         assert app.return_value is None and on(app, SessionsScreen)
 
 
@@ -318,7 +318,7 @@ async def test_bookmarks_and_exports_go_to_who_keeps_the_sessions() -> None:
         await until(pilot, lambda: "⚑ look" in text(app, "#state"))
         assert catalog.marks[whole[0].session_id] == {7: "before", playback.seq: "look"}
         await pilot.press("e", "enter")
-        await until(pilot, lambda: "Wrote /home/ada/session.html" in text(app, "#keys"))
+        await until(pilot, lambda: "Exported to /home/ada/session.html" in text(app, "#keys"))
         assert catalog.asked[-1] == ("export", len(whole), "html")
 
 

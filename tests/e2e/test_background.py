@@ -273,7 +273,7 @@ def test_a_console_looks_on_approves_and_leaves_and_the_task_goes_on(
     until(lambda: shell("builds", "list", "--json").stdout.strip() not in ("", "[]"))
     assert [one["state"] for one in status(shell)["sessions"]] == ["waiting"]  # type: ignore[index]
     console = Terminal(shell.environ, "attach")
-    console.wait(rb"waits for your verdict")
+    console.wait(rb"is ready")
     console.process.send_signal(signal.SIGTERM)
     console.end()
     assert [one["session_id"] for one in status(shell)["sessions"]] == [session_id], "it waits on"  # type: ignore[index]
@@ -281,7 +281,7 @@ def test_a_console_looks_on_approves_and_leaves_and_the_task_goes_on(
     shown = json.loads(shell("builds", "show", waiting["approval_id"], "--json").stdout)
     kind = {**shown["build"], "accept": shown["accept"]}
     watching = Terminal(shell.environ, "attach", session_id)
-    watching.wait(rb"waits for your verdict")
+    watching.wait(rb"is ready")
     done = shell("builds", "approve", kind["approval_id"], "--digest", kind["digest"], *accepting(kind))
     assert done.returncode == 0, done.stderr
     watching.wait(rb"was approved|joined|approved")

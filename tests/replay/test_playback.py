@@ -194,9 +194,9 @@ async def test_the_controls_say_when_there_is_nothing_further(desk: Desk) -> Non
     assert not playback.move_mark({"error"}, 1), "nothing failed in this session"
     assert playback.move_mark({"build", "approval", "error"}, 1)
     assert playback.marks[playback.position - 1] == "build"
-    assert playback.find("waits for your verdict", 1)
+    assert playback.find("is ready for your review", 1)
     here = playback.position
-    assert not playback.find("waits for your verdict", 1)
+    assert not playback.find("is ready for your review", 1)
     assert playback.position == here
     assert playback.move_step(1)
     assert playback.move_step(-1)

@@ -16,7 +16,7 @@ from textual.widgets.option_list import Option
 
 from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
-from alita_tui.console.widgets.figures import bar
+from alita_tui.console.widgets.figures import parted
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Sheet, say
 from alita_tui.spine.errors import AlitaError
@@ -181,11 +181,12 @@ def _row(part: Part, call: NextCall, width: int) -> Content:
     percent = "<1%" if 0 < share < 0.005 else f"{share:.0%}"
     figures = f"{part.tokens:>9,}  {percent:>4}"
     room = min(width - _NAME - len(figures) - 16, _BAR)
-    drawn = f"  {bar(share, room)}" if room > 7 and part.tokens else ""
+    full, track = parted(share, room) if room > 7 and part.tokens else ("", "")
     return Content.assemble(
         (f"{mark} ", "$accent" if part.on else "$alita-muted"),
         (f"{one_line(part.name, _NAME):<{_NAME}}", "$alita-muted" if quiet else ""),
         (f"{state:>9} ", "$alita-muted"),
         (figures, "$alita-muted" if quiet else "bold"),
-        (drawn, "$accent"),
+        (f"  {full}", "$accent"),
+        (track, "$alita-line"),
     )

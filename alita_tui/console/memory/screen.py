@@ -130,7 +130,7 @@ class MemoryScreen(Dialog[None]):
             Option(item_row(kept, width, now, self._memory.project), id=kept.item.item_id) for kept in found
         ]
         listed.clear_options()
-        nothing = "Nothing fits." if self._memory.items else "Nothing is remembered yet."
+        nothing = "No matches." if self._memory.items else "Nothing is remembered yet."
         listed.add_options(options or [Option(f" {nothing}", disabled=True)])
         ids = [option.id for option in options]
         # What is gone leaves the cursor where it was.

@@ -47,7 +47,10 @@ def state(
     here = next((one for one in bookmarks if one.seq == player.seq), None)
     if here is not None:
         parts.append(f"{FLAG} {here.note}".rstrip())
-    banner = " LOOKING BACK — the task continues " if rewound else " REPLAY — nothing runs "
+    banner = " REPLAY — nothing runs "
+    if rewound:
+        works = now not in NOW
+        banner = " LOOKING BACK — the task continues " if works else " LOOKING BACK "
     return Content.assemble(
         (banner, "bold reverse $alita-approval"),
         (cut("  " + " · ".join(parts), width - len(banner)), "$foreground"),

@@ -143,7 +143,7 @@ def requirements(attempt: Attempt) -> list[Row]:
     if attempt.draft.requirements:
         rows.append(fact("declared", reveal(", ".join(attempt.draft.requirements))))
     elif not packages:
-        rows.append(fact("declared", (("none: the standard library alone", "good"),)))
+        rows.append(fact("declared", (("none: no packages needed", "good"),)))
     wide = max((len(f"{one.name} {one.version}") for one in packages), default=0)
     rows += [_package(one, wide) for one in sorted(packages, key=lambda one: not one.direct)]
     return rows

@@ -98,7 +98,11 @@ def _reaches(attempt: Attempt, withheld: Collection[str]) -> bool:
     return not attempt.draft.capabilities.without(withheld).none
 
 
-_SIGNS = {"passed": ("■", "good"), "failed": ("✗ failed", "bad"), "skipped": ("○ could not run", "warn")}
+_SIGNS = {
+    "passed": ("■", "good", ""),
+    "failed": ("✗", "bad", " failed"),
+    "skipped": ("○", "warn", " could not run"),
+}
 _NAMED: tuple[tuple[GateName, str], ...] = (
     ("hidden", "hidden tests"),
     ("mutation", "planted bugs"),
@@ -115,12 +119,13 @@ def _sure(attempt: Attempt) -> Line:
     said: list[tuple[str, str]] = [(own, "" if cases and good == len(cases) else "bad")]
     states = {one.gate: one.state for one in attempt.gates}
     for gate, name in _NAMED:
-        sign, style = _SIGNS[states[gate]] if gate in states else ("○ not run", "warn")
-        said += [(f" · {name} ", ""), (sign, style)]
+        sign, style, word = _SIGNS[states[gate]] if gate in states else ("○", "warn", " not run")
+        said += [(" · ", ""), (sign, style), (f" {name}", ""), (word, style)]
     every = list(states.values())
-    said.append((f" · {every.count('passed')} of {len(every) + len(attempt.unchecked)} checks", ""))
+    passed = every.count("passed") + int(bool(cases) and good == len(cases))
+    said.append((f" · {passed} of {1 + len(every) + len(attempt.unchecked)} checks", ""))
     if failed := every.count("failed"):
         said.append((f" · {failed} failed", "bad"))
     if unknown := every.count("skipped") + len(attempt.unchecked):
-        said.append((f" · {unknown} could not look", "warn"))
+        said.append((f" · {unknown} could not run", "warn"))
     return tuple(said)

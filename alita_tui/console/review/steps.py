@@ -151,7 +151,7 @@ class BuildReview:
                 "muted",
             )
         if waits:
-            return "Have a look first: keys count after a moment of quiet.", "muted"
+            return "Keys unlock after a moment of quiet, so you can read first.", "muted"
         parts = []
         if twin := self.twin:
             parts.append(

@@ -154,6 +154,8 @@ class VerdictBar(Vertical):
         self._about = ""
         self._wanted: tuple[str, ...] = ()
         self._said = ("", "")
+        self._entered = False
+        """Whether Enter was pressed on names that are not complete."""
 
     def compose(self) -> ComposeResult:
         """Message, fields, ticks and choices."""
@@ -200,10 +202,11 @@ class VerdictBar(Vertical):
                     one for one in given if one and not any(name.startswith(one) for name in self._wanted)
                 ]
                 said = f"To accept the risks type their names: {' '.join(left)}  (Esc goes back)"
-                self.say(
-                    f"No risk is called {one_line(wrong[0], 40)}. {said}" if wrong else said,
-                    "bad" if wrong else "warn",
-                )
+                if wrong:
+                    said = f"No risk is called {one_line(wrong[0], 40)}. {said}"
+                elif self._entered:
+                    said = f"Not complete yet. {said}"
+                self.say(said, "bad" if wrong or self._entered else "warn")
             case "reject" | "ban" | "grants":
                 self.say(_WHY[self.mode], "bad" if self.mode == "ban" else "")
             case "idle":
@@ -243,6 +246,7 @@ class VerdictBar(Vertical):
     def ask_name(self, about: str, names: tuple[str, ...]) -> None:
         """Ask for the names of the risks."""
         self._open("name", about)
+        self._entered = False
         self._wanted = names
         field = self.query_one(NameInput)
         field.placeholder = "the names, separated by blanks"
@@ -278,12 +282,14 @@ class VerdictBar(Vertical):
     @on(Input.Changed, "#name")
     def _name_typed(self, event: Input.Changed) -> None:
         event.stop()
+        self._entered = False
         if self.mode == "name" and set(event.value.split()) == set(self._wanted):
             self.post_message(self.Named(self._about))
 
     @on(Input.Submitted, "#name")
     def _enter_in_name(self, event: Input.Submitted) -> None:
         event.stop()
+        self._entered = True
 
     @on(Ticks.Done)
     @on(Input.Submitted, "#reason")

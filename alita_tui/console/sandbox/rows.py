@@ -95,7 +95,9 @@ def pool_rows(seen: Inventory) -> list[Row]:
     kept = f"{seen.hot} hot and {seen.warm} warm kept for each environment"
     rows = heading("Pool", kept if seen.hot + seen.warm else "")
     if not seen.hot + seen.warm:
-        return rows + say("  None are kept ahead: sandbox.pool_hot and sandbox.pool_warm are 0.", "muted")
+        return rows + say(
+            "  No containers kept ready (sandbox.pool_hot and sandbox.pool_warm are 0).", "muted"
+        )
     for one in seen.pool:
         body: list[Piece] = [
             ("●" * one.hot + "○" * one.warm + "◌" * one.making or "·", "good"),

@@ -175,7 +175,7 @@ class SandboxScreen(Dialog[None]):
         self._asking = True
         yes = key_of("sandbox.confirm", self._keys)
         self._say(
-            f"Make the base image anew? It may take minutes; the old one serves until then. {yes}: yes, Esc: no.",
+            f"Rebuild the base image? It takes minutes; the old one is used meanwhile. {yes}: yes, Esc: no.",
             "-ask",
         )
 
@@ -201,7 +201,7 @@ class SandboxScreen(Dialog[None]):
         return any(one.group == _UPKEEP and not one.is_finished for one in self.app.workers)
 
     async def _reap(self, upkeep: Upkeep) -> None:
-        self._say("Removing what dead sessions left …")
+        self._say("Cleaning up after crashed sessions …")
         try:
             containers, folders = await upkeep.reap()
         except AlitaError as error:

@@ -162,7 +162,7 @@ class ToolApproval(GuardedScreen):
         if review.names and review.named:
             return f"{first}Risks accepted by name. {key} approves this tool; Esc closes.", "warn"
         if not self.armed:
-            return "Have a look first: keys count after a moment of quiet.", "muted"
+            return "Keys unlock after a moment of quiet, so you can read first.", "muted"
         read = f"{counted(unread, 'line')} unread" if unread else "read to the end"
         tries = f"{shown_keys(self).get('try', '')} calls it once"
         if review.names:

@@ -28,7 +28,7 @@ from alita_tui.state.servers import SeenServer
 from alita_tui.view.model import SessionView
 
 _TWO_COLUMNS = 110
-_NONE = " No server was added. Add one: alita mcp add NAME -- COMMAND"
+_NONE = " No server yet. To add one, in a shell:\n alita mcp add NAME -- COMMAND"
 _WAITS = ("new", "changed", "suspended")
 
 

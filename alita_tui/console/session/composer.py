@@ -74,6 +74,11 @@ class Composer(TextArea):
         self._closed_for = ""
         """The text for which the list was closed."""
 
+    @property
+    def _draw_cursor(self) -> bool:
+        """Whether the cursor is drawn: not while another screen, with a cursor of its own, lies on top."""
+        return self.show_cursor and super()._draw_cursor
+
     def remember(self, tasks: tuple[str, ...]) -> None:
         """Use a resumed session's tasks as earlier entries."""
         if tasks and not self._history:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from textual.content import Content
 
+from alita_tui.console.session.suggestions import Suggestion
 from alita_tui.console.taken import Taken, taken
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.view.model import SessionView
@@ -50,6 +51,12 @@ class ContextLine(Plain):
         super().__init__(id=id)
         self._view = SessionView()
         self._shown: tuple[Item, ...] = ()
+        self._covered = False
+
+    def cover(self, covered: bool) -> None:
+        """Name F1 alone while another screen, with keys of its own, lies on top."""
+        self._covered = covered
+        self.draw()
 
     def on_mount(self) -> None:
         """Follow the focus."""
@@ -71,7 +78,10 @@ class ContextLine(Plain):
         if not self.size.width or not self.is_attached:
             return
         keys = taken(self.screen, self.screen.focused)
-        items = fitting(items_of(keys, self._view), _right(keys), self.content_size.width)
+        left = [] if self._covered else items_of(keys, self._view)
+        if isinstance(self.screen.focused, Suggestion) and not self._covered:
+            left = [("Enter", "start"), ("↑ ↓", "choose"), *left]
+        items = fitting(left, _right(keys), self.content_size.width)
         if items != self._shown:
             self._shown = items
             self.update(_content(items, self.content_size.width))

@@ -12,6 +12,7 @@ from alita_tui.spine.text import counted, one_line, reveal
 from alita_tui.view.card_words import duration, evidence, files_of, section_told, step_told
 from alita_tui.view.cards import Card, Deck, Section
 from alita_tui.view.model import SandboxRun, SessionView, TraceRow
+from alita_tui.view.statistics import dollars
 from alita_tui.view.trace_words import size_of
 
 _LABEL = 12
@@ -128,7 +129,9 @@ def _task(view: SessionView, deck: Deck, section: Section) -> list[Row]:
     if section.answered < 0 and row.span == view.state.focus and view.spend.by_step:
         rows += [BLANK, *heading("Context and cost", "tokens sent and received")]
         for one in view.spend.by_step[-_MOST_BARS:]:
-            rows.append(fact(one_line(one.name), f"{one.tokens:>9,} tokens  ${one.usd:.4f}", width=_LABEL))
+            rows.append(
+                fact(one_line(one.name), f"{one.tokens:>9,} tokens  {dollars(one.usd)}", width=_LABEL)
+            )
     return rows
 
 
@@ -138,7 +141,7 @@ def _given(view: SessionView, task_id: str) -> Sequence[str]:
 
 def _answer(deck: Deck, section: Section, row: TraceRow) -> list[Row]:
     """Return what an answer rests on: every tool run, page and build behind it, and its files."""
-    rows = heading("Rests on", evidence(deck, section) or "nothing that was run or read")
+    rows = heading("Evidence", evidence(deck, section) or "nothing that was run or read")
     for at in section.cards:
         card = deck.cards[at]
         if card.kind not in ("step", "build"):

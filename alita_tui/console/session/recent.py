@@ -101,7 +101,8 @@ class Recent(Vertical):
         """`every` is how many sessions there are in all, which `key` lists."""
         super().__init__(id="recent")
         self._lines = lines
-        self._heading = f"Continue   {key} all {counted(every, 'session')}"
+        count = counted(every, "session") if every > 1 else "sessions"
+        self._heading = f"Continue   {key} all {count}"
         self._now = now
 
     def compose(self) -> ComposeResult:

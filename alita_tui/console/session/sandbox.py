@@ -36,6 +36,10 @@ def _rows(view: SessionView) -> list[Row]:
         held = [one_line(row.resource) for row in status.enforcement if row.strong]
         weak = [one_line(row.resource) for row in status.enforcement if not row.strong]
         rows.append(Row(((one_line(status.engine), "muted"),)))
+        if view.runs or view.live.output is not None:
+            limits = f"{len(held)} limits enforced" + (f", {len(weak)} approximate" if weak else "")
+            rows += say(limits, "muted")
+            held = weak = []
         if held:
             rows.append(Row((("enforced ", "good"), (", ".join(held), "muted"))))
         if weak:

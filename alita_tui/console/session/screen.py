@@ -12,7 +12,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.css.query import QueryType
-from textual.events import Click
+from textual.events import Click, ScreenResume, ScreenSuspend
 from textual.geometry import Size
 from textual.message import Message
 from textual.timer import Timer
@@ -163,6 +163,15 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning):
             self.set_focus(offers[0])
             return self.focused
         return super().focus_next(selector)
+
+    @on(ScreenSuspend)
+    @on(ScreenResume)
+    def _covered(self, event: ScreenSuspend | ScreenResume) -> None:
+        """Leave the cursor and the keys to the screen on top, as long as there is one."""
+        if self._ready and self.bar is None:
+            covered = isinstance(event, ScreenSuspend)
+            self.query_one(Composer).show_cursor = not covered
+            self.query_one(ContextLine).cover(covered)
 
     def on_resize(self) -> None:
         """Choose the layout for the new size."""

@@ -83,8 +83,8 @@ def banner(view: SessionView, keys: Mapping[str, str]) -> str:
     named = f"{waiting[0].name} v{waiting[0].version}"
     key = key_of("app.review", keys)
     if len(waiting) == 1:
-        return f"◈ {named} waits for your verdict — {key} to review"
-    return f"◈ {named} and {len(waiting) - 1} more wait for your verdict — {key} to review"
+        return f"◈ {named} is ready · {key} review"
+    return f"◈ {named} and {len(waiting) - 1} more are ready · {key} review"
 
 
 def held(view: SessionView, keys: Mapping[str, str]) -> str:
@@ -110,9 +110,7 @@ def unsaved(view: SessionView) -> str:
     """Return why nothing is being saved; empty if all is well."""
     if not view.live.unsaved:
         return ""
-    return (
-        f"▲ Not being saved. {view.live.unsaved} The run waits, and goes on by itself once it can be saved."
-    )
+    return f"▲ Cannot save: {view.live.unsaved} The task is paused and resumes by itself once saving works."
 
 
 def alone(view: SessionView, task_id: str, keys: Mapping[str, str]) -> str:

@@ -17,6 +17,7 @@ from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, heading
 from alita_tui.view.compare import Comparison, Pair, Side
+from alita_tui.view.statistics import dollars
 
 _LABEL = 13
 _SIGNS = {"same": ("=", "muted"), "differs": ("≠", "warn"), "left": ("‹", "removed"), "right": ("›", "added")}
@@ -75,7 +76,7 @@ def _told(side: Side) -> tuple[tuple[str, str], ...]:
         ("Outcome", side.outcome or "-"),
         ("Steps", str(side.steps)),
         ("Model calls", f"{side.calls}, {side.tokens:,} tokens"),
-        ("Cost", f"${side.cost_usd:.4f}"),
+        ("Cost", dollars(side.cost_usd)),
         ("Tools built", ", ".join(side.built) or "-"),
         ("Tools run", ", ".join(f"{name} {times}×" for name, times in side.used) or "-"),
         ("Errors", str(side.errors)),

@@ -10,7 +10,8 @@ from alita_tui.console.widgets.figures import age
 from alita_tui.console.sessions.catalog import SessionLine
 from alita_tui.spine.sessions import SessionHit
 from alita_tui.console.widgets.styled_text import cut
-from alita_tui.spine.text import one_line
+from alita_tui.spine.text import counted, one_line
+from alita_tui.view.statistics import dollars
 
 STATES = {
     "open": ("●", "$alita-good"),
@@ -27,9 +28,9 @@ def session_row(line: SessionLine, width: int, now: datetime, *, here: bool, mar
     """Return a session's line in the list."""
     glyph, style = STATES.get(line.state, STATES["closed"])
     when = age(line.last_activity or line.started, now)
-    built = f"▲{line.tools_built}" if line.tools_built else ""
+    built = counted(line.tools_built, "tool") if line.tools_built else ""
     cost = f"${line.cost_usd:.2f}"
-    right = f" {built:>3} {cost:>7}"
+    right = f" {built:>7} {cost:>7}"
     tags = "".join(f" #{one_line(tag, 30)}" for tag in line.tags)
     fork = "↳ " if line.parent else ""
     notes = {" (this one)": here, " (archived)": line.archived, " (from elsewhere)": line.imported}
@@ -74,7 +75,7 @@ def details(line: SessionLine) -> Content:
         ("Events", Content(f"{line.events:,}")),
         ("Tasks", Content(f"{line.tasks}{f', the last {line.outcome}' if line.outcome else ''}")),
         ("Tools built", Content(str(line.tools_built))),
-        ("Cost", Content(f"${line.cost_usd:.4f}")),
+        ("Cost", Content(dollars(line.cost_usd))),
         ("Model", Content(one_line(line.model))),
         ("Tags", Content(" ".join(f"#{one_line(tag, 30)}" for tag in line.tags))),
         ("Bookmarks", Content(str(line.bookmarks) if line.bookmarks else "")),

@@ -168,7 +168,7 @@ class SessionsScreen(Dialog[Switch | None]):
                 for n, hit in enumerate(self._hits)
             ]
         listed.clear_options()
-        nothing = "Nothing fits." if self._lines else "No session yet."
+        nothing = "No matches." if self._lines else "No session yet."
         listed.add_options(options or [Option(nothing, disabled=True)])
         ids = [option.id for option in options]
         listed.highlighted = ids.index(before) if before in ids else (0 if options else None)
@@ -257,7 +257,7 @@ class SessionsScreen(Dialog[Switch | None]):
             self.post_message(self.LookAsked(hit.session_id, hit.seq))
         elif line is not None and line.state == "open" and line.session_id != self._current:
             look = key_of("sessions.view", self._keys)
-            self._say(f"It is open in another process; {look} looks at it without touching it.")
+            self._say(f"Open in another window. {look} opens it read-only.")
         elif line is not None and line.imported:
             look = key_of("sessions.view", self._keys)
             self._say(f"What was approved elsewhere is not approved here: it does not go on. {look} looks at it.")

@@ -51,7 +51,7 @@ class SettingsScreen(Dialog[None]):
             yield OptionList(id="list", markup=False)
             yield Plain(id="meaning")
             yield Input(id="value", disabled=True)
-            yield Plain("A change holds from the next session on.", id="said")
+            yield Plain("A change takes effect in the next session.", id="said")
 
     def on_mount(self) -> None:
         """Fill the list."""
@@ -122,7 +122,7 @@ class SettingsScreen(Dialog[None]):
             return
         now = next(one for one in self._lines if one.key == line.key)
         if now.origin.startswith(("environment", "flag", ".env")):
-            self._say(f"Saved, but {now.origin} goes before it.", bad=True)
+            self._say(f"Saved, but {now.origin} overrides it.", bad=True)
         else:
             self._say(f"{line.key} = {now.value or 'empty'}", bad=False)
         self.action_back()

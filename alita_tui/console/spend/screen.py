@@ -14,7 +14,7 @@ from textual.message import Message
 from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.session.providers import MARKS, WORDS
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
-from alita_tui.console.widgets.figures import bar, chart
+from alita_tui.console.widgets.figures import chart, parted
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, heading
 from alita_tui.console.widgets.styled_text import cut
@@ -23,6 +23,7 @@ from alita_tui.spine.text import counted, one_line
 from alita_tui.state.spend import PaidCall, Share
 from alita_tui.view.agents import Taken, by_agent, by_specialist
 from alita_tui.view.model import ProviderView, SessionView
+from alita_tui.view.statistics import dollars
 
 _STYLES = {"closed": "good", "half_open": "warn", "open": "bad", "disabled": "bad"}
 
@@ -136,9 +137,17 @@ def _caps(view: SessionView, width: int) -> list[Row]:
         share = usd / limit if limit else 0.0
         style = "bad" if share >= 1 else "warn" if share >= 0.8 else "good"
         of = f" of ${limit:.2f}" if limit else ", no cap"
-        drawn = f"{bar(share, max(width - 44, 8))} " if limit else ""
+        full, track = parted(share, max(width - 44, 8)) if limit else ("", "")
         found.append(
-            Row(((drawn, style), (f"${usd:.2f}", "strong"), (of, "muted")), ((f"  {name:<10}", ""),))
+            Row(
+                (
+                    (full, style),
+                    (f"{track} " if limit else "", "line"),
+                    (f"${usd:.2f}", "strong"),
+                    (of, "muted"),
+                ),
+                ((f"  {name:<10}", ""),),
+            )
         )
     found.append(Row(((f"${spend.day_usd:.2f}", "strong"),), (("  today     ", ""),)))
     tokens = f"{spend.input_tokens:,} in, {spend.output_tokens:,} out, {spend.calls} calls"
@@ -150,14 +159,13 @@ def _caps(view: SessionView, width: int) -> list[Row]:
 
 
 def _shares(shares: tuple[Share, ...], width: int) -> list[Row]:
-    top = max((share.usd or share.tokens / 1e9 for share in shares), default=0.0) or 1.0
+    top = max((share.usd for share in shares), default=0.0) or 1.0
     room = min(max(len(share.name) for share in shares), 28)
     found = []
     for share in sorted(shares, key=lambda one: (-one.usd, -one.tokens)):
-        part = (share.usd or share.tokens / 1e9) / top
         calls = f"  {counted(share.calls, 'call')}, {share.tokens:,} tokens"
-        drawn = bar(part, max(width - room - 44, 6))
-        body = ((drawn, "name"), (f" ${share.usd:.4f}", "strong"), (calls, "muted"))
+        full, track = parted(share.usd / top, max(width - room - 44, 6))
+        body = ((full, "name"), (track, "line"), (f" {dollars(share.usd)}", "strong"), (calls, "muted"))
         found.append(Row(body, ((f"  {cut(share.name, room):<{room}}  ", ""),)))
     return found
 
@@ -167,7 +175,7 @@ def _agents(taken: Sequence[Taken]) -> list[Row]:
     rows = []
     for one in taken:
         body = (
-            (f"${one.usd:.4f}", "strong"),
+            (dollars(one.usd), "strong"),
             (f"  {counted(one.calls, 'call')}, {one.tokens:,} tokens, {counted(one.steps, 'step')}", "muted"),
             (f", models took {one.model_ms / 1000:.1f} s" if one.model_ms else "", "muted"),
             (f", {one.unpriced} without a price" if one.unpriced else "", "warn"),
@@ -189,7 +197,7 @@ def by_provider(shares: Sequence[Share]) -> tuple[Share, ...]:
 
 
 def _call(one: PaidCall) -> Row:
-    usd = f"${one.usd:.4f}" if one.usd is not None else "no price"
+    usd = dollars(one.usd) if one.usd is not None else "no price"
     told = f"  {one.tokens:,} tokens{', estimated' if one.estimated else ''}"
     where = f"  {one.at.astimezone():%H:%M:%S}  step {one.step:<3} "
     body = ((usd, "strong"), (told, "muted"), (f"  {one.role}, {one.model}", ""))
@@ -200,8 +208,13 @@ def _days(days: Sequence[tuple[str, DaySpend]], width: int) -> list[Row]:
     top = max(spent.usd for _day, spent in days) or 1.0
     rows = []
     for day, spent in days:
-        drawn = bar(spent.usd / top, max(width - 44, 8))
-        body = ((drawn, "name"), (f" ${spent.usd:.2f}", "strong"), (f"  {spent.tokens:,} tokens", "muted"))
+        full, track = parted(spent.usd / top, max(width - 44, 8))
+        body = (
+            (full, "name"),
+            (track, "line"),
+            (f" ${spent.usd:.2f}", "strong"),
+            (f"  {spent.tokens:,} tokens", "muted"),
+        )
         rows.append(Row(body, ((f"  {day}  ", "muted"),)))
     return rows
 
@@ -219,7 +232,7 @@ def _saved(view: SessionView) -> list[Row]:
         ("replies", spared),
         ("pages", pages),
         ("tools", reuse),
-        ("money", f"${spend.saved_usd:.4f} by the caches"),
+        ("money", f"{dollars(spend.saved_usd)} by the caches"),
     )
     return [Row(((text, ""),), ((f"  {name:<10}", ""),)) for name, text in told]
 

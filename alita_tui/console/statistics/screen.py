@@ -224,12 +224,12 @@ class StatisticsScreen(Dialog[None]):
         )
         items = [
             f"{key_of('statistics.shorter', self._keys)} {key_of('statistics.longer', self._keys)} {days}",
-            f"{by} by tool, model, role, kind, day",
+            f"{by} tool, model, role, kind, day",
             f"{key_of('statistics.sort', self._keys)} sort",
-            "Enter show the runs",
+            "Enter runs",
             "Esc close",
-            f"{key_of('statistics.act', self._keys)} act on advice",
-            f"{key_of('statistics.export', self._keys)} export CSV",
+            f"{key_of('statistics.act', self._keys)} act",
+            f"{key_of('statistics.export', self._keys)} CSV",
         ]
         said.show([Content(one) for one in items], "   ")
 

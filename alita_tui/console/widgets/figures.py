@@ -55,10 +55,15 @@ def ago(seconds: float) -> str:
 
 
 def bar(share: float, width: int) -> str:
-    """Draw a share as a bar of `width` cells, in eighths."""
-    eighths = round(min(max(share, 0.0), 1.0) * width * 8)
-    part = "" if eighths % 8 == 0 else " ▏▎▍▌▋▊▉"[eighths % 8]
-    return ("█" * (eighths // 8) + part).ljust(width, "·")
+    """Draw a share as a thin bar of `width` cells on its track, in halves."""
+    halves = round(min(max(share, 0.0), 1.0) * width * 2)
+    return ("━" * (halves // 2) + "╸" * (halves % 2)).ljust(width, "─")
+
+
+def parted(share: float, width: int) -> tuple[str, str]:
+    """Return a bar as what is full and the track that is left: the track recedes."""
+    full = bar(share, width).rstrip("─")
+    return full, "─" * (width - len(full))
 
 
 def chart(values: Sequence[float], width: int, height: int) -> list[str]:

@@ -28,7 +28,7 @@ from alita_tui.console.widgets.styled_text import (
 )
 
 STYLES = (
-    "muted heading good warn bad wait hostile added removed keyword string number comment name link strong"
+    "muted heading good warn bad wait hostile added removed keyword string number comment name link strong line"
 ).split()
 """Styles of text; each is a token of the theme."""
 

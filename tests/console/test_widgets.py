@@ -188,7 +188,7 @@ async def test_the_sandbox_says_what_holds_what_runs_and_what_ran() -> None:
         await pilot.pause()
         text = drawn(pane)
         assert "running" not in text
-        assert "enforced memory, network" in text
+        assert "2 limits enforced" in text
         assert "✓ test_keeps_the_order" in text
 
 

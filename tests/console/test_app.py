@@ -204,7 +204,7 @@ async def test_a_waiting_build_asks_without_taking_the_focus_and_opens_by_key_or
         await drawn(pilot, envelopes[-1].seq)
         assert isinstance(app.focused, Composer)
         assert at_main(app)
-        assert "F8 to review" in str(app.main.query_one("#banner").render())
+        assert "F8 review" in str(app.main.query_one("#banner").render())
         await pilot.click("#banner")
         await pilot.pause()
         assert isinstance(app.screen, ApprovalScreen)

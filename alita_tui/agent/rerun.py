@@ -82,7 +82,7 @@ class Rerunner:
         for index, one in enumerate(envelopes):
             seq, event = one.seq or 0, one.event
             if isinstance(event, e.ModelReplied) and event.role == "orchestrator":
-                yield _reply(seq, event, envelopes[index + 1 :])
+                yield _reply(one, event, envelopes[index + 1 :])
             elif isinstance(event, e.BuildTested) and event.reports:
                 yield await self._tests(seq, event, drafts.get(event.digest))
             elif isinstance(event, e.ToolCalled):
@@ -169,11 +169,14 @@ def _why(granted: Capabilities) -> str:
     return f"it was granted {named}; nothing is granted here"
 
 
-def _reply(seq: int, event: e.ModelReplied, later: Sequence[Envelope]) -> Rerun:
-    """Read a recorded reply again: does it still choose the actions that were chosen?"""
+def _reply(reply: Envelope, event: e.ModelReplied, later: Sequence[Envelope]) -> Rerun:
+    """Read a recorded reply again: does it still choose the actions that its agent did?"""
+    seq = reply.seq or 0
     followed: list[tuple[str, Json]] = []
     malformed = False
     for one in later:
+        if (one.task_id, one.agent_id) != (reply.task_id, reply.agent_id):
+            continue  # other tasks and agents go on meanwhile
         if isinstance(one.event, e.ModelReplied) and one.event.role == "orchestrator":
             break
         malformed = malformed or isinstance(one.event, e.ActionMalformed)

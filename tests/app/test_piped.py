@@ -27,12 +27,12 @@ def _said(child: str) -> str:
     process, main = pty.fork()
     if process == 0:
         os.execv(sys.executable, [sys.executable, "-c", child])
-    said = b""
+    said, typed = b"", False
     try:
         while True:
             said += os.read(main, 4096)
-            if b"piped" in said and b"typed" not in said:
-                os.write(main, b"keys\n")
+            if not typed and b"\n" in said:  # the whole first line
+                typed = os.write(main, b"keys\n") > 0
     except OSError:  # its end
         pass
     os.waitpid(process, 0)

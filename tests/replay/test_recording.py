@@ -113,11 +113,11 @@ def test_steps_are_found_both_ways() -> None:
 
 def test_text_is_searched_as_the_trace_shows_it() -> None:
     recording = Recording(WALK)
-    first = recording.find_text(0, "NO TOOL FITS", 1)
+    first = recording.find_text(0, "NO MATCHING TOOL", 1)
     assert first is not None
     assert isinstance(DURABLE[first - 1].event, e.ToolSearched)
-    assert recording.find_text(first, "no tool fits", 1) is None
-    assert recording.find_text(len(recording), "no tool fits", -1) == first
+    assert recording.find_text(first, "no matching tool", 1) is None
+    assert recording.find_text(len(recording), "no matching tool", -1) == first
     assert recording.find_text(0, "ab" * 32, 1) is None, "hashes that the trace does not show are not hits"
     assert recording.find_text(0, "", 1) is None
 

@@ -67,7 +67,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--turns",
         type=int,
-        default=3,
+        default=6,
         help="Of the tests that take turns, each commit tries one in so many.",
     )
     parser.addoption(
@@ -113,7 +113,7 @@ def _not_sampled(items: list[pytest.Item]) -> set[str]:
 _BY_TURNS = frozenset(
     "agent app attack cli console e2e evaluation mapping mcp_box replay runtimes sandbox store toolsmith".split()
 )
-"""Folders whose tests start containers, processes or apps: all of them would take half an hour."""
+"""Folders whose tests start containers, processes or apps: all of them would take forty minutes."""
 
 
 def _not_its_turn(items: list[pytest.Item], turns: int) -> set[str]:

@@ -77,6 +77,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Take no picture for unused, and delete none, where only a sample of the tests runs."""
+    config.option.disable_unused_snapshots = not config.getoption("--whole")
+
+
 _PICTURES = 3
 """Of the pictures of a screen each commit tries one in so many."""
 

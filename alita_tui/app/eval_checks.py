@@ -14,6 +14,7 @@ from alita_tui import events as e
 from alita_tui.app.context import AppContext
 from alita_tui.confined.answers import Question, as_text, ask
 from alita_tui.evaluation import checks as c
+from alita_tui.evaluation.bounded import read_bounded
 from alita_tui.evaluation.suite import Suite
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, UsageError
@@ -95,7 +96,7 @@ async def _file(app: AppContext, suite: Suite, check: c.File, history: Sequence[
     if not fitting:
         wanted = check.name or f"a {ending or 'file'} file"
         return c.Judged(solved=False, why=f"{wanted} was not made; there is {', '.join(files) or 'none'}")
-    made, wanted_bytes = _read(files[fitting[-1]]), _read(expected)
+    made, wanted_bytes = read_bounded(files[fitting[-1]], _MOST_BYTES), read_bounded(expected, _MOST_BYTES)
     form = check.form or {
         ".csv": "csv",
         ".json": "json",
@@ -127,17 +128,6 @@ def _table(raw: bytes) -> list[list[str]]:
     return [[cell.strip() for cell in row] for row in rows if row]
 
 
-def _read(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            body = file.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
-    if len(body) > _MOST_BYTES:
-        raise UsageError(f"{path} is too large to be compared: more than {_MOST_BYTES // 1_000_000} MB.")
-    return body
-
-
 async def _program(
     app: AppContext, suite: Suite, check: c.Program, answer: str, history: Sequence[Envelope]
 ) -> c.Judged:
@@ -147,12 +137,12 @@ async def _program(
     path = suite.file(check.program)
     texts = {}
     for name, file in made_files(app, history).items():
-        body = _read(file)[:_MOST_TEXT]
+        body = read_bounded(file, _MOST_BYTES)[:_MOST_TEXT]
         try:
             texts[name] = body.decode("utf-8")
         except UnicodeDecodeError:
             continue
-    code = _read(path).decode("utf-8", "replace")
+    code = read_bounded(path, _MOST_BYTES).decode("utf-8", "replace")
     (row,) = await run_files(app, [(path, code)], {"answer": answer, "files": texts}, ())
     if row["outcome"] != "ok":
         reason = (str(row["error"]).strip().splitlines() or [str(row["outcome"])])[-1]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from alita_tui.evaluation.bounded import read_bounded
 from alita_tui.evaluation.checks import Exact
 from alita_tui.events import Value, ready
 from alita_tui.spine.errors import UsageError
@@ -47,7 +48,7 @@ def read_tools(folder: Path) -> tuple[tuple[str, str], ...]:
     """Return names and descriptions of the tools, by name. Raises UsageError."""
     file = _only(folder, TOOLS)
     try:
-        tools = msgspec.json.decode(_read(file), type=ready(dict[str, str]))
+        tools = msgspec.json.decode(read_bounded(file, _MOST_BYTES), type=ready(dict[str, str]))
     except (msgspec.DecodeError, RecursionError) as error:
         raise UsageError(f"{file}: {one_line(str(error), 200)}.") from error
     return tuple(sorted(tools.items()))
@@ -58,7 +59,7 @@ def read_questions(folder: Path) -> Iterator[Question]:
     file, known = _only(folder, QUERIES), {name for name, _ in read_tools(folder)}
     seen: set[tuple[str, str]] = set()
     try:
-        rows = csv.DictReader(io.StringIO(_read(file).decode("utf-8-sig"), newline=""))
+        rows = csv.DictReader(io.StringIO(read_bounded(file, _MOST_BYTES).decode("utf-8-sig"), newline=""))
         for number, row in enumerate(rows, 1):
             tool, query = (row.get("tool") or "").strip(), (row.get("query") or "").strip()
             if not query or (tool and tool not in known):
@@ -76,14 +77,3 @@ def _only(folder: Path, pattern: str) -> Path:
     if len(found) != 1:
         raise UsageError(f"{folder} has to have one {pattern}; it has {len(found)}.")
     return found[0]
-
-
-def _read(file: Path) -> bytes:
-    try:
-        with file.open("rb") as source:
-            body = source.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}.") from error
-    if len(body) > _MOST_BYTES:
-        raise UsageError(f"{file} is larger than {_MOST_BYTES // 1_000_000} MB.")
-    return body

@@ -1,4 +1,4 @@
-"""Work that has to be finished although whoever waits for it is cancelled."""
+"""Awaits work that must finish even if its caller is cancelled."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ T = TypeVar("T")
 
 
 async def finished(work: Awaitable[T]) -> T:
-    """Return what comes of some work. A cancellation of the caller, once or more, is raised when the work has ended.
+    """Await work to its end and return its result, however often the caller is cancelled meanwhile.
 
-    An error of the work is then left out. A task that is given may be cancelled itself, and is waited for all the same.
+    Raises what the work raises. If the caller was cancelled, raises CancelledError once the work has ended; an
+    error of the work is then dropped. If `work` is a task that is cancelled itself, this waits for that, too.
     """
     running = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None

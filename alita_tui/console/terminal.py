@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from alita_tui.console.ports import Graphics
 
-_SECONDS = 0.1
-
+_SECONDS = 0.25
+"""How long to wait for the answers: a slow line takes 0.2, and only a terminal that answers nothing takes all of it."""
 
 # Background colour (OSC 11), cell size in pixels (XTWINOPS 16), kitty's graphics with placeholders: a kitty before 0.28
 # knows no U and does not answer. Primary device attributes come last:

@@ -185,6 +185,15 @@ def test_a_key_that_is_let_go_ends_nothing(terminal: Terminal) -> None:
     assert [one.verdict for one in terminal.decided] == ["approved"]
 
 
+@pytest.mark.parametrize("terminal", [0.002], indirect=True, ids=["answering"])
+def test_an_answer_that_got_lost_keeps_nobody_from_approving(terminal: Terminal) -> None:
+    terminal.loses = {terminal.questions + 1}
+    terminal.open()
+    approve(terminal)
+    assert [one.verdict for one in terminal.decided] == ["approved"]
+    assert ends(terminal) == []
+
+
 def test_sequences_that_no_key_makes_end_nothing_and_decide_nothing(terminal: Terminal) -> None:
     rng = random.Random(1)
     terminal.open()

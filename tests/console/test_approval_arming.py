@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alita_tui.console.input.arming import objection
-from alita_tui.console.input.timing import InputTiming
+from alita_tui.console.input.timing import QUESTION, InputTiming
 
 QUIET = 0.425  # as promised to people, not as the code has it
 MARGIN = 0.05
@@ -62,8 +63,9 @@ def test_a_mute_terminal_is_known_and_one_that_answers_late_is_asked_again() -> 
     now = 10.0
     asked: list[float] = []
 
-    def ask() -> bool:
-        asked.append(now)
+    def ask(question: str) -> bool:
+        if question == QUESTION:
+            asked.append(now)
         return True
 
     timing = InputTiming(ask, clock=lambda: now)
@@ -82,3 +84,43 @@ def test_a_mute_terminal_is_known_and_one_that_answers_late_is_asked_again() -> 
         assert timing.answered(now)
     assert not timing.answered(now), "nobody asked"
     assert not timing.mute
+
+
+@pytest.mark.parametrize("lost", range(6))
+def test_an_answer_that_is_lost_stops_no_later_key_from_counting(lost: int) -> None:
+    """A person behind a terminal that loses one answer waits, looks, and presses a key."""
+    now = 10.0
+    answers: list[tuple[float, str]] = []
+    asked = 0
+
+    def ask(question: str) -> bool:
+        nonlocal asked
+        if question != QUESTION or asked != lost:
+            answers.append((now + 0.03, question))
+        asked += question == QUESTION
+        return True
+
+    def live(seconds: float) -> set[int]:
+        nonlocal now
+        alone = set()
+        for _ in range(int(seconds / 0.02)):
+            now += 0.02
+            while answers and answers[0][0] <= now:
+                question = answers.pop(0)[1]
+                assert timing.answered(now) if question == QUESTION else timing.answered_other(now)
+            alone.add(timing.empty(now))
+        return alone
+
+    timing = InputTiming(ask, clock=lambda: now)
+    timing.begin(now)
+    live(1.0)
+    timing.watch(True)
+    paint = timing.painting(now)
+    timing.written(now)
+    live(3.0)
+    for key in ("down", "a") * 6:
+        live(0.9)
+        heard = timing.note(key, now)
+        if key == "a" and not objection(heard, paint.at) and heard.number in live(0.5):
+            return
+    pytest.fail("no key ever counted")

@@ -20,7 +20,7 @@ from tests.attack.inputs.people import garbage
 
 def read(*parts: bytes, timing: InputTiming | None = None) -> list[Message]:
     """What parts come to, each read 10 ms after the one before, and what time brings after them."""
-    timing = timing or InputTiming(lambda: True, clock=lambda: 1.0)
+    timing = timing or InputTiming(lambda _: True, clock=lambda: 1.0)
     reader = InputParser(timing)
     found = [message for n, part in enumerate(parts) for message in reader.read(part, 10 + n / 100)]
     return found + reader.empty(10.2 + len(parts) / 100) + reader.empty(20.0)
@@ -91,7 +91,7 @@ def test_repetitions_and_pieces_are_input_that_never_counts() -> None:
 
 @pytest.mark.parametrize("begun", [b"\x1b", b"\x1b[", b"\x1b[?", b"\xc3", b"\x1b[200~", b"\x1b]0;"])
 def test_what_has_only_begun_after_a_key_is_input_after_it(begun: bytes) -> None:
-    timing = InputTiming(lambda: True, clock=lambda: 1.0)
+    timing = InputTiming(lambda _: True, clock=lambda: 1.0)
     (key,) = InputParser(timing).read(b"a" + begun, 10.0)
     assert isinstance(key, events.Key)
     said: Any = timed_input(key)
@@ -107,7 +107,7 @@ def test_a_paste_is_text_whatever_is_in_it_and_one_without_an_end_ends() -> None
 
 def test_sequences_that_no_key_makes_never_raise_and_are_always_heard() -> None:
     rng = random.Random(20261121)
-    timing = InputTiming(lambda: True, clock=lambda: 1.0)
+    timing = InputTiming(lambda _: True, clock=lambda: 1.0)
     reader = InputParser(timing)
     at = 10.0
     for _ in range(30_000):
@@ -127,7 +127,7 @@ def test_sequences_that_no_key_makes_never_raise_and_are_always_heard() -> None:
 
 
 def test_a_parser_that_fails_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    reader = InputParser(InputTiming(lambda: True))
+    reader = InputParser(InputTiming(lambda _: True))
 
     def fail(*_: Any) -> Any:
         raise RuntimeError("a fault in a foreign parser")

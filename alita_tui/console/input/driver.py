@@ -20,8 +20,6 @@ from alita_tui.console.input.parser import InputParser
 from alita_tui.console.input.timing import InputTiming
 
 _log = logging.getLogger(__name__)
-QUESTION = "\x1b[5n"
-"""DSR query. Terminals answer `ESC [ 0 n` after everything written before."""
 BEAT, IDLE = 0.02, 0.1
 """Seconds between two polls of the input, during a review and otherwise."""
 GONE = 2.0
@@ -76,11 +74,11 @@ class TerminalDriver(LinuxDriver):
         if select.select([self._woken], [], [], 0)[0]:
             os.read(self._woken, 64)
 
-    def _ask(self) -> bool:
+    def _ask(self, question: str) -> bool:
         """Queue a question for the terminal; return False if the queue is full."""
         if self._writer_thread is None:
             return False
-        mark = _Mark(QUESTION)
+        mark = _Mark(question)
         mark.told = self.timing.written
         try:
             self._writer_thread._queue.put_nowait(mark)

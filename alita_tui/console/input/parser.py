@@ -22,6 +22,7 @@ from alita_tui.spine.text import one_line
 
 _log = logging.getLogger(__name__)
 ANSWER = "\x1b[0n"
+_OTHER_ANSWER = re.compile(r"\x1b\[\?[\d;]+c")
 _KITTY = re.compile(
     r"\x1b\[(?P<code>\d*)(?::[\d:]*)?(?:;(?P<mods>\d*)(?::(?P<event>\d*))?(?:;(?P<text>[\d:]*))?)?(?P<end>[u~ABCDEFHPQRS])"
 )
@@ -89,7 +90,9 @@ class InputParser:
 
     def _taken(self, token: Token, at: float) -> list[Message]:
         """Return the messages of one token, recorded as input."""
-        if token.text == ANSWER and self._timing.answered(at):
+        if (token.text == ANSWER and self._timing.answered(at)) or (
+            _OTHER_ANSWER.fullmatch(token.text) and self._timing.answered_other(at)
+        ):
             if token.pieced:
                 self._timing.note("junk", at, deed=False)
             return []

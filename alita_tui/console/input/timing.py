@@ -5,6 +5,10 @@ answers in one order, so a key that is read after the answer to a question was m
 Therefore a verdict takes two answers: one to a question that followed the painting (it was painted) and one to
 a question asked when the quiet time was over; and after the key a third, asked when it had been alone for long enough.
 
+An answer may get lost, and every later one would then be taken for an answer to an earlier question: nothing would
+ever count again. So a question that waits is followed by one of another kind, whose answer looks different: what was
+asked before it has been answered by then, or never will be.
+
 A terminal that has never answered leaves the reader's own looks: a look that found nothing to read proves that what is
 found later arrived after it.
 """
@@ -25,6 +29,14 @@ GREETINGS, EVERY = 4, 0.4
 """Number of questions before that, and seconds between them: an answer may get lost."""
 RETRY = 1.0
 """Seconds after which an unanswered question is repeated."""
+OVERDUE = 0.3
+"""Seconds after which the next question is accompanied by one of the other kind."""
+QUESTION = "\x1b[5n"
+"""DSR query. Terminals answer `ESC [ 0 n` after everything written before."""
+OTHER_QUESTION = "\x1b[c"
+"""DA1 query. Terminals answer `ESC [ ? … c`, in the same order."""
+MOST_OTHERS = 100
+"""Unanswered questions of the other kind after which a terminal counts as one that does not know it."""
 
 
 @dataclass(slots=True)
@@ -41,13 +53,13 @@ class Paint:
 class InputTiming:
     """All input of the console, in the order in which it was read.
 
-    The reader's thread notes; the event loop's says what is painted. `ask` sends the terminal a question (DSR)
+    The reader's thread notes; the event loop's says what is painted. `ask` sends the terminal a question
     and gives False when it cannot just now; without it there is no terminal: input is made when its event says,
     and alone at once.
     """
 
     def __init__(
-        self, ask: Callable[[], bool] | None = None, clock: Callable[[], float] = time.monotonic
+        self, ask: Callable[[str], bool] | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.clock = clock
         self._ask = ask
@@ -55,6 +67,8 @@ class InputTiming:
         self._watchers = 0
         self._questions: deque[float] = deque()
         """Times of the unanswered questions."""
+        self._others: deque[float] = deque()
+        """The same of those of the other kind."""
         self._first: float | None = None
         self._newest = float("-inf")
         self._asked = self._answers = 0
@@ -129,6 +143,7 @@ class InputTiming:
         """Start anew with the terminal: earlier questions will not be answered."""
         with self._lock:
             self._questions.clear()
+            self._others.clear()
             self._empty = self._proved = at
             self._newest = float("-inf")
             self.stir(at)
@@ -140,8 +155,14 @@ class InputTiming:
             return
         try:
             at = self.clock()
+            overdue = bool(self._questions) and at - self._questions[0] >= OVERDUE
+            again = not self._others or at - self._others[-1] >= OVERDUE
+            if overdue and again and len(self._others) < MOST_OTHERS:
+                self._others.append(at)
+                if not self._ask(OTHER_QUESTION):
+                    self._others.pop()
             self._questions.append(at)
-            if not self._ask():
+            if not self._ask(QUESTION):
                 self._questions.pop()
                 return
             self._newest = at
@@ -160,11 +181,25 @@ class InputTiming:
         with self._lock:
             if not self._questions:
                 return False
-            self._answers += 1
-            self._proved = max(self._proved, self._questions.popleft())
-            if self._paint.at is None and self._proved >= self._paint.drawn:
-                self._paint.at = at
+            self._proves(self._questions.popleft(), at)
         return True
+
+    def answered_other(self, at: float) -> bool:
+        """The same for an answer of the other kind; answers to earlier questions are lost."""
+        with self._lock:
+            if not self._others:
+                return False
+            asked = self._others.popleft()
+            while self._questions and self._questions[0] < asked:
+                self._questions.popleft()
+            self._proves(asked, at)
+        return True
+
+    def _proves(self, asked: float, at: float) -> None:
+        self._answers += 1
+        self._proved = max(self._proved, asked)
+        if self._paint.at is None and self._proved >= self._paint.drawn:
+            self._paint.at = at
 
     def empty(self, at: float) -> int:
         """Record a poll without input. Return the number of an input that was alone, once; else 0."""

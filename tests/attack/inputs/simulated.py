@@ -36,6 +36,7 @@ from tests.console.approval_cases import calm, doubled, risky
 from tests.support.viewing import with_
 
 SEQUENCES = 104_000
+_ANSWERS = {"\x1b[5n": b"\x1b[0n", "\x1b[c": b"\x1b[?62;22c"}
 CLOSES, TURNS = {"escape": "back"}, {"n": "next", "p": "previous"}
 BUILDS = (*[calm().builds[-1]] * 6, risky().builds[-1], doubled().builds[-1])
 
@@ -157,6 +158,8 @@ class World:
         if self.mute:
             self.line = self.back = rng.choice([0.0, 0.002])
         self.jitter = rng.choice(jitters)
+        self.loses = rng.choice([0.0, 0.0, 0.0, 0.1, 0.5])
+        """Share of the answers that the line loses."""
         self.made: list[Made] = []
         self.shown: list[Shown] = []
         self.decided: list[Decided] = []
@@ -222,18 +225,18 @@ class World:
             self.in_order("line", wait, partial(self._buffer.extend, part))
 
     def write(self, said: str) -> None:
-        """What the console writes: a review by its approval, empty for none, `?` for a question."""
+        """What the console writes: a review by its approval, empty for none, or a question."""
         wait = self.back + (self.rng.uniform(0, self.jitter) if self.jitter else 0.0)
         self.in_order("back", wait, lambda: self._arrived(said))
 
     def _arrived(self, said: str) -> None:
-        if said != "?":
+        if said not in _ANSWERS:
             self.shown.append(Shown(self.now, said))
-        elif not self.mute:
-            self._send(b"\x1b[0n", 0.95)
+        elif not self.mute and self.rng.random() >= self.loses:
+            self._send(_ANSWERS[said], 0.95)
 
-    def _ask(self) -> bool:
-        self.write("?")
+    def _ask(self, question: str) -> bool:
+        self.write(question)
         written = self.now + (0.0 if self.rng.random() < 0.9 else 0.3)
         self.later(written - self.now, lambda: self.timing.written(self.now))
         return True

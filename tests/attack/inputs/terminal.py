@@ -20,6 +20,9 @@ from tests.attack.inputs.oracle import Decided, Made, Shown
 from tests.attack.inputs.screen import Screen
 
 ROOT = Path(__file__).parents[3]
+_QUESTION = re.compile(rb"\x1b\[(?:5n|c|\?\d+\$p)")
+_BEGUN = re.compile(rb"\x1b(?:\[(?:5|\?\d*\$?)?)?\Z")
+"""A question cut off by the end of a read: a loaded machine reads larger pieces, which end anywhere."""
 
 
 class Terminal:
@@ -35,6 +38,12 @@ class Terminal:
         self.answers = answers
         self.made: list[Made] = []
         self.shown: list[Shown] = []
+        self.loses: set[int] = set()
+        """Numbers of the questions, from 0, whose answer is lost on its way."""
+        self.questions = 0
+        """How many questions it was asked."""
+        self._rest = b""
+        """The beginning of a question whose end was not read yet."""
         self._due: list[tuple[float, bytes]] = []
         self.screen = Screen(*size)
         self._resume = 0.0
@@ -167,11 +176,15 @@ class Terminal:
     def _take(self, data: bytes) -> None:
         now = time.monotonic()
         if self.answers is not None:
-            for query in re.findall(rb"\x1b\[(?:5n|c|\?\d+\$p)", data):
+            sent = self._rest + data
+            self._rest = found[0] if (found := _BEGUN.search(sent)) else b""
+            for query in _QUESTION.findall(sent.removesuffix(self._rest)):
                 said = {b"\x1b[5n": b"\x1b[0n", b"\x1b[c": b"\x1b[?62;22c"}.get(query)
                 if query.endswith(b"$p"):
                     said = b"\x1b[?%b;0$y" % query[3:-2]
-                self._due.append((now + self.answers, said or b""))
+                if self.questions not in self.loses:
+                    self._due.append((now + self.answers, said or b""))
+                self.questions += query == b"\x1b[5n"
         self.screen.write(data)
         if self.screen.review != self.here:
             self.shown.append(Shown(now, self.screen.review))

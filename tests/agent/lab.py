@@ -345,7 +345,7 @@ class Lab:
                     self.engine.send(reply)
 
         answering = asyncio.create_task(answer())
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(180):
             await self.engine.run(until_idle=True)
         news.close()
         await answering

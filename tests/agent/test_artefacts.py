@@ -222,7 +222,7 @@ class Meeting:
         self.most = max(self.most, self.there)
         if self.there == self.count:
             self.all.set()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(180):
             await self.all.wait()
         self.there -= 1
         return RunReport(status="ok", exit_code=0, result={"got": job.arguments})

@@ -92,7 +92,7 @@ class Opened:
         self.one.file.close()
 
     async def until(self, kind: type[e.SessionEvent]) -> e.SessionEvent:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(180):
             async for envelope in self._news:
                 self.seen.append(envelope.event)
                 if isinstance(envelope.event, kind):

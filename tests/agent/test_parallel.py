@@ -37,7 +37,7 @@ NAMES = ("alpha", "beta", "gamma", "delta")
 
 
 async def until(true: Callable[[], object]) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(180):
         while not true():
             await asyncio.sleep(0.001)  # what is done in threads needs its time, too
 

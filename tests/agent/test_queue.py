@@ -58,7 +58,7 @@ async def at_work(lab: Lab) -> AsyncIterator[None]:
 
 
 async def until(true: Callable[[], object]) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(180):
         while not true():
             await asyncio.sleep(0)
 

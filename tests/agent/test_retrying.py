@@ -85,7 +85,7 @@ async def test_queued_tasks_are_recorded_and_taken_up_by_the_next_process(tmp_pa
     for text in ("first", "second", "third"):
         lab.engine.send(SubmitTask(text=text))
     running = asyncio.create_task(lab.engine.run())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(180):
         while not lab.events(e.QuestionAsked) or len(lab.events(e.TaskQueued)) < 2:
             await asyncio.sleep(0)
         lab.engine.send(CloseSession())

@@ -91,7 +91,7 @@ async def stalled(lab: Lab, disk: Disk, then: Command) -> None:
     filling = asyncio.create_task(fill())
     lab.engine.send(TASK)
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(180):
             await lab.engine.run(until_idle=True)
     finally:
         lab.bus.close()

@@ -119,7 +119,7 @@ async def _do_unchecked(one: Lab, verdict: dict[str, Any]) -> None:
                 one.engine.send(reply)
 
     answering = asyncio.create_task(answer())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(180):
         await one.engine.run(until_idle=True)
     news.close()
     await answering

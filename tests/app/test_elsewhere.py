@@ -77,7 +77,7 @@ def home(folder: Path) -> CrashApp:
 
 async def gone_on_with(app: CrashApp, session_id: str) -> None:
     session = await open_session(app, session_id, parks=True)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(180):
         await session.run(until_idle=True)
 
 

@@ -32,7 +32,7 @@ ASKING = Script(
 
 def alita(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "alita_tui", "--home", str(home), *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400, stdin=subprocess.DEVNULL)
     assert "Traceback" not in done.stderr
     return done
 

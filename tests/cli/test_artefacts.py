@@ -42,7 +42,7 @@ def alita(home: Path, *words: str, path: str = "") -> subprocess.CompletedProces
     environ = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}" if path else os.environ["PATH"]}
     done = subprocess.run(
         [sys.executable, "-m", "alita_tui", "--home", str(home), "artefacts", *words],
-        capture_output=True, text=True, timeout=60, check=False, env=environ,
+        capture_output=True, text=True, timeout=400, check=False, env=environ,
     )  # fmt: skip
     assert "Traceback" not in done.stderr, done.stderr
     return done

@@ -13,7 +13,7 @@ from tests.crash.scene import at_the_console
 
 def alita(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "alita_tui", "--home", str(home), *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    return subprocess.run(command, capture_output=True, text=True, timeout=400, stdin=subprocess.DEVNULL)
 
 
 def told(home: Path, *words: str) -> Any:

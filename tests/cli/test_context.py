@@ -116,7 +116,7 @@ def run(home: Path, server: OpenAIServer, task: str, *words: str, cwd: Path, set
     before = len(server.requests)
     done = subprocess.run(
         [sys.executable, "-m", "alita_tui", "--home", str(home), "run", task, *words],
-        capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, cwd=cwd,
+        capture_output=True, text=True, timeout=400, stdin=subprocess.DEVNULL, cwd=cwd,
         env={**os.environ, "LANG": "de_DE.UTF-8", "LC_ALL": "", "LC_TIME": ""},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

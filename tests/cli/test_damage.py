@@ -24,7 +24,7 @@ def command(home: Path, *words: str) -> list[str]:
 def alita(home: Path, *words: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
     given = {"stdin": subprocess.DEVNULL} if text is None else {"input": text}
     done = subprocess.run(
-        command(home, *words), capture_output=True, text=True, timeout=120, check=False, **given
+        command(home, *words), capture_output=True, text=True, timeout=400, check=False, **given
     )
     assert "Traceback" not in done.stderr
     return done
@@ -117,7 +117,7 @@ def test_standard_input_is_read_to_its_end_however_late_it_comes(tmp_path: Path,
     ) as run:
         assert run.stdin is not None
         time.sleep(late)  # the attack itself: data that is late
-        out, _ = run.communicate("DATA\n", timeout=120)
+        out, _ = run.communicate("DATA\n", timeout=400)
     assert given(out) == ("Say this", ["DATA\n"])
 
 
@@ -128,7 +128,7 @@ def test_a_file_as_standard_input_and_none_at_all(tmp_path: Path) -> None:
         with stdin.open() as file:
             done = subprocess.run(
                 command(tmp_path / "home", "run", "--json", "--model", "demo:recorded", "Say this"),
-                stdin=file, capture_output=True, text=True, timeout=120, check=False,
+                stdin=file, capture_output=True, text=True, timeout=400, check=False,
             )  # fmt: skip
         assert given(done.stdout) == ("Say this", expected)
 

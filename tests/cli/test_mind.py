@@ -65,7 +65,7 @@ def test_over_the_wire(tmp_path: Path, provider: str) -> None:
                 "--json",
             ]
             done = subprocess.run(
-                command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, env=environ
+                command, capture_output=True, text=True, timeout=400, stdin=subprocess.DEVNULL, env=environ
             )
             assert "Traceback" not in done.stderr
             return done.returncode, [json.loads(line)["event"] for line in done.stdout.splitlines()]

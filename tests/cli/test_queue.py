@@ -107,7 +107,7 @@ async def _left(home: Path) -> None:
         return [one.event for one in session.bus.history if isinstance(one.event, kind)]
 
     async def until(true: Callable[[], object]) -> None:
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(180):
             while not true():
                 await asyncio.sleep(0.05)
 

@@ -27,7 +27,7 @@ def servers() -> Iterator[tuple[OpenAIServer, OpenAIServer]]:
 
 def alita(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "alita_tui", "--home", str(home), *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+    return subprocess.run(command, capture_output=True, text=True, timeout=400, stdin=subprocess.DEVNULL)
 
 
 def test_the_state_at_the_close_comes_out_again(

@@ -27,7 +27,7 @@ def resume(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def alita(home: Path, *words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "alita_tui", "--home", str(home), *words]
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, cwd=cwd
+        command, capture_output=True, text=True, timeout=400, stdin=subprocess.DEVNULL, cwd=cwd
     )
     assert "Traceback" not in done.stderr
     return done

@@ -27,7 +27,7 @@ def servers() -> Iterator[tuple[OpenAIServer, OpenAIServer]]:
 
 def alita(home: Path, *words: str) -> tuple[int, list[dict[str, Any]]]:
     command = [sys.executable, "-m", "alita_tui", "--home", str(home), *words, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400, stdin=subprocess.DEVNULL)
     return done.returncode, [json.loads(line)["event"] for line in done.stdout.splitlines()]
 
 

@@ -51,7 +51,7 @@ def run(
             [sys.executable, "-m", "alita_tui", "--home", str(home), "run", "look it up", "--json"],
             capture_output=True,
             text=True,
-            timeout=90,
+            timeout=400,
             stdin=subprocess.DEVNULL,
             env={**os.environ, **environ},
         )

@@ -22,7 +22,7 @@ class Shell:
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "alita_tui", "--home", str(self.home), *words]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+        return subprocess.run(command, capture_output=True, text=True, timeout=400, stdin=subprocess.DEVNULL)
 
     def has(self, name: str) -> str:
         """Put a golden session among those of this home, as its own; return its id."""

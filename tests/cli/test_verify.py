@@ -23,7 +23,7 @@ async def home(tmp_path: Path) -> Path:
 
 def verify(home: Path, *words: str) -> tuple[int, Any]:
     command = [sys.executable, "-m", "alita_tui", "--home", str(home), "sessions", "verify", *words, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400, stdin=subprocess.DEVNULL)
     assert done.stderr == ""
     return done.returncode, json.loads(done.stdout)
 

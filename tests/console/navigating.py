@@ -48,7 +48,7 @@ def replaying(envelopes: list[Envelope]) -> tuple[AlitaApp, Playback, Catalog]:
 
 async def until(pilot, holds) -> None:
     """Let the app run until something holds."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(180):
         while not holds():
             await pilot.pause(0.01)
     await pilot.pause()

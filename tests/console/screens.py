@@ -312,7 +312,7 @@ def console(
 
 async def drawn(pilot, seq: int | None) -> None:
     assert seq is not None, "it is on no record"
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(180):
         while pilot.app.main.view.seq < seq:
             await pilot.pause(0.01)
     await pilot.pause()
@@ -325,7 +325,7 @@ def at_main(app: AlitaApp) -> bool:
 
 async def covered(pilot) -> None:
     """Wait until another screen lies over the session."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(180):
         while pilot.app.screen is pilot.app.main:
             await pilot.pause(0.01)
     await pilot.pause()

@@ -112,7 +112,7 @@ def test_replay(snap_compare: Snap, size: tuple[int, int], theme: str) -> None:
 
     async def before(pilot: Pilot[Any]) -> None:
         await pilot.press("6", "right", "right", "space")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(180):
             while app.main.view.seq != playback.position:
                 await pilot.pause(0.01)
         await pilot.pause()

@@ -91,6 +91,6 @@ async def test_the_review_reminds_of_the_person_s_own_habits() -> None:
         await drawn(pilot, waiting[-1].seq)
         await pilot.press("f8")
         said = "last 20 verdicts: median 2.1 s, 35% read to the end"
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(180):
             while said not in app.screen.query_one("#evidence", Evidence).text():
                 await pilot.pause()

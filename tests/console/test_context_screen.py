@@ -59,7 +59,7 @@ async def open_it(pilot) -> OptionList:
     await pilot.pause()
     assert isinstance(pilot.app.screen, ContextScreen)
     listed = pilot.app.screen.query_one(OptionList)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(180):
         while not listed.option_count:
             await pilot.pause(0.01)
     return listed
@@ -129,7 +129,7 @@ async def test_what_happens_meanwhile_is_looked_at_again_and_the_choice_stays() 
         news = (e.SessionResumed(restored=last.seq or 0), e.ContextSwitched(block="library", on=False))
         for number, event in enumerate(news, (last.seq or 0) + 1):
             source.more.put_nowait(replace(last, seq=number, event=event))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(180):
             while "off" not in str(listed.get_option_at_index(place_of("library")).prompt):
                 await pilot.pause(0.05)
         assert listed.highlighted == place_of("library") and {*looks} == {last.session_id}
@@ -146,7 +146,7 @@ async def test_a_session_that_cannot_be_read_is_said() -> None:
         await drawn(pilot, goldens.walkthrough()[-1].seq)
         await pilot.press("shift+f2")
         await covered(pilot)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(180):
             while "damaged" not in said(app):
                 await pilot.pause(0.01)
         await pilot.press("space", "escape")

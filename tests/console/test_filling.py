@@ -55,7 +55,7 @@ def screenful(app: AlitaApp) -> list[str]:
 async def still(pilot: Pilot[object], app: AlitaApp) -> list[str]:
     """Return what is on screen once it has come to rest."""
     seen, same = screenful(app), 0
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(180):
         while same < 10:
             await pilot.pause(0.02)
             now = screenful(app)
@@ -66,7 +66,7 @@ async def still(pilot: Pilot[object], app: AlitaApp) -> list[str]:
 async def shown(pilot: Pilot[object], app: AlitaApp, *, whole: bool) -> None:
     """Wait until the end is shown, or the whole session."""
     trace = app.main.query_one(Trace)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(180):
         while not len(trace._laid.rows) or whole is not (trace.filling is None):
             await pilot.pause(0.01)
     await pilot.pause()
@@ -132,11 +132,11 @@ async def test_a_short_session_with_a_tall_answer_is_opened_at_its_end() -> None
     app, source = opened(tape.envelopes)
     source.stops = 3
     async with app.run_test(size=(100, 30)) as pilot:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(180):
             while not app.main.query_one(Trace)._laid.width:
                 await pilot.pause(0.01)
         source.allowed.set()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(180):
             while app.main.view.seq < len(tape.envelopes):
                 await pilot.pause(0.01)
         await pilot.pause()

@@ -33,7 +33,7 @@ async def opened(pilot) -> OptionList:
     await covered(pilot)
     assert isinstance(pilot.app.screen, MemoryScreen)
     listed = pilot.app.screen.query_one(OptionList)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(180):
         while not listed.option_count:
             await pilot.pause(0.01)
     await pilot.pause()
@@ -49,7 +49,7 @@ def said(app: AlitaApp) -> str:
 
 
 async def settled(pilot, count: int) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(180):
         while len(REMEMBERED) < count:
             await pilot.pause(0.01)
     await pilot.pause()
@@ -113,7 +113,7 @@ async def test_a_recipe_that_worked_three_times_is_ordered_as_one_tool() -> None
         await pilot.pause()
         assert "t has it built" in app.screen.query_one(Sheet).text()
         await pilot.press("t")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(180):
             while not sink.commands:
                 await pilot.pause(0.01)
         (command,) = sink.commands
@@ -176,14 +176,14 @@ async def test_a_memory_that_cannot_be_read_or_changed_is_said() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
         await pilot.press("p")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(180):
             while "It holds a secret" not in said(app):
                 await pilot.pause(0.01)
         await pilot.press("escape")
         app._catalog.memory = broken  # type: ignore[method-assign]
         await pilot.press("shift+f4")
         await covered(pilot)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(180):
             while "damaged" not in said(app):
                 await pilot.pause(0.01)
 

@@ -182,7 +182,7 @@ async def opened(pilot, envelopes: list[Envelope]) -> None:
 
 async def settled(pilot) -> None:
     """Wait until every look and every work is done."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(180):
         while any(one.name in ("look", "sandbox") and not one.is_finished for one in pilot.app.workers):
             await pilot.pause(0.01)
     await pilot.pause()
@@ -317,7 +317,7 @@ async def test_a_rebuild_shows_how_far_it_is_and_is_not_begun_twice() -> None:
         await pilot.press("b", "y")
         await pilot.pause()
         more.set()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(180):
             while "extracting" not in said(app):
                 await pilot.pause(0.01)
         assert said(app).startswith("━━━━━━╸") and "Building the base image, [extracting]" in said(app)

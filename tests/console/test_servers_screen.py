@@ -37,7 +37,7 @@ async def opened(pilot) -> OptionList:
     await covered(pilot)
     assert isinstance(pilot.app.screen, ServersScreen)
     listed = pilot.app.screen.query_one(OptionList)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(180):
         while not listed.option_count:
             await pilot.pause(0.01)
     await pilot.pause()
@@ -53,7 +53,7 @@ def sheet(app: AlitaApp) -> str:
 
 
 async def settled(pilot, words: str) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(180):
         while words not in said(pilot.app):
             await pilot.pause(0.01)
 
@@ -116,7 +116,7 @@ async def test_test_switch_and_remove_are_a_key_each_and_removing_asks_once_more
 async def shown_whole(pilot) -> ToolApproval:
     """The key that approves, pressed on the chosen server: its next tool is on screen."""
     await pilot.press("a")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(180):
         while not isinstance(pilot.app.screen, ToolApproval):
             await pilot.pause(0.01)
     await covered(pilot)
@@ -124,7 +124,7 @@ async def shown_whole(pilot) -> ToolApproval:
 
 
 async def armed(pilot, screen: ToolApproval) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(180):
         while not screen.armed:
             await pilot.pause(0.05)
 
@@ -187,7 +187,7 @@ async def test_a_test_call_is_made_with_typed_arguments_and_approves_nothing() -
         await pilot.press("backspace", *' "a": 1}')
         await armed(pilot, screen)
         await pilot.press("enter")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(180):
             while "TEST CALL" not in sheet(app):
                 await pilot.pause(0.01)
         assert TRIED_TOOLS == [("write_file", '{ "a": 1}')]
@@ -251,7 +251,7 @@ def test_a_tool_as_it_is_approved_and_tried(snap_compare, size: tuple[int, int],
         await pilot.press("t")
         await armed(pilot, screen)
         await pilot.press("enter")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(180):
             while "TEST CALL" not in sheet(pilot.app):
                 await pilot.pause(0.01)
         await armed(pilot, screen)

@@ -276,7 +276,7 @@ async def test_it_opens_over_a_session_and_its_keys_are_its_own(key: str, kept: 
         await covered(pilot)
         assert isinstance(app.screen, SetupScreen)
         await pilot.press("ctrl+o", key)  # the sheet of money stays closed
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(180):
             while not at_main(app):
                 await pilot.pause(0.01)
         await pilot.pause()

@@ -30,7 +30,7 @@ def _nothing_moved() -> None:
 
 
 async def until(pilot: Pilot[Any], done: Callable[[], object]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(180):
         while not done():
             await pilot.pause()
 

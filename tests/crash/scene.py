@@ -207,7 +207,7 @@ async def _played(folder: Path, home: CrashApp, session_id: str | None, tasks: t
     for task in person.left_to_say():
         opened.send(SubmitTask(text=task, attach=given(folder)))
     watching = asyncio.create_task(person.watch())
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(180):
         await opened.run(until_idle=True)
         await watching
 
@@ -216,7 +216,7 @@ async def in_the_shell(folder: Path, session_id: str | None = None) -> None:
     """The same from a shell: a build parks, its verdict is left on the desk, the session is resumed."""
     home = open_app(folder)
     home.asks = False
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(180):
         while True:
             opened = await open_session(home, session_id, parks=True)
             person = Person(opened, home.diary, answers=False)

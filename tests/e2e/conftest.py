@@ -83,7 +83,7 @@ class Shell:
             stdin=subprocess.DEVNULL if stdin is None else None,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=400,
             check=False,
         )
         assert "Traceback" not in done.stderr, done.stderr

@@ -35,7 +35,7 @@ from tests.e2e.over_wire import SCRIPT, SERVERS
 pytestmark = pytest.mark.podman
 
 
-async def until(pilot: Pilot[Any], holds: Callable[[], object], seconds: float = 60) -> None:
+async def until(pilot: Pilot[Any], holds: Callable[[], object], seconds: float = 240) -> None:
     """Let the app work until something holds."""
     try:
         async with asyncio.timeout(seconds):

@@ -54,7 +54,7 @@ def machines(tmp_path_factory: pytest.TempPathFactory, sandbox_ready: None) -> I
     with scheduling(here, port), process(*words, said="2 rows at a time") as working:
         yield at
         os.kill(working.pid, signal.SIGINT)
-        assert working.wait(60) == 0
+        assert working.wait(180) == 0
 
 
 def mapping(at: Machines, name: str, rows: list[dict[str, Any]]) -> tuple[str, ...]:

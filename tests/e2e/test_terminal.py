@@ -42,7 +42,7 @@ class Terminal:
         os.close(side)
         self.said = b""
 
-    def wait(self, pattern: bytes, seconds: float = 60) -> None:
+    def wait(self, pattern: bytes, seconds: float = 240) -> None:
         """Read until a pattern has been written."""
         end = time.monotonic() + seconds
         while not re.search(pattern, self.said):
@@ -52,7 +52,7 @@ class Terminal:
             if not self._read(0.2) and self.process.poll() is not None:
                 raise AssertionError((self.process.returncode, self.said[-2000:]))
 
-    def type(self, keys: bytes, until: bytes = b"", seconds: float = 60) -> None:
+    def type(self, keys: bytes, until: bytes = b"", seconds: float = 240) -> None:
         """Send keys; read until a pattern is written from then on."""
         if until:
             self.said = b""
@@ -66,7 +66,7 @@ class Terminal:
         while time.monotonic() < end:
             self._read(0.05)
 
-    def end(self, seconds: float = 60) -> int:
+    def end(self, seconds: float = 240) -> int:
         """Read to the end; the exit code."""
         limit = time.monotonic() + seconds
         while self.process.poll() is None:
@@ -156,7 +156,7 @@ def test_what_is_typed_survives_kill_9_and_no_secret_is_on_disk(shell) -> None:
     again.end()
 
 
-def _draft_file(shell, terminal: Terminal, ends: bytes, seconds: float = 60) -> Path:
+def _draft_file(shell, terminal: Terminal, ends: bytes, seconds: float = 240) -> Path:
     """Wait until the drafts on disk end with what was typed last, reading what the console paints meanwhile."""
     limit = time.monotonic() + seconds
     home = Path(shell.environ["ALITA_HOME"])

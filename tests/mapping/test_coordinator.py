@@ -47,7 +47,7 @@ class Engine:
         try:
             if self.most >= self.meet:
                 self.met.set()
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(180):
                 await self.met.wait()
             outcomes = []
             for row in rows:

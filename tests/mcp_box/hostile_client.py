@@ -83,7 +83,7 @@ class Wire:
         self.send({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
         return self.answer(self._number)
 
-    def answer(self, number: Any, seconds: float = 60) -> Any:
+    def answer(self, number: Any, seconds: float = 240) -> Any:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             for message in self.lines():

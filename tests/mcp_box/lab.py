@@ -154,7 +154,7 @@ def recorded(home: Path, path: Path) -> list[Any]:
         app.close()
 
 
-async def until(true: Any, seconds: float = 20.0) -> Any:
+async def until(true: Any, seconds: float = 240) -> Any:
     """Wait until something holds."""
     async with asyncio.timeout(seconds):
         while not (found := true()):
@@ -187,7 +187,7 @@ async def http_client(
 ) -> AsyncIterator[Client]:
     token = (home / "mcp.token").read_text().strip()
     headers = {"Authorization": f"Bearer {token}"}
-    async with httpx2.AsyncClient(headers=headers, timeout=60) as web:
+    async with httpx2.AsyncClient(headers=headers, timeout=400) as web:
         transport = streamable_http_client(url, http_client=web)
         info = Implementation(name=name, version="1.0")
         async with Client(transport, mode=era, client_info=info, message_handler=on) as one:

@@ -94,7 +94,7 @@ def test_a_server_runs_by_uvx_and_passes_its_own_tests_without_alita(tmp_path: P
     assert 'name = "mcp"' in lock and "sha256:" in lock and "alita" not in lock
     tested = subprocess.run(
         (find_uv_bin(), "run", "--frozen", "pytest", "-q"), cwd=folder, env=alone(), capture_output=True, text=True,
-        timeout=200,
+        timeout=400,
     )  # fmt: skip
     assert tested.returncode == 0 and "3 passed" in tested.stdout, tested.stdout + tested.stderr
     facts = folder / "src" / "words" / "tools.json"

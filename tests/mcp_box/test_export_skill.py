@@ -78,7 +78,7 @@ def outside(script: Path, arguments: Any) -> Any:
     """What a script answers in a process that knows nothing of alita."""
     done = subprocess.run(
         (sys.executable, "-I", str(script)), input=json.dumps(arguments), capture_output=True, text=True,
-        env={"PATH": os.environ["PATH"]}, cwd="/", timeout=60, check=True,
+        env={"PATH": os.environ["PATH"]}, cwd="/", timeout=400, check=True,
     )  # fmt: skip
     return json.loads(done.stdout)
 

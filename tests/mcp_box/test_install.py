@@ -165,10 +165,10 @@ def test_nothing_of_the_folder_that_is_open_in_a_program_is_imported(tmp_path: P
         "cursor",
         "--json",
     ]
-    printed = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True).stdout
+    printed = subprocess.run(words, capture_output=True, text=True, timeout=400, check=True).stdout
     entry = json.loads(printed)["entry"]
     started = [entry["command"], *entry["args"], "--help"]
-    done = subprocess.run(started, cwd=project, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(started, cwd=project, capture_output=True, text=True, timeout=400)
     assert done.returncode == 0 and not trace.exists(), done.stderr
 
 

@@ -52,10 +52,10 @@ def while_looked_at(remote: Remote, tmp_path: Path) -> Iterator[None]:
     home = str(tmp_path / "home")
     words = [sys.executable, "-m", "alita_tui", "--home", home, "mcp", "test", "far"]
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as shell:
-        assert remote.held.wait(60)
+        assert remote.held.wait(180)
         yield
         remote.release.set()
-        shell.wait(60)
+        shell.wait(180)
 
 
 def test_a_look_takes_nothing_back_that_was_decided_meanwhile(alita: Alita, tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ async def test_playing_stops_and_goes_on() -> None:
     reader = asyncio.create_task(read())
     wanted = stops(WALK, "approval")
     for stop in wanted:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(180):
             await paused.wait()
         assert (seen[-1], playback.stopped, playback.seq) == (stop, "approval", stop)
         paused.clear()

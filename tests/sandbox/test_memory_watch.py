@@ -40,7 +40,7 @@ async def test_memory_is_stopped_from_outside_while_the_warden_sleeps(settings: 
         on = asyncio.Event()
         job = Job(run_id="t", module="greedy", code=GREEDY, limits=LIMITS)
         running = asyncio.create_task(converse(container, job, lambda *_: on.set()))
-        await asyncio.wait_for(on.wait(), 20)
+        await asyncio.wait_for(on.wait(), 180)
         inside = family(container.pid)
         os.kill(container.pid, signal.SIGSTOP)
         report = await running

@@ -201,7 +201,7 @@ async def test_nothing_outlives_a_killed_alita(
     await look._service.ensure()
     socket = look._service.socket.with_name(f"alita-{owner.split('.')[0]}-{owner.split('.')[2]}.sock")
     filters = quote(json.dumps({"label": ["alita.service=" + owner]}))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(180):
         while (
             await look._service.request("GET", f"/containers/json?all=true&filters={filters}")
             or socket.exists()
@@ -232,12 +232,12 @@ async def test_a_command_of_the_account_ends_with_alita(tmp_path: Path) -> None:
     )
     assert process.stdout is not None
     assert (await process.stdout.readline()).strip() == b"up"
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(180):
         while not sleeping(seconds):  # the shell has yet to become it
             await asyncio.sleep(0.01)
     process.kill()
     await process.wait()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(180):
         while sleeping(seconds):
             await asyncio.sleep(0.01)
 

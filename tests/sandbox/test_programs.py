@@ -47,7 +47,7 @@ async def sandbox(settings: EngineSettings) -> AsyncIterator[PodmanSandbox]:
 async def rest(program: RunningProgram) -> bytes:
     """What it still prints, until it ends."""
     read = b""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(180):
         while piece := await program.read():
             read += piece
     return read
@@ -55,7 +55,7 @@ async def rest(program: RunningProgram) -> bytes:
 
 async def line(program: RunningProgram) -> bytes:
     read = b""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(180):
         while not read.endswith(b"\n"):
             piece = await program.read()
             assert piece, (read, program.ended, bytes(program.said))
@@ -82,7 +82,7 @@ async def test_a_program_lives_confined_and_its_end_is_told(sandbox: PodmanSandb
         assert await line(program) == b"cba\n"
         await program.finish_input()
         assert await rest(program) == b""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(180):
             while not program.ended:
                 await asyncio.sleep(0.01)
         assert program.ended == "it ended with exit code 3"
@@ -106,7 +106,7 @@ async def test_neither_side_gets_further_ahead_than_the_window(sandbox: PodmanSa
     try:
         await asyncio.sleep(0.3)
         seen = 0
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(180):
             while seen < 8 << 20:
                 seen += len(await program.read())
         await program.write(b"y" * (3 << 20))
@@ -132,7 +132,7 @@ async def test_limits_end_it(sandbox: PodmanSandbox, code: str, why: str) -> Non
     program = await sandbox.open_program(python(code, limits=limits), nothing)
     try:
         await rest(program)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(180):
             while not program.ended:
                 await asyncio.sleep(0.01)
         assert why in program.ended

@@ -171,7 +171,7 @@ async def test_cancelling_ends_everything_inside(sandbox: PodmanSandbox) -> None
         code="import time\ndef run():\n    print('on', flush=True)\n    time.sleep(60)\n",
     )
     task = asyncio.create_task(sandbox.run(job, lambda *_: started.set(), nothing))
-    await asyncio.wait_for(started.wait(), 20)
+    await asyncio.wait_for(started.wait(), 180)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

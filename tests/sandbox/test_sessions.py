@@ -152,7 +152,7 @@ async def test_an_interrupt_ends_the_session_container(sandbox: PodmanSandbox) -
         code="import time\ndef run():\n    print('on', flush=True)\n    time.sleep(60)\n",
     )  # fmt: skip
     task = asyncio.create_task(sandbox.run(job, lambda *_: started.set(), nothing))
-    await asyncio.wait_for(started.wait(), 10)
+    await asyncio.wait_for(started.wait(), 180)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -216,7 +216,7 @@ async def test_what_cannot_be_removed_costs_the_container_and_no_time(sandbox: P
     await shared(sandbox)
     container = current(sandbox).container
     assert (await call(sandbox, deep)).result == 1
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(180):
         assert (await call(sandbox, WHO)).status == "ok"
         while sandbox._sessions._tasks:
             await asyncio.wait(sandbox._sessions._tasks)

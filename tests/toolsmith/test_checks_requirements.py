@@ -118,7 +118,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PackageIn
 
 @pytest.fixture
 async def web(index: PackageIndex) -> AsyncIterator[WebRoom]:
-    room = WebRoom(WebSettings(pypi_url=index.url, timeout=10.0), environ={})
+    room = WebRoom(WebSettings(pypi_url=index.url, timeout=60.0), environ={})
     yield room
     await room.close()
 

@@ -50,7 +50,7 @@ async def _trials(settings: EngineSettings) -> AsyncIterator[Callable[[Reviewer]
     with tempfile.TemporaryDirectory(prefix="alita-corpus-") as folder, _index(Path(folder)) as index:
         table = DocumentTable(Path(folder) / "registry.json", "tools")
         shelf = ToolLibrary(table, Path(folder) / "box")
-        web = WebRoom(WebSettings(pypi_url=index.url, timeout=10.0), environ={})
+        web = WebRoom(WebSettings(pypi_url=index.url, timeout=60.0), environ={})
         sandbox = PodmanSandbox(settings, "corpus")
         try:
             yield lambda reviewer: Trial(sandbox, TaskLibrary(shelf), reviewer, web, FaultDatabase(index.url))

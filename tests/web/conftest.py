@@ -102,4 +102,4 @@ async def make_room():
 @pytest.fixture
 def room(site, make_room):
     """A room that may read the site."""
-    return make_room(allowed_private=(site.host,), timeout=10.0)
+    return make_room(allowed_private=(site.host,), timeout=60.0)

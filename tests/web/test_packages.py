@@ -10,7 +10,7 @@ from alita_tui.spine.ports.web import PackageFacts
 @pytest.fixture
 def index(site, make_room):
     """A room whose package index is the site."""
-    return make_room(pypi_url=f"{site.url}/", timeout=10.0)
+    return make_room(pypi_url=f"{site.url}/", timeout=60.0)
 
 
 def answer(value):

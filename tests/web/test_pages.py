@@ -38,7 +38,7 @@ def reading(site, make_room, tmp_path: Path):
 
     def opened(**settings):
         table = DocumentTable(tmp_path / "pages.json", "pages")
-        return make_room(allowed_private=(site.host,), timeout=10.0, pages=lambda: table, **settings)
+        return make_room(allowed_private=(site.host,), timeout=60.0, pages=lambda: table, **settings)
 
     return opened
 
@@ -138,7 +138,7 @@ async def test_a_disk_that_fails_costs_only_the_saving(site, make_room) -> None:
         raise StoreError("The disk is full.")
 
     served = Served(site, ETag='"v1"')
-    room = make_room(allowed_private=(site.host,), timeout=10.0, pages=broken)
+    room = make_room(allowed_private=(site.host,), timeout=60.0, pages=broken)
     for _ in range(2):
         assert served.text in (await room.read(served.url)).text
 

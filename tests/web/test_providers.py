@@ -123,7 +123,7 @@ def rooms(site: Site, make_room: Callable[..., WebRoom]) -> Callable[..., WebRoo
             google_url=f"{site.url}/customsearch/v1",
             github_url=site.url,
             pypi_url=f"{site.url}/",
-            timeout=10.0,
+            timeout=60.0,
             **values,
         )
 

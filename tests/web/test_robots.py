@@ -11,7 +11,7 @@ from alita_tui.web.robots import Rule, allowed, rules
 
 @pytest.fixture
 def polite(site, make_room):
-    return make_room(allowed_private=(site.host,), robots=True, timeout=10.0)
+    return make_room(allowed_private=(site.host,), robots=True, timeout=60.0)
 
 
 def robots(site, text: str) -> None:
@@ -36,7 +36,7 @@ async def test_a_redirect_does_not_lead_around_it(site, other_site, make_room):
     robots(other_site, "User-agent: alita-tui\nDisallow: /")
     there = other_site.html("/there", "words", "text/plain")
     site.routes["/here"] = (302, {"Location": there}, b"")
-    room = make_room(allowed_private=(site.host, other_site.host), robots=True, timeout=10.0)
+    room = make_room(allowed_private=(site.host, other_site.host), robots=True, timeout=60.0)
     with pytest.raises(WebError, match=r"robots.txt"):
         await room.read(f"{site.url}/here")
     assert [path for path, _ in other_site.requests] == ["/robots.txt"]

@@ -88,7 +88,7 @@ async def judge_all(
     """Every sample with what became of it, two at a time."""
     limit = asyncio.Semaphore(_AT_ONCE)
     with tempfile.TemporaryDirectory(prefix="alita-attack-") as name, serving(Path(name)) as index:
-        web = WebRoom(WebSettings(pypi_url=index.url, timeout=10.0), environ={})
+        web = WebRoom(WebSettings(pypi_url=index.url, timeout=60.0), environ={})
         sandbox = PodmanSandbox(settings, "attack")
         workshop = Workshop(sandbox, Path(name), web, FaultDatabase(index.url))
         try:

@@ -360,7 +360,7 @@ def _addresses(event: e.SessionEvent) -> tuple[str, ...]:
         case e.PageRead(url=url, asked=asked):
             return url, asked
         case e.WebSearched(results=results):
-            return tuple(one.url for one in results)
+            return tuple(result.url for result in results)
         case _:
             return ()
 

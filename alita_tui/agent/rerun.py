@@ -67,16 +67,18 @@ class Rerunner:
     async def run(self, envelopes: Sequence[Envelope]) -> AsyncGenerator[Rerun, None]:
         """Everything in the order of the recording. Raises SandboxUnavailable."""
         ends = {
-            one.event.call_id: one.event
-            for one in envelopes
-            if isinstance(one.event, e.ToolReturned | e.ToolFailed)
+            envelope.event.call_id: envelope.event
+            for envelope in envelopes
+            if isinstance(envelope.event, e.ToolReturned | e.ToolFailed)
         }
         codes = dict(_codes(envelopes))
-        served = {one.event.call_id for one in envelopes if isinstance(one.event, e.BrokerAnswered)}
+        served = {
+            envelope.event.call_id for envelope in envelopes if isinstance(envelope.event, e.BrokerAnswered)
+        }
         built = {
-            one.event.card.digest: one.event.card
-            for one in envelopes
-            if isinstance(one.event, e.ToolRegistered)
+            envelope.event.card.digest: envelope.event.card
+            for envelope in envelopes
+            if isinstance(envelope.event, e.ToolRegistered)
         }
         drafts = {code.draft.digest: code for code in codes.values()}
         for index, one in enumerate(envelopes):
@@ -154,8 +156,8 @@ class Rerunner:
 def _codes(envelopes: Sequence[Envelope]) -> Iterator[tuple[str, _Code]]:
     """Every draft by the digest that an approval of it would name."""
     drafts: dict[str, ToolDraft] = {}
-    for one in envelopes:
-        event = one.event
+    for envelope in envelopes:
+        event = envelope.event
         if isinstance(event, e.BuildDrafted):
             drafts[event.build_id] = event.draft
             yield event.draft.digest, _Code(event.draft, Lock(), event.draft.capabilities)
@@ -193,7 +195,7 @@ def _reply(reply: Envelope, event: e.ModelReplied, later: Sequence[Envelope]) ->
         return _read(seq, event, found)
     if malformed:
         return _read(seq, event, ("it was malformed → it is valid",))
-    asked = [(one.name, one.arguments) for one in event.requests] or [
+    asked = [(request.name, request.arguments) for request in event.requests] or [
         ("answer", {"text": event.text.strip()})
     ]
     # A task may end, or be stopped, before all actions of a reply are done.

@@ -295,7 +295,8 @@ def _brief(result: Json) -> bool:
     if not isinstance(values, list):
         values = [values]
     return len(values) <= _FEW and all(
-        len(one) <= _SHORT if isinstance(one, str) else not isinstance(one, dict | list) for one in values
+        len(value) <= _SHORT if isinstance(value, str) else not isinstance(value, dict | list)
+        for value in values
     )
 
 

@@ -272,7 +272,7 @@ def decoded(uri: str) -> tuple[bytes, str]:
     if not comma:
         raise UsageError("That data: URI has no content.", hint="Write data:text/csv;name=x.csv;base64,…")
     words = [part.strip() for part in head.split(";")]
-    names = [one[5:] for one in words if one.lower().startswith("name=")]
+    names = [word[5:] for word in words if word.lower().startswith("name=")]
     name = unquote_to_bytes(names[0]).decode("utf-8", "replace") if names else "file"
     try:
         data = unquote_to_bytes(body)

@@ -60,10 +60,10 @@ class Judge:
 
     async def _measure(self, suite: Suite, check: c.Rubric) -> None:
         examples = labels(suite.file(check.labelled))
-        said = [await self._verdict(check.rubric, one) for one in examples]
+        said = [await self._verdict(check.rubric, example) for example in examples]
         model = self._app.candidates("reviewer")[0]
         found = agreement(
-            f"{model.provider}:{model.name}", check.rubric, [one.solved for one in examples], said
+            f"{model.provider}:{model.name}", check.rubric, [example.solved for example in examples], said
         )
         self._known = (*self._known, found)
         disk.replace(self._folder / AGREEMENTS, [msgspec.json.encode(self._known)])
@@ -86,9 +86,9 @@ class Judge:
                 must_call=_TOOL.name, max_tokens=500,
             )
         )  # fmt: skip
-        for one in reply.requests:
-            meets, why = one.arguments.get("meets"), one.arguments.get("why", "")
-            if one.name == _TOOL.name and isinstance(meets, bool):
+        for request in reply.requests:
+            meets, why = request.arguments.get("meets"), request.arguments.get("why", "")
+            if request.name == _TOOL.name and isinstance(meets, bool):
                 return meets, str(one_line(str(why), 250))
         raise AlitaError("The judge gave no verdict.", hint="Another model for the role reviewer may.")
 

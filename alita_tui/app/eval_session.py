@@ -54,7 +54,9 @@ def case_home(
     if "planner" in left_out:
         flags["budget.plans"] = 1
     if "memory" in left_out:
-        flags["context.blocks"] = [one for one in person.loaded.settings.context.blocks if one != "memory"]
+        flags["context.blocks"] = [
+            block for block in person.loaded.settings.context.blocks if block != "memory"
+        ]
     paths = locate(folder, {})
     paths.prepare()
     if policy and person.paths.policy.is_file():
@@ -235,7 +237,7 @@ def result_of(case: str, model: str, turn: int, history: Iterable[Envelope]) -> 
     rows = rows_of(history)
     ended = next((one for one in reversed(history) if isinstance(one.event, e.TaskFinished)), None)
     outcome = ended.event if ended and isinstance(ended.event, e.TaskFinished) else None
-    seconds = sum(one.seconds for one in rows.tasks if math.isfinite(one.seconds))
+    seconds = sum(task.seconds for task in rows.tasks if math.isfinite(task.seconds))
     return CaseResult(
         case=case,
         model=model,
@@ -245,12 +247,12 @@ def result_of(case: str, model: str, turn: int, history: Iterable[Envelope]) -> 
         answer=outcome.answer[:_LONGEST_ANSWER] if outcome else "",
         usd=_paid(history),
         unpriced=sum(isinstance(one.event, e.BudgetSpent) and one.event.cost_usd is None for one in history),
-        tokens=sum(one.tokens for one in rows.calls),
+        tokens=sum(call.tokens for call in rows.calls),
         seconds=round(seconds, 3),
         steps=sum(isinstance(one.event, e.ActionChosen) for one in history),
         calls=sum(isinstance(one.event, e.ModelReplied) for one in history),
         runs=len(rows.runs),
-        reused=sum(one.reused for one in rows.runs),
+        reused=sum(run.reused for run in rows.runs),
         builds=sum(isinstance(one.event, e.BuildStarted) for one in history),
         ungrounded=len(outcome.ungrounded) if outcome else 0,
     )

@@ -51,8 +51,8 @@ def _line(setup: Setup, folder: Path, results: tuple[CaseResult, ...]) -> RunLin
         started = datetime.fromisoformat(setup.started_at)
     return RunLine(
         run=setup.run, suite=setup.suite, models=setup.models, state=state, started=started, ended=len(results), of=of,
-        solved=sum(one.solved for one in results), usd=sum(one.usd + one.judge_usd for one in results),
-        unpriced=sum(one.unpriced for one in results), repeat=setup.repeat, budget_usd=setup.budget_usd,
+        solved=sum(result.solved for result in results), usd=sum(result.usd + result.judge_usd for result in results),
+        unpriced=sum(result.unpriced for result in results), repeat=setup.repeat, budget_usd=setup.budget_usd,
         approve=setup.approve, without=setup.without,
     )  # fmt: skip
 
@@ -62,8 +62,8 @@ def run_sheet(app: AppContext, run: str) -> RunSheet:
     setup, folder = evaluating.find_run(app, run)
     results = evaluating.results_of(folder)
     line = _line(setup, folder, results)
-    done = {one.key: one for one in results}
-    cases = [_ended(folder, one) for one in results]
+    done = {result.key: result for result in results}
+    cases = [_ended(folder, result) for result in results]
     with suppress(AlitaError):  # a suite that has gone or changed leaves what has ended
         suite = read_suite(Path(setup.suite_path))
         if suite.digest == setup.suite_digest:
@@ -79,7 +79,7 @@ def run_sheet(app: AppContext, run: str) -> RunSheet:
                     line, of=len(keys), state="waiting" if setup.approve == "person" else "stopped"
                 )
     return RunSheet(
-        line=line, cases=tuple(cases), judges=tuple(f"judge: {one}" for one in agreements(folder))
+        line=line, cases=tuple(cases), judges=tuple(f"judge: {agreement}" for agreement in agreements(folder))
     )
 
 

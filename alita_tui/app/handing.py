@@ -170,7 +170,9 @@ async def export_servers(
     from alita_tui.mcp_box.handing.server import server_files, server_name
 
     tools = await asyncio.to_thread(lambda: [handed(app, name) for name in dict.fromkeys(names)])
-    groups = {server_name(pack): tools} if pack else {server_name(f"{one.name}-mcp"): [one] for one in tools}
+    groups = (
+        {server_name(pack): tools} if pack else {server_name(f"{tool.name}-mcp"): [tool] for tool in tools}
+    )
     made = {name: server_files(name, group, app.limits, version("mcp")) for name, group in groups.items()}
     for name in made:
         _check_free(into / name)

@@ -210,7 +210,7 @@ class ServerBook:
             if known.spec == spec:
                 with suppress(UsageError):  # it was removed or replaced a moment ago
                     self.relisted(seen(known, found, protocol, known.start_ms))
-        codes = {str(one.name): one.code for one in found.drafts}
+        codes = {str(draft.name): draft.code for draft in found.drafts}
         refused = {one.name: f"it cannot be used any more: {one.reason}" for one in found.refused}
         suspended = []
         lineages = self._app.lineages("engine")
@@ -244,7 +244,9 @@ class ServerBook:
         library, lock = self._app.library, known.lock
         versions = library.versions(draft.name)
         theirs = pinned(draft).server.name
-        if any(one.origin != "remote" or pinned(one.draft).server.name != theirs for one in versions):
+        if any(
+            version.origin != "remote" or pinned(version.draft).server.name != theirs for version in versions
+        ):
             return Offered(
                 draft=draft, state="not yet", problem=f"another tool is called {draft.name} already"
             )
@@ -252,9 +254,13 @@ class ServerBook:
         if refused := library.banned(draft.name, draft, digest):
             return Offered(draft=draft, state="not yet", problem=refused)
         doubts = library.doubts()
-        for one in versions:
-            if one.digest == digest and one.state in RUNS and (draft.name, one.version) not in doubts:
-                return Offered(draft=draft, state="approved", before=one)
+        for version in versions:
+            if (
+                version.digest == digest
+                and version.state in RUNS
+                and (draft.name, version.version) not in doubts
+            ):
+                return Offered(draft=draft, state="approved", before=version)
         if not as_listed(draft, known.spec):
             problem = f"it is not what {theirs} listed; `alita mcp test {theirs}` lists anew"
             return Offered(draft=draft, state="not yet", problem=problem)
@@ -267,8 +273,8 @@ class ServerBook:
         from alita_tui.mcp_box.remote.review import Names, remote_risks
         from alita_tui.toolsmith.prompt_injection import addressed
 
-        listed = (str(one.name) for known in self.all() for one in known.drafts)
-        names = Names([*(str(one.draft.name) for one in self._app.library.records()), *listed])
+        listed = (str(draft.name) for known in self.all() for draft in known.drafts)
+        names = Names([*(str(record.draft.name) for record in self._app.library.records()), *listed])
         return lambda draft: remote_risks(draft, addressed, names)
 
     def approve(

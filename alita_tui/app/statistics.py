@@ -104,7 +104,7 @@ def gather(
             disk.replace(app.paths.statistics, [records.packed()])
         except OSError:
             pass  # it is only a cache
-    damaged = [one.name for one in records.sessions if one.damaged]
+    damaged = [session.name for session in records.sessions if session.damaged]
     return records, tuple(sorted([*unreadable, *damaged]))
 
 

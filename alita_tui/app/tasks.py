@@ -192,18 +192,18 @@ def scheduled(app: AppContext) -> tuple[ScheduleEntry, ...]:
         return ()
     return tuple(
         ScheduleEntry(
-            id=one.id,
-            text=one.text,
-            rhythm=str(one.rhythm),
-            paused=one.paused,
+            id=schedule.id,
+            text=schedule.text,
+            rhythm=str(schedule.rhythm),
+            paused=schedule.paused,
             next=""
-            if one.paused
-            else (one.due(now()) or one.rhythm.following(one.made, now()))
+            if schedule.paused
+            else (schedule.due(now()) or schedule.rhythm.following(schedule.made, now()))
             .astimezone()
             .isoformat(timespec="minutes"),
-            session_id=one.session_id,
+            session_id=schedule.session_id,
         )
-        for one in Ledger(app).schedules()
+        for schedule in Ledger(app).schedules()
     )
 
 
@@ -241,7 +241,7 @@ def change_schedule(app: AppContext, wanted: str, what: Literal["pause", "resume
 
 def found(tasks: Tasks, wanted: str, *, queued: bool = False) -> TaskEntry:
     """Return a task by its place in the queue, its id, or the beginning of it. Raises UsageError."""
-    some = [one for one in tasks.tasks if one.place or not queued]
+    some = [task for task in tasks.tasks if task.place or not queued]
     exact = [one for one in some if one.id == wanted or (one.place and str(one.place) == wanted)]
     place = wanted.isdecimal() and len(wanted) <= _LONGEST_PLACE  # so no id that begins with it is meant
     matches = exact or [one for one in some if wanted and not place and one.id.startswith(wanted)]

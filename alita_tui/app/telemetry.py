@@ -237,8 +237,8 @@ class _Metrics:
 
     def add(self, spans: Iterable[SpanRow]) -> None:
         """Count spans."""
-        for one in spans:
-            found = measures_of(one)
+        for span in spans:
+            found = measures_of(span)
             self._duration.record(found.seconds, found.attributes)
             self._named.add("duration")
             for kind, tokens in (("input", found.input_tokens), ("output", found.output_tokens)):

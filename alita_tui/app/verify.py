@@ -88,7 +88,9 @@ def _tool_problems(library: ToolLibrary, history: tuple[Envelope, ...]) -> list[
         if not isinstance(event, ToolRegistered) or event.lasting == "task":
             continue
         card = event.card
-        record = next((one for one in library.versions(card.name) if one.version == card.version), None)
+        record = next(
+            (version for version in library.versions(card.name) if version.version == card.version), None
+        )
         if record is None or record.digest != card.digest:
             problems.append(f"{card.name} v{card.version} is not in the library as it was approved")
         elif record.state in RUNNABLE:

@@ -105,7 +105,7 @@ class Table:
                 texts.append((cell[:_KEY].casefold(), record.number, record.offset))
         numbers.sort(key=lambda one: one[0], reverse=descending)
         texts.sort(key=lambda one: one[0], reverse=descending)
-        placed = [one[1:] for one in numbers], [one[1:] for one in texts]
+        placed = [one[1:] for one in numbers], [text[1:] for text in texts]
         order = [place for part in (reversed(placed) if descending else placed) for place in part] + empty
         self._order = array("Q", (one[0] for one in order)), array("Q", (one[1] for one in order))
 

@@ -56,13 +56,13 @@ def context(
                 **{name: getattr(call, name) for name in call.__struct_fields__ if name != "parts"},
                 "parts": [
                     {
-                        "name": one.name,
-                        "turns": one.turns,
-                        "tokens": one.tokens,
-                        "block": one.block,
-                        "on": one.on,
+                        "name": part.name,
+                        "turns": part.turns,
+                        "tokens": part.tokens,
+                        "block": part.block,
+                        "on": part.on,
                     }
-                    for one in call.parts
+                    for part in call.parts
                 ],
             }
         )

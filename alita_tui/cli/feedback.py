@@ -70,11 +70,11 @@ def _show(app: AppContext, session: str, *, json: bool) -> None:
     from alita_tui.app.recordings import recording
 
     events = [one.event for one in recording(app, session)]
-    given = [one for one in events if isinstance(one, FeedbackGiven)]
+    given = [event for event in events if isinstance(event, FeedbackGiven)]
     if json:
         json_document(given)
         return
-    answers = [one for one in events if isinstance(one, TaskFinished)]
+    answers = [event for event in events if isinstance(event, TaskFinished)]
     typer.echo(
         f"answer: {reveal(one_line(answers[-1].answer, 400)) or answers[-1].outcome}"
         if answers

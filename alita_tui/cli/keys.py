@@ -28,14 +28,14 @@ def keys(
     remapped, problems = read_keymap(path)
     rows: list[dict[str, Any]] = [
         {
-            "action": one.id,
-            "keys": [key.strip() for key in (remapped.get(one.id) or one.key).split(",")],
-            "default": one.key,
-            "remapped": one.id in remapped,
-            "where": GROUPS.get(one.owner, one.owner),
-            "does": one.tooltip,
+            "action": action.id,
+            "keys": [key.strip() for key in (remapped.get(action.id) or action.key).split(",")],
+            "default": action.key,
+            "remapped": action.id in remapped,
+            "where": GROUPS.get(action.owner, action.owner),
+            "does": action.tooltip,
         }
-        for one in ACTIONS
+        for action in ACTIONS
     ]
     wanted = find.lower()
     rows = [

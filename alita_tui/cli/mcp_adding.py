@@ -121,7 +121,7 @@ def _with_requests(known: Known, sampling: int, *, elicitation: bool, roots: lis
             "--root is for a server on the host, or by its address: one in the sandbox sees no folder of yours.",
             hint="Its own files are given with --folder.",
         )
-    folders = [Path(one).expanduser().absolute() for one in roots]
+    folders = [Path(root).expanduser().absolute() for root in roots]
     for folder in folders:
         if not folder.is_dir():
             raise UsageError(f"There is no folder {one_line(str(folder), 200)}.")

@@ -66,11 +66,11 @@ def _offer_facts(app: AppContext, known: Known, offers: tuple[Offered, ...]) -> 
     review = ServerBook(app).reviewer()
     return [
         {
-            "name": one.draft.name, "digest": build_digest(one.draft, known.lock), "state": one.state,
-            "problem": one.problem, "risks": [msgspec.to_builtins(risk) for risk in review(one.draft)],
-            "approved": {"version": one.before.version, "digest": one.before.digest} if one.before else None,
+            "name": offer.draft.name, "digest": build_digest(offer.draft, known.lock), "state": offer.state,
+            "problem": offer.problem, "risks": [msgspec.to_builtins(risk) for risk in review(offer.draft)],
+            "approved": {"version": offer.before.version, "digest": offer.before.digest} if offer.before else None,
         }
-        for one in offers
+        for offer in offers
     ]  # fmt: skip
 
 
@@ -230,7 +230,9 @@ def approve(
     chosen: list[Offered] = []
     for given in digest:
         prefix = given.lower().removeprefix("sha256:")
-        found = [one for one in offers if prefix and build_digest(one.draft, known.lock).startswith(prefix)]
+        found = [
+            offer for offer in offers if prefix and build_digest(offer.draft, known.lock).startswith(prefix)
+        ]
         if not found:
             raise UsageError(
                 f"No tool of {name} has the digest {one_line(given, 70)!r}.",

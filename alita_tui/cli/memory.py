@@ -205,7 +205,7 @@ def forget(
     from alita_tui.app.memory import forgotten
 
     app = AppContext.open(context.obj)
-    found = [app.memory.find(one) for one in items]
+    found = [app.memory.find(item) for item in items]
     for kept in found:
         typer.echo(f"{kept.item.item_id}  {one_line(reveal(kept.item.text), 160)}")
     if not yes:

@@ -56,10 +56,10 @@ def import_pack(
     elif json:
         rows = [
             {
-                "name": one.draft.name, "digest": one.draft.digest, "state": one.state, "problem": one.problem,
-                "may_use": list(one.draft.capabilities.items), "evidence": msgspec.to_builtins(one.packed.evidence),
+                "name": tool.draft.name, "digest": tool.draft.digest, "state": tool.state, "problem": tool.problem,
+                "may_use": list(tool.draft.capabilities.items), "evidence": msgspec.to_builtins(tool.packed.evidence),
             }
-            for one in tools
+            for tool in tools
         ]  # fmt: skip
         json_document({"pack": found.name, "signed_by": signed_by, "key": found.key, "tools": rows})
     else:
@@ -68,28 +68,28 @@ def import_pack(
             ("NAME", "STATE", "SHA256", "MAY USE", "DESCRIPTION"),
             [
                 (
-                    str(one.draft.name),
-                    one.state,
-                    one.draft.digest[:16],
-                    "; ".join(phrases(one.draft.capabilities)) or "nothing but its arguments",
-                    one.draft.description,
+                    str(tool.draft.name),
+                    tool.state,
+                    tool.draft.digest[:16],
+                    "; ".join(phrases(tool.draft.capabilities)) or "nothing but its arguments",
+                    tool.draft.description,
                 )
-                for one in tools
+                for tool in tools
             ],
         )
-        for one in tools:
-            if one.problem:
-                typer.echo(reveal(f"{one.draft.name} cannot be approved yet: {one.problem}"))
+        for tool in tools:
+            if tool.problem:
+                typer.echo(reveal(f"{tool.draft.name} cannot be approved yet: {tool.problem}"))
         typer.echo(f"\nRead one whole with: alita tools import {pack} --show TOOL")
 
 
 def _named(tools: tuple[Offered, ...], name: str) -> Offered:
-    for one in tools:
-        if one.draft.name == name:
-            return one
+    for tool in tools:
+        if tool.draft.name == name:
+            return tool
     raise UsageError(
         f"The pack has no {one_line(name, 60)}.",
-        hint=f"It has: {', '.join(one.draft.name for one in tools)}.",
+        hint=f"It has: {', '.join(tool.draft.name for tool in tools)}.",
     )
 
 
@@ -150,12 +150,12 @@ def _by_digest(tools: tuple[Offered, ...], given: str, pack: Path) -> Offered:
     from alita_tui.cli.accepting import check_digest
 
     prefix = given.lower().removeprefix("sha256:")
-    for one in tools:
-        if prefix and one.draft.digest.startswith(prefix):
+    for tool in tools:
+        if prefix and tool.draft.digest.startswith(prefix):
             check_digest(
-                given, one.draft.digest, what=one.draft.name, show=f"alita tools import {pack} --show"
+                given, tool.draft.digest, what=tool.draft.name, show=f"alita tools import {pack} --show"
             )
-            return one
+            return tool
     raise UsageError(
         f"No tool of the pack has the digest {one_line(given, 70)!r}.",
         hint=f"Look again: alita tools import {pack}",

@@ -110,7 +110,7 @@ class PlainConsole:
             case QuestionAsked() | ServerQuestion() as asked:
                 self._questions.append(asked)
             case QuestionAnswered(question_id=ended) | ServerQuestionEnded(question_id=ended):
-                self._questions = [one for one in self._questions if one.question_id != ended]
+                self._questions = [question for question in self._questions if question.question_id != ended]
             case _:
                 pass
 

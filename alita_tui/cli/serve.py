@@ -99,7 +99,10 @@ def _look(app: AppContext, *, stop: bool, json: bool) -> None:
         return
     typer.echo(f"process {standing.process}, alita {standing.version}{' (ended)' if stop else ''}")
     if standing.sessions:
-        rows = ((one.session_id, one.state, one.schedule, one.task) for one in standing.sessions)
+        rows = (
+            (session.session_id, session.state, session.schedule, session.task)
+            for session in standing.sessions
+        )
         table(("SESSION", "STATE", "SCHEDULE", "TASK"), rows)
         if not stop:
             typer.echo(f"{counted(len(standing.sessions), 'session')}; to look on: alita attach SESSION")

@@ -104,7 +104,7 @@ def _show(report: Report, by: By) -> None:
     if lines:
         typer.echo()
         head = (by, words.COUNTED[by], "ok", "median", "p95", "cost", "tokens", "")
-        table(head, ((*words.row_of(one), one.note) for one in lines))
+        table(head, ((*words.row_of(line), line.note) for line in lines))
     if report.anomalies:
         typer.echo("\nstands out:")
         for odd in report.anomalies:

@@ -43,8 +43,8 @@ class HelpScreen(Dialog[None]):
 
 def _rows(heading: str, keys: tuple[Taken, ...]) -> list[Row]:
     rows = [Row(((heading, "heading"),))]
-    for one in keys:
-        named = " ".join((*offered(one.keys), *instead(one.action, one.keys)))
-        said = ((one.action.tooltip, ""), (f"  {one.action.id}", "muted"))
+    for key in keys:
+        named = " ".join((*offered(key.keys), *instead(key.action, key.keys)))
+        said = ((key.action.tooltip, ""), (f"  {key.action.id}", "muted"))
         rows.append(Row(said, ((f"  {named:<20}", "name"),)))
     return [*rows, Row()]

@@ -33,7 +33,7 @@ def read_keymap(path: Path | None) -> tuple[dict[str, str], list[str]]:
         return {}, [f"{path.name}: {error}"]
     if not isinstance(table, dict):
         return {}, [f"{path.name}: keys: has to be a table"]
-    known = {one.id: one for one in ACTIONS}
+    known = {action.id: action for action in ACTIONS}
     found: dict[str, str] = {}
     problems: list[str] = []
     for name, keys in table.items():
@@ -73,7 +73,7 @@ def _is_key(key: str) -> bool:
 
 def _clash(found: dict[str, str]) -> tuple[str, str, str] | None:
     """Return a remapped action, another that shares a key with it, and the key."""
-    for mine in (one for one in ACTIONS if one.id in found):
+    for mine in (action for action in ACTIONS if action.id in found):
         keys = _keys(mine, found)
         for other in ACTIONS:
             shared = keys & _keys(other, found) if other is not mine and _meet(mine, other) else None

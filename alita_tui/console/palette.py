@@ -133,7 +133,7 @@ def found(entries: list[Entry], query: str) -> list[Entry]:
         told = 0.5 * all(word in f"{name} {one.what} {one.key}".casefold() for word in words)
         return max(whole + near, told)
 
-    scored = [(score(one), one) for one in entries]
+    scored = [(score(entry), entry) for entry in entries]
     return [
         one for value, one in sorted(scored, key=lambda pair: (-pair[0], bool(pair[1].wrong))) if value > 0
     ]
@@ -143,15 +143,15 @@ def entries(app: Commanding, beneath: Screen[Any]) -> list[Entry]:
     """Return every command as it stands over a screen, then the themes and the tools."""
     replay = app.replaying
     here = {
-        one.action.id: (one, section.part)
+        key.action.id: (key, section.part)
         for section in sections(beneath, replay=replay)
-        for one in section.keys
+        for key in section.keys
     }
     states = _states(app)
     listed = [
-        _entry(app, beneath, one, here.get(one.id), states.get(one.id, ("", "")), replay=replay)
-        for one in ACTIONS
-        if one.id != _ITSELF
+        _entry(app, beneath, action, here.get(action.id), states.get(action.id, ("", "")), replay=replay)
+        for action in ACTIONS
+        if action.id != _ITSELF
     ]
     listed += [
         Entry(f"theme: {name}", "Use this theme and keep it", state="in use" if name == app.theme else "",

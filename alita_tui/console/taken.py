@@ -18,7 +18,7 @@ from textual.widget import Widget
 from alita_tui.console.action_table import ACTIONS, GROUPS, Action
 from alita_tui.console.actions import live_bindings, shown
 
-_BY_ID = {one.id: one for one in ACTIONS}
+_BY_ID = {action.id: action for action in ACTIONS}
 
 
 class Taken(NamedTuple):

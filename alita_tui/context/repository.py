@@ -71,9 +71,9 @@ class Repository:
             if monotonic() > until:
                 break
             found += [
-                (rank, name, one)
-                for one in self._definitions(folder, name, wanted)
-                if (rank := wanted.rank(one.name))
+                (rank, name, definition)
+                for definition in self._definitions(folder, name, wanted)
+                if (rank := wanted.rank(definition.name))
             ]
         found.sort(key=lambda one: (-one[0], one[1].count("/"), one[1], one[2].line))
         lines: list[str] = []

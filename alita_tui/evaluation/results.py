@@ -155,4 +155,4 @@ def lines(raw: bytes) -> tuple[CaseResult, ...]:
 
 def share(results: tuple[CaseResult, ...]) -> float:
     """Return the share that was solved; 0 for none."""
-    return sum(one.solved for one in results) / len(results) if results else 0.0
+    return sum(result.solved for result in results) / len(results) if results else 0.0

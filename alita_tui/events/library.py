@@ -177,7 +177,7 @@ class Lineage(Value, frozen=True):
     @property
     def saved_usd(self) -> float:
         """What building each version anew for every run but its first would have cost."""
-        runs = {one.version: one.runs for one in self.versions}
+        runs = {version.version: version.runs for version in self.versions}
         return sum(usd * max(0, runs[version] - 1) for version, usd in self.spent_usd.items())
 
 

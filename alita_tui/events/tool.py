@@ -156,8 +156,8 @@ class Lock(Value, frozen=True):
     def listing(self) -> str:
         """The `requirements.txt` that is installed: nothing but exact versions with their hashes."""
         entries = (
-            " ".join((f"{one.name}=={one.version}", *(f"--hash={each}" for each in one.hashes)))
-            for one in self.packages
+            " ".join((f"{package.name}=={package.version}", *(f"--hash={each}" for each in package.hashes)))
+            for package in self.packages
         )
         return "".join(f"{entry}\n" for entry in entries)
 

@@ -70,11 +70,11 @@ class Track(Value, frozen=True):
     def bypassed(self) -> tuple[Showing, ...]:
         """The times it was shown and not used, since it was last used; the newest last."""
         passed: list[Showing] = []
-        for one in reversed(self.showings):
-            if one.used:
+        for showing in reversed(self.showings):
+            if showing.used:
                 break
-            if one.shown:
-                passed.append(one)
+            if showing.shown:
+                passed.append(showing)
         return tuple(reversed(passed))
 
 

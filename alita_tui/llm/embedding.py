@@ -81,9 +81,9 @@ def _vectors(answer: Any, count: int) -> tuple[tuple[float, ...], ...]:
     """Return the vectors of an answer in the order of the texts. Raise ValueError, TypeError, AttributeError."""
     by_index = {one.index: tuple(map(float, one.embedding)) for one in answer.data}
     vectors = tuple(by_index[at] for at in range(count) if at in by_index)
-    if len(vectors) != count or not vectors[0] or len({len(one) for one in vectors}) != 1:
+    if len(vectors) != count or not vectors[0] or len({len(vector) for vector in vectors}) != 1:
         raise ValueError("not one vector for each text")
-    if not all(math.isfinite(number) for one in vectors for number in one):
+    if not all(math.isfinite(number) for vector in vectors for number in vector):
         raise ValueError("no numbers")
     return vectors
 

@@ -135,7 +135,7 @@ class _Course:
         finally:
             if begun is not None:
                 begun.close()
-        failed = sum(bool(one.reason) for one in outcomes)
+        failed = sum(bool(outcome.reason) for outcome in outcomes)
         self._failed += failed
         self._ok += len(outcomes) - failed
         rate = (self._ok + self._failed - self._before) / max(monotonic() - self._began, 0.001)

@@ -186,7 +186,7 @@ class Journal:
             self._keep(piece)
         if self.head.once:
             try:
-                self._begun.kept([one.row for one in outcomes], begun)
+                self._begun.kept([outcome.row for outcome in outcomes], begun)
             except OSError as error:
                 raise _failed(self._folder, error) from error
 
@@ -194,20 +194,23 @@ class Journal:
         """Write a part, then that it is done. Raise StoreError."""
         first, last = outcomes[0].row, outcomes[-1].row
         good = b"".join(
-            msgspec.json.encode({"row": one.row, "result": one.result}) + b"\n"
-            for one in outcomes
-            if not one.reason
+            msgspec.json.encode({"row": outcome.row, "result": outcome.result}) + b"\n"
+            for outcome in outcomes
+            if not outcome.reason
         )
         bad = b"".join(
-            msgspec.json.encode({"row": one.row, "reason": one.reason, "arguments": one.arguments}) + b"\n"
-            for one in outcomes
-            if one.reason
+            msgspec.json.encode(
+                {"row": outcome.row, "reason": outcome.reason, "arguments": outcome.arguments}
+            )
+            + b"\n"
+            for outcome in outcomes
+            if outcome.reason
         )
         name = f"part-{first:012}.jsonl"
-        count = sum(not one.reason for one in outcomes)
+        count = sum(not outcome.reason for outcome in outcomes)
         part = Part(
             first=first, last=last, ok=count, failed=len(outcomes) - count, file=name, bytes=len(good),
-            sha256=sha256(good).hexdigest(), unsure=sum(one.unsure for one in outcomes),
+            sha256=sha256(good).hexdigest(), unsure=sum(outcome.unsure for outcome in outcomes),
         )  # fmt: skip
         try:
             if bad:

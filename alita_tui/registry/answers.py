@@ -24,7 +24,11 @@ class Answers:
         """Return the answers of these bytes by input. Raises StoreError."""
         documents = self._documents.all()
         if documents is not self._seen:
-            found = (one["answers"] for one in documents if isinstance(one, dict) and "answers" in one)
+            found = (
+                document["answers"]
+                for document in documents
+                if isinstance(document, dict) and "answers" in document
+            )
             self._kept = {
                 one["digest"]: one["given"]
                 for one in found

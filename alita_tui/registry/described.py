@@ -42,7 +42,7 @@ class DescribedLibrary(ToolLibrary):
 
     def records(self) -> tuple[ToolRecord, ...]:
         """Return the current version of every tool, and what is described, by name."""
-        registered = {str(one.draft.name): one for one in super().records()}
+        registered = {str(record.draft.name): record for record in super().records()}
         return tuple(one for _, one in sorted((self._described | registered).items()))
 
     def get(self, name: str, version: int | None = None) -> ToolRecord:

@@ -48,8 +48,8 @@ class Finder:
         self._index.update(self._changes(tools, history, now), aliases)
         if self.vectors:
             self.vectors.know({
-                one.draft.name: (wording(one), tuple(need.query for need in served(history[one.draft.name], now)))
-                for one in tools
+                tool.draft.name: (wording(tool), tuple(need.query for need in served(history[tool.draft.name], now)))
+                for tool in tools
             })  # fmt: skip
         self._calibration = calibration(
             track for known in history.values() for _, track in known if track is not None

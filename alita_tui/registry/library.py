@@ -394,4 +394,4 @@ class ToolLibrary:
     def _history(self, name: str) -> History:
         """Return what is known of a tool's versions, the oldest first; a newer version meets the same needs."""
         versions = [(name, version) for version in sorted(self._state.records.get(name, {}))]
-        return tuple((self._state.uses.get(one), self._state.tracks.get(one)) for one in versions)
+        return tuple((self._state.uses.get(version), self._state.tracks.get(version)) for version in versions)

@@ -50,12 +50,14 @@ class Lineages:
             current=self._library.current(name),
             moves=self._moves.of(name),
             aliases=tuple(alias.name for alias in self._library.aliases.of(name)),
-            reliability={one.version: self._library.reliability(name, one.version) for one in versions},
+            reliability={
+                version.version: self._library.reliability(name, version.version) for version in versions
+            },
             calls=tuple(
                 f"{grant.name} v{grant.version}"
-                for one in versions
-                if one.version == self._library.current(name)
-                for grant in tool_grants(one.granted)
+                for version in versions
+                if version.version == self._library.current(name)
+                for grant in tool_grants(version.granted)
             ),
             called_by=tuple(
                 f"{one.draft.name} v{one.version}, which calls v{grant.version}"

@@ -111,7 +111,7 @@ def _of(tool: Known, now: datetime) -> Iterator[Proposal]:
 
 
 def _repair(tool: Known, _: datetime) -> Proposal | None:
-    wrong = [one for one in tool.track.outcomes[-5:] if one.grade == "down"]
+    wrong = [outcome for outcome in tool.track.outcomes[-5:] if outcome.grade == "down"]
     often = len(tool.failures) >= 2 or failing(tool.track) or tool.reliability.value < RELIED_ON
     if not wrong and not (often and tool.failures):
         return None
@@ -138,7 +138,7 @@ def _upgrade(tool: Known, _: datetime) -> Proposal | None:
     draft, listed = tool.record.draft, "; ".join(f"{package} ({ids})" for package, ids in tool.faults)
     faulty = {package for package, _ in tool.faults}
     locked = {package.name: package.version for package in tool.record.lock.packages}
-    asked = {one: distribution(one) for one in draft.requirements}
+    asked = {requirement: distribution(requirement) for requirement in draft.requirements}
     loosened = (
         raised(one, locked[name]) or one if name in faulty and name in locked else one
         for one, name in asked.items()

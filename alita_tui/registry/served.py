@@ -35,11 +35,11 @@ def served(versions: History, now: datetime) -> tuple[Served, ...]:
             needs.setdefault(query, Served(query=query, weight=_UNKNOWN))
         if track is None:
             continue
-        met = [(one.at, one.query, 1.0) for one in track.showings if one.accepted]
+        met = [(showing.at, showing.query, 1.0) for showing in track.showings if showing.accepted]
         met += [
-            (one.at, one.asked, _UP if one.grade == "up" else 1.0)
-            for one in track.outcomes
-            if one.asked and one.grade in ("accepted", "up")
+            (outcome.at, outcome.asked, _UP if outcome.grade == "up" else 1.0)
+            for outcome in track.outcomes
+            if outcome.asked and outcome.grade in ("accepted", "up")
         ]
         for at, query, worth in sorted(met):
             needs.pop(query, None)  # the newest last
@@ -50,11 +50,11 @@ def served(versions: History, now: datetime) -> tuple[Served, ...]:
 def calibration(tracks: Iterable[Track]) -> Calibration:
     """Return the calibration of search probabilities in this library."""
     found = {
-        one.need: (one.at, one.prior, one.met)
+        showing.need: (showing.at, showing.prior, showing.met)
         for track in tracks
-        for one in track.showings
-        if one.prior
-        and (one.met or not one.used)  # use in a task without an answer is no evidence either way
+        for showing in track.showings
+        if showing.prior
+        and (showing.met or not showing.used)  # use in a task without an answer is no evidence either way
     }
     newest = sorted(found.values())[-_SEARCHES:]
     return calibrated([(chance, met) for _, chance, met in newest])

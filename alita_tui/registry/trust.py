@@ -80,7 +80,7 @@ class Use(Value, frozen=True):
 
 def noted(track: Track, outcomes: Iterable[RunOutcome], showings: Iterable[Showing] = ()) -> Track:
     """Return a record with what is newly known. What is known already changes nothing."""
-    runs = {one.run: one for one in track.outcomes}
+    runs = {outcome.run: outcome for outcome in track.outcomes}
     for new in outcomes:
         old = runs.get(new.run)
         if old is None or new.undone or _KNOWS[new.grade] >= _KNOWS[old.grade]:
@@ -101,12 +101,12 @@ def reliability(use: Use, track: Track | None, now: datetime) -> Reliability:
     """
     outcomes = track.outcomes if track and track.outcomes else _before_outcomes(use)
     good, whole = _PRIOR_GOOD, _PRIOR
-    for one in outcomes:
-        age = max(now - _when(one.at, now), timedelta(0))
-        weight = (_GOOD.get(one.grade, 0.0) + _BAD.get(one.grade, 0.0)) * 0.5 ** (age / _HALF_LIFE)
-        weight *= one.share
+    for outcome in outcomes:
+        age = max(now - _when(outcome.at, now), timedelta(0))
+        weight = (_GOOD.get(outcome.grade, 0.0) + _BAD.get(outcome.grade, 0.0)) * 0.5 ** (age / _HALF_LIFE)
+        weight *= outcome.share
         whole += weight
-        good += weight if one.grade in _GOOD else 0.0
+        good += weight if outcome.grade in _GOOD else 0.0
     return Reliability(
         value=round(good / whole, 4),
         words=f"{good / whole:.2f}: {_told(outcomes, now)}",
@@ -135,7 +135,7 @@ def with_use(
 def _proven(use: Use, track: Track | None) -> bool:
     """Return True if enough tasks were answered with it, or most of its runs are from before that was kept."""
     outcomes = track.outcomes if track else ()
-    answered = {one.task for one in outcomes if one.grade in ("accepted", "up")}
+    answered = {outcome.task for outcome in outcomes if outcome.grade in ("accepted", "up")}
     return len(answered) >= _TRUST or 2 * len(outcomes) < use.runs
 
 
@@ -149,7 +149,7 @@ def doubted(use: Use, track: Track | None, now: datetime) -> bool:
     """Return True if what came of its runs speaks against trust, although nothing was raised."""
     if track is None or not track.outcomes:
         return False
-    said = [one for one in track.outcomes if one.grade in ("up", "down")]
+    said = [outcome for outcome in track.outcomes if outcome.grade in ("up", "down")]
     wrong_last = bool(said) and said[-1].grade == "down" and not _accepted_since(track, said[-1])
     return wrong_last or reliability(use, track, now).value < RELIED_ON
 
@@ -178,15 +178,15 @@ def _before_outcomes(use: Use) -> tuple[RunOutcome, ...]:
 def _told(outcomes: tuple[RunOutcome, ...], now: datetime) -> str:
     """Return what the outcomes are: `9 good of 10 in 40 days, one 👎`."""
     outcomes = tuple(
-        one for one in outcomes if one.share
+        outcome for outcome in outcomes if outcome.share
     )  # a word about a build that was taken back has none
     if not outcomes:
         return "no run yet, so what an approved tool is taken for"
-    good = sum(one.grade in _GOOD for one in outcomes)
-    days = (now - min(_when(one.at, now) for one in outcomes)).days
+    good = sum(outcome.grade in _GOOD for outcome in outcomes)
+    days = (now - min(_when(outcome.at, now) for outcome in outcomes)).days
     parts = [f"{good} good of {len(outcomes)}" + (f" in {counted(days, 'day')}" if days else " today")]
     for grade, word in (("up", "👍"), ("down", "👎"), ("misfit", "not as its schema says")):
-        number = sum(one.grade == grade for one in outcomes)
+        number = sum(outcome.grade == grade for outcome in outcomes)
         parts += [f"{'one' if number == 1 else number} {word}"] if number else []
     return ", ".join(parts)
 
@@ -196,7 +196,7 @@ def _needs(showings: tuple[Showing, ...]) -> str:
     if not showings:
         return ""
     counts = (("shown", "shown"), ("used", "used"), ("accepted", "accepted"))
-    parts = [f"{word} {sum(getattr(one, field) for one in showings)}" for field, word in counts]
+    parts = [f"{word} {sum(getattr(showing, field) for showing in showings)}" for field, word in counts]
     return f"found for {counted(len(showings), 'need')}, {', '.join(parts)}"
 
 

@@ -69,7 +69,7 @@ class Fleet:
         """Return the same engines for another session; it is closed before this one (`PodmanSandbox.guest`)."""
         other = copy(self)
         other.servers = None
-        other._members = [_Member(one.sandbox.guest(broker), one.load) for one in self._members]
+        other._members = [_Member(member.sandbox.guest(broker), member.load) for member in self._members]
         return other
 
     @property

@@ -99,7 +99,7 @@ class ToolGrant(Value, frozen=True):
     def uses(self) -> str:
         """Return what it may use itself, for people; empty for nothing."""
         further = _of_items(self.may)
-        tools = (f"the tool {one.label}" for one in tool_grants(further))
+        tools = (f"the tool {grant.label}" for grant in tool_grants(further))
         host = ("ALL YOUR RIGHTS on this machine, outside of the sandbox",) if ON_HOST in self.may else ()
         return " + ".join((*host, *phrases(msgspec.structs.replace(further, tools=())), *tools))
 

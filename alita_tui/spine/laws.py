@@ -341,7 +341,7 @@ class _Court:
         if not chain:
             self.breach("call within a call", seq, f"call {event.caller} is not open")
         elif not any(
-            (one.name, one.version, one.digest) == (event.name, event.version, event.digest) for one in pins
+            (pin.name, pin.version, pin.digest) == (event.name, event.version, event.digest) for pin in pins
         ):
             self.breach("call what was granted", seq, f"{event.name} was not granted to {chain[-1].name}")
         if event.depth != len(chain) or len(chain) > DEEPEST_CALL:

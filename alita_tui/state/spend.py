@@ -110,7 +110,7 @@ def after_payment(state: SessionState, at: datetime, event: e.BudgetSpent) -> Sp
     cost, tokens = event.cost_usd or 0.0, event.tokens
     by_tool = spend.by_tool
     if event.build_id:
-        names = (one.name for one in reversed(state.builds) if one.build_id == event.build_id)
+        names = (build.name for build in reversed(state.builds) if build.build_id == event.build_id)
         by_tool = _add(by_tool, next(names, ""), cost, tokens)
     elif state.calls:  # the engine waits for a tool that runs: nobody else asks a model
         by_tool = _add(by_tool, f"{state.calls[-1][1]}, running", cost, tokens)

@@ -147,7 +147,7 @@ class AuditLog:
     def has(self, approval_id: str, digest: str, verdict: str) -> bool:
         """Return True if this verdict on these bytes is on record."""
         wanted = (approval_id, digest, verdict)
-        return any((one.approval_id, one.digest, one.verdict) == wanted for one in self.entries())
+        return any((entry.approval_id, entry.digest, entry.verdict) == wanted for entry in self.entries())
 
     def _is_own(self, request: ApprovalRequested, resolved: ApprovalResolved) -> bool:
         return self.vouched("verdict", _signed_text(request, resolved), resolved.signature)

@@ -60,9 +60,9 @@ class DraftFile:
             return {}
         with self._locked():
             drafts = self._load()
-            mine = {one.field: one.text for one in drafts if one.session == session}
+            mine = {draft.field: draft.text for draft in drafts if draft.session == session}
             if fresh and not mine:
-                left = [one for one in drafts if one.fresh and not self._used(one)]
+                left = [draft for draft in drafts if draft.fresh and not self._used(draft)]
                 if left:
                     newest = max(left, key=lambda one: one.at).session
                     taken = [one for one in left if one.session == newest]
@@ -70,7 +70,7 @@ class DraftFile:
                     moved = [
                         msgspec.structs.replace(one, session=session, process=os.getpid()) for one in taken
                     ]
-                    self._save([*(one for one in drafts if one not in taken), *moved])
+                    self._save([*(draft for draft in drafts if draft not in taken), *moved])
         return mine
 
     def write(self, session: str, fields: Mapping[str, str], *, fresh: bool) -> None:

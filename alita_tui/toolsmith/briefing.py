@@ -61,13 +61,13 @@ def brief(order: BuildOrder, parent: ToolDraft | None, neighbours: str, tools: s
 def told(order: BuildOrder) -> tuple[str, ...]:
     """Return what a proposal tells of earlier sessions, for the record and for who judges where names come from."""
     calls = (
-        f"run({cut(written(one.arguments), 600)}): {cut(one.error, 600)}"
-        for one in order.failures[:_MOST_CALLS]
+        f"run({cut(written(failure.arguments), 600)}): {cut(failure.error, 600)}"
+        for failure in order.failures[:_MOST_CALLS]
     )
     if order.action_id:
         return ()  # what the agent orders by is on record with its action
     details = (order.details,) if order.details else ()
-    return (*details, *calls, *(f"{one.name}: {one.description}\n{one.code}" for one in order.merges))
+    return (*details, *calls, *(f"{merge.name}: {merge.description}\n{merge.code}" for merge in order.merges))
 
 
 def replaced(

@@ -92,9 +92,10 @@ def provenance(history: Sequence[Envelope]) -> Provenance:  # noqa: C901  # one 
             case e.WebSearched(provider=provider, results=results):
                 outside += [
                     Outside(
-                        f"a search result ({provider}: {one.url})", f"{one.title}\n{one.url}\n{one.snippet}"
+                        f"a search result ({provider}: {result.url})",
+                        f"{result.title}\n{result.url}\n{result.snippet}",
                     )
-                    for one in results
+                    for result in results
                 ]
             case e.ToolCalled(call_id=call_id, name=name):
                 names[call_id] = f"the output of {name}"
@@ -107,7 +108,7 @@ def provenance(history: Sequence[Envelope]) -> Provenance:  # noqa: C901  # one 
                 person += [block.text for block in blocks if not block.source]
                 outside += [Outside(block.source, block.text) for block in blocks if block.source]
             case e.MemoryRecalled(items=items):
-                outside += [Outside("what was remembered of earlier tasks", one.text) for one in items]
+                outside += [Outside("what was remembered of earlier tasks", item.text) for item in items]
             case _:
                 pass
     return Provenance("\n".join(person), tuple(outside))
@@ -156,7 +157,7 @@ def _asked(draft: ToolDraft) -> dict[str, str]:
     """Return what a draft asks for, with the kind of each."""
     hosts = {grant.host: "host" for grant in host_grants(draft.capabilities)}
     secrets = {name: "secret" for name in secret_names(draft.capabilities)}
-    packages = {name: "package" for one in draft.requirements if (name := distribution(one))}
+    packages = {name: "package" for requirement in draft.requirements if (name := distribution(requirement))}
     return {**packages, **secrets, **hosts}
 
 

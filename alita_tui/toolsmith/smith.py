@@ -89,7 +89,7 @@ class Smith:
             parent=self._parent(order.name),
             near_misses=order.near_misses,
             sources=tuple(
-                msgspec.structs.replace(one, excerpt=one.excerpt[:_EXCERPT]) for one in order.sources
+                msgspec.structs.replace(source, excerpt=source.excerpt[:_EXCERPT]) for source in order.sources
             ),
             lessons=order.past_rejections,
             examples=order.examples,

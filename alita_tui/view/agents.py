@@ -125,7 +125,7 @@ def _report(event: e.AgentEnded) -> str:
 
 def tree(state: SessionState, task_id: str) -> Iterator[tuple[int, AgentState]]:
     """Yield the agents of a task, each below the one that it works for, with its depth from 1 on."""
-    mine = [one for one in state.agents if one.task_id == task_id]
+    mine = [agent for agent in state.agents if agent.task_id == task_id]
 
     def below(parent: str, depth: int) -> Iterator[tuple[int, AgentState]]:
         for one in mine:
@@ -159,18 +159,18 @@ def by_agent(state: SessionState) -> tuple[Taken, ...]:
 def by_specialist(state: SessionState) -> tuple[Taken, ...]:
     """Return what the agents of each role took in the session."""
     roles = dict.fromkeys(agent.role for agent in state.agents)
-    return tuple(_taken(role, tuple(one for one in state.agents if one.role == role)) for role in roles)
+    return tuple(_taken(role, tuple(agent for agent in state.agents if agent.role == role)) for role in roles)
 
 
 def _taken(name: str, agents: Sequence[AgentState]) -> Taken:
     return Taken(
         name=one_line(name, 60),
-        usd=sum(one.usd for one in agents),
-        tokens=sum(one.tokens for one in agents),
-        calls=sum(one.paid for one in agents),
-        steps=sum(one.step for one in agents),
-        model_ms=sum(one.model_ms for one in agents),
-        unpriced=sum(one.unpriced for one in agents),
+        usd=sum(agent.usd for agent in agents),
+        tokens=sum(agent.tokens for agent in agents),
+        calls=sum(agent.paid for agent in agents),
+        steps=sum(agent.step for agent in agents),
+        model_ms=sum(agent.model_ms for agent in agents),
+        unpriced=sum(agent.unpriced for agent in agents),
     )
 
 
@@ -178,9 +178,9 @@ def addressed(state: SessionState, text: str, attach: tuple[str, ...] = ()) -> S
     """Return what the person adds to a task: for one agent (`@researcher-1 …`), for all (`@all …`), else the lead."""
     name, _, rest = text.removeprefix("@").partition(" ")
     if text.startswith("@") and rest.strip():
-        if name == "all" and any(one.outcome is None for one in state.agents):
+        if name == "all" and any(agent.outcome is None for agent in state.agents):
             return Steer(text=rest.strip(), attach=attach, every=True)
-        if any(one.agent_id == name and one.outcome is None for one in state.agents):
+        if any(agent.agent_id == name and agent.outcome is None for agent in state.agents):
             return Steer(text=rest.strip(), attach=attach, agent_id=name)
     return Steer(text=text, attach=attach)
 

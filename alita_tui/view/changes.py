@@ -37,6 +37,8 @@ def newly(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -
     old, wants = build.parent.capabilities, attempt.draft.capabilities.without(withheld)
     more = phrases(wants.without(old.items))
     known = set(build.parent.requirements)
-    packages = [f"the package {one}" for one in attempt.draft.requirements if one not in known]
+    packages = [
+        f"the package {requirement}" for requirement in attempt.draft.requirements if requirement not in known
+    ]
     rows = [row.text for gate in attempt.gates for row in gate.rows if row.label == NEW_REACH]
     return (*more, *packages, *rows)

@@ -40,7 +40,7 @@ def does(attempt: Attempt) -> str:
     takes = f"Takes {taken}" if taken else "Takes no arguments"
     given = _named(draft.output_schema) or kind_of(draft.output_schema)
     said = f"{takes}; returns {given}"
-    states = {one.gate: one.state for one in attempt.gates}
+    states = {gate.gate: gate.state for gate in attempt.gates}
     notes = [_HELD.get(states.get("contract", "skipped"), _HELD["skipped"])]
     runs = [report for report in attempt.reports if report.status == "ok"]
     if attempt.passed and len(runs) > 1:

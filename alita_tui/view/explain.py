@@ -163,9 +163,9 @@ def _nearest(envelopes: Sequence[Envelope], index: int, view: SessionView) -> It
         case e.MemoryWritten(item=item):
             source = item.source_session, item.source_seq
             yield from (
-                _said(one, "Learned from: ")
-                for one in envelopes[:index]
-                if (one.session_id, one.seq) == source
+                _said(envelope, "Learned from: ")
+                for envelope in envelopes[:index]
+                if (envelope.session_id, envelope.seq) == source
             )
         case e.TaskFinished(task_id=task_id, reason=reason, ungrounded=bare):
             yield reason
@@ -285,7 +285,9 @@ def _things(before: SessionView, after: SessionView) -> Iterator[str]:
         yield f"Spend: {dollars(before.spend.total_usd)} → {dollars(after.spend.total_usd)}."
     if after.providers != before.providers:
         yield from (
-            f"Model {one.model}: {one.state}." for one in after.providers if one not in before.providers
+            f"Model {provider.model}: {provider.state}."
+            for provider in after.providers
+            if provider not in before.providers
         )
     if len(after.trace) > len(before.trace):
         yield f"{counted(len(after.trace) - len(before.trace), 'new step')} in the trace."
@@ -322,9 +324,9 @@ def _cost(envelopes: Sequence[Envelope], index: int, view: SessionView) -> Itera
 def _paid(envelopes: Sequence[Envelope], index: int, reply: e.ModelReplied) -> str:
     if reply.cached:
         return "Nothing: the very same was asked before."
-    for one in envelopes[index : index + 8]:
-        if isinstance(one.event, e.BudgetSpent) and one.event.call_id == reply.call_id:
-            cost = one.event.cost_usd
+    for envelope in envelopes[index : index + 8]:
+        if isinstance(envelope.event, e.BudgetSpent) and envelope.event.call_id == reply.call_id:
+            cost = envelope.event.cost_usd
             return "No known price." if cost is None else f"{dollars(cost)}."
     return ""
 
@@ -365,9 +367,9 @@ def _where(envelopes: Sequence[Envelope], index: int, fits: Callable[[e.SessionE
 
 def _taught(envelopes: Sequence[Envelope], task_id: str) -> Iterator[str]:
     """Yield what a rated task taught, which counts for more or less by what the person says."""
-    for one in envelopes:
-        if isinstance(one.event, e.MemoryWritten) and one.task_id == task_id:
-            item = one.event.item
+    for envelope in envelopes:
+        if isinstance(envelope.event, e.MemoryWritten) and envelope.task_id == task_id:
+            item = envelope.event.item
             if item.steps or item.origin in ("task", "result"):
                 yield f"It weighs what was learned then: {item.text} (alita memory show {item.item_id})"
 
@@ -378,4 +380,4 @@ def _said(envelope: Envelope, lead: str = "") -> str:
 
 
 def _build(view: SessionView, build_id: str) -> BuildState | None:
-    return next((one for one in reversed(list(view.builds)) if one.build_id == build_id), None)
+    return next((build for build in reversed(list(view.builds)) if build.build_id == build_id), None)

@@ -121,12 +121,12 @@ def _needs(rule: Rule, attempt: Attempt, known: Collection[LockedPackage]) -> li
     if attempt.draft.requirements and not packages:
         return ["its requirements are not pinned"]
     if rule.requirements == "none":
-        return [f"it needs {one.name} {one.version}" for one in packages]
+        return [f"it needs {package.name} {package.version}" for package in packages]
     seen = {(one.name, one.version, one.hashes) for one in known if one.hashes}
     return [
-        f"it needs {one.name} {one.version}, which no approved tool has"
-        for one in packages
-        if (one.name, one.version, one.hashes) not in seen
+        f"it needs {package.name} {package.version}, which no approved tool has"
+        for package in packages
+        if (package.name, package.version, package.hashes) not in seen
     ]
 
 
@@ -136,7 +136,9 @@ def _evidence(rule: Rule, build: BuildState, attempt: Attempt) -> list[str]:
     found = [risk.text for risk in risks(build, attempt, withheld)]
     # Of these a person may think what they like; a rule cannot, however little the review makes of them.
     found += [
-        f"{one.rule}: {one.text}" for one in attempt.findings if one.rule in _NEVER and one.severity == "low"
+        f"{finding.rule}: {finding.text}"
+        for finding in attempt.findings
+        if finding.rule in _NEVER and finding.severity == "low"
     ]
     if attempt.author != "model":
         found.append("it was edited by a person, who decides on it")
@@ -144,7 +146,7 @@ def _evidence(rule: Rule, build: BuildState, attempt: Attempt) -> list[str]:
         found.append("it would replace another version")
     if (lines := attempt.draft.code.count("\n")) > rule.max_lines:
         found.append(f"it has {lines} lines")
-    states = {one.gate: one.state for one in attempt.gates}
+    states = {gate.gate: gate.state for gate in attempt.gates}
     found += [
         f"{CHECKS[gate].title} has not passed ({states.get(gate, 'not run')})"
         for gate in CHECKS

@@ -24,7 +24,11 @@ def _lines(build: BuildState, attempt: Attempt) -> list[str]:
     if attempt.reviewed is None:
         found.append("static review: not done")
     else:
-        weighty = [one.rule for one in attempt.findings if one.blocking or one.severity in ("medium", "high")]
+        weighty = [
+            finding.rule
+            for finding in attempt.findings
+            if finding.blocking or finding.severity in ("medium", "high")
+        ]
         count = len(attempt.findings)
         said = counted(count, "finding") + (f", {', '.join(weighty)}" if weighty else "")
         found.append(f"static review: {'passed' if attempt.reviewed else 'did not pass'}, {said}")
@@ -34,7 +38,7 @@ def _lines(build: BuildState, attempt: Attempt) -> list[str]:
         passed = not attempt.granted_problem
         tested = _tests(attempt.granted_reports, passed, attempt.granted_problem)
         found.append(f"self-tests with {with_what}: {tested}")
-    found += [f"{CHECKS[one.gate].title.lower()}: {one.state}, {one.summary}" for one in attempt.gates]
+    found += [f"{CHECKS[gate.gate].title.lower()}: {gate.state}, {gate.summary}" for gate in attempt.gates]
     found += [f"{CHECKS[name].title.lower()}: not run" for name in attempt.unchecked]
     if build.verdict and build.verdict.accepted:
         found.append(f"risks accepted by name: {', '.join(build.verdict.accepted)}")

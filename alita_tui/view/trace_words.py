@@ -52,9 +52,11 @@ def chosen(action: str, arguments: object) -> str:
 def searched(event: e.ToolSearched) -> tuple[str, str, str]:
     """Return how a search of the library is told: its title, what it found, how sure one can be."""
     found = [
-        f"{one.score:.2f}  {one.card.name} v{one.card.version}  {one.card.description}" for one in event.hits
+        f"{hit.score:.2f}  {hit.card.name} v{hit.card.version}  {hit.card.description}" for hit in event.hits
     ]
-    near = [f"{one.score:.2f}  {one.name} v{one.version}  {one.description}" for one in event.near_misses]
+    near = [
+        f"{miss.score:.2f}  {miss.name} v{miss.version}  {miss.description}" for miss in event.near_misses
+    ]
     chance = f"{event.chance:.0%}" if event.band else ""
     lines = [*found, *(["Near misses:", *near] if near else [])] or ["The library has nothing like it."]
     if event.band:

@@ -88,7 +88,7 @@ class BuildHandlers:
         if found.band != "fits":
             return False
         searches = (one for one in self._task.newest(e.ToolSearched) if isinstance(one, e.ToolSearched))
-        shown = {hit.card.name for one in searches for hit in one.hits}
+        shown = {hit.card.name for search in searches for hit in search.hits}
         if {hit.card.name for hit in found.hits} <= shown:
             return False
         await self._bus.emit(searched(action_id, action.goal, found, self._bus.history), span=action_id)

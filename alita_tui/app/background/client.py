@@ -138,7 +138,7 @@ def attachable(standing: wire.Standing | None, wanted: str | None) -> str:
     Raises UsageError.
     """
     sessions = standing.sessions if standing else ()
-    ids = [one.session_id for one in sessions if one.session_id.startswith(wanted or "")]
+    ids = [session.session_id for session in sessions if session.session_id.startswith(wanted or "")]
     if wanted is not None and len(ids) > 1:
         raise UsageError(
             f"More than one session begins with {one_line(wanted, 60)}.", hint="Give more of its id."
@@ -149,7 +149,9 @@ def attachable(standing: wire.Standing | None, wanted: str | None) -> str:
             f"The background does not work {what}.",
             hint='Hand it a task: alita run --detach "TASK"; open a session here: alita --session ID',
         )
-    waiting = [one.session_id for one in sessions if one.session_id in ids and one.state == "waiting"]
+    waiting = [
+        session.session_id for session in sessions if session.session_id in ids and session.state == "waiting"
+    ]
     return (waiting or ids)[-1]
 
 

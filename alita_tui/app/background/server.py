@@ -104,7 +104,7 @@ class Background:
 
     def _begin_due(self) -> bool:
         """Enter what is due in the list of work; return whether there is any schedule that is not paused."""
-        schedules = [one for one in self._ledger.schedules() if not one.paused]
+        schedules = [schedule for schedule in self._ledger.schedules() if not schedule.paused]
         for known in schedules:
             if known.session_id not in self._open and known.due(now()):
                 with self._ledger.changing():

@@ -203,8 +203,8 @@ def _sound(sequence: str) -> bool:
     if len(numbers) != len(_NUMBER.findall(sequence)):
         return False
     if sequence[-1] in "mM":
-        return all(one <= _FARTHEST for one in numbers)
+        return all(number <= _FARTHEST for number in numbers)
     if sequence[-1] == "t" and numbers[:1] == [48]:
         sizes = _RESIZED.fullmatch(sequence)
-        return sizes is not None and all(0 < int(one) <= _FARTHEST for one in sizes.groups())
-    return all(one <= _LARGEST and not 0xD800 <= one < 0xE000 for one in numbers)
+        return sizes is not None and all(0 < int(group) <= _FARTHEST for group in sizes.groups())
+    return all(number <= _LARGEST and not 0xD800 <= number < 0xE000 for number in numbers)

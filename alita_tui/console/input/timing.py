@@ -219,7 +219,7 @@ class InputTiming:
                 self._told = last.number
                 return last.number
             marks.append(last.at + last.alone)
-        due = max((one for one in marks if self.proved < one <= at), default=None)
+        due = max((mark for mark in marks if self.proved < mark <= at), default=None)
         if due is not None and not self.mute and (self._newest < due or at - self._newest >= RETRY):
             self.question()
         return 0

@@ -66,7 +66,7 @@ class ToolScreen(Dialog[None]):
     def record(self) -> ToolRecord:
         """The version on screen."""
         versions = self._lineage.versions
-        return next((one for one in versions if one.version == self._version), versions[-1])
+        return next((version for version in versions if version.version == self._version), versions[-1])
 
     def compose(self) -> ComposeResult:
         """Head, sheet and keys."""
@@ -87,7 +87,7 @@ class ToolScreen(Dialog[None]):
 
     def action_version(self, direction: int) -> None:
         """Show the previous or next version."""
-        numbers = [one.version for one in self._lineage.versions]
+        numbers = [version.version for version in self._lineage.versions]
         wanted = numbers.index(self.record.version) + direction
         if 0 <= wanted < len(numbers):
             self._version, self._problem = numbers[wanted], ""
@@ -141,7 +141,7 @@ def _label(kind: MoveKind | Literal["undo"]) -> str:
 def _rows(lineage: Lineage, record: ToolRecord, problem: str) -> list[Row]:
     rows = [Row(((reveal(problem), "bad"),), (("▲ ", "bad"),))] if problem else []
     rows += heading("Versions", "the newest first")
-    rows += [_version(lineage, one, here=one is record) for one in reversed(lineage.versions)]
+    rows += [_version(lineage, version, here=version is record) for version in reversed(lineage.versions)]
     if lineage.spent_usd:
         spent = sum(lineage.spent_usd.values())
         said = (

@@ -163,7 +163,7 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
         player, width = self.player, self.size.width - 2
         if width < 1:
             return
-        flags = tuple(player.position_of(one.seq) for one in self._bookmarks)
+        flags = tuple(player.position_of(bookmark.seq) for bookmark in self._bookmarks)
         self.query_one(Timeline).advance(player.position, flags)
         state = replay_words.state(player, self._bookmarks, width, rewound=self._rewound, now=self._now)
         self.query_one("#state", Plain).update(state)
@@ -277,7 +277,7 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
         if not seq:
             self.say("There is no event before the first one.")
             return
-        before = next((one.note for one in self._bookmarks if one.seq == seq), "")
+        before = next((bookmark.note for bookmark in self._bookmarks if bookmark.seq == seq), "")
 
         def take(note: str) -> None:
             self.post_message(self.Marked(self, seq, note))
@@ -286,14 +286,14 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
 
     def action_unmark(self) -> None:
         """Remove the bookmark here."""
-        if any(one.seq == self.player.seq for one in self._bookmarks):
+        if any(bookmark.seq == self.player.seq for bookmark in self._bookmarks):
             self.post_message(self.Marked(self, self.player.seq, None))
         else:
             self.say("There is no bookmark here.")
 
     def action_next_bookmark(self) -> None:
         """Go to the next bookmark, wrapping around."""
-        places = [one.seq for one in self._bookmarks]
+        places = [bookmark.seq for bookmark in self._bookmarks]
         if not places:
             self.say("There is no bookmark; m sets one.")
             return

@@ -44,7 +44,7 @@ def state(
         parts.append(f"» {spoken(player.skipped)} skipped")
     if player.breakpoints:
         parts.append(f"stops at {player.breakpoints}")
-    here = next((one for one in bookmarks if one.seq == player.seq), None)
+    here = next((bookmark for bookmark in bookmarks if bookmark.seq == player.seq), None)
     if here is not None:
         parts.append(f"{FLAG} {here.note}".rstrip())
     banner = " REPLAY — nothing runs "

@@ -82,7 +82,7 @@ def _short(label: str, text: str) -> Row:
 
 def _touches(attempt: Attempt, withheld: Collection[str]) -> str:
     wanted = phrases(attempt.draft.capabilities.without(withheld))
-    seen = next((one for one in attempt.gates if one.gate == "capabilities"), None)
+    seen = next((gate for gate in attempt.gates if gate.gate == "capabilities"), None)
     if wanted:
         return reveal("; ".join(wanted))
     if seen is None or seen.state == "skipped":

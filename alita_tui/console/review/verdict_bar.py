@@ -240,7 +240,7 @@ class VerdictBar(Vertical):
         """Ask which capabilities to grant."""
         self._open("grants", about)
         ticks = self.query_one(Ticks)
-        ticks.offer(capabilities, [one for one in capabilities if one not in withheld])
+        ticks.offer(capabilities, [capability for capability in capabilities if capability not in withheld])
         ticks.focus()
 
     def ask_name(self, about: str, names: tuple[str, ...]) -> None:

@@ -198,7 +198,7 @@ class SandboxScreen(Dialog[None]):
         self.app.run_worker(what, name="sandbox", group=_UPKEEP, exit_on_error=False)
 
     def _at_work(self) -> bool:
-        return any(one.group == _UPKEEP and not one.is_finished for one in self.app.workers)
+        return any(worker.group == _UPKEEP and not worker.is_finished for worker in self.app.workers)
 
     async def _reap(self, upkeep: Upkeep) -> None:
         self._say("Cleaning up after crashed sessions …")

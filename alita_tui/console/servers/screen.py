@@ -106,21 +106,24 @@ class ServersScreen(Dialog[None]):
         listed = self.query_one(OptionList)
         before, place = self._chosen_name, listed.highlighted or 0
         width = max(listed.size.width - 2, 40)
-        options = [Option(server_row(one, self._seen(one.name), width), id=one.name) for one in self._servers]
+        options = [
+            Option(server_row(server, self._seen(server.name), width), id=server.name)
+            for server in self._servers
+        ]
         listed.clear_options()
         listed.add_options(options or [Option(_NONE, disabled=True)])
-        names = [one.name for one in self._servers]
+        names = [server.name for server in self._servers]
         listed.highlighted = (
             names.index(before) if before in names else min(place, len(names) - 1) if names else None
         )
-        tools = [tool for one in self._servers for tool in one.tools]
+        tools = [tool for server in self._servers for tool in server.tools]
         approved = sum(tool.state == "approved" for tool in tools)
         said = f"  {counted(len(names), 'server')}, {approved} of {counted(len(tools), 'tool')} approved"
         self.query_one("#head", Plain).update(Content.assemble(("MCP servers", "bold $accent"), said))
         self._about()
 
     def _seen(self, name: str) -> SeenServer | None:
-        return next((one for one in self._view.state.servers if one.name == name), None)
+        return next((server for server in self._view.state.servers if server.name == name), None)
 
     @property
     def _chosen_name(self) -> str:
@@ -132,7 +135,7 @@ class ServersScreen(Dialog[None]):
     @property
     def _chosen(self) -> ServerLine | None:
         name = self._chosen_name
-        return next((one for one in self._servers or () if one.name == name), None)
+        return next((server for server in self._servers or () if server.name == name), None)
 
     @on(OptionList.OptionHighlighted)
     def _moved(self) -> None:

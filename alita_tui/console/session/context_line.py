@@ -107,7 +107,7 @@ def items_of(keys: Mapping[str, Taken], view: SessionView) -> list[Item]:
             items.append((keys[name].key, _word(keys[name], view)))
     if owner == "composer":
         if not view.busy:
-            items = [one for one in items if one[1] != "queue"]
+            items = [item for item in items if item[1] != "queue"]
         elif "session.escape" in keys and not pending(view):  # a build that waits is not stopped by Esc
             key = keys["session.escape"].key
             items.insert(min(2, len(items)), (f"{key} {key}", "stop"))

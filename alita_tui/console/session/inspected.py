@@ -136,7 +136,7 @@ def _task(view: SessionView, deck: Deck, section: Section) -> list[Row]:
 
 
 def _given(view: SessionView, task_id: str) -> Sequence[str]:
-    return next((one.files for one in view.state.tasks if one.task_id == task_id), ())
+    return next((task.files for task in view.state.tasks if task.task_id == task_id), ())
 
 
 def _answer(deck: Deck, section: Section, row: TraceRow) -> list[Row]:
@@ -256,23 +256,26 @@ def _shape(records: list[dict[str, Any]]) -> Iterator[Row]:
     names = list(records[0])
     yield fact("shape", f"{counted(len(records), 'row')} × {counted(len(names), 'column')}", width=_LABEL)
     for name in names[:_MOST_BARS]:
-        values = [one[name] for one in records]
+        values = [record[name] for record in records]
         yield fact(one_line(str(name), 40), _column(values), width=_LABEL)
 
 
 def _numbers(values: Sequence[Any]) -> list[float]:
-    if all(isinstance(one, int | float) and not isinstance(one, bool) and abs(one) < 1e300 for one in values):
-        return [float(one) for one in values]
+    if all(
+        isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
+        for value in values
+    ):
+        return [float(value) for value in values]
     return []
 
 
 def _column(values: Sequence[Any]) -> str:
     if numbers := _numbers(values):
         return f"number, {min(numbers):,.6g} … {max(numbers):,.6g}"
-    kinds = {True: "true or false"} if all(isinstance(one, bool) for one in values) else {}
-    different = counted(len({_short(one) for one in values}), "different value")
+    kinds = {True: "true or false"} if all(isinstance(value, bool) for value in values) else {}
+    different = counted(len({_short(value) for value in values}), "different value")
     return (
-        kinds.get(True, "text" if all(isinstance(one, str) for one in values) else "values")
+        kinds.get(True, "text" if all(isinstance(value, str) for value in values) else "values")
         + f", {different}"
     )
 

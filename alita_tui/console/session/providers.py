@@ -12,8 +12,8 @@ WORDS = {"closed": "answers", "half_open": "is tried again", "open": "pauses", "
 def strip(view: SessionView) -> list[tuple[int, str, str]]:
     """Return every part as (rank, text, style). A single healthy model is just its name."""
     providers = view.providers
-    serving = next((one for one in providers if one.serves), None)
-    if len(providers) < 2 and all(one.state == "closed" for one in providers):
+    serving = next((provider for provider in providers if provider.serves), None)
+    if len(providers) < 2 and all(provider.state == "closed" for provider in providers):
         parts = [(5, str(view.model) or "no model", "$foreground")]
     else:
         ordered = sorted(providers, key=lambda one: not one.serves)

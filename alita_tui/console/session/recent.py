@@ -37,12 +37,12 @@ _OUTCOMES = {
 def worth(lines: Sequence[SessionLine], current: str) -> tuple[SessionLine, ...]:
     """Return the sessions that one may want to go on with, the newest first."""
     found = [
-        one
-        for one in lines
-        if one.tasks
-        and one.readable
-        and not (one.archived or one.imported or one.state in ("open", "damaged"))
-        and one.session_id != current
+        line
+        for line in lines
+        if line.tasks
+        and line.readable
+        and not (line.archived or line.imported or line.state in ("open", "damaged"))
+        and line.session_id != current
     ]
     return tuple(sorted(found, key=lambda one: one.last_activity or one.started, reverse=True)[:MOST])
 

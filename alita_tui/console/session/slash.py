@@ -16,10 +16,10 @@ _ENGINE = frozenset({"plan", "team"})
 def commands() -> dict[str, Action]:
     """Return the actions that a slash runs, by name: those of the palette, in a live session."""
     found: dict[str, Action] = {}
-    for one in ACTIONS:
-        name = one.id.partition(".")[2].replace("_", "-")
-        if one.palette and one.live and name not in _ENGINE:
-            found.setdefault(name, one)
+    for action in ACTIONS:
+        name = action.id.partition(".")[2].replace("_", "-")
+        if action.palette and action.live and name not in _ENGINE:
+            found.setdefault(name, action)
     return found
 
 

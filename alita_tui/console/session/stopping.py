@@ -67,7 +67,7 @@ class Stopping(Screen[None]):
         elif self.view.live.held:
             go_on = key_of("session.retry", self._keys)
             said = f"Nothing runs yet: {go_on} continues the unfinished task, {stop} ends it."
-        elif making := next((one for one in self.view.builds if not one.settled), None):
+        elif making := next((build for build in self.view.builds if not build.settled), None):
             said = f"{making.name} is being built: {stop} stops the task and gives the build up."
         elif self.esc.press():
             self.ask(Interrupt())

@@ -95,16 +95,19 @@ def greeting(parts: tuple[str, ...], states: tuple[State, ...], width: int) -> l
 
 def _states(states: tuple[State, ...], room: int) -> list[Line]:
     lines: list[Line] = []
-    for one in states:
-        mark = {"good": "●", "muted": "·"}.get(one.tone, "▲")
-        whole = len(one.said) + len(one.fix) + 14 <= room
-        left: Line = (("   ", ""), (f"{mark} ", one.tone), (f"{one.name:<9}", "muted"))
-        ink = "text" if one.tone == "good" else one.tone
-        quiet = "muted" if one.tone == "good" else one.tone
+    for state in states:
+        mark = {"good": "●", "muted": "·"}.get(state.tone, "▲")
+        whole = len(state.said) + len(state.fix) + 14 <= room
+        left: Line = (("   ", ""), (f"{mark} ", state.tone), (f"{state.name:<9}", "muted"))
+        ink = "text" if state.tone == "good" else state.tone
+        quiet = "muted" if state.tone == "good" else state.tone
         if whole:
-            lines.append(spread((*left, (one.said, ink)), (one.fix, quiet), room + 3))
+            lines.append(spread((*left, (state.said, ink)), (state.fix, quiet), room + 3))
             continue
-        told = [*wrap(one.said, max(room - 11, 10)), *(wrap(one.fix, max(room - 11, 10)) if one.fix else [])]
+        told = [
+            *wrap(state.said, max(room - 11, 10)),
+            *(wrap(state.fix, max(room - 11, 10)) if state.fix else []),
+        ]
         lines += [(*(left if n == 0 else ((" " * 14, ""),)), (text, ink)) for n, text in enumerate(told)]
     return [*lines, ()]
 

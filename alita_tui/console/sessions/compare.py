@@ -84,10 +84,10 @@ def _told(side: Side) -> tuple[tuple[str, str], ...]:
 
 
 def _moves(moves: tuple[Pair, ...], width: int) -> Iterator[Row]:
-    for one in moves:
-        sign, style = _SIGNS[one.kind]
-        left = one.left, "muted" if one.kind == "same" else "removed" if one.kind == "left" else ""
-        right = one.right, "muted" if one.kind == "same" else "added" if one.kind == "right" else ""
+    for move in moves:
+        sign, style = _SIGNS[move.kind]
+        left = move.left, "muted" if move.kind == "same" else "removed" if move.kind == "left" else ""
+        right = move.right, "muted" if move.kind == "same" else "added" if move.kind == "right" else ""
         yield from _columns("", left, right, width, sign=(sign, style))
 
 

@@ -90,7 +90,7 @@ class SetupScreen(Screen[SetupResult]):
 
     def on_mount(self) -> None:
         """Select the current provider, or one with a key, or the first."""
-        names = [one.name for one in self._presets]
+        names = [preset.name for preset in self._presets]
         current = self._current
         keyed = next((n for n, one in enumerate(self._presets) if one.name in self._found), 0)
         place = names.index(current.provider) if current and current.provider in names else keyed

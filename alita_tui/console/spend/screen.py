@@ -69,7 +69,7 @@ class SpendScreen(Dialog[None]):
     def advance(self, view: SessionView) -> None:
         """Draw a newer view."""
         self._view = view
-        off = any(one.state == "disabled" for one in view.providers)
+        off = any(provider.state == "disabled" for provider in view.providers)
         enable = f" · {key_of('spend.enable', self._keys)} tries those that are off" if off else ""
         self.query_one("#head", Plain).update(
             Content.assemble(("Money and models", "bold $accent"), f"   Esc closes{enable}")
@@ -79,9 +79,9 @@ class SpendScreen(Dialog[None]):
 
     def action_enable(self) -> None:
         """Enable every model that is off."""
-        for one in self._view.providers:
-            if one.state == "disabled":
-                self.post_message(self.EnableAsked(one.model))
+        for provider in self._view.providers:
+            if provider.state == "disabled":
+                self.post_message(self.EnableAsked(provider.model))
 
 
 def rows(view: SessionView, days: Mapping[str, DaySpend], prices: str, width: int) -> list[Row]:
@@ -89,7 +89,11 @@ def rows(view: SessionView, days: Mapping[str, DaySpend], prices: str, width: in
     spend = view.spend
     found = [*heading("Spent", prices), *_caps(view, width), BLANK]
     if view.providers:
-        found += [*heading("Models"), *(row for one in view.providers for row in _provider(one)), BLANK]
+        found += [
+            *heading("Models"),
+            *(row for provider in view.providers for row in _provider(provider)),
+            BLANK,
+        ]
     if len(spend.points) > 1 and spend.total_usd:
         first, last = (at.astimezone().strftime("%H:%M") for at in (spend.points[0][0], spend.points[-1][0]))
         found += heading("Over time", f"{first} to {last}, up to ${spend.total_usd:.2f}")
@@ -187,11 +191,11 @@ def _agents(taken: Sequence[Taken]) -> list[Row]:
 def by_provider(shares: Sequence[Share]) -> tuple[Share, ...]:
     """Sum the shares by provider."""
     found: dict[str, Share] = {}
-    for one in shares:
-        name = one.name.partition(":")[0]
+    for share in shares:
+        name = share.name.partition(":")[0]
         before = found.get(name, Share(one_line(name)))
         found[name] = Share(
-            before.name, before.calls + one.calls, before.usd + one.usd, before.tokens + one.tokens
+            before.name, before.calls + share.calls, before.usd + share.usd, before.tokens + share.tokens
         )
     return tuple(found.values())
 

@@ -55,16 +55,16 @@ class Chart(NamedTuple):
 def charts(report: Report) -> tuple[Chart, ...]:
     """Return cost, reuse, answers and time, each day a value; a day without any is a gap."""
     days = report.days
-    usd = [one.usd for one in days]
-    slow = [one.median_s for one in days]
-    reused = [one.reused / one.runs if one.runs else None for one in days]
+    usd = [day.usd for day in days]
+    slow = [day.median_s for day in days]
+    reused = [day.reused / day.runs if day.runs else None for day in days]
     top_usd, top_s = max(usd, default=0.0), max((one for one in slow if one is not None), default=0.0)
     return (
         Chart("Cost per day", "" if top_usd else "nothing was paid", usd if top_usd else [], "$0",
               words.money(top_usd or None), top_usd, *_marks(report, "cost")),
         Chart("Reused per day", "share of all runs", reused, "0 %",
               "100 %", 1.0, frozenset(), _GOOD, ""),
-        Chart("Answered", "", [one.answered / one.tasks if one.tasks else None for one in days], "0 %", "100 %", 1.0,
+        Chart("Answered", "", [day.answered / day.tasks if day.tasks else None for day in days], "0 %", "100 %", 1.0,
               *_marks(report, "answered", _GOOD)),
         Chart("Time to answer", "median", slow, "0 s", words.duration(top_s * 1000 if top_s else None), top_s,
               *_marks(report, "time")),
@@ -72,7 +72,7 @@ def charts(report: Report) -> tuple[Chart, ...]:
 
 
 def _marks(report: Report, what: str, tone: str = "$primary") -> tuple[frozenset[int], str, str]:
-    found = [one for one in report.anomalies if one.what == what]
+    found = [anomaly for anomaly in report.anomalies if anomaly.what == what]
     places = {one.day: place for place, one in enumerate(report.days)}
     note = f"▲ {found[-1].day}: {found[-1].text.partition(':')[0]}" if found else ""
     return frozenset(places[one.day] for one in found if one.day in places), tone, note

@@ -190,7 +190,10 @@ class StatisticsScreen(Dialog[None]):
         for title, rows in (
             (
                 " What stands out",
-                [(one.day, one.places, drawing.anomaly_row(one, width)) for one in report.anomalies],
+                [
+                    (anomaly.day, anomaly.places, drawing.anomaly_row(anomaly, width))
+                    for anomaly in report.anomalies
+                ],
             ),
             (
                 " What would help",
@@ -231,7 +234,7 @@ class StatisticsScreen(Dialog[None]):
             f"{key_of('statistics.act', self._keys)} act",
             f"{key_of('statistics.export', self._keys)} CSV",
         ]
-        said.show([Content(one) for one in items], "   ")
+        said.show([Content(item) for item in items], "   ")
 
     def _say(self, text: str, *, bad: bool = False) -> None:
         said = self.query_one("#said", KeyLine)

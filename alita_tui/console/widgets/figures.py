@@ -72,6 +72,6 @@ def chart(values: Sequence[float], width: int, height: int) -> list[str]:
     top = max(columns) or 1.0
     eighths = [round(value / top * height * 8) for value in columns]
     return [
-        "".join(_BLOCKS[min(max(one - 8 * row, 0), 8)] for one in eighths)
+        "".join(_BLOCKS[min(max(eighth - 8 * row, 0), 8)] for eighth in eighths)
         for row in range(height - 1, -1, -1)
     ]

@@ -58,8 +58,8 @@ class Picker(ScrollView, can_focus=False):
         """Show other lines."""
         self.picks = tuple(picks)
         self.cursor = min(cursor, len(self.picks) - 1)
-        self._named = max((cell_len(one.name) for one in self.picks), default=0)
-        self._keyed = max((cell_len(one.key) for one in self.picks), default=0)
+        self._named = max((cell_len(pick.name) for pick in self.picks), default=0)
+        self._keyed = max((cell_len(pick.key) for pick in self.picks), default=0)
         self._lay()
         self.scroll_to(y=0, animate=False, immediate=True)
         self._show_cursor()

@@ -90,7 +90,7 @@ class ClusterEngine:
     @property
     def lanes(self) -> int:
         """Return how many batches the workers take; at least one, so that one waits for the first worker."""
-        return max(1, sum(one.threads for one in self._workers.values() if not one.refused))
+        return max(1, sum(worker.threads for worker in self._workers.values() if not worker.refused))
 
     async def look(self) -> None:
         """Keep up which workers there are, until it is cancelled or the scheduler is gone."""
@@ -179,7 +179,7 @@ class ClusterEngine:
             ) from None
 
     def _refusals(self) -> str:
-        said = Counter(one.refused for one in self._workers.values())
+        said = Counter(worker.refused for worker in self._workers.values())
         return "No worker can run it. " + " | ".join(reason for reason, _ in said.most_common(3))
 
     async def _asked(self, name: str, worker: _Worker, order: Order, rows: Sequence[Row]) -> Answer:

@@ -97,11 +97,11 @@ def _pins(tools: Sequence[Handed]) -> list[str]:
     """Return the packages that the tools were approved with. Raise UsageError where two want another version."""
     pins: dict[str, tuple[str, str]] = {}
     for tool in tools:
-        for one in tool.record.lock.packages:
-            version, by = pins.setdefault(one.name, (one.version, tool.name))
-            if version != one.version:
+        for package in tool.record.lock.packages:
+            version, by = pins.setdefault(package.name, (package.version, tool.name))
+            if version != package.version:
                 raise UsageError(
-                    f"{by} was approved with {one.name} {version}, {tool.name} with {one.version}: "
+                    f"{by} was approved with {package.name} {version}, {tool.name} with {package.version}: "
                     "one server cannot have both.",
                     hint="Export them as two servers.",
                 )

@@ -96,7 +96,7 @@ class Answering:
         await self._note(
             ServerAsked(server=self._spec.name, request="roots/list", granted=True, text="\n".join(roots))
         )
-        return types.ListRootsResult.model_validate({"roots": [{"uri": one} for one in roots]})
+        return types.ListRootsResult.model_validate({"roots": [{"uri": root} for root in roots]})
 
     async def _sample(
         self, _: object, params: types.CreateMessageRequestParams
@@ -150,7 +150,9 @@ class Answering:
             raise Refused(f"{self._spec.model_calls} model calls are granted for a run")
         request = _request(params)
         call.model_calls += 1
-        said = "\n\n".join((request.system, *(f"{one.role}: {one.text}" for one in request.messages)))
+        said = "\n\n".join(
+            (request.system, *(f"{message.role}: {message.text}" for message in request.messages))
+        )
         await self._tell(
             ServerAsked(
                 server=self._spec.name,

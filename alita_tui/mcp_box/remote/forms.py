@@ -88,16 +88,16 @@ def _choices(schema: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     options = schema.get("oneOf") or schema.get("anyOf")
     if isinstance(options, list):
         pairs = [
-            (str(one.get("title") or one["const"]), str(one["const"]))
-            for one in options
-            if isinstance(one, dict) and "const" in one
+            (str(option.get("title") or option["const"]), str(option["const"]))
+            for option in options
+            if isinstance(option, dict) and "const" in option
         ]
     else:
         listed = schema.get("enum")
         values = [str(one) for one in listed] if isinstance(listed, list) else []
         names = schema.get("enumNames")
         shown = (
-            [str(one) for one in names] if isinstance(names, list) and len(names) == len(values) else values
+            [str(name) for name in names] if isinstance(names, list) and len(names) == len(values) else values
         )
         pairs = list(zip(shown, values, strict=True))
     if len(pairs) > _MOST_CHOICES:

@@ -41,12 +41,14 @@ class Listing(Value, frozen=True):
     def draft_of(self, tool: str) -> ToolDraft | None:
         """Return the draft of a tool by the name that the server has for it, or by its own."""
         names = self.names
-        return next((one for one in self.drafts if tool in (one.name, names[one.name])), None)
+        return next((draft for draft in self.drafts if tool in (draft.name, names[draft.name])), None)
 
     @property
     def names(self) -> dict[str, str]:
         """Return the server's names by ours."""
-        return {str(one.name): str(msgspec.json.decode(one.code)["tool"]["name"]) for one in self.drafts}
+        return {
+            str(draft.name): str(msgspec.json.decode(draft.code)["tool"]["name"]) for draft in self.drafts
+        }
 
 
 def listing(

@@ -30,7 +30,7 @@ def report_of(
     """
     kept = _Files(landing, limits)
     blocks = [_block(one, kept) for one in raw.get("content") or () if isinstance(one, dict)]
-    texts = [one["text"] for one in blocks if set(one) == {"type", "text"}]
+    texts = [block["text"] for block in blocks if set(block) == {"type", "text"}]
     report = RunReport(status="ok", duration_ms=milliseconds, files=tuple(kept.files), files_lost=kept.lost)
     if raw.get("isError"):
         said = "\n".join(texts) or "the tool failed and said nothing"

@@ -268,7 +268,7 @@ class Servers:
             raise await self._unavailable(spec, str(error)) from error
         server.compared_at = time.monotonic()
         names = found.names
-        server.current = {names[str(one.name)]: one.code for one in found.drafts}
+        server.current = {names[str(draft.name)]: draft.code for draft in found.drafts}
         for name, version, reason in await asyncio.to_thread(
             self._book.listed, spec, found, server.link.protocol
         ):

@@ -54,7 +54,7 @@ def application(tools: ToolServer, token: str, host: str, port: int, names: tupl
     )
     # Behind a TLS proxy the Host is what was typed, without this port.
     hosts = [*(f"{one}:{port}" for one in (*names, *here)), *names]
-    origins = [*(f"http://{one}" for one in hosts), *(f"https://{one}" for one in names)]
+    origins = [*(f"http://{one}" for one in hosts), *(f"https://{name}" for name in names)]
     security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
     app = tools.server.streamable_http_app(
         streamable_http_path=PATH, max_request_body_size=_LARGEST_REQUEST, session_idle_timeout=_IDLE_SECONDS,

@@ -24,16 +24,16 @@ class Reading:
 
     async def listed(self, client: Client) -> list[dict[str, Any]]:
         """Return the resources of a client, the newest files first. Raise StoreError."""
-        files = {results.uri_of(one): results.link(one) for one in reversed(self._served.files(client))}
+        files = {results.uri_of(file): results.link(file) for file in reversed(self._served.files(client))}
         documents = await asyncio.to_thread(self._served.documents)
         known = [
             {
-                "uri": f"alita://{quote(one.name)}",
-                "name": one.name,
-                "title": one.title,
+                "uri": f"alita://{quote(document.name)}",
+                "name": document.name,
+                "title": document.title,
                 "mimeType": "text/markdown",
             }
-            for one in documents
+            for document in documents
         ]
         return [*files.values(), *known][:_MOST_LISTED]
 
@@ -76,8 +76,8 @@ class Reading:
         )
         if found is None:
             return None
-        if missing := [one for one in found.parameters if one not in arguments]:
+        if missing := [parameter for parameter in found.parameters if parameter not in arguments]:
             raise UsageError(f"{name} needs {', '.join(missing)}.")
-        given = "".join(f"\n- {one}: {arguments[one][:4000]}" for one in found.parameters)
+        given = "".join(f"\n- {parameter}: {arguments[parameter][:4000]}" for parameter in found.parameters)
         words = str(reveal(found.text)) + (f"\n\nThis time:{given}" if given else "")
         return {"messages": [{"role": "user", "content": results.text(words)}]}

@@ -222,7 +222,7 @@ class ToolServer:
         tools = [
             {**described(record), "chance": round(chance, 2), "annotations": None} for record, chance in found
         ]
-        return results.plain({"tools": [{k: v for k, v in one.items() if v is not None} for one in tools]})
+        return results.plain({"tools": [{k: v for k, v in tool.items() if v is not None} for tool in tools]})
 
     # --- resources and prompts --------------------------------------------------------------------
 

@@ -37,18 +37,21 @@ class Shelf:
         """Look at the library; return whether other tools are listed than before. Raise StoreError."""
         records = await asyncio.to_thread(self._served.tools)
         builds = self._served.builds
-        seen = (builds, *((one.draft.name, one.version, one.digest, one.state) for one in records))
+        seen = (
+            builds,
+            *((record.draft.name, record.version, record.digest, record.state) for record in records),
+        )
         if seen == self._seen:
             return False
         self._before |= self._records
-        self._seen, self._records = seen, {str(one.draft.name): one for one in records}
+        self._seen, self._records = seen, {str(record.draft.name): record for record in records}
         own = own_tools(searches=len(records) > self._most, builds=builds)
         before, self.listed = self.listed, [*own, *map(described, self._chosen(records))]
         return before != self.listed
 
     def _chosen(self, records: tuple[ToolRecord, ...]) -> list[ToolRecord]:
         """Return the most used tools, by name: an order that stays keeps a client's cache of its prompt."""
-        free = [one for one in records if one.draft.name not in OWN]
+        free = [record for record in records if record.draft.name not in OWN]
         most_used = sorted(free, key=lambda one: (-one.runs, one.draft.name))[: self._most]
         return sorted(most_used, key=lambda one: one.draft.name)
 

@@ -60,7 +60,7 @@ def _computed(node: Node) -> Iterator[Node]:
                 and not (within or counted or keyed)
             ):
                 yield one
-    elif node.kind == "binary_expression" and any(one.text in _COMPARES for one in node.children):
+    elif node.kind == "binary_expression" and any(child.text in _COMPARES for child in node.children):
         tested = next((up for up in node.above() if up.kind == "test_command"), None)
         if tested is not None and tested.text.startswith("[["):
             for one in node.children:
@@ -88,7 +88,7 @@ def _checked(tree: Node) -> set[str]:
     """Return variables that the script holds against a pattern of digits."""
     found = set()
     for node in tree.walk():
-        if node.kind == "binary_expression" and any(one.text == "=~" for one in node.children):
+        if node.kind == "binary_expression" and any(child.text == "=~" for child in node.children):
             left, right = node.child("left"), node.child("right")
             left, right = left or node.children[0], right or node.children[-1]
             pattern = right.text.strip("\"'")
@@ -105,15 +105,19 @@ def _numbers(tree: Node, draft: ToolDraft) -> set[str]:
             value = node.child("value")
             given[name.text] = given.get(name.text, True) and _is_number(value, draft)
         elif node.kind == "for_statement" and (name := node.child("variable")) is not None:
-            values = [one for one in node.children if one.field == "value"]
+            values = [child for child in node.children if child.field == "value"]
             number = all(
                 _LISTED.fullmatch(one.text) or _is_number(one, draft) or _is_places(one, tree)
                 for one in values
             )
             given[name.text] = given.get(name.text, True) and bool(values) and number
         elif node.kind == "command" and (node.child("name") or node).text in _FILLS:
-            for one in node.children:
-                if one.field == "argument" and (word := literal(one)) and re.fullmatch(r"[A-Za-z_]\w*", word):
+            for child in node.children:
+                if (
+                    child.field == "argument"
+                    and (word := literal(child))
+                    and re.fullmatch(r"[A-Za-z_]\w*", word)
+                ):
                     given[word] = False
     return {name for name, number in given.items() if number}
 

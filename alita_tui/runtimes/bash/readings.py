@@ -33,5 +33,5 @@ def _is_quoted(node: Node) -> bool:
     """Return whether a node is the text of a heredoc in which nothing is replaced."""
     if node.kind != "heredoc_body" or node.parent is None:
         return False
-    start = next((one for one in node.parent.children if one.kind == "heredoc_start"), None)
+    start = next((child for child in node.parent.children if child.kind == "heredoc_start"), None)
     return start is not None and start.text[:1] in ("'", '"', "\\")

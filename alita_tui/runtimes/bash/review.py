@@ -71,7 +71,7 @@ def note_contract(notes: Notes, tree: Node, draft: ToolDraft) -> None:
     own = functions(tree)
     known = names("utilities") | names("builtins")
     for command in commands(tree):
-        words = [literal(one) or "" for one in command.arguments]
+        words = [literal(argument) or "" for argument in command.arguments]
         if command.name == "set" and any(re.match(r"\+[a-z]*[eu]|\+o", word) for word in words):
             notes.add("medium", "contract", "switches strict mode off", command.node.line)
         if command.name is not None and command.name not in known and command.name not in own:
@@ -118,7 +118,7 @@ def _note_command(notes: Notes, command: Command, draft: ToolDraft) -> None:
     if name is None:
         notes.add("high", "ast/dynamic", f"a command that is not written out, {ANYTHING}", line)
         return
-    words = [literal(one) for one in command.arguments]
+    words = [literal(argument) for argument in command.arguments]
     said = " ".join((name, *(word if word is not None else "…" for word in words)))
     if name in names("runs_code") and not (name == "hash" and not words):
         notes.add("high", "ast/dynamic", f"{name}: runs text as code, {ANYTHING}", line)
@@ -168,20 +168,23 @@ def _note_command(notes: Notes, command: Command, draft: ToolDraft) -> None:
 
 
 def _note_declaration(notes: Notes, name: str, command: Command) -> None:
-    for one in command.arguments:
-        text = literal(one)
-        if one.kind == "variable_assignment":
+    for argument in command.arguments:
+        text = literal(argument)
+        if argument.kind == "variable_assignment":
             continue
         if text is None or (text.startswith("-") and "n" in text):
             notes.add(
                 "high",
                 "ast/dynamic",
                 f"{name}: names a variable by what another one holds, {ANYTHING}",
-                one.line,
+                argument.line,
             )
         elif text.startswith("-") and set(text) & set("fFp"):
             notes.add(
-                "high", "ast/introspection", f"{name} {text}: looks into the shell that runs it", one.line
+                "high",
+                "ast/introspection",
+                f"{name} {text}: looks into the shell that runs it",
+                argument.line,
             )
 
 
@@ -189,25 +192,25 @@ def _note_program(notes: Notes, name: str, command: Command, words: list[str | N
     """Look at a program in another language among the arguments."""
     line = command.node.line
     foreign = re.compile(table()[name], re.S) if name != "sed" else None
-    for one in programs(command):
-        if one.word is None and (foreign is None or name == "awk" or foreign.search(one.node.text)):
+    for program in programs(command):
+        if program.word is None and (foreign is None or name == "awk" or foreign.search(program.node.text)):
             notes.add(
                 "high", "ast/dynamic", f"{name}: runs a program that is not written out, {ANYTHING}", line
             )
-        elif one.word is None:
+        elif program.word is None:
             text = (
                 f"{name}: values stand in its program, so it does what they say; `--arg` passes them safely"
             )
             notes.add("medium", "ast/dynamic", text, line)
-        elif foreign is None and not safe_sed(one.word):
+        elif foreign is None and not safe_sed(program.word):
             text = f"sed: starts programs, opens files, or is not understood, {ANYTHING}"
-            notes.add("high", "ast/dynamic", text, one.node.line)
-        elif foreign is not None and foreign.search(one.word):
+            notes.add("high", "ast/dynamic", text, program.node.line)
+        elif foreign is not None and foreign.search(program.word):
             if name == "jq":
                 notes.add("medium", "ast/environment", "jq: reads the environment, the clock or files", line)
             else:
                 text = f"{name}: its program starts programs or writes files, {ANYTHING}"
-                notes.add("high", "ast/dynamic", text, one.node.line)
+                notes.add("high", "ast/dynamic", text, program.node.line)
     if name == "jq" and any(
         word is not None and re.match(r"-\w*[fLi]|--(from-f|library-p|slurpf|rawf|in-p)", word)
         for word in words
@@ -245,7 +248,7 @@ def _note_paths(notes: Notes, name: str, command: Command, words: list[str | Non
 
 def _note_node(notes: Notes, node: Node, draft: ToolDraft) -> None:
     if node.kind == "expansion" and any(
-        one.field == "operator" and one.text in ("!", "@") for one in node.children
+        child.field == "operator" and child.text in ("!", "@") for child in node.children
     ):
         listed = re.fullmatch(r"\$\{!\w+\[[@*]\]\}", node.text)
         plain = re.fullmatch(r"\$\{\w+(\[[^]]*\])?@[QULuAKak]\}", node.text)
@@ -290,7 +293,7 @@ def _note_redirect(notes: Notes, node: Node, draft: ToolDraft) -> None:
     number = descriptor.text if descriptor is not None else ""
     target = node.child("destination")
     word = literal(target)
-    duplicates = any(one.text in (">&", "<&") for one in node.children if not one.named)
+    duplicates = any(child.text in (">&", "<&") for child in node.children if not child.named)
     if number not in ("", "0", "1", "2") or (duplicates and word not in ("0", "1", "2")):
         notes.add(
             "high",
@@ -301,7 +304,7 @@ def _note_redirect(notes: Notes, node: Node, draft: ToolDraft) -> None:
         return
     if duplicates or target is None or node.kind != "file_redirect" or target.kind == "process_substitution":
         return
-    writes = any(">" in one.text for one in node.children if not one.named)
+    writes = any(">" in child.text for child in node.children if not child.named)
     if word is None:
         if writes:
             notes.add(

@@ -53,12 +53,12 @@ def literal(node: Node | None) -> str | None:
     if node.kind == "raw_string":
         return node.text[1:-1]
     if node.kind in ("string", "concatenation", "command_name"):
-        parts = [literal(one) for one in node.children if one.named]
-        inner = "".join(one.text for one in node.children if one.named)
+        parts = [literal(child) for child in node.children if child.named]
+        inner = "".join(child.text for child in node.children if child.named)
         if node.kind == "string" and len(node.text) - 2 != len(inner):
             return None  # it holds characters that no part of it stands for
         return None if None in parts else "".join(part for part in parts if part is not None)
-    if node.kind in _PLAIN and not any(one.named for one in node.children):
+    if node.kind in _PLAIN and not any(child.named for child in node.children):
         text = node.text
         if node.kind == "string_content":
             return re.sub(r'\\([$`"\\\n])', r"\1", text)
@@ -77,11 +77,11 @@ def commands(tree: Node) -> Iterator[Command]:
     """Yield every command, those that others start among them."""
     for node in tree.walk():
         if node.kind == "command":
-            arguments = tuple(one for one in node.children if one.field == "argument")
+            arguments = tuple(child for child in node.children if child.field == "argument")
             yield from _started(Command(literal(node.child("name")), arguments, node))
         elif node.kind in ("declaration_command", "unset_command"):
             word = node.children[0].text if node.children else ""
-            yield Command(word, tuple(one for one in node.children if one.named), node)
+            yield Command(word, tuple(child for child in node.children if child.named), node)
 
 
 def _started(command: Command) -> Iterator[Command]:
@@ -119,7 +119,7 @@ def assigned(tree: Node) -> set[str]:
         elif node.kind == "for_statement" and (variable := node.child("variable")) is not None:
             found.add(variable.text)
     for command in commands(tree):
-        words = [literal(one) or "" for one in command.arguments]
+        words = [literal(argument) or "" for argument in command.arguments]
         if command.name in (
             "read",
             "mapfile",

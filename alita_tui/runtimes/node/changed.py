@@ -62,7 +62,7 @@ def _is_target(node: Node) -> bool:
     if above.kind in ("assignment_expression", "augmented_assignment_expression", "for_in_statement"):
         return node.field == "left"
     if above.kind == "unary_expression":
-        return any(one.text == "delete" for one in above.children)
+        return any(child.text == "delete" for child in above.children)
     return above.kind == "update_expression" or (
         above.kind in _PATTERNS and node.field not in ("right", "key") and node.kind != "identifier"
     )

@@ -46,7 +46,7 @@ def note_contract(notes: Notes, tree: Node, draft: ToolDraft) -> None:
     (run,) = runs
     given = run.child("parameters")
     taken = given.parts() if given is not None else []
-    if len(taken) != 1 or "*" in [one.kind for one in run.children]:
+    if len(taken) != 1 or "*" in [child.kind for child in run.children]:
         notes.block("contract", "run takes one parameter, the object with the arguments", run.line)
         return
     typed = properties(tree, run)
@@ -96,7 +96,7 @@ def _exported(tree: Node) -> Iterator[tuple[str, int]]:
     for node in tree.parts():
         if node.kind != "export_statement":
             continue
-        if any(one.text == "*" or one.kind == "namespace_export" for one in node.children):
+        if any(child.text == "*" or child.kind == "namespace_export" for child in node.children):
             yield "*", node.line
         made = node.child("declaration")
         for one in (made or node).walk():
@@ -142,9 +142,9 @@ def properties(tree: Node, run: Node) -> dict[str, bool] | None:
         return found
     exported = run.parent
     before = [
-        one
-        for one in tree.children
-        if exported is not None and one.kind == "comment" and one.end <= exported.start
+        child
+        for child in tree.children
+        if exported is not None and child.kind == "comment" and child.end <= exported.start
     ]
     if not before or not before[-1].text.startswith("/**"):
         return None

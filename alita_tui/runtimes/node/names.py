@@ -39,7 +39,7 @@ def text_of(node: Node | None) -> str | None:
     """Return the text that a literal stands for; None for what is none, or is written in escapes."""
     if node is None or node.kind not in ("string", "template_string"):
         return None
-    if any(one.kind in ("template_substitution", "escape_sequence") for one in node.children):
+    if any(child.kind in ("template_substitution", "escape_sequence") for child in node.children):
         return None
     return node.text[1:-1]
 

@@ -74,8 +74,8 @@ class Picked:
         if node.kind == "ternary_expression":
             return any(self.holds(node.child(one), depth + 1) for one in ("consequence", "alternative"))
         if node.kind == "binary_expression":
-            word = next((one.text for one in node.children if not one.named), "")
-            return word in ("||", "&&", "??") and any(self.holds(one, depth + 1) for one in parts)
+            word = next((child.text for child in node.children if not child.named), "")
+            return word in ("||", "&&", "??") and any(self.holds(part, depth + 1) for part in parts)
         if node.kind == "member_expression":
             member = node.child("property")
             named = member is not None and member.text in self.properties
@@ -87,7 +87,7 @@ class Picked:
                 return False
             return self.holds(called.child("object"), depth + 1)
         if node.kind in ("array", "spread_element", "object", "arguments"):
-            return any(self.holds(one, depth + 1) for one in parts)
+            return any(self.holds(part, depth + 1) for part in parts)
         return node.kind == "pair" and self.holds(node.child("value"), depth + 1)
 
     def _follow(self, node: Node) -> None:
@@ -122,9 +122,9 @@ class Picked:
             self._bind_parameters(function)
         member = called.child("property") if called.kind == "member_expression" else None
         if member is not None and member.text in known("calls_back") and self.holds(called.child("object")):
-            for one in given.parts():
-                if one.kind in FUNCTIONS:
-                    self._bind_parameters(one)
+            for part in given.parts():
+                if part.kind in FUNCTIONS:
+                    self._bind_parameters(part)
 
     def _bind_parameters(self, function: Node) -> None:
         for field in ("parameters", "parameter"):

@@ -40,7 +40,7 @@ def packed(index: Index, marks: dict[str, str]) -> bytes:
             arrays=tuple((name, str(one.dtype), len(one)) for name, one in arrays.items()),
         )
     )
-    body = b"".join([len(head).to_bytes(8, "little"), head, *(one.tobytes() for one in arrays.values())])
+    body = b"".join([len(head).to_bytes(8, "little"), head, *(array.tobytes() for array in arrays.values())])
     return blake2b(body, digest_size=_DIGEST).digest() + body
 
 

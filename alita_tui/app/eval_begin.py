@@ -100,7 +100,8 @@ def _model_name(app: AppContext) -> str:
 
 def _prompts() -> dict[str, str]:
     folder = Path(__file__).parents[1]
-    found = sorted((*folder.glob("agent/prompts/*.md"), *folder.glob("toolsmith/prompts/*.md")))
+    places = ("agent/prompts/*.md", "agent/roles/*.toml", "toolsmith/prompts/*.md", "runtimes/*/prompt.md")
+    found = sorted(file for place in places for file in folder.glob(place))
     return {str(one.relative_to(folder)): sha256(one.read_bytes()).hexdigest() for one in found}
 
 

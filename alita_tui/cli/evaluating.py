@@ -165,7 +165,9 @@ def list_runs(context: typer.Context, json: Json = False) -> None:
         ("RUN", "SUITE", "MODELS", "ENDED", "SOLVED", "COST"),
         (
             (
-                setup.run, setup.suite, ", ".join(setup.models), str(len(results)), f"{share(results):.0%}",
+                setup.run, setup.suite, ", ".join(setup.models),
+                f"{len(results)} of {setup.planned}" if setup.planned > len(results) else str(len(results)),
+                f"{share(results):.0%}",
                 f"${sum(one.usd + one.judge_usd for one in results):.4f}",
             )
             for setup, results in found
@@ -183,6 +185,11 @@ def show(context: typer.Context, run: Run = "last", json: Json = False) -> None:
         json_document(_document(setup, results, agreements(folder)))
         return
     _table(setup, results)
+    left = setup.planned - len(results)
+    if left > 0 and evaluating.is_running(folder):
+        typer.echo(f"{counted(left, 'case')} to go: it goes on in another process.")
+    elif left > 0:
+        typer.echo(f"{counted(left, 'case')} to go. Go on: alita eval run --resume {setup.run}")
     for judge in agreements(folder):
         typer.echo(f"judge: {reveal(str(judge))}")
     for one in results:

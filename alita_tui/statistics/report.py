@@ -158,26 +158,54 @@ class _Reporter:
         everything = np.ones(len(runs), bool)
         ended = self._ended(self._span)
         answered = ended & (tasks["outcome"] == self._answered)
+        called = np.ones(len(calls), bool)
         columns = (
-            counted("calls", np.ones(len(calls), bool), np.nan_to_num(calls["usd"])),
+            counted("calls", called, np.nan_to_num(calls["usd"])),
+            counted("calls", np.isnan(calls["usd"])),
+            counted("calls", called, calls["tokens"]),
             counted("tasks", ended),
             counted("tasks", answered),
             counted("runs", everything),
             counted("runs", everything & runs["reused"]),
         )
-        medians = self._medians(answered & ~np.isnan(tasks["seconds"]), first, count)
+        times = self._times(answered & ~np.isnan(tasks["seconds"]), first, count)
+        places = self._places_of_days(ended, answered, first, count)
         return tuple(
-            Day(name_of(first + place), usd, int(all_tasks), int(good), int(ran), int(reused), medians[place])
-            for place, (usd, all_tasks, good, ran, reused) in enumerate(zip(*columns, strict=True))
-        )
+            Day(
+                name_of(first + place), usd=usd, unpriced=int(unpriced), tokens=int(tokens), tasks=int(all_tasks),
+                answered=int(good), runs=int(ran), reused=int(reused), median_s=times[place][0],
+                p95_s=times[place][1], places=places[place],
+            )
+            for place, (usd, unpriced, tokens, all_tasks, good, ran, reused) in enumerate(zip(*columns, strict=True))
+        )  # fmt: skip
 
-    def _medians(self, rows: Column, first: int, count: int) -> list[float | None]:
+    def _times(self, rows: Column, first: int, count: int) -> list[tuple[float | None, float | None]]:
+        """Return the seconds of the middle task and of the 95th of a hundred, for each day."""
         place = self._day["tasks"][rows] - first
         seconds = self._tables["tasks"]["seconds"][rows]
-        found: list[float | None] = [None] * count
+        found: list[tuple[float | None, float | None]] = [(None, None)] * count
         for day in np.unique(place).tolist():
             if 0 <= day < count:
-                found[day] = float(np.median(seconds[place == day]))
+                known = np.sort(seconds[place == day])
+                found[day] = float(np.median(known)), _rank(known, 0.95)
+        return found
+
+    def _places_of_days(
+        self, ended: Column, answered: Column, first: int, count: int
+    ) -> list[tuple[Place, ...]]:
+        """Return the newest tasks without an answer, else the newest ones, for each day."""
+        rows = np.flatnonzero(ended)
+        order = rows[
+            np.lexsort((self._tables["tasks"]["at"][rows], answered[rows], self._day["tasks"][rows]))
+        ]
+        place = self._day["tasks"][order] - first
+        found: list[tuple[Place, ...]] = [()] * count
+        for day in np.unique(place).tolist():
+            if not 0 <= day < count:
+                continue
+            mine = order[place == day]
+            lost = mine[~answered[mine]]
+            found[day] = self._places("tasks", (lost if len(lost) else mine)[::-1][:_MOST_PLACES])
         return found
 
     # --- tables -------------------------------------------------------------------------------------

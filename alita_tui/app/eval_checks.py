@@ -81,17 +81,19 @@ def _untouched(history: Sequence[Envelope]) -> c.Judged:
 
 
 def made_files(app: AppContext, history: Sequence[Envelope]) -> dict[str, Path]:
-    """Return the files that the tools of a session made, by name, the newest of each name. Raises StoreError."""
+    """Return the files that the tools of a session made, the newest of each name, the newest last. Raises StoreError."""
     from alita_tui.app.artefacts import session_artefacts
 
     if not history:
         return {}
     kept = session_artefacts(app, history[0].session_id)
-    return {
-        one.event.artefact.name: kept.path(one.event.artefact)
-        for one in history
-        if isinstance(one.event, e.ArtefactAdded) and one.event.origin == "tool"
-    }
+    found: dict[str, Path] = {}
+    for one in history:
+        if isinstance(one.event, e.ArtefactAdded) and one.event.origin == "tool":
+            artefact = one.event.artefact
+            found.pop(artefact.name, None)  # one that is made again becomes the last
+            found[artefact.name] = kept.path(artefact)
+    return found
 
 
 async def _file(app: AppContext, suite: Suite, check: c.File, history: Sequence[Envelope]) -> c.Judged:

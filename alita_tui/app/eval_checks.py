@@ -81,7 +81,7 @@ def _untouched(history: Sequence[Envelope]) -> c.Judged:
 
 
 def made_files(app: AppContext, history: Sequence[Envelope]) -> dict[str, Path]:
-    """Return the files that the tools of a session made, the newest of each name, the newest last. Raises StoreError."""
+    """Return the newest file of each name that the tools of a session made, the newest last. Raises StoreError."""
     from alita_tui.app.artefacts import session_artefacts
 
     if not history:

@@ -102,6 +102,10 @@ async def test_a_picture_is_its_pixels_whatever_its_ending(case: Case) -> None:
     assert "differ by" in (await case.judged("chart.jpeg", tolerance=2)).why
     case.make("chart.jpeg", b"<svg onload=alert(1)>")
     assert (await case.judged("chart.jpeg")).why == "the picture cannot be read as a picture"
+    for ending in ("webp", "tiff"):
+        case.expect(f"x.{ending}", picture((1, 2, 3), ending))
+        case.make(f"x.{ending}", picture((1, 2, 3), ending))
+        assert (await case.judged(f"x.{ending}")).solved, ending
 
 
 async def test_a_suite_whose_own_file_is_broken_is_told_so_and_no_case_is_blamed(case: Case) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -168,7 +169,7 @@ class _Reporter:
             counted("runs", everything),
             counted("runs", everything & runs["reused"]),
         )
-        times = self._times(answered & ~np.isnan(tasks["seconds"]), first, count)
+        times = self._times(np.flatnonzero(answered & ~np.isnan(tasks["seconds"])), first, count)
         places = self._places_of_days(ended, answered, first, count)
         return tuple(
             Day(
@@ -181,14 +182,18 @@ class _Reporter:
 
     def _times(self, rows: Column, first: int, count: int) -> list[tuple[float | None, float | None]]:
         """Return the seconds of the middle task and of the 95th of a hundred, for each day."""
-        place = self._day["tasks"][rows] - first
-        seconds = self._tables["tasks"]["seconds"][rows]
-        found: list[tuple[float | None, float | None]] = [(None, None)] * count
-        for day in np.unique(place).tolist():
-            if 0 <= day < count:
-                known = np.sort(seconds[place == day])
-                found[day] = float(np.median(known)), _rank(known, 0.95)
+        seconds = self._tables["tasks"]["seconds"]
+        order = rows[np.lexsort((seconds[rows], self._day["tasks"][rows]))]
+        found: list[tuple[float | None, float | None]] = []
+        for mine in self._by_day(order, first, count):
+            known = seconds[mine]
+            found.append((float(np.median(known)), _rank(known, 0.95)) if len(mine) else (None, None))
         return found
+
+    def _by_day(self, order: Column, first: int, count: int) -> Iterator[Column]:
+        """Yield those of tasks in the order of their days that began on each day."""
+        edges = np.searchsorted(self._day["tasks"][order], np.arange(first, first + count + 1))
+        return (order[start:end] for start, end in pairwise(edges.tolist()))
 
     def _places_of_days(
         self, ended: Column, answered: Column, first: int, count: int
@@ -198,14 +203,10 @@ class _Reporter:
         order = rows[
             np.lexsort((self._tables["tasks"]["at"][rows], answered[rows], self._day["tasks"][rows]))
         ]
-        place = self._day["tasks"][order] - first
-        found: list[tuple[Place, ...]] = [()] * count
-        for day in np.unique(place).tolist():
-            if not 0 <= day < count:
-                continue
-            mine = order[place == day]
-            lost = mine[~answered[mine]]
-            found[day] = self._places("tasks", (lost if len(lost) else mine)[::-1][:_MOST_PLACES])
+        found = []
+        for mine in self._by_day(order, first, count):
+            lost = int(np.searchsorted(answered[mine], True))  # they come first
+            found.append(self._places("tasks", (mine[:lost] if lost else mine)[::-1][:_MOST_PLACES]))
         return found
 
     # --- tables -------------------------------------------------------------------------------------

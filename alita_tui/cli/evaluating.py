@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -260,7 +261,7 @@ def _summary(results: tuple[CaseResult, ...]) -> dict[str, Any]:
     return {
         "ended": len(results),
         "solved": sum(one.solved for one in results),
-        "usd": sum(one.usd + one.judge_usd for one in results),
+        "usd": math.fsum(usd for one in results for usd in (one.usd, one.judge_usd)),
         "unpriced_calls": sum(one.unpriced for one in results),
     }
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from hashlib import sha256
 from html import escape
 
+from alita_tui.evaluation.agreement import Agreement
 from alita_tui.evaluation.compare import Comparison, Figure, amount, chance, verdict
 from alita_tui.evaluation.results import FAILURE_WORDS, Setup
 from alita_tui.spine.text import reveal
@@ -27,8 +29,17 @@ svg .zero { stroke: GrayText; stroke-dasharray: 3 3; } svg .bar { fill: CanvasTe
 _WIDTH, _HEIGHT = 200, 18
 
 
-def as_html(one: Comparison, first: Setup, second: Setup) -> str:
-    """Return a comparison as a whole page; everything that models or suites said is text."""
+def as_html(
+    one: Comparison,
+    first: Setup,
+    second: Setup,
+    judges: Sequence[Agreement] = (),
+    other_judges: Sequence[Agreement] = (),
+) -> str:
+    """Return a comparison as a whole page; everything that models or suites said is text.
+
+    `judges`, `other_judges`: those of rubrics in the first and the second run.
+    """
     digest = base64.b64encode(sha256(_STYLE.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'"
     rows = "".join(
@@ -52,6 +63,11 @@ def as_html(one: Comparison, first: Setup, second: Setup) -> str:
         f"<tr><td>{_text(name)}</td><td class=any>{_text(left)}</td><td class=any>{_text(right)}</td></tr>"
         for name, left, right in _made(first, second)
     )
+    judged = "".join(
+        f"<p>Judge of the {which} run: {_text(str(judge))}. Rubric: {_text(judge.rubric)}</p>"
+        for which, found in (("first", judges), ("second", other_judges))
+        for judge in found
+    )
     title = f"{_text(one.first)} and {_text(one.second)}"
     left_out = f" {one.left_out} that only one of them did are left out." if one.left_out else ""
     return f"""<!doctype html>
@@ -63,6 +79,7 @@ def as_html(one: Comparison, first: Setup, second: Setup) -> str:
 <p>{one.cases} cases that both did, repeats of a case taken together.{left_out}
 Intervals are 95 % bootstrap intervals of the difference; p is from a sign-flip test over cases, which decides.
 Several figures are looked at, and by chance alone one in twenty is called real: the share solved is what counts.</p>
+{judged}
 <div class=wide><table><thead><tr><th>per case</th><th class=n>first</th><th class=n>second</th>
 <th class=n>difference</th><th>interval</th>
 <th class=n>p</th><th></th></tr></thead><tbody>{rows}</tbody></table></div>

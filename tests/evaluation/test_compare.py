@@ -6,6 +6,7 @@ import random
 from html.parser import HTMLParser
 from pathlib import Path
 
+from alita_tui.evaluation.agreement import Agreement
 from alita_tui.evaluation.compare import compare, verdict
 from alita_tui.evaluation.report import as_html
 from alita_tui.evaluation.results import CaseResult, FailureKind, Setup, lines, share
@@ -81,7 +82,11 @@ def test_the_page_needs_nothing_and_shows_hostile_text_as_text() -> None:
         run=hostile, suite=hostile, suite_path="", suite_digest="0", models=("m",), settings={"a": hostile}
     )
     other = Setup(run="b", suite="s", suite_path="", suite_digest="0", models=("m",))
-    text = as_html(compare(hostile, "B", before, after), setup, other)
+    judge = Agreement(
+        judge="m:x", rubric=hostile, examples=9, agreed=7, too_kind=2, too_strict=0, kappa=0.571
+    )
+    text = as_html(compare(hostile, "B", before, after), setup, other, (judge,))
+    assert "Judge of the first run: m:x agrees with 7 of 9" in text and "too little to rely on" in text
     page = Page()
     page.feed(text)
     assert "script" not in page.tags and "svg" in page.tags

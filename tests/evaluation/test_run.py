@@ -146,9 +146,10 @@ def test_a_run_is_gone_on_with_after_a_kill_and_nothing_is_done_or_paid_twice(
     cut_off = [usd for session in sessions if (usd := _paid(session, estimated=True))]
     assert len(cut_off) == jobs, "a call without an answer counts as what it could have cost, and once"
     assert told["usd"] == pytest.approx(charged + sum(cut_off), abs=1e-9)
-    count = len(server.requests)
+    count, whole = len(server.requests), (run / "results.jsonl").read_bytes()
     done = alita(home, "run", "--resume", run.name, "--json")
     assert json.loads(done.stdout)["usd"] == told["usd"] and len(server.requests) == count
+    assert (run / "results.jsonl").read_bytes() == whole, "no case counts as left that has ended"
 
 
 def asked(request: Received) -> tuple[str, int]:

@@ -161,26 +161,25 @@ def _record(place: int, raw: dict[str, Any]) -> Case | None:
     question = fields.get("question", fields.get("input"))
     names = ("final_answer", "answer", "answers", "target")
     answer = next((fields[name] for name in names if fields.get(name) is not None), None)
-    several = isinstance(answer, list) and answer and all(isinstance(one, str) for one in answer)
-    if not isinstance(question, str) or not question.strip():
-        return None
-    if not several and not isinstance(answer, str | int | float):
+    check = _expected(answer)
+    if check is None or not isinstance(question, str) or not question.strip():
         return None
     given = fields.get("file_name") or fields.get("file_path") or ()
     given = given if isinstance(given, list | tuple) else (given,)
     name = str(fields.get("task_id") or fields.get("id") or f"case-{place}")
     level = fields.get("level")
-    check = _expected(answer)
     return Case(
         id=name, task=question if isinstance(check, Number) else f"{question}{_ALONE}", check=check,
         files=tuple(map(str, given)), tags=(f"level-{level}",) if level is not None else (),
     )  # fmt: skip
 
 
-def _expected(answer: str | float | list[str]) -> Exact | Number:
-    """Return the check of a record's answer; what comes after `####` where reasoning stands before it."""
-    if isinstance(answer, list):
+def _expected(answer: Any) -> Exact | Number | None:
+    """Return the check of a record's answer: of what comes after `####`, if that stands in it; None for no answer."""
+    if isinstance(answer, list) and answer and all(isinstance(one, str) for one in answer):
         return Exact(text=answer[0], also=tuple(answer[1:]), loose=True)
+    if not isinstance(answer, str | int | float):
+        return None
     text = str(answer).rpartition("\n####")[2].strip()
     value = number(text)
     return Exact(text=text, loose=True) if value is None else Number(value=value, relative=_EXACT_NUMBER)

@@ -6,12 +6,12 @@ import asyncio
 import json
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from unittest.mock import patch
 
 from alita_tui.agent.task_runner import TaskRunner
-from alita_tui.app import evaluating
+from alita_tui.app import eval_session, evaluating
 from alita_tui.app.context import AppContext, close_all
 from alita_tui.evaluation.results import CaseResult
 from alita_tui.evaluation.suite import read_suite
@@ -29,20 +29,21 @@ class Clocks:
         self.ends: list[tuple[float, float]] = []
         """Seconds of both that were not the agent's until a case ended, for each case."""
         self._agent = self._agent_processor = 0.0
-        self._begin, self._make = TaskRunner.begin, evaluating.settle
+        self._begin: Callable[..., Awaitable[None]] = TaskRunner.begin
+        self._make: Callable[..., None] = eval_session.settle
 
-    async def task(self, runner: TaskRunner, *given: object) -> object:
+    async def task(self, *given: object) -> None:
         """Do a task. What the processor does meanwhile is the agent's, and the model's server in this process."""
         began = time.process_time()
         try:
-            return await self._begin(runner, *given)  # type: ignore[arg-type]
+            await self._begin(*given)
         finally:
             self._agent_processor += time.process_time() - began
 
     def home(self, *given: object) -> None:
         """Make a home. That is done beside a task, and its processor time is the evaluation's nevertheless."""
         began = time.thread_time()
-        self._make(*given)  # type: ignore[arg-type]
+        self._make(*given)
         self._agent_processor -= time.thread_time() - began
 
     def ended(self, result: CaseResult, _done: int, _of: int) -> None:

@@ -12,7 +12,9 @@ import msgspec
 from alita_tui.events import Value
 
 _FIGURE = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?|\.\d+"
-_NUMBER = re.compile(rf"(?:(?<![\w.])[-+\u2212])?(?:{_FIGURE})")
+_NUMBER = re.compile(rf"(?:(?<![A-Za-z0-9_.])[-+\u2212])?(?:{_FIGURE})")
+_IN_WORD = re.compile("[A-Za-z_]")
+"""Before a figure; scripts that write no spaces are left alone."""
 _WHOLE = re.compile(rf"[-+\u2212]?(?:{_FIGURE})")
 _SLACK = 1e-12
 """Share of a value by which the arithmetic of floating point may be off, beyond any tolerance."""
@@ -211,7 +213,7 @@ def numbers_in(text: str, unit: str = "") -> list[float]:
             after = re.match(rf"{_GAP}{re.escape(unit)}(?!\w)", text[one.end() : one.end() + len(unit) + 2])
             if not after and not text[: one.start()].rstrip(" \t\u00a0\u202f").endswith(unit):
                 continue
-        elif one.start() and (text[one.start() - 1].isalpha() or text[one.start() - 1] == "_"):
+        elif _IN_WORD.match(text, max(one.start() - 1, 0)):
             within.append(_value(one[0]))
             continue
         found.append(_value(one[0]))

@@ -38,6 +38,8 @@ from alita_tui.spine.errors import UsageError
         (Number(value=42), "It emits 42 kg of CO2.", True),
         (Number(value=2), "It emits 42 kg of CO2.", False),
         (Number(value=12), "10-12 apples", True),
+        (Number(value=-42), "2026年の答えは-42です", True),
+        (Number(value=42), "2026年の答えは42です", True),
         (Number(value=0.3, tolerance=0.1), "0.4", True),
         (Number(value=0.3, tolerance=0.1), "0.401", False),
         (Number(value=0.3), "0.30000000000000004", True),

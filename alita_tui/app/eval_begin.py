@@ -114,6 +114,8 @@ def planned(setup: Setup, suite: Suite) -> list[tuple[Case, str, int]]:
 
 def _model_name(app: AppContext) -> str:
     """Return the model that the settings name; the demo's where there is none."""
+    if app.demo:
+        return "demo:recorded"
     entry = app.candidates("orchestrator")[0]
     return f"{entry.provider}:{entry.name}"
 

@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Literal
@@ -111,11 +112,15 @@ def read_role(text: str, name: str, *, own: bool = False) -> Role:
 _KEYS = tuple(field for field in Role.__struct_fields__ if field not in ("name", "own"))
 
 
-def shipped_roles() -> Iterator[Role]:
-    """Yield the roles that come with alita."""
-    for file in sorted(files("alita_tui.agent.roles").iterdir(), key=lambda file: file.name):
-        if file.name.endswith(".toml"):
-            yield read_role(file.read_text("utf-8"), file.name.removesuffix(".toml"))
+@cache
+def shipped_roles() -> tuple[Role, ...]:
+    """Return the roles that come with alita; read once, as every session asks for them several times."""
+    found = sorted(files("alita_tui.agent.roles").iterdir(), key=lambda file: file.name)
+    return tuple(
+        read_role(file.read_text("utf-8"), file.name.removesuffix(".toml"))
+        for file in found
+        if file.name.endswith(".toml")
+    )
 
 
 def read_roles(folder: Path | None = None) -> Roles:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from alita_tui import __version__
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import now
+from alita_tui.config.load import load
 from alita_tui.evaluation.results import Rule, Setup, Without
 from alita_tui.evaluation.suite import Case, Suite
 from alita_tui.events import digest_of
@@ -41,11 +42,17 @@ def begin(
     tags: Sequence[str],
     cases: int = 0,
 ) -> Setup:
-    """Write the setup of a new run; return it. Raises UsageError, ConfigError, StoreError."""
+    """Write the setup of a new run; return it.
+
+    Raises UsageError, StoreError, and ConfigError for a model that cannot be asked.
+    """
     if approve == "policy" and not app.policy.rules:
         raise UsageError(
             "Your policy has no rule that is in force.", hint="`alita policy list` says how to write one."
         )
+    for model in dict.fromkeys(models or ("",)):  # before anything is written
+        flags = {**app.flags, **({"model": model} if model else {})}
+        AppContext(app.paths, load(app.paths, app.environ, flags), app.environ, flags).models()
     stamp = now()
     slug = re.sub(r"[^a-z0-9]+", "-", suite.name.lower()).strip("-")[:40] or "suite"
     started = stamp.strftime("%Y%m%d-%H%M%S")
@@ -71,9 +78,22 @@ def begin(
         approved_digests=_approved(app) if approve == "digests" else (),
     )  # fmt: skip
     setup = replace(setup, planned=len(planned(setup, suite)))
+    if not setup.planned:
+        raise UsageError("No case has such a tag.", hint=f"See the tags in {path}.")
     (folder / run).mkdir(mode=0o700)
-    disk.replace(folder / run / SETUP, [msgspec.json.format(msgspec.json.encode(setup), indent=2)])
+    _write(folder / run, setup)
     return setup
+
+
+def raised(app: AppContext, setup: Setup, budget_usd: float) -> Setup:
+    """Write another cap of a run's whole cost, in US dollars, and return the setup with it. Raises StoreError."""
+    setup = replace(setup, budget_usd=budget_usd)
+    _write(folder_of_runs(app) / setup.run, setup)
+    return setup
+
+
+def _write(folder: Path, setup: Setup) -> None:
+    disk.replace(folder / SETUP, [msgspec.json.format(msgspec.json.encode(setup), indent=2)])
 
 
 def planned(setup: Setup, suite: Suite) -> list[tuple[Case, str, int]]:
@@ -94,13 +114,16 @@ def planned(setup: Setup, suite: Suite) -> list[tuple[Case, str, int]]:
 
 def _model_name(app: AppContext) -> str:
     """Return the model that the settings name; the demo's where there is none."""
+    if app.demo:
+        return "demo:recorded"
     entry = app.candidates("orchestrator")[0]
     return f"{entry.provider}:{entry.name}"
 
 
 def _prompts() -> dict[str, str]:
     folder = Path(__file__).parents[1]
-    found = sorted((*folder.glob("agent/prompts/*.md"), *folder.glob("toolsmith/prompts/*.md")))
+    places = ("agent/prompts/*.md", "agent/roles/*.toml", "toolsmith/prompts/*.md", "runtimes/*/prompt.md")
+    found = sorted(file for place in places for file in folder.glob(place))
     return {str(one.relative_to(folder)): sha256(one.read_bytes()).hexdigest() for one in found}
 
 

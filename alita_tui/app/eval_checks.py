@@ -12,7 +12,7 @@ import msgspec
 
 from alita_tui import events as e
 from alita_tui.app.context import AppContext
-from alita_tui.confined.answers import Question, as_text, ask
+from alita_tui.confined.answers import Found, Question, as_text, ask
 from alita_tui.evaluation import checks as c
 from alita_tui.evaluation.bounded import read_bounded
 from alita_tui.evaluation.suite import Suite
@@ -22,6 +22,10 @@ from alita_tui.spine.text import one_line
 
 ByRubric = Callable[[c.Rubric], Awaitable[c.Judged]]
 _MOST_BYTES = 32_000_000
+_FORMS = {".csv": "csv", ".json": "json"} | dict.fromkeys(
+    (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff"), "image"
+)
+"""How files are compared, by their endings; others byte by byte."""
 _MOST_TEXT = 1_000_000
 """Bytes of a file that a program is given as text."""
 
@@ -61,7 +65,10 @@ async def judge(
             return c.Judged(solved=True)
 
 
-def _told(found: Any) -> c.Judged:
+def _told(found: Found) -> c.Judged:
+    """Return what a process found. Raises UsageError where the check itself is wrong."""
+    if found.fault:
+        raise UsageError(f"The check cannot be made: {one_line(found.why, 300)}.")
     return c.Judged(solved=found.solved, why=str(one_line(found.why, 300)))
 
 
@@ -74,17 +81,19 @@ def _untouched(history: Sequence[Envelope]) -> c.Judged:
 
 
 def made_files(app: AppContext, history: Sequence[Envelope]) -> dict[str, Path]:
-    """Return the files that the tools of a session made, by name, the newest of each name. Raises StoreError."""
+    """Return the newest file of each name that the tools of a session made, the newest last. Raises StoreError."""
     from alita_tui.app.artefacts import session_artefacts
 
     if not history:
         return {}
     kept = session_artefacts(app, history[0].session_id)
-    return {
-        one.event.artefact.name: kept.path(one.event.artefact)
-        for one in history
-        if isinstance(one.event, e.ArtefactAdded) and one.event.origin == "tool"
-    }
+    found: dict[str, Path] = {}
+    for one in history:
+        if isinstance(one.event, e.ArtefactAdded) and one.event.origin == "tool":
+            artefact = one.event.artefact
+            found.pop(artefact.name, None)  # one that is made again becomes the last
+            found[artefact.name] = kept.path(artefact)
+    return found
 
 
 async def _file(app: AppContext, suite: Suite, check: c.File, history: Sequence[Envelope]) -> c.Judged:
@@ -97,13 +106,7 @@ async def _file(app: AppContext, suite: Suite, check: c.File, history: Sequence[
         wanted = check.name or f"a {ending or 'file'} file"
         return c.Judged(solved=False, why=f"{wanted} was not made; there is {', '.join(files) or 'none'}")
     made, wanted_bytes = read_bounded(files[fitting[-1]], _MOST_BYTES), read_bounded(expected, _MOST_BYTES)
-    form = check.form or {
-        ".csv": "csv",
-        ".json": "json",
-        ".png": "image",
-        ".jpg": "image",
-        ".gif": "image",
-    }.get(ending, "bytes")
+    form = check.form or _FORMS.get(ending, "bytes")
     if form == "image":
         question = Question(
             kind="image", rule=as_text(wanted_bytes), made=as_text(made), tolerance=check.tolerance
@@ -111,15 +114,22 @@ async def _file(app: AppContext, suite: Suite, check: c.File, history: Sequence[
         return _told(await ask(question))
     if form == "bytes":
         return c.Judged(solved=made == wanted_bytes, why="" if made == wanted_bytes else "the bytes differ")
-    parse = _table if form == "csv" else msgspec.json.decode
-    try:
-        value = parse(made)
-    except (msgspec.DecodeError, UnicodeDecodeError, csv.Error, RecursionError) as error:
-        return c.Judged(solved=False, why=f"it is no {form.upper()}: {one_line(str(error), 200)}")
-    try:
-        why = c.same_value(value, parse(wanted_bytes), check.tolerance)
-    except (msgspec.DecodeError, UnicodeDecodeError, csv.Error, RecursionError) as error:
-        raise UsageError(f"{expected} is no {form.upper()}: {one_line(str(error), 200)}.") from error
+    return _compared(check, form, made, wanted_bytes)
+
+
+def _compared(check: c.File, form: str, made: bytes, expected: bytes) -> c.Judged:
+    """Compare two CSV or JSON files. Raises UsageError where the expected one cannot be read."""
+    values: list[Any] = []
+    for raw in (expected, made):
+        try:
+            values.append(_table(raw) if form == "csv" else msgspec.json.decode(raw))
+        except (msgspec.DecodeError, UnicodeDecodeError, csv.Error, RecursionError) as error:
+            said = one_line(str(error), 200)
+            if not values:
+                raise UsageError(f"{check.expected} is no {form.upper()}: {said}.") from error
+            return c.Judged(solved=False, why=f"it is no {form.upper()}: {said}")
+    same = c.same_table if form == "csv" else c.same_value
+    why = same(values[1], values[0], check.tolerance)
     return c.Judged(solved=not why, why=str(one_line(why, 300)))
 
 

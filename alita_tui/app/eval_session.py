@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -93,11 +93,17 @@ def _kept(person: AppContext) -> dict[str, str]:
 
 
 async def play(
-    app: AppContext, task: str, files: tuple[str, ...], approved: Iterable[str] = (), *, named: str = ""
+    app: AppContext,
+    task: str,
+    files: tuple[str, ...],
+    approved: Iterable[str] = (),
+    *,
+    named: str = "",
+    begun: Callable[[], object] = lambda: None,
 ) -> tuple[str, tuple[Envelope, ...]]:
     """Run a task to its end, or go on with the one that this home holds; return the session's id and its events.
 
-    `named`: the id of the task's session, in a home that has others.
+    `named`: the id of the task's session, in a home that has others. `begun` is called when a new task has begun.
 
     A task that ended is not run again. A build whose digest is in `approved` is approved, with the risks that were
     accepted then. Raises AlitaError where no session can be opened.
@@ -113,7 +119,9 @@ async def play(
             return session_id, history
     while True:
         submit = not any(isinstance(one.event, e.TaskSubmitted) for one in history)
-        session_id, history = await _run(app, session_id, task if submit else None, files, named=named)
+        session_id, history = await _run(
+            app, session_id, task if submit else None, files, named=named, begun=begun
+        )
         if not await asyncio.to_thread(_approve, app, digests):
             return session_id, history
 
@@ -148,15 +156,22 @@ def _decided(app: AppContext) -> bool:
 
 
 async def _run(
-    app: AppContext, session_id: str | None, task: str | None, files: tuple[str, ...], *, named: str = ""
+    app: AppContext,
+    session_id: str | None,
+    task: str | None,
+    files: tuple[str, ...],
+    *,
+    named: str,
+    begun: Callable[[], object],
 ) -> tuple[str, tuple[Envelope, ...]]:
     open_session = (await asyncio.to_thread(import_module, "alita_tui.app.session")).open_session
     which = await asyncio.to_thread(_made, app, named) if named and session_id is None else session_id
     session = await open_session(app, which, parks=True)
 
     async def follow() -> None:
-        async for _ in session.source:
-            pass
+        async for one in session.source:
+            if task is not None and isinstance(one.event, e.TaskSubmitted):
+                begun()
 
     following = asyncio.create_task(follow())
     if task is not None:

@@ -20,6 +20,7 @@ from alita_tui.app.eval_begin import SETUP
 from alita_tui.app.eval_begin import begin as begin
 from alita_tui.app.eval_begin import folder_of_runs as folder_of_runs
 from alita_tui.app.eval_begin import planned as planned
+from alita_tui.app.eval_begin import raised as raised
 from alita_tui.app.eval_checks import judge
 from alita_tui.app.eval_judge import SESSIONS, judging
 from alita_tui.app.eval_session import case_home, failure_of, paid_in, play, result_of, settle, spent_in
@@ -241,17 +242,20 @@ class _Work:
         return place_of(self._folder, key, stream=self._suite.stream)[1]
 
     async def _settled(self, key: Key) -> None:
-        """Wait for the home of a case, and begin to make the next one."""
-        mine = self._settling.pop(key, None)
-        if self._left:
-            case, model, turn = self._left[0]
-            folder = self._home(following := (case.id, model, turn))
-            if following not in self._settling and not folder.exists():
-                making = asyncio.to_thread(settle, self._app, folder)
-                self._settling[following] = asyncio.create_task(making)
-        if mine is not None:
+        """Wait for the home of a case, if it is being made."""
+        if mine := self._settling.pop(key, None):
             with suppress(AlitaError):  # the case itself meets it
                 await mine
+
+    def _settle_next(self) -> None:
+        """Begin to make the home of the next case, while an agent waits for its model."""
+        if not self._left:
+            return
+        case, model, turn = self._left[0]
+        folder = self._home(following := (case.id, model, turn))
+        if following not in self._settling and not folder.exists():
+            making = asyncio.to_thread(settle, self._app, folder)
+            self._settling[following] = asyncio.create_task(making)
 
     async def _reserved(self, case: Case, key: Key) -> tuple[float, bool]:
         """Return what a case may cost, and whether that is all that it may; 0 and True: as the settings say.
@@ -286,7 +290,7 @@ class _Work:
             files = tuple(str(self._suite.file(file)) for file in case.files)
             played = time.perf_counter()
             session_id, history = await play(
-                app, case.task, files, setup.approved_digests, named=self._named(key)
+                app, case.task, files, setup.approved_digests, named=self._named(key), begun=self._settle_next
             )
             ended = time.perf_counter()
             figures = result_of(case.id, model, turn, history)

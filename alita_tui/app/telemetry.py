@@ -150,6 +150,8 @@ def _checked(url: str) -> str:
 
 
 def _over_http(url: str) -> Receivers:
+    import logging
+
     import requests
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -166,6 +168,9 @@ def _over_http(url: str) -> Receivers:
         made.hooks["response"] = [no_redirect]
         return made
 
+    logging.getLogger("opentelemetry").setLevel(
+        logging.CRITICAL
+    )  # what went wrong is said once, as our error
     spans = OTLPSpanExporter(f"{url}/v1/traces", timeout=_SECONDS, session=session())
     metrics = OTLPMetricExporter(f"{url}/v1/metrics", timeout=_SECONDS, session=session())
     reader = PeriodicExportingMetricReader(metrics, export_interval_millis=float("inf"))

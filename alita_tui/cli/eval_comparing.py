@@ -10,7 +10,9 @@ from msgspec.structs import asdict
 
 from alita_tui.app import evaluating
 from alita_tui.app.context import AppContext
+from alita_tui.app.eval_judge import agreements
 from alita_tui.cli.output import Json, json_document, table
+from alita_tui.evaluation.agreement import Agreement
 from alita_tui.evaluation.compare import Comparison, amount, chance, verdict
 from alita_tui.evaluation.compare import compare as compared
 from alita_tui.evaluation.results import FAILURE_WORDS, CaseResult, Setup
@@ -24,10 +26,13 @@ Side = Annotated[
 
 def compare(context: typer.Context, first: Side, second: Side, json: Json = False) -> None:
     """Compare two runs of a suite, and say whether the difference may be chance."""
-    one, left, right = _both(AppContext.open(context.obj), first, second)
+    app = AppContext.open(context.obj)
+    one, left, right = _both(app, first, second)
+    judges = _judges(app, left), _judges(app, right)
     if json:
         json_document({
-            "setups": [asdict(left), asdict(right)], "verdict": verdict(one), "cases": one.cases,
+            "setups": [asdict(left), asdict(right)], "judges": [[asdict(judge) for judge in side] for side in judges],
+            "verdict": verdict(one), "cases": one.cases,
             "left_out": one.left_out, "failures": one.failures, "changed": one.changed,
             "figures": [
                 {"name": figure.name, "unit": figure.unit, **asdict(figure.paired), "real": figure.paired.real}
@@ -56,6 +61,9 @@ def compare(context: typer.Context, first: Side, second: Side, json: Json = Fals
     typer.echo("")
     for case, was, became in one.changed:
         typer.echo(f"changed: {one_line(case, 80)}  {was:.0%} → {became:.0%}")
+    for which, side in zip(("first", "second"), judges, strict=True):
+        for judge in side:
+            typer.echo(f"judge of the {which}: {reveal(str(judge))}")
     if one.left_out:
         typer.echo(f"left out, since only one run did them: {one.left_out}", err=True)
 
@@ -71,7 +79,9 @@ def report(
     """Write a comparison as one HTML file that needs no network."""
     from alita_tui.evaluation.report import as_html
 
-    page = as_html(*_both(AppContext.open(context.obj), first, second))
+    app = AppContext.open(context.obj)
+    one, left, right = _both(app, first, second)
+    page = as_html(one, left, right, _judges(app, left), _judges(app, right))
     try:
         with out.open("x", encoding="utf-8") as file:
             file.write(page)
@@ -91,6 +101,10 @@ def _both(app: AppContext, first: str, second: str) -> tuple[Comparison, Setup, 
             hint="Run both on the same cases.",
         )
     return compared(left_name, right_name, before, after), left, right
+
+
+def _judges(app: AppContext, setup: Setup) -> tuple[Agreement, ...]:
+    return agreements(evaluating.folder_of_runs(app) / setup.run)
 
 
 def _side(app: AppContext, wanted: str) -> tuple[Setup, str, tuple[CaseResult, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -81,16 +82,21 @@ def run(
 ) -> None:
     """Do the cases of a suite, each in a home of its own, and check the answers.
 
-    A run that ended early, however it ended, goes on with --resume: nothing is done or paid twice. Exit code 0 once all
-    cases ended, 1 under --fail-under, 3 where the budget did not do, 4 where cases wait for your approval.
+    A run that ended early, however it ended, goes on with --resume: nothing is done or paid twice. Its
+    --budget-usd may then be another. Exit code 0 once all cases ended, 1 under --fail-under, 3 where the budget did not
+    do, 4 where cases wait for your approval.
     """
     app = AppContext.open(context.obj)
     if resume:
-        if suite is not None or model:
+        fixed = ("suite", "model", "repeat", "approve", "without", "tag", "cases")
+        given = [name for name in fixed if _is_given(context, name)]
+        if given:
             raise UsageError(
-                "--resume goes on with a run as it was begun.", hint="Leave out suite and models."
+                "--resume goes on with a run as it was begun.", hint=f"Leave out {', '.join(given)}."
             )
         setup, folder = evaluating.find_run(app, resume)
+        if _is_given(context, "budget_usd"):
+            setup = evaluating.raised(app, setup, budget_usd)
     else:
         if suite is None:
             raise UsageError("There is no suite.", hint="Give a folder, or make one: alita eval new FOLDER")
@@ -101,8 +107,6 @@ def run(
             without=_parts(without or ()), tags=tag or (), cases=cases,
         )  # fmt: skip
         folder = evaluating.folder_of_runs(app) / setup.run
-        if not evaluating.planned(setup, read):
-            raise UsageError("No case has such a tag.", hint=f"See the tags in {suite}.")
     typer.echo(f"run {setup.run}", err=True)
     try:
         results = asyncio.run(evaluating.go_on(app, setup, folder, jobs, _tell))
@@ -117,16 +121,24 @@ def run(
     for judge in agreements(folder):
         typer.echo(f"judge: {reveal(str(judge))}", err=True)
     if missing:
-        why = (
-            "wait for your approval" if setup.approve == "person" else "were not begun: the budget is used up"
+        why, more = "wait for your approval", ""
+        if setup.approve != "person":
+            why, more = "have not ended: the budget is used up", " --budget-usd MORE"
+        typer.echo(
+            f"{counted(missing, 'case')} {why}. Go on: alita eval run --resume {setup.run}{more}", err=True
         )
-        typer.echo(f"{counted(missing, 'case')} {why}. Go on: alita eval run --resume {setup.run}", err=True)
         if setup.approve == "person":
             typer.echo(f"What waits: alita eval show {setup.run}", err=True)
         raise typer.Exit(4 if setup.approve == "person" else 3)
     if share(results) < fail_under:
         typer.echo(f"Solved {share(results):.0%}, which is under {fail_under:.0%}.", err=True)
         raise typer.Exit(1)
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    """Return whether an argument or option stands on the command line."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _parts(given: Sequence[str]) -> tuple[Without, ...]:
@@ -165,7 +177,9 @@ def list_runs(context: typer.Context, json: Json = False) -> None:
         ("RUN", "SUITE", "MODELS", "ENDED", "SOLVED", "COST"),
         (
             (
-                setup.run, setup.suite, ", ".join(setup.models), str(len(results)), f"{share(results):.0%}",
+                setup.run, setup.suite, ", ".join(setup.models),
+                f"{len(results)} of {setup.planned}" if setup.planned > len(results) else str(len(results)),
+                f"{share(results):.0%}",
                 f"${sum(one.usd + one.judge_usd for one in results):.4f}",
             )
             for setup, results in found
@@ -183,6 +197,11 @@ def show(context: typer.Context, run: Run = "last", json: Json = False) -> None:
         json_document(_document(setup, results, agreements(folder)))
         return
     _table(setup, results)
+    left = setup.planned - len(results)
+    if left > 0 and evaluating.is_running(folder):
+        typer.echo(f"{counted(left, 'case')} to go: it goes on in another process.")
+    elif left > 0:
+        typer.echo(f"{counted(left, 'case')} to go. Go on: alita eval run --resume {setup.run}")
     for judge in agreements(folder):
         typer.echo(f"judge: {reveal(str(judge))}")
     for one in results:
@@ -253,7 +272,7 @@ def _summary(results: tuple[CaseResult, ...]) -> dict[str, Any]:
     return {
         "ended": len(results),
         "solved": sum(one.solved for one in results),
-        "usd": sum(one.usd + one.judge_usd for one in results),
+        "usd": math.fsum(usd for one in results for usd in (one.usd, one.judge_usd)),
         "unpriced_calls": sum(one.unpriced for one in results),
     }
 

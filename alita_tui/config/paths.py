@@ -227,6 +227,8 @@ class Paths(Value, frozen=True):
 def make_private(folder: Path) -> None:
     """Create a folder and its missing parents with mode 0700. Raises StoreError."""
     try:
+        if folder.is_dir():
+            return
         for missing in reversed([f for f in (folder, *folder.parents) if not f.exists()]):
             missing.mkdir(mode=0o700, exist_ok=True)
         if not folder.is_dir():

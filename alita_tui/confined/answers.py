@@ -14,6 +14,7 @@ from alita_tui.confined.limits import confine
 from alita_tui.confined.run import filtered
 
 _MOST_PIXELS = 64_000_000
+_PICTURES = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
 _TOO_MUCH = "It takes too much time or memory to be checked."
 
 
@@ -31,6 +32,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
     solved: bool
     why: str = ""
+    fault: bool = False
+    """The rule itself cannot be used, whatever was made."""
 
 
 async def ask(question: Question) -> Found:
@@ -74,7 +77,7 @@ def _schema(schema: Any, answer: str) -> Found:
     try:
         kind.check_schema(schema)
     except SchemaError as error:
-        return Found(solved=False, why=f"the schema itself is wrong: {error.message[:200]}")
+        return Found(solved=False, why=f"the schema itself is wrong: {error.message[:200]}", fault=True)
     value = json_in(answer)
     if value is msgspec.UNSET:
         return Found(solved=False, why="there is no JSON in the answer")
@@ -101,17 +104,19 @@ def _image(question: Question) -> Found:
     from PIL import Image, UnidentifiedImageError
 
     pictures = []
-    for text in (question.made, question.rule):
+    for text, what in ((question.rule, "the expected picture"), (question.made, "the picture")):
+        fault = text is question.rule
         try:
-            image = Image.open(BytesIO(base64.b64decode(text)), formats=("PNG", "JPEG", "GIF"))
+            image = Image.open(BytesIO(base64.b64decode(text)), formats=_PICTURES)
             if image.size[0] * image.size[1] > _MOST_PIXELS:
-                return Found(solved=False, why="a picture has too many pixels to be compared")
+                return Found(solved=False, why=f"{what} has too many pixels to be compared", fault=fault)
             pictures.append(image.convert("RGBA"))
         except (UnidentifiedImageError, OSError, ValueError, SyntaxError):
-            return Found(solved=False, why="it is no picture that can be read")
-    made, expected = pictures
+            return Found(solved=False, why=f"{what} cannot be read as a picture", fault=fault)
+    expected, made = pictures
     if made.size != expected.size:
-        return Found(solved=False, why=f"{made.size[0]}×{made.size[1]} instead of {expected.size}")
+        sizes = ["×".join(map(str, one.size)) for one in (made, expected)]
+        return Found(solved=False, why=f"{sizes[0]} pixels instead of {sizes[1]}")
     left, right = np.asarray(made, np.int16), np.asarray(expected, np.int16)
     off = float(np.abs(left - right).mean())
     met = off <= question.tolerance

@@ -5,12 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import Any, Literal
+from unicodedata import normalize
 
 import msgspec
 
 from alita_tui.events import Value
 
-_NUMBER = re.compile(r"[-+\u2212]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?|[-+\u2212]?\.\d+")
+_FIGURE = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?|\.\d+"
+_NUMBER = re.compile(rf"(?:(?<![A-Za-z0-9_.])[-+\u2212])?(?:{_FIGURE})")
+_IN_WORD = re.compile("[A-Za-z_]")
+"""Before a figure; scripts that write no spaces are left alone."""
+_WHOLE = re.compile(rf"[-+\u2212]?(?:{_FIGURE})")
+_SLACK = 1e-12
+"""Share of a value by which the arithmetic of floating point may be off, beyond any tolerance."""
 _GAP = r"[ \t\u00a0\u202f]?"
 _LONGEST_ANSWER = 1_000_000
 
@@ -36,6 +43,8 @@ class Exact(_Check, frozen=True):
     """The answer is this text, without white space around it."""
 
     text: str
+    also: tuple[str, ...] = ()
+    """Other texts that are right as well."""
     loose: bool = False
     """Case, a closing full stop, articles and runs of white space do not count."""
 
@@ -156,17 +165,19 @@ def checks_in(check: Check) -> Iterator[Check]:
 
 def judge_text(check: Exact | Number | Contains, answer: str) -> Judged:
     """Return whether an answer meets a check that looks at its text alone."""
-    answer = answer[:_LONGEST_ANSWER].strip()
+    answer = normalize("NFC", answer[:_LONGEST_ANSWER]).strip()
     match check:
         case Exact():
-            same = _plain(answer) == _plain(check.text) if check.loose else answer == check.text.strip()
-            return Judged(solved=same, why="" if same else f"it should be: {check.text}")
+            form = _plain if check.loose else str.strip
+            same = form(answer) in {form(normalize("NFC", text)) for text in (check.text, *check.also)}
+            right = " or ".join((check.text, *check.also))
+            return Judged(solved=same, why="" if same else f"it should be: {right}")
         case Number():
             return _number(check, answer)
         case Contains():
-            folded = answer.casefold()
-            missing = [text for text in check.texts if text.casefold() not in folded]
-            wrong = [text for text in check.without if text.casefold() in folded]
+            folded = _folded(answer)
+            missing = [text for text in check.texts if _folded(text) not in folded]
+            wrong = [text for text in check.without if text and _folded(text) in folded]
             said = [f"missing: {', '.join(missing)}"] if missing else []
             said += [f"must not be there: {', '.join(wrong)}"] if wrong else []
             return Judged(solved=not said, why="; ".join(said))
@@ -177,16 +188,36 @@ def _plain(text: str) -> str:
     return re.sub(r"\b(?:a|an|the) ", "", words)
 
 
+def _folded(text: str) -> str:
+    return normalize("NFC", text).casefold()
+
+
+def number(text: str) -> float | None:
+    """Return the number that a text is, with or without commas between thousands; None for any other text."""
+    text = text.strip()
+    return _value(text) if _WHOLE.fullmatch(text) else None
+
+
+def _value(figure: str) -> float:
+    return float(figure.replace(",", "").replace("\u2212", "-"))
+
+
 def numbers_in(text: str, unit: str = "") -> list[float]:
-    """Return the numbers of a text in order; with a unit, those that stand with it."""
-    found = []
+    """Return the numbers of a text in order; with a unit, those that stand with it.
+
+    Digits within a word, as in CO2, are no number, unless the text has no other.
+    """
+    found, within = [], []
     for one in _NUMBER.finditer(text):
         if unit:
             after = re.match(rf"{_GAP}{re.escape(unit)}(?!\w)", text[one.end() : one.end() + len(unit) + 2])
             if not after and not text[: one.start()].rstrip(" \t\u00a0\u202f").endswith(unit):
                 continue
-        found.append(float(one[0].replace(",", "").replace("\u2212", "-")))
-    return found
+        elif _IN_WORD.match(text, max(one.start() - 1, 0)):
+            within.append(_value(one[0]))
+            continue
+        found.append(_value(one[0]))
+    return found or within
 
 
 def _number(check: Number, answer: str) -> Judged:
@@ -194,16 +225,33 @@ def _number(check: Number, answer: str) -> Judged:
     if not found:
         what = f"no number with the unit {check.unit}" if check.unit else "no number"
         return Judged(solved=False, why=f"there is {what} in the answer")
-    off = abs(found[-1] - check.value)
-    solved = off <= max(check.tolerance, check.relative * abs(check.value))
+    solved = _near(found[-1], check.value, max(check.tolerance, check.relative * abs(check.value)))
     return Judged(solved=solved, why="" if solved else f"{found[-1]:g} instead of {check.value:g}")
+
+
+def _near(made: float, expected: float, tolerance: float) -> bool:
+    return made == expected or abs(made - expected) <= tolerance + _SLACK * abs(expected)
+
+
+def same_table(made: list[list[str]], expected: list[list[str]], tolerance: float) -> str:
+    """Return where two tables differ, counted from 1 as in a spreadsheet; empty where they do not."""
+    if len(made) != len(expected):
+        return f"{len(made)} rows instead of {len(expected)}"
+    for row, (one, two) in enumerate(zip(made, expected, strict=True), 1):
+        if len(one) != len(two):
+            return f"row {row}: {len(one)} cells instead of {len(two)}"
+        for column, (cell, right) in enumerate(zip(one, two, strict=True), 1):
+            named = f" ({expected[0][column - 1]})" if row > 1 and column <= len(expected[0]) else ""
+            if said := same_value(cell, right, tolerance, f"row {row}, column {column}{named}"):
+                return said
+    return ""
 
 
 def same_value(made: Any, expected: Any, tolerance: float, where: str = "") -> str:
     """Return where two JSON values differ; empty where they do not. Text that is a number counts as one."""
     left, right = _figure(made), _figure(expected)
     if left is not None and right is not None:
-        return "" if abs(left - right) <= tolerance else f"{where or 'value'}: {made} instead of {expected}"
+        return "" if _near(left, right, tolerance) else f"{where or 'value'}: {made} instead of {expected}"
     if isinstance(expected, dict) and isinstance(made, dict):
         if odd := sorted({*made} ^ {*expected}, key=str):
             return f"{where or 'top'}: {odd[0]} is in one of them alone"
@@ -220,9 +268,11 @@ def same_value(made: Any, expected: Any, tolerance: float, where: str = "") -> s
 def _figure(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
+    if isinstance(value, str):
+        return number(value)
     try:
         return float(value)
-    except (ValueError, OverflowError):
+    except OverflowError:
         return None
 
 

@@ -119,7 +119,7 @@ def verdict(one: Comparison) -> str:
     way = "more" if found.difference > 0 else "fewer"
     points = f"{abs(found.difference):.1f} points {way}"
     if found.real:
-        share = f"{found.p:.1%}" if found.p >= 0.001 else "less than 0.1%"
+        share = f"{100 * found.p:.1f} %" if found.p >= 0.001 else "less than 0.1 %"
         often = f"chance alone would do that in {share} of such comparisons"
         return f"{one.second} solves {points} than {one.first}; {often}."
     said = f"{one.second} solved {points} than {one.first}, which may be chance (p = {found.p:.2f})."

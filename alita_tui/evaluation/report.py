@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from hashlib import sha256
 from html import escape
 
+from alita_tui.evaluation.agreement import Agreement
 from alita_tui.evaluation.compare import Comparison, Figure, amount, chance, verdict
 from alita_tui.evaluation.results import FAILURE_WORDS, Setup
 from alita_tui.spine.text import reveal
@@ -13,18 +15,31 @@ from alita_tui.spine.text import reveal
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
   color: CanvasText; background: Canvas; color-scheme: light dark; }
+.wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; margin: 1rem 0; }
-th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid GrayText; overflow-wrap: anywhere; }
+th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid GrayText; overflow-wrap: break-word; }
+td.n, td svg { white-space: nowrap; }
+td.any { overflow-wrap: anywhere; min-width: 10rem; }
+td small { display: block; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
 p.verdict { font-size: 1.25rem; }
 svg line, svg circle { stroke: CanvasText; } svg circle { fill: CanvasText; }
 svg .zero { stroke: GrayText; stroke-dasharray: 3 3; } svg .bar { fill: CanvasText; } svg .one { fill: GrayText; }
 """
-_WIDTH, _HEIGHT = 240, 18
+_WIDTH, _HEIGHT = 200, 18
 
 
-def as_html(one: Comparison, first: Setup, second: Setup) -> str:
-    """Return a comparison as a whole page; everything that models or suites said is text."""
+def as_html(
+    one: Comparison,
+    first: Setup,
+    second: Setup,
+    judges: Sequence[Agreement] = (),
+    other_judges: Sequence[Agreement] = (),
+) -> str:
+    """Return a comparison as a whole page; everything that models or suites said is text.
+
+    `judges`, `other_judges`: those of rubrics in the first and the second run.
+    """
     digest = base64.b64encode(sha256(_STYLE.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'"
     rows = "".join(
@@ -40,12 +55,18 @@ def as_html(one: Comparison, first: Setup, second: Setup) -> str:
         for kind, left, right in one.failures
     )
     changed = "".join(
-        f"<tr><td>{_text(case)}</td><td class=n>{left:.0%}</td><td class=n>{right:.0%}</td></tr>"
+        f"<tr><td class=any>{_text(case)}</td><td class=n>{100 * left:.0f} %</td>"
+        f"<td class=n>{100 * right:.0f} %</td></tr>"
         for case, left, right in one.changed
     )
     made = "".join(
-        f"<tr><td>{_text(name)}</td><td>{_text(left)}</td><td>{_text(right)}</td></tr>"
+        f"<tr><td>{_text(name)}</td><td class=any>{_text(left)}</td><td class=any>{_text(right)}</td></tr>"
         for name, left, right in _made(first, second)
+    )
+    judged = "".join(
+        f"<p>Judge of the {which} run: {_text(str(judge))}. Rubric: {_text(judge.rubric)}</p>"
+        for which, found in (("first", judges), ("second", other_judges))
+        for judge in found
     )
     title = f"{_text(one.first)} and {_text(one.second)}"
     left_out = f" {one.left_out} that only one of them did are left out." if one.left_out else ""
@@ -54,19 +75,23 @@ def as_html(one: Comparison, first: Setup, second: Setup) -> str:
 <meta name="viewport" content="width=device-width"><title>{title}</title><style>{_STYLE}</style></head><body>
 <h1>{title}</h1>
 <p class="verdict">{_text(verdict(one))}</p>
+<p>First: {_text(one.first)}. Second: {_text(one.second)}.</p>
 <p>{one.cases} cases that both did, repeats of a case taken together.{left_out}
 Intervals are 95 % bootstrap intervals of the difference; p is from a sign-flip test over cases, which decides.
 Several figures are looked at, and by chance alone one in twenty is called real: the share solved is what counts.</p>
-<table><thead><tr><th>per case</th><th class=n>first</th><th class=n>second</th>
+{judged}
+<div class=wide><table><thead><tr><th>per case</th><th class=n>first</th><th class=n>second</th>
 <th class=n>difference</th><th>interval</th>
-<th class=n>p</th><th></th></tr></thead><tbody>{rows}</tbody></table>
+<th class=n>p</th><th></th></tr></thead><tbody>{rows}</tbody></table></div>
 <h2>Failures by kind</h2>
-<table><thead><tr><th>kind</th><th class=n>first</th><th class=n>second</th><th></th></tr></thead>
-<tbody>{failures or "<tr><td>none</td></tr>"}</tbody></table>
+<p>The upper bar is the first run, the lower one the second.</p>
+<div class=wide><table><thead><tr><th>kind</th><th class=n>first</th><th class=n>second</th><th></th></tr></thead>
+<tbody>{failures or "<tr><td>none</td></tr>"}</tbody></table></div>
 <h2>Cases that changed</h2>
-<table><thead><tr><th>case</th><th class=n>first</th><th class=n>second</th></tr></thead>
-<tbody>{changed or "<tr><td>none</td></tr>"}</tbody></table>
-<h2>What was run</h2><table><thead><tr><th></th><th>first</th><th>second</th></tr></thead><tbody>{made}</tbody></table>
+<div class=wide><table><thead><tr><th>case</th><th class=n>first</th><th class=n>second</th></tr></thead>
+<tbody>{changed or "<tr><td>none</td></tr>"}</tbody></table></div>
+<h2>What was run</h2>
+<div class=wide><table><thead><tr><th></th><th>first</th><th>second</th></tr></thead><tbody>{made}</tbody></table></div>
 </body></html>
 """
 
@@ -91,10 +116,9 @@ def _interval(figure: Figure) -> str:
     low, high = amount(figure, found.low, signed=True), amount(figure, found.high, signed=True)
     return (
         f'<svg width="{_WIDTH}" height="{_HEIGHT}" role="img" aria-label="{low} to {high}">'
-        f"<title>{low} to {high}</title>"
         f'<line class="zero" x1="{_WIDTH / 2}" x2="{_WIDTH / 2}" y1="0" y2="{_HEIGHT}"/>'
         f'<line x1="{at(found.low):.1f}" x2="{at(found.high):.1f}" y1="{middle}" y2="{middle}"/>'
-        f'<circle cx="{at(found.difference):.1f}" cy="{middle}" r="4"/></svg>'
+        f'<circle cx="{at(found.difference):.1f}" cy="{middle}" r="4"/></svg><small>{low} to {high}</small>'
     )
 
 
@@ -113,9 +137,14 @@ def _made(first: Setup, second: Setup) -> list[tuple[str, str, str]]:
         "run",
         "suite",
         "suite_digest",
+        "models",
+        "tags",
+        "cases",
         "repeat",
+        "budget_usd",
         "approve",
         "without",
+        "library_digest",
         "started_at",
         "version",
         "python",

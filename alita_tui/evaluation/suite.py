@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from alita_tui.evaluation.agreement import labels
-from alita_tui.evaluation.checks import Check, Exact, Number, Rubric, checks_in
+from alita_tui.evaluation.checks import Check, Exact, Number, Rubric, checks_in, number
 from alita_tui.evaluation.retrieval import is_retrieval, read_questions, read_tools
 from alita_tui.events import Value, digest_of, ready
 from alita_tui.spine.errors import UsageError
@@ -21,6 +21,8 @@ _RECORDS = "metadata.jsonl"
 """As folders of public benchmarks call theirs."""
 _MOST_BYTES = 64_000_000
 _EXACT_NUMBER = 1e-9
+_ALONE = "\n\nAnswer with the result alone, in as few words as possible."
+"""Added to a record whose answer is compared word for word, since such benchmarks tell so beside their records."""
 
 
 class Case(Value, frozen=True, forbid_unknown_fields=True):
@@ -116,23 +118,24 @@ def _lines(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
         if file.stat().st_size > _MOST_BYTES:
             raise UsageError(f"{file} is larger than {_MOST_BYTES // 1_000_000} MB.")
-        lines = file.read_text("utf-8").splitlines()
+        # Other characters that end a line elsewhere may stand within the text of a case.
+        lines = file.read_text("utf-8-sig").split("\n")
     except FileNotFoundError as error:
         raise UsageError(
             f"There is no suite at {file}.", hint="Make one: alita eval new FOLDER, or see docs/eval.md."
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{file} cannot be read: {error}.") from error
-    for number, line in enumerate(lines, 1):
+    for place, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             raw = msgspec.json.decode(line)
         except (msgspec.DecodeError, RecursionError) as error:
-            raise UsageError(f"{file}, line {number}: it is no JSON: {one_line(str(error), 200)}.") from error
+            raise UsageError(f"{file}, line {place}: it is no JSON: {one_line(str(error), 200)}.") from error
         if not isinstance(raw, dict):
-            raise UsageError(f"{file}, line {number}: a case is a JSON object.")
-        yield number, raw
+            raise UsageError(f"{file}, line {place}: a case is a JSON object.")
+        yield place, raw
 
 
 def _case(number: int, raw: dict[str, Any], file: Path) -> Case:
@@ -149,30 +152,37 @@ def _case(number: int, raw: dict[str, Any], file: Path) -> Case:
     return case
 
 
-def _record(number: int, raw: dict[str, Any]) -> Case | None:
+def _record(place: int, raw: dict[str, Any]) -> Case | None:
     """Return a record of a public benchmark as a case; None for what is none.
 
     Its answer is compared as a number where it is one, else as text.
     """
     fields = {key.lower().replace(" ", "_"): value for key, value in raw.items()}
     question = fields.get("question", fields.get("input"))
-    answer = fields.get("final_answer", fields.get("answer", fields.get("target")))
-    if not isinstance(question, str) or not question.strip() or not isinstance(answer, str | int | float):
+    names = ("final_answer", "answer", "answers", "target")
+    answer = next((fields[name] for name in names if fields.get(name) is not None), None)
+    check = _expected(answer)
+    if check is None or not isinstance(question, str) or not question.strip():
         return None
-    given = fields.get("file_name") or fields.get("file_path") or ""
-    name = str(fields.get("task_id") or fields.get("id") or f"case-{number}")
+    given = fields.get("file_name") or fields.get("file_path") or ()
+    given = given if isinstance(given, list | tuple) else (given,)
+    name = str(fields.get("task_id") or fields.get("id") or f"case-{place}")
     level = fields.get("level")
     return Case(
-        id=name, task=question, check=_expected(answer), files=(str(given),) if given else (),
-        tags=(f"level-{level}",) if level is not None else (),
+        id=name, task=question if isinstance(check, Number) else f"{question}{_ALONE}", check=check,
+        files=tuple(map(str, given)), tags=(f"level-{level}",) if level is not None else (),
     )  # fmt: skip
 
 
-def _expected(answer: str | float) -> Check:
-    try:
-        return Number(value=float(str(answer).replace(",", "")), relative=_EXACT_NUMBER)
-    except ValueError:
-        return Exact(text=str(answer), loose=True)
+def _expected(answer: Any) -> Exact | Number | None:
+    """Return the check of a record's answer: of what comes after `####`, if that stands in it; None for no answer."""
+    if isinstance(answer, list) and answer and all(isinstance(one, str) for one in answer):
+        return Exact(text=answer[0], also=tuple(answer[1:]), loose=True)
+    if not isinstance(answer, str | int | float):
+        return None
+    text = str(answer).rpartition("\n####")[2].strip()
+    value = number(text)
+    return Exact(text=text, loose=True) if value is None else Number(value=value, relative=_EXACT_NUMBER)
 
 
 def _named_files(case: Case) -> Iterator[str]:

@@ -18,7 +18,7 @@ Column = NDArray[Any]
 Stamp = tuple[int, ...]
 """The state of a session's files, by which it is told that they changed."""
 
-_VERSION = 1
+_VERSION = 2
 _RUN = np.dtype([("at", "f8"), ("ms", "f8"), ("seq", "u4"), ("task", "i4"), ("tool", "u4"), ("kind", "u4"),
                  ("version", "u2"), ("reused", "?")])  # fmt: skip
 _CALL = np.dtype([("at", "f8"), ("ms", "f8"), ("usd", "f8"), ("tokens", "i8"), ("cached", "i8"), ("seq", "u4"),

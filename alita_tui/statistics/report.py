@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -158,26 +159,54 @@ class _Reporter:
         everything = np.ones(len(runs), bool)
         ended = self._ended(self._span)
         answered = ended & (tasks["outcome"] == self._answered)
+        called = np.ones(len(calls), bool)
         columns = (
-            counted("calls", np.ones(len(calls), bool), np.nan_to_num(calls["usd"])),
+            counted("calls", called, np.nan_to_num(calls["usd"])),
+            counted("calls", np.isnan(calls["usd"])),
+            counted("calls", called, calls["tokens"]),
             counted("tasks", ended),
             counted("tasks", answered),
             counted("runs", everything),
             counted("runs", everything & runs["reused"]),
         )
-        medians = self._medians(answered & ~np.isnan(tasks["seconds"]), first, count)
+        times = self._times(np.flatnonzero(answered & ~np.isnan(tasks["seconds"])), first, count)
+        places = self._places_of_days(ended, answered, first, count)
         return tuple(
-            Day(name_of(first + place), usd, int(all_tasks), int(good), int(ran), int(reused), medians[place])
-            for place, (usd, all_tasks, good, ran, reused) in enumerate(zip(*columns, strict=True))
-        )
+            Day(
+                name_of(first + place), usd=usd, unpriced=int(unpriced), tokens=int(tokens), tasks=int(all_tasks),
+                answered=int(good), runs=int(ran), reused=int(reused), median_s=times[place][0],
+                p95_s=times[place][1], places=places[place],
+            )
+            for place, (usd, unpriced, tokens, all_tasks, good, ran, reused) in enumerate(zip(*columns, strict=True))
+        )  # fmt: skip
 
-    def _medians(self, rows: Column, first: int, count: int) -> list[float | None]:
-        place = self._day["tasks"][rows] - first
-        seconds = self._tables["tasks"]["seconds"][rows]
-        found: list[float | None] = [None] * count
-        for day in np.unique(place).tolist():
-            if 0 <= day < count:
-                found[day] = float(np.median(seconds[place == day]))
+    def _times(self, rows: Column, first: int, count: int) -> list[tuple[float | None, float | None]]:
+        """Return the seconds of the middle task and of the 95th of a hundred, for each day."""
+        seconds = self._tables["tasks"]["seconds"]
+        order = rows[np.lexsort((seconds[rows], self._day["tasks"][rows]))]
+        found: list[tuple[float | None, float | None]] = []
+        for mine in self._by_day(order, first, count):
+            known = seconds[mine]
+            found.append((float(np.median(known)), _rank(known, 0.95)) if len(mine) else (None, None))
+        return found
+
+    def _by_day(self, order: Column, first: int, count: int) -> Iterator[Column]:
+        """Yield those of tasks in the order of their days that began on each day."""
+        edges = np.searchsorted(self._day["tasks"][order], np.arange(first, first + count + 1))
+        return (order[start:end] for start, end in pairwise(edges.tolist()))
+
+    def _places_of_days(
+        self, ended: Column, answered: Column, first: int, count: int
+    ) -> list[tuple[Place, ...]]:
+        """Return the newest tasks without an answer, else the newest ones, for each day."""
+        rows = np.flatnonzero(ended)
+        order = rows[
+            np.lexsort((self._tables["tasks"]["at"][rows], answered[rows], self._day["tasks"][rows]))
+        ]
+        found = []
+        for mine in self._by_day(order, first, count):
+            lost = int(np.searchsorted(answered[mine], True))  # they come first
+            found.append(self._places("tasks", (mine[:lost] if lost else mine)[::-1][:_MOST_PLACES]))
         return found
 
     # --- tables -------------------------------------------------------------------------------------

@@ -20,9 +20,9 @@ from alita_tui.spine.ranking.terms import words
 from alita_tui.spine.text import one_line
 
 KINDS = (
-    e.SessionOpened, e.TaskSubmitted, e.TaskFinished, e.ToolCalled, e.ToolReturned, e.ToolFailed, e.ModelReplied,
-    e.ModelFailed, e.BudgetSpent, e.BuildStarted, e.BuildFailed, e.ApprovalRequested, e.ApprovalResolved,
-    e.ToolRegistered, e.QuestionAsked, e.QuestionAnswered, e.ServerQuestion,
+    e.SessionOpened, e.SessionResumed, e.SessionClosed, e.TaskSubmitted, e.TaskFinished, e.ToolCalled, e.ToolReturned,
+    e.ToolFailed, e.ModelReplied, e.ModelFailed, e.BudgetSpent, e.BuildStarted, e.BuildFailed, e.ApprovalRequested,
+    e.ApprovalResolved, e.ToolRegistered, e.QuestionAsked, e.QuestionAnswered, e.ServerQuestion,
     e.ServerQuestionEnded, e.FeedbackGiven,
 )  # fmt: skip
 """The events that rows are made of."""
@@ -147,6 +147,9 @@ class _Reader:
         self._waits: dict[str, tuple[str, float]] = {}
         """What waits for the person -> its task, and since when."""
         self._waited: dict[str, float] = {}
+        """Seconds of each task that are not its own: it waited for the person, or no process did it."""
+        self._last = math.nan
+        """When the newest of `KINDS` was recorded."""
         self._given: dict[str, list[e.FeedbackGiven]] = {}
         """What the person said of the answer of each task."""
 
@@ -156,9 +159,14 @@ class _Reader:
 
     def take(self, one: Envelope) -> None:
         """Take in the next event."""
+        if isinstance(one.event, e.SessionResumed):
+            self._resumed(one)
+        if isinstance(one.event, KINDS):  # the same, whether all events are read or these alone
+            self._last = _at(one)
+            self._take(one, one.task_id or self._newest, (one.seq or 0) > self._shared)
+
+    def _take(self, one: Envelope, task: str, counts: bool) -> None:
         event = one.event
-        task = one.task_id or self._newest
-        counts = (one.seq or 0) > self._shared
         match event:
             case e.SessionOpened():
                 self.imported = event.imported
@@ -188,13 +196,24 @@ class _Reader:
             case e.QuestionAnswered() | e.ServerQuestionEnded():
                 self._answered(event.question_id, one)
             case e.FeedbackGiven(call_id="", build_id="") if event.task_id in self._tasks:
-                given = self._given.setdefault(event.task_id, [])
-                given.append(event)
-                left = standing(given)
-                rating = 0 if not left else 1 if left[-1].rating == "up" else -1
-                self._tasks[event.task_id] = self._tasks[event.task_id]._replace(rating=rating)
+                self._rate(event)
             case _:
                 pass
+
+    def _rate(self, event: e.FeedbackGiven) -> None:
+        given = self._given.setdefault(event.task_id, [])
+        given.append(event)
+        left = standing(given)
+        rating = 0 if not left else 1 if left[-1].rating == "up" else -1
+        self._tasks[event.task_id] = self._tasks[event.task_id]._replace(rating=rating)
+
+    def _resumed(self, one: Envelope) -> None:
+        """Count the time until a process took the open tasks up again; it is in the wait of one that waits."""
+        away = _at(one) - self._last
+        asked = {task for task, _ in self._waits.values()}
+        for task, row in self._tasks.items():
+            if not row.end and task not in asked and away > 0:
+                self._waited[task] = self._waited.get(task, 0.0) + away
 
     def _place(self, task: str) -> int:
         return self._places.get(task, -1)

@@ -31,7 +31,9 @@ def lines_of(report: Report, by: By) -> tuple[Line, ...]:
             return tuple(
                 Line(
                     name=one.day, count=one.tasks, judged=one.tasks, ok=one.answered, usd=one.usd or None,
-                    median_ms=None if one.median_s is None else one.median_s * 1000, reused=one.reused,
+                    median_ms=None if one.median_s is None else one.median_s * 1000,
+                    p95_ms=None if one.p95_s is None else one.p95_s * 1000,
+                    unpriced=one.unpriced, tokens=one.tokens, reused=one.reused, places=one.places,
                     note="; ".join(
                         f"{each.name} {each.text}".strip() for each in report.anomalies if each.day == one.day
                     ),

@@ -37,7 +37,7 @@ def evaluated(shell: Any, mind: Mind, suite: str, *words: str) -> dict[str, Any]
     words = ("eval", "run", suite, "--approve", "policy", "--json", *words)
     ran = subprocess.run(
         [sys.executable, "-m", "alita_tui", *words],
-        env=shell.environ, capture_output=True, text=True, timeout=580, stdin=subprocess.DEVNULL,
+        env=shell.environ, capture_output=True, text=True, timeout=1400, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     assert ran.returncode == 0 and "Traceback" not in ran.stderr, ran.stderr
     told: dict[str, Any] = json.loads(ran.stdout)
@@ -45,6 +45,7 @@ def evaluated(shell: Any, mind: Mind, suite: str, *words: str) -> dict[str, Any]
 
 
 @pytest.mark.podman
+@pytest.mark.timeout(1500)
 def test_toolworld_grows_a_library_under_a_rule(shell) -> None:
     with Mind(9) as mind:
         told = evaluated(shell, mind, "toolworld")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from alita_tui.confined.answers import Question, as_text, ask
-from alita_tui.evaluation.checks import Contains, Exact, Number, judge_text, same_value
+from alita_tui.evaluation.checks import Contains, Exact, Number, judge_text, same_table, same_value
 from alita_tui.evaluation.suite import read_suite
 from alita_tui.spine.errors import UsageError
 
@@ -35,6 +35,21 @@ from alita_tui.spine.errors import UsageError
         (Number(value=1000, relative=0.01), "989", False),
         (Number(value=6.02e23, relative=0.01), "6.02e23", True),
         (Number(value=1), "none at all", False),
+        (Number(value=42), "It emits 42 kg of CO2.", True),
+        (Number(value=2), "It emits 42 kg of CO2.", False),
+        (Number(value=12), "10-12 apples", True),
+        (Number(value=-42), "2026年の答えは-42です", True),
+        (Number(value=42), "2026年の答えは42です", True),
+        (Number(value=0.3, tolerance=0.1), "0.4", True),
+        (Number(value=0.3, tolerance=0.1), "0.401", False),
+        (Number(value=0.3), "0.30000000000000004", True),
+        (Number(value=1234, unit="EUR"), "EUR1234 in 2026", True),
+        (Number(value=1234), "EUR1234", True),
+        (Number(value=3), "three of 1e999", False),
+        (Exact(text="Cafe\u0301"), "Caf\u00e9", True),
+        (Exact(text="NYC", also=("The Big Apple",), loose=True), "big apple", True),
+        (Exact(text="NYC", also=("The Big Apple",), loose=True), "Boston", False),
+        (Contains(texts=("cafe\u0301",)), "The CAF\u00c9", True),
         (Contains(texts=("Oslo", "Bergen")), "bergen and OSLO", True),
         (Contains(texts=("Oslo", "Bergen")), "Bergen", False),
         (Contains(without=("secret",)), "The Secret is", False),
@@ -78,9 +93,12 @@ async def test_pictures_are_compared_by_their_pixels() -> None:
     assert (await ask(Question(kind="image", rule=png(10), made=png(10)))).solved
     assert not (await ask(Question(kind="image", rule=png(10), made=png(90), tolerance=5))).solved
     assert (await ask(Question(kind="image", rule=png(10), made=png(14), tolerance=5))).solved
-    assert "8×9" in (await ask(Question(kind="image", rule=png(10), made=png(10, (8, 9))))).why
+    other = await ask(Question(kind="image", rule=png(10), made=png(10, (8, 9))))
+    assert other.why == "8×9 pixels instead of 8×8"
     broken = base64.b64encode(b"no picture").decode()
     assert not (await ask(Question(kind="image", rule=png(10), made=broken))).solved
+    unread = await ask(Question(kind="image", rule=broken, made=png(10)))
+    assert not unread.solved and unread.fault, "that is the suite's fault, and no case's"
 
 
 def test_where_values_differ_is_told() -> None:
@@ -89,6 +107,20 @@ def test_where_values_differ_is_told() -> None:
     assert same_value({"a": 1}, {"a": 1, "b": 2}, 0) == "top: b is in one of them alone"
     assert same_value([1], [1, 2], 0) == "top: 1 entries instead of 2"
     assert same_value(True, 1, 0) == "" and same_value("x", "y", 0)
+    assert same_value(["nan", "inf"], ["nan", "inf"], 0) == "" and same_value("nan", "1", 0)
+    assert same_value("0.30000000000000004", "0.3", 0) == ""
+    assert same_value("1_000", "1000", 0), "no number that a person writes"
+
+
+def test_where_a_table_differs_is_told_as_in_a_spreadsheet() -> None:
+    expected = [["town", "people"], ["Oslo", "7"], ["Bergen", "2"]]
+    assert same_table([["town", "people"], ["Oslo", "7.0"], ["Bergen", "2"]], expected, 0) == ""
+    assert (
+        same_table([["town", "people"], ["Oslo", "8"], ["Bergen", "2"]], expected, 0)
+        == "row 2, column 2 (people): 8 instead of 7"
+    )
+    assert same_table(expected[:2], expected, 0) == "2 rows instead of 3"
+    assert same_table([*expected[:2], ["Bergen"]], expected, 0) == "row 3: 1 cells instead of 2"
 
 
 def suite(folder: Path, *lines: object) -> Path:
@@ -119,6 +151,36 @@ def test_a_suite_and_records_of_public_benchmarks_are_read(tmp_path: Path) -> No
     assert judge_text(read.cases[2].check, "oslo").solved  # type: ignore[arg-type]
     (tmp_path / "s" / "a.csv").write_text("x\n2\n")
     assert read_suite(folder).digest != read.digest, "a changed file is another suite"
+
+
+def test_records_are_read_as_public_benchmarks_write_them(tmp_path: Path) -> None:
+    """Reasoning before the answer, several right answers, lists, several files; a mark at the start, odd line ends."""
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("x\n")
+    rows = [
+        {"question": "How much?", "answer": "16 - 3 - 4 = <<16-3-4=9>>9 eggs.\n#### 1,018"},
+        {"question": "Which\u2028pages?", "answer": "1,2,3"},
+        {"question": "Which town?", "answers": ["NYC", "New York"], "file_name": ["a.csv", "b.csv"]},
+        {"input": "Is it?", "target": True},
+        {"question": "What does it print?", "answer": "nan", "id": 7},
+        {"question": "How far?", "answer": -1.5e3},
+    ]
+    lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+    (tmp_path / "metadata.jsonl").write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
+    read = read_suite(tmp_path)
+    assert [case.id for case in read.cases] == ["case-1", "case-2", "case-3", "case-4", "7", "case-6"]
+    for case, right, wrong in zip(
+        read.cases,
+        ("She has $1,018.", "1,2,3", "new york", "true", "NaN", "It is -1500 m."),
+        ("16", "123", "York", "false", "1", "1500"),
+        strict=True,
+    ):
+        assert judge_text(case.check, right).solved, case  # type: ignore[arg-type]
+        assert not judge_text(case.check, wrong).solved, case  # type: ignore[arg-type]
+    assert read.cases[2].files == ("a.csv", "b.csv")
+    assert read.cases[1].task.startswith("Which\u2028pages?")
+    assert "alone" in read.cases[1].task, "who is compared word for word is told to use no more"
+    assert read.cases[0].task == "How much?", "a number is found in any sentence"
 
 
 @pytest.mark.parametrize(

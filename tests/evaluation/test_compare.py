@@ -6,6 +6,7 @@ import random
 from html.parser import HTMLParser
 from pathlib import Path
 
+from alita_tui.evaluation.agreement import Agreement
 from alita_tui.evaluation.compare import compare, verdict
 from alita_tui.evaluation.report import as_html
 from alita_tui.evaluation.results import CaseResult, FailureKind, Setup, lines, share
@@ -81,7 +82,11 @@ def test_the_page_needs_nothing_and_shows_hostile_text_as_text() -> None:
         run=hostile, suite=hostile, suite_path="", suite_digest="0", models=("m",), settings={"a": hostile}
     )
     other = Setup(run="b", suite="s", suite_path="", suite_digest="0", models=("m",))
-    text = as_html(compare(hostile, "B", before, after), setup, other)
+    judge = Agreement(
+        judge="m:x", rubric=hostile, examples=9, agreed=7, too_kind=2, too_strict=0, kappa=0.571
+    )
+    text = as_html(compare(hostile, "B", before, after), setup, other, (judge,))
+    assert "Judge of the first run: m:x agrees with 7 of 9" in text and "too little to rely on" in text
     page = Page()
     page.feed(text)
     assert "script" not in page.tags and "svg" in page.tags
@@ -105,6 +110,9 @@ def test_a_line_that_was_cut_off_and_a_case_that_stands_twice_count_as_nothing()
     assert [(one.case, one.usd) for one in found] == [("a", 1.0)] and share(found) == 1
 
 
+_NARROW = "done => { const see = () => innerWidth === 400 ? done(1) : requestAnimationFrame(see); see() }"
+
+
 def test_the_page_in_a_browser_asks_for_nothing_and_shows_its_charts(tmp_path: Path) -> None:
     """In a real browser whose resolver knows nobody: hostile names are text, every chart has a size, nothing overlaps."""
     hostile = "<img src=https://evil.example/x onerror=alert(1)>"
@@ -126,5 +134,13 @@ def test_the_page_in_a_browser_asks_for_nothing_and_shows_its_charts(tmp_path: P
         )
         assert len(sizes) >= 3 and min(sizes) > 50, "a chart for each figure and each kind of failure"
         assert tab.value("document.documentElement.scrollWidth <= window.innerWidth"), "it fits the window"
+        tab.ask(
+            "Emulation.setDeviceMetricsOverride", width=400, height=800, deviceScaleFactor=1, mobile=False
+        )
+        tab.value(f"new Promise({_NARROW})")
+        assert tab.value("document.documentElement.scrollWidth <= window.innerWidth"), "a phone's, too"
+        narrowest = "Math.min(...[...document.querySelectorAll('th')].filter(o => o.innerText).map(o => o.clientHeight))"
+        tallest = narrowest.replace("min", "max")
+        assert tab.value(tallest) < 2 * tab.value(narrowest), "no heading is broken into letters"
     finally:
         tab.close()

@@ -146,9 +146,35 @@ def test_a_run_is_gone_on_with_after_a_kill_and_nothing_is_done_or_paid_twice(
     cut_off = [usd for session in sessions if (usd := _paid(session, estimated=True))]
     assert len(cut_off) == jobs, "a call without an answer counts as what it could have cost, and once"
     assert told["usd"] == pytest.approx(charged + sum(cut_off), abs=1e-9)
-    count = len(server.requests)
+    count, whole = len(server.requests), (run / "results.jsonl").read_bytes()
     done = alita(home, "run", "--resume", run.name, "--json")
     assert json.loads(done.stdout)["usd"] == told["usd"] and len(server.requests) == count
+    assert (run / "results.jsonl").read_bytes() == whole, "no case counts as left that has ended"
+
+
+@pytest.mark.walk
+def test_ctrl_c_stops_a_run_says_how_it_goes_on_and_it_does(tmp_path: Path, server: OpenAIServer) -> None:
+    home, cases, jobs, answered = tmp_path / "home", 8, 2, 6
+    settle(home, server)
+    server.plan(*[Fault()] * answered, *[Fault(then="stall")] * jobs)
+    process = subprocess.Popen(
+        command(home, "run", str(sums(tmp_path / "s", cases)), "--jobs", str(jobs)),
+        stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    until(lambda: len(server.requests) == answered + jobs, process)
+    hanging = Counter(map(asked, server.requests[answered:]))
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=120)[1]
+    (run,) = (home / "data" / "evaluations").iterdir()
+    assert process.returncode == 130 and "Traceback" not in said, said
+    assert f"Go on: alita eval run --resume {run.name}" in said
+    ended = (run / "results.jsonl").read_bytes().count(b"\n")
+    assert 0 < ended <= answered // 2 and f"{ended} of {cases}" in alita(home, "list").stdout
+    assert f"{cases - ended} cases to go" in alita(home, "show").stdout
+    went_on = json.loads(alita(home, "run", "--resume", "last", "--json").stdout)
+    assert (went_on["ended"], went_on["solved"]) == (cases, cases)
+    every = Counter((f"Add {n}.", turn) for n in range(cases) for turn in (0, 1))
+    assert Counter(map(asked, server.requests)) == every + hanging, "nothing that was answered is asked again"
 
 
 def asked(request: Received) -> tuple[str, int]:
@@ -158,7 +184,7 @@ def asked(request: Received) -> tuple[str, int]:
     return task.splitlines()[0], sum(one["role"] == "assistant" for one in request.body["messages"])
 
 
-def until(holds: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+def until(holds: Callable[[], bool], process: subprocess.Popen[Any]) -> None:
     while not holds():
         assert process.poll() is None, "it ended before"
         time.sleep(0.02)
@@ -181,11 +207,14 @@ def test_the_budget_of_a_run_is_never_broken(tmp_path: Path, server: OpenAIServe
     settle(home, server)
     with (home / "config.toml").open("a") as settings:
         settings.write("[budget]\nreply_tokens = 500\ntask_usd = 0.03\n")
-    ran = alita(home, "run", str(sums(tmp_path / "s", 30)), "--budget-usd", "0.05", "--jobs", "4", "--json")
+    ran = alita(home, "run", str(sums(tmp_path / "s", 16)), "--budget-usd", "0.05", "--jobs", "4", "--json")
     assert ran.returncode == 3, ran.stderr
     told = json.loads(ran.stdout)
-    assert 0 < told["ended"] < 30 and 0 < told["usd"] <= 0.05
-    assert "budget is used up" in ran.stderr
+    assert 0 < told["ended"] < 16 and 0 < told["usd"] <= 0.05
+    assert "budget is used up" in ran.stderr and "--budget-usd MORE" in ran.stderr
+    assert f"{told['ended']} of 16" in alita(home, "list").stdout
+    whole = json.loads(alita(home, "run", "--resume", "last", "--budget-usd", "0.2", "--json").stdout)
+    assert whole["ended"] == 16 and whole["usd"] == pytest.approx(32 * CALL), "and with more it goes on"
 
 
 def test_cases_are_paid_from_the_persons_day(tmp_path: Path, server: OpenAIServer) -> None:
@@ -211,11 +240,15 @@ def test_what_is_wrong_is_said(tmp_path: Path, server: OpenAIServer) -> None:
         (("run", "--resume", "none"), "There is no run"),
         (("show",), "There is no run"),
         (("run", str(sums(tmp_path / "s", 1)), "--model", "nobody:x"), "nobody"),
+        (("run", str(tmp_path / "s"), "--tag", "none"), "No case has such a tag"),
     ):
         done = alita(home, *words)
         assert done.returncode == 2 and said in done.stderr, (words, done.stderr)
+    assert "No run yet" in alita(home, "list").stdout, "what was refused leaves no run behind"
     folder = sums(tmp_path / "t", 1)
     assert alita(home, "run", str(folder)).returncode == 0
+    again = alita(home, "run", "--resume", "last", "--repeat", "2")
+    assert again.returncode == 2 and "Leave out repeat" in again.stderr
     sums(folder, 2)
     changed = alita(home, "run", "--resume", "last")
     assert changed.returncode == 2 and "has changed" in changed.stderr

@@ -19,6 +19,7 @@ from alita_tui.statistics.estimates import LEAST, Estimator, span_of
 from alita_tui.statistics.records import Records
 from alita_tui.statistics.report import period, report
 from alita_tui.statistics.rows import Call, Run, SessionRows, Task, words_of
+from alita_tui.view.statistics import lines_of
 from tests.statistics.simulated import records, rows
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -73,6 +74,23 @@ def test_a_period_has_its_days_and_the_one_before_is_compared() -> None:
         put(SessionRows(runs=[run("a", at=NOW.timestamp() - n * day) for n in ago])), period(NOW, None)
     )
     assert (whole.totals.runs, whole.since, whole.before.runs) == (6, "", 0)
+
+
+def test_a_day_has_its_tokens_its_unknown_prices_its_times_and_its_tasks() -> None:
+    at = NOW.timestamp()
+    tasks = [
+        Task(at - n, n, 100 + n, "answered" if n else "stuck", float(n), 0, 0, (), False) for n in range(21)
+    ]
+    paid = Call(at, 400, 0, "orchestrator", "m:x", "", 70, 0, 0.5, True, 5.0, "")
+    calls = [paid, paid._replace(usd=math.nan, seq=401), paid._replace(at=at - 3 * 86_400, tokens=5)]
+    (*_, before, _, _, today) = report(put(SessionRows(tasks=tasks, calls=calls)), period(NOW, 30)).days
+    assert (today.usd, today.unpriced, today.tokens, before.tokens) == (0.5, 1, 140, 5)
+    assert (today.tasks, today.median_s, today.p95_s) == (21, 10.5, 19.0)
+    assert [place.seq for place in today.places] == [100], "the one without an answer"
+    (line,) = [
+        one for one in lines_of(report(put(SessionRows(tasks=tasks, calls=calls)), period(NOW, 1)), "day")
+    ]
+    assert (line.p95_ms, line.tokens, line.unpriced) == (19_000.0, 140, 1) and line.places == today.places
 
 
 def test_days_are_those_of_the_clock_on_the_wall(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,6 +110,19 @@ def test_time_that_the_task_waits_for_the_person_is_not_the_tasks() -> None:
     assert rows.tasks[0].seconds == 15
 
 
+def test_time_while_no_process_did_the_task_is_not_the_tasks() -> None:
+    """A kill, a night, a resume; and the same with a question open meanwhile, whose wait counts once."""
+    begun = (opened(), e.TaskSubmitted(task_id="t", text="x"))
+    ended = e.TaskFinished(task_id="t", outcome="answered", answer="")
+    back = (e.SessionResumed(restored=2), 80_000.0)
+    (row,) = rows_of(record(*begun, back, (ended, 80_004.0))).tasks
+    assert row.seconds == 4.0
+    asked = (e.QuestionAsked(question_id="q", text="?"), 5.0)
+    said = (e.QuestionAnswered(question_id="q", text="yes"), 80_010.0)
+    (row,) = rows_of(record(*begun, asked, back, said, (ended, 80_012.0))).tasks
+    assert row.seconds == 3.0 + 2.0
+
+
 def test_a_fork_counts_only_what_is_its_own_and_a_session_from_elsewhere_nothing() -> None:
     events = (
         e.TaskSubmitted(task_id="t1", text="x"), called("c1"), returned("c1"),

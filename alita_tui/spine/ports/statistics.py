@@ -78,11 +78,18 @@ class Day(Value, frozen=True):
     day: str
     """ISO 8601."""
     usd: float = 0.0
+    """Known cost."""
+    unpriced: int = 0
+    """Calls without a known price, which `usd` leaves out."""
+    tokens: int = 0
     tasks: int = 0
     answered: int = 0
     runs: int = 0
     reused: int = 0
     median_s: float | None = None
+    p95_s: float | None = None
+    places: tuple[Place, ...] = ()
+    """Its newest tasks without an answer, else its newest tasks."""
 
 
 class Anomaly(Value, frozen=True):

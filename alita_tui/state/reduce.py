@@ -43,7 +43,7 @@ def reduce(state: SessionState, envelope: Envelope) -> SessionState:
     agent = agents.of(state.agents, envelope.delegate)
     lead = state
     if agent:
-        state = agents.turned(state, agent)
+        state = agents.turned(state, agent, envelope.event)
     stranger = state.lanes and envelope.task_id not in ("", state.focus)  # it has ended; others run
     state = replace(
         state,

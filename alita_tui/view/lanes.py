@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from msgspec.structs import asdict, replace
 
+from alita_tui import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.state.rows import Rows
 from alita_tui.state.session import SessionState
@@ -27,7 +28,13 @@ def in_lane(
     rows: tuple[TraceRow, ...], envelope: Envelope, before: SessionState, after: SessionState
 ) -> tuple[TraceRow, ...]:
     """Return an event's rows, marked with their task where others run beside it."""
-    if not envelope.task_id or not (before.lanes or after.lanes):
+    if not (before.lanes or after.lanes):
+        return rows
+    if isinstance(
+        envelope.event, e.TaskQueued | e.TaskEdited | e.TaskMoved | e.TaskCancelled | e.QueueSwitched
+    ):
+        return tuple(LaneRow(**asdict(row)) for row in rows)  # of no task that runs
+    if not envelope.task_id:
         return rows
     lane = letter(after, envelope.task_id)
     return tuple(LaneRow(**asdict(row), task_id=envelope.task_id, lane=lane) for row in rows)

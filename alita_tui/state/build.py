@@ -166,3 +166,9 @@ class BuildState(msgspec.Struct, frozen=True, gc=False):
         return next(
             (str(one.name) for one in twins if self.verdict and self.verdict.reason == merge_reason(one)), ""
         )
+
+
+class AgentsBuild(BuildState, frozen=True, gc=False):
+    """A build that an agent asked for that a part of a task was handed to; states without one are what they were."""
+
+    agent_id: str = ""

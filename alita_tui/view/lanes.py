@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from msgspec.structs import asdict, replace
 
-from alita_tui import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.state.rows import Rows
 from alita_tui.state.session import SessionState
 from alita_tui.view.model import SessionView, TraceRow
+from alita_tui.view.queue import CHANGES
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -28,13 +28,7 @@ def in_lane(
     rows: tuple[TraceRow, ...], envelope: Envelope, before: SessionState, after: SessionState
 ) -> tuple[TraceRow, ...]:
     """Return an event's rows, marked with their task where others run beside it."""
-    if not (before.lanes or after.lanes):
-        return rows
-    if isinstance(
-        envelope.event, e.TaskQueued | e.TaskEdited | e.TaskMoved | e.TaskCancelled | e.QueueSwitched
-    ):
-        return tuple(LaneRow(**asdict(row)) for row in rows)  # of no task that runs
-    if not envelope.task_id:
+    if not envelope.task_id or not (before.lanes or after.lanes):
         return rows
     lane = letter(after, envelope.task_id)
     return tuple(LaneRow(**asdict(row), task_id=envelope.task_id, lane=lane) for row in rows)
@@ -82,6 +76,8 @@ class OneTask:
         """Return the task of a row. An unmarked one belongs to the only task that ran, or to the one before it."""
         if row.kind == "task" and row.span in begun:
             self._running.append(row.span)
+        if row.kind == "task" and row.meta in CHANGES.values():
+            return ""  # it waits in the queue
         own = row.task_id if isinstance(row, LaneRow) else ([*self._running, self._last])[0]
         if row.kind == "answer" and row.span in self._running:
             self._running.remove(row.span)

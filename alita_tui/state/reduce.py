@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import assert_never
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from alita_tui import events as e
 from alita_tui.events import GateResult, RunReport, StepStatus, TaskOutcome, ToolCard
@@ -14,7 +14,7 @@ from alita_tui.events.build import CHECKS
 from alita_tui.spine.collecting import uncollected
 from alita_tui.spine.envelope import Envelope
 from alita_tui.state import agents, lanes, providers, queue, servers, spend
-from alita_tui.state.build import AgentsBuild, Attempt, BuildState, BuildStatus
+from alita_tui.state.build import Attempt, BuildState, BuildStatus, asked_by
 from alita_tui.state.rows import Rows
 from alita_tui.state.session import Phase, Question, Run, SessionState, TaskState
 
@@ -290,9 +290,7 @@ def _apply_to_build(state: SessionState, envelope: Envelope, event: BuildEvent) 
                 sources=event.sources,
                 lessons=event.lessons,
             )
-            if envelope.delegate:
-                build = AgentsBuild(**asdict(build), agent_id=envelope.delegate)
-            return replace(state, builds=state.builds.append(build), phase="building")
+            return replace(state, builds=state.builds.append(asked_by(build, envelope)), phase="building")
         case e.BuildDrafted():
             attempt = Attempt(event.attempt, event.author, event.model, event.draft, event.digest)
             attempt = replace(attempt, language_reason=event.language_reason)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Sequence
 
 from alita_tui import events as e
 from alita_tui.agent.budget import declined
@@ -18,6 +18,8 @@ from alita_tui.spine.bus import Bus
 from alita_tui.spine.origin import in_task, working_on
 from alita_tui.state.session import SessionState, TaskState
 
+_LEARNED_AGAIN = 16
+"""Tasks that ended last and are looked at again: as many as may run side by side at most."""
 Start = Callable[[str, Coroutine[None, None, None]], None]
 """Called with a task's id and what is to be done for it."""
 
@@ -84,8 +86,8 @@ class TakingUp:
             self._put_off(running)
             for task_id in running:
                 self._go_on(next(task for task in state.tasks if task.task_id == task_id))
-            for task_id in self._ended_last(newest):
-                self._start(task_id, self._remember(task_id))
+            if ended := self._ended_last(newest):
+                self._start(ended[0], self._remember(ended))
         self._queue.restore(state)
 
     def _go_on(self, task: TaskState) -> None:
@@ -106,20 +108,25 @@ class TakingUp:
                 self._queue.add(self._task.again(task.task_id))
 
     def _ended_last(self, newest: TaskState) -> list[str]:
-        """Return the tasks of which not all may be learned yet: the newest, and those that ended beside it."""
+        """Return the tasks of which not all may be learned yet, the newest first.
+
+        A task teaches after its end, while those beside it go on: what ended last may have been learned first.
+        """
         ended = [newest.task_id] if newest.outcome not in UNFINISHED else []
-        for one in self._bus.history.newest(e.TaskSubmitted, e.TaskFinished):
+        for one in self._bus.history.newest(e.TaskFinished):
+            if len(ended) >= _LEARNED_AGAIN:
+                break
             match one.event:
-                case e.TaskSubmitted():
-                    break
                 case e.TaskFinished(task_id=task_id, outcome=outcome) if outcome not in UNFINISHED:
                     ended += [task_id] if task_id not in ended else []
                 case _:
                     pass
         return ended
 
-    async def _remember(self, task_id: str) -> None:
-        with working_on(in_task(task_id)):
-            await self._outcomes.settle(task_id)
-            if not self._task.improves:
-                await self._lessons.remember(task_id)
+    async def _remember(self, task_ids: Sequence[str]) -> None:
+        """Learn from tasks, the last one first; what was written already stays as it is."""
+        for task_id in reversed(task_ids):
+            with working_on(in_task(task_id)):
+                await self._outcomes.settle(task_id)
+                if not self._task.improves:
+                    await self._lessons.remember(task_id)

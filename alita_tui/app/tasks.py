@@ -216,7 +216,7 @@ def repeat(
     ledger = Ledger(app)
     with ledger.changing():
         made = Schedule(
-            id=ledger.free_id(), text=task.text, attach=task.attach, rhythm=rhythm, made=now(), model=model,
+            id=ledger.new_id(), text=task.text, attach=task.attach, rhythm=rhythm, made=now(), model=model,
             project=project,
         )  # fmt: skip
         ledger.put(made)

@@ -127,6 +127,7 @@ def _standing(agent: AgentEntry) -> str:
 @commands.command()
 def show(context: typer.Context, task: Task, session: Session = None, json: Json = False) -> None:
     """Print one task: what it asks for, where it stands, what came of it, and the agents that worked on it."""
+    _no_schedule(task)
     entry = found(tasks_of(AppContext.open(context.obj), session), task)
     if json:
         json_document(entry)
@@ -226,8 +227,20 @@ def resume(
     _change(AppContext.open(context.obj), session, SwitchQueue(paused=False), json=json)
 
 
+_CHANGED = {"pause": "is paused", "resume": "goes on", "cancel": "is ended"}
+
+
 def _is_schedule(wanted: str) -> bool:
     return wanted[:1] == "s" and wanted[1:].isdecimal()
+
+
+def _no_schedule(wanted: str) -> None:
+    """Raise UsageError where a task is asked for by the id of a schedule."""
+    if _is_schedule(wanted):
+        raise UsageError(
+            f"{one_line(wanted, 60)} is a schedule, and no task.",
+            hint="A schedule can be listed, paused, resumed and cancelled; to change it, cancel it and add another.",
+        )
 
 
 def _reschedule(
@@ -238,7 +251,7 @@ def _reschedule(
     if json:
         json_document(scheduled(app))
     else:
-        typer.echo(f"noted: schedule {one_line(wanted, 60)}")
+        typer.echo(f"schedule {one_line(wanted, 60)} {_CHANGED[what]}")
 
 
 def _repeat(app: AppContext, task: SubmitTask, rhythm: Rhythm, model: str | None, *, json: bool) -> None:
@@ -259,6 +272,7 @@ def _repeat(app: AppContext, task: SubmitTask, rhythm: Rhythm, model: str | None
 def _one(
     context: typer.Context, session: str | None, task: str, *, queued: bool = False
 ) -> tuple[AppContext, TaskEntry]:
+    _no_schedule(task)
     app = AppContext.open(context.obj)
     return app, found(tasks_of(app, session), task, queued=queued)
 

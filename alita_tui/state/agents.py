@@ -118,9 +118,10 @@ def of(agents: Agents, agent_id: str) -> AgentState | None:
     return next((one for one in reversed(agents) if one.agent_id == agent_id), None) if agent_id else None
 
 
-def turned(state: SessionState, agent: AgentState) -> SessionState:
-    """Return the state as it tells of an agent in place of its lead."""
-    return replace(state, phase=agent.phase, step=agent.step, calls=agent.calls)
+def turned(state: SessionState, agent: AgentState, event: e.SessionEvent) -> SessionState:
+    """Return the state as it tells of an agent in place of its lead; its first call of a model says that it works."""
+    begins = agent.phase == "idle" and agent.outcome is None and isinstance(event, e.BudgetReserved)
+    return replace(state, phase="thinking" if begins else agent.phase, step=agent.step, calls=agent.calls)
 
 
 def turned_back(state: SessionState, agent: AgentState, lead: SessionState) -> SessionState:

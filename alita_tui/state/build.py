@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Literal
 
 import msgspec
+from msgspec.structs import asdict
 
 from alita_tui.events import (
     BuildDigest,
@@ -27,6 +28,7 @@ from alita_tui.events import (
     build_digest,
 )
 from alita_tui.events.build import CHECKS
+from alita_tui.spine.envelope import Envelope
 
 BuildStatus = Literal[
     "drafting",
@@ -166,3 +168,14 @@ class BuildState(msgspec.Struct, frozen=True, gc=False):
         return next(
             (str(one.name) for one in twins if self.verdict and self.verdict.reason == merge_reason(one)), ""
         )
+
+
+class AgentsBuild(BuildState, frozen=True, gc=False):
+    """A build that an agent asked for that a part of a task was handed to; states without one are what they were."""
+
+    agent_id: str = ""
+
+
+def asked_by(build: BuildState, envelope: Envelope) -> BuildState:
+    """Return a build as the envelope of its begin tells of it: an agent asked for it, or, as a rule, the lead."""
+    return AgentsBuild(**asdict(build), agent_id=envelope.delegate) if envelope.delegate else build

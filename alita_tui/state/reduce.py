@@ -14,7 +14,7 @@ from alita_tui.events.build import CHECKS
 from alita_tui.spine.collecting import uncollected
 from alita_tui.spine.envelope import Envelope
 from alita_tui.state import agents, lanes, providers, queue, servers, spend
-from alita_tui.state.build import Attempt, BuildState, BuildStatus
+from alita_tui.state.build import Attempt, BuildState, BuildStatus, asked_by
 from alita_tui.state.rows import Rows
 from alita_tui.state.session import Phase, Question, Run, SessionState, TaskState
 
@@ -43,7 +43,7 @@ def reduce(state: SessionState, envelope: Envelope) -> SessionState:
     agent = agents.of(state.agents, envelope.delegate)
     lead = state
     if agent:
-        state = agents.turned(state, agent)
+        state = agents.turned(state, agent, envelope.event)
     stranger = state.lanes and envelope.task_id not in ("", state.focus)  # it has ended; others run
     state = replace(
         state,
@@ -290,7 +290,7 @@ def _apply_to_build(state: SessionState, envelope: Envelope, event: BuildEvent) 
                 sources=event.sources,
                 lessons=event.lessons,
             )
-            return replace(state, builds=state.builds.append(build), phase="building")
+            return replace(state, builds=state.builds.append(asked_by(build, envelope)), phase="building")
         case e.BuildDrafted():
             attempt = Attempt(event.attempt, event.author, event.model, event.draft, event.digest)
             attempt = replace(attempt, language_reason=event.language_reason)

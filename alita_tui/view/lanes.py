@@ -11,6 +11,7 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.state.rows import Rows
 from alita_tui.state.session import SessionState
 from alita_tui.view.model import SessionView, TraceRow
+from alita_tui.view.queue import CHANGES
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -75,6 +76,8 @@ class OneTask:
         """Return the task of a row. An unmarked one belongs to the only task that ran, or to the one before it."""
         if row.kind == "task" and row.span in begun:
             self._running.append(row.span)
+        if row.kind == "task" and row.meta in CHANGES.values():
+            return ""  # it waits in the queue
         own = row.task_id if isinstance(row, LaneRow) else ([*self._running, self._last])[0]
         if row.kind == "answer" and row.span in self._running:
             self._running.remove(row.span)

@@ -61,14 +61,17 @@ def team(name: str, kinds: list[str]) -> list[Rule]:
 
 
 def accounts(lab: Lab) -> None:
-    """To the cent: each agent's end says what its calls cost, and those of its agents."""
+    """To the cent: each agent's end says what its calls cost, and those of its agents; each call what its task did."""
     spent: dict[str, float] = {}
+    by_task: dict[str, float] = {}
     below: dict[str, str] = {}
     for one in lab.bus.history:
         match one.event:
             case e.AgentStarted(agent_id=agent_id):
                 below[agent_id] = one.delegate
-            case e.BudgetSpent(cost_usd=usd):
+            case e.BudgetSpent(cost_usd=usd, task_usd=told):
+                by_task[one.task_id] = by_task.get(one.task_id, 0.0) + (usd or 0.0)
+                assert told == pytest.approx(by_task[one.task_id]), one
                 who = one.delegate
                 while who:
                     spent[who] = spent.get(who, 0.0) + (usd or 0.0)

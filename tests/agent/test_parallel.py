@@ -32,6 +32,8 @@ from alita_tui.view.fingerprint import fingerprint
 from alita_tui.view.fold import fold, fold_all
 from alita_tui.view.model import SessionView
 from tests.agent.lab import Lab, Priced, draft, say
+from tests.agent.test_outcomes import EIGHT, RUN
+from tests.agent.test_outcomes import lab as with_a_tool
 
 NAMES = ("alpha", "beta", "gamma", "delta")
 
@@ -314,6 +316,28 @@ async def test_the_next_process_goes_on_with_every_task_that_ran(
     assert set(ended(lab).values()) == {"answered"}
     assert Counter(begun(lab)) == Counter(NAMES), "none began twice"
     sound(lab)
+
+
+async def test_the_next_process_learns_from_every_task_that_ended_just_before_the_kill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a task taught is written after its end, when the next one may have begun."""
+    made = with_a_tool(tmp_path, RUN, say("answer", text="It is 8."), parallel=2)
+    made.sandbox.runs = [EIGHT] * 3
+    with monkeypatch.context() as killed:
+        killed.setattr("tests.agent.lab.lessons", lambda *_: ())  # the process ends before
+        async with at_work(made):
+            for name in ("one", "two", "three"):
+                submit(made, f"double four for {name}")
+                await until(lambda: len(ended(made)) == len(begun(made)) > 0)
+    assert made.events(e.MemoryWritten) == []
+    for _ in range(2):  # and once: the process after that finds all of it on record
+        made.reopen()
+        await made.play()
+        written = [one.item for one in made.events(e.MemoryWritten)]
+        kept = [one.item_id for one in written if one.memory == "episodic"]
+        assert len(kept) == len({*kept}) == 3
+        assert [one.worked for one in made.memory.remembered() if one.sort == "recipe"] == [3]
 
 
 async def test_a_tasks_cap_binds_it_alone_and_a_shared_cap_counts_what_is_reserved(tmp_path: Path) -> None:

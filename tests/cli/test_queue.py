@@ -135,3 +135,27 @@ async def _left(home: Path) -> None:
     assert [one.answer for one in seen(TaskFinished)] == ["done left"]
     assert not [one for one in seen(NoticeRaised) if one.level == "error"]
     assert check(session.bus.history, complete=True) == []
+
+
+def test_schedules_say_what_became_of_them_and_no_id_comes_again(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+
+    def said(*words: str) -> tuple[int, str]:
+        done = alita(home, *words)
+        assert "Traceback" not in done.stderr
+        return done.returncode, done.stdout + done.stderr
+
+    for number in (1, 2):
+        assert f"schedule s{number}" in said("tasks", "add", "sum up", "--every", "1d", "--at", "07:00")[1]
+    assert said("tasks", "pause", "s2") == (0, "schedule s2 is paused\n")
+    assert said("tasks", "cancel", "s2") == (0, "schedule s2 is ended\n")
+    assert "schedule s3" in said("tasks", "add", "another", "--every", "2h")[1], "s2 stands on old lists"
+    for words in (("show", "s1"), ("move", "s1", "1"), ("edit", "s1", "other"), ("retry", "s1")):
+        code, told = said("tasks", *words)
+        assert code == 2 and "s1 is a schedule" in told and "cancel it" in told
+
+
+def test_a_model_that_there_is_not_leaves_no_session_behind(tmp_path: Path) -> None:
+    done = alita(tmp_path / "home", "run", "--detach", "--model", "nope:x", "hello")
+    assert done.returncode == 2 and "no provider 'nope'" in done.stderr
+    assert json.loads(alita(tmp_path / "home", "sessions", "list", "--json").stdout) == []

@@ -10,7 +10,7 @@ from alita_tui.console.spend.screen import rows as spend_rows
 from alita_tui.spine.commands import CancelTask, Interrupt, Steer
 from alita_tui.spine.envelope import SCHEMA_VERSION, Envelope
 from alita_tui.state.reduce import reduce_all
-from alita_tui.view.agents import addressed, tree
+from alita_tui.view.agents import addressed, agent_line, tree
 from alita_tui.view.card_words import evidence, section_told
 from alita_tui.view.cards import Deck
 from alita_tui.view.fold import fold_all
@@ -118,3 +118,17 @@ def test_parts_that_are_handed_on_are_no_runs_of_tools() -> None:
     _, did, _ = section_told(deck, section)
     assert "handed parts to 4 agents" in did
     assert not any("tool" in one for one in (*did, evidence(deck, section)))
+
+
+def test_an_agent_is_at_work_from_its_first_call_of_a_model_on() -> None:
+    """A first reply may take a minute: it does not wait for its turn any more."""
+    events = with_agents()
+    number = (events[-1].seq or 0) + 1
+    assert {one.agent_id: one.phase for one in reduce_all(events).agents}["boss-1"] == "idle"
+    asked = e.BudgetReserved(call_id="c9", role="specialist", model="p:a", usd=0.1, tokens=9)
+    events.append(replace(events[-1], seq=number, event=asked, agent_id="boss-1", step=1))
+    late = e.BudgetReserved(call_id="c8", role="specialist", model="p:a", usd=0.1, tokens=9)
+    events.append(replace(events[-1], seq=number + 1, event=late, agent_id="writer-2", step=1))
+    stands = {one.agent_id: str(agent_line(one)[1]) for one in reduce_all(events).agents}
+    assert stands["boss-1"] == "step 1, thinking" and stands["writer-2"] == "ran out of time"
+    assert reduce_all(events).phase == reduce_all(with_agents()).phase, "that of the lead"

@@ -9,6 +9,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from alita_tui import events as e
 from alita_tui.console.review.code import Base, code_rows, diff_rows, split_rows
 from alita_tui.console.review.fields import ReasonInput
 from alita_tui.console.review.steps import BuildReview
@@ -17,8 +18,21 @@ from alita_tui.console.review.verdict_bar import Button, VerdictBar
 from alita_tui.console.widgets.sheet import fold_row
 from alita_tui.console.widgets.styled_text import width_of
 from alita_tui.events import Capabilities, Lasting
+from alita_tui.spine.envelope import SCHEMA_VERSION
+from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView
-from tests.console.approval_cases import NEW, NEW_DIGEST, OLD, TWIN, calm, doubled, queue, risky, waiting_for
+from tests.console.approval_cases import (
+    NEW,
+    NEW_DIGEST,
+    OLD,
+    TWIN,
+    calm,
+    doubled,
+    queue,
+    risky,
+    until_asked,
+    waiting_for,
+)
 from tests.console.approval_host import CALMLY, HASTILY, Host
 from tests.support import streams
 
@@ -245,6 +259,20 @@ async def test_the_head_is_one_line_where_there_is_room() -> None:
         head = str(app.review.query_one("#head").content)  # type: ignore[attr-defined]
         whole = "BUILD 1 of 1 · fetch_rates v2 (replaces v1) · asked by step 1 · waiting 0:55 · sha256 "
         assert head.startswith(whole) and "\n" not in head
+
+
+async def test_the_head_names_the_agent_that_asked() -> None:
+    tape = until_asked()
+    by = [
+        msgspec.structs.replace(one, agent_id="toolsmith-[2]", schema_version=SCHEMA_VERSION)
+        if isinstance(one.event, e.BuildStarted)
+        else one
+        for one in tape.envelopes
+    ]
+    app = Host(fold_all(by))
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        assert "asked by toolsmith-[2], step 4" in str(app.review.query_one("#head").content)  # type: ignore[attr-defined]
 
 
 def test_side_by_side_shows_all_of_both() -> None:

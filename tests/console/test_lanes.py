@@ -110,6 +110,16 @@ def rows(pilot: Pilot[Any]) -> str:
     return "\n".join(text_of(trace._line(number)[1].line) for number in range(trace.virtual_size.height))
 
 
+def test_what_joins_the_queue_is_in_no_tasks_lane() -> None:
+    waits = ("", 0, "", e.TaskQueued(queue_id="q", text="the yellow task"))
+    view = fold_all(told(*SIDE_BY_SIDE, waits))
+    assert any("yellow" in title for title in titles(view))
+    for task in ("red", "blue"):
+        shown = titles(OneTask(task).shown(view))
+        assert any(f"{task} beside" in title for title in shown)
+        assert not any("yellow" in title for title in shown)
+
+
 def test_a_row_is_explained_by_its_own_task() -> None:
     events = told(*SIDE_BY_SIDE)
     place = 4  # what the first task did after the second had begun

@@ -50,6 +50,7 @@ async def hand_over(
         session = app.sessions.find_own(session).stem
     elif consoles and model is None and project is None:
         session = consoles[0]
+    await asyncio.to_thread(app.models)  # a model that there is not is refused before a session is made
     session_id, changed = await change(app, session, task, fresh=session is None)
     if session_id in consoles and not changed:  # it was left for the console
         return HandedOver(session_id, 0)

@@ -59,7 +59,7 @@ class Schedule(Value, frozen=True):
 
 
 Entry = TypeVar("Entry", Work, Schedule)
-_WORK, _SCHEDULE = "work:", "schedule:"
+_WORK, _SCHEDULE, _GIVEN = "work:", "schedule:", "given"
 
 
 class Ledger:
@@ -103,15 +103,25 @@ class Ledger:
         """Remove an entry; one that is gone already is no error. Raises StoreError."""
         self._documents.remove(_key(entry))
 
-    def free_id(self) -> str:
-        """Return an id for a new schedule; call it within `changing`."""
-        taken = {schedule.id for schedule in self.schedules()}
-        return next(f"s{n}" for n in range(1, len(taken) + 2) if f"s{n}" not in taken)
+    def new_id(self) -> str:
+        """Return an id that no schedule has had; call it within `changing`. Raises StoreError.
+
+        Who cancels `s1` by an old list ends no other schedule.
+        """
+        given = [one["given"] for one in self._documents.all() if isinstance(one, dict) and "given" in one]
+        known = [int(one.id.removeprefix("s")) for one in self.schedules()]
+        number = max((0, *known, *(one for one in given if isinstance(one, int)))) + 1
+        self._documents.put(_GIVEN, {"given": number})
+        return f"s{number}"
 
     def _read(self, prefix: str, kind: type[Entry]) -> tuple[Entry, ...]:
         found = []
         for document in self._documents.all():
-            if not isinstance(document, dict) or (_WORK if "rhythm" not in document else _SCHEDULE) != prefix:
+            if (
+                not isinstance(document, dict)
+                or "given" in document
+                or (_WORK if "rhythm" not in document else _SCHEDULE) != prefix
+            ):
                 continue
             try:
                 entry = msgspec.convert(document, ready(kind))

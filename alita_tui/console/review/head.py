@@ -15,7 +15,7 @@ from alita_tui.console.actions import shown_keys
 from alita_tui.console.widgets.figures import waited
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.text import one_line, reveal
-from alita_tui.state.build import BuildState
+from alita_tui.state.build import AgentsBuild, BuildState
 
 Tab = Literal["Risk", "Why", "Code", "Tests", "Sandbox"]
 TABS: tuple[Tab, ...] = get_args(Tab)
@@ -40,8 +40,9 @@ class BuildHead(Plain):
         replaces = f" (replaces v{build.version - 1})" if build.parent else " (new)"
         attempt = build.presented
         digest = attempt.build_digest if attempt else build.digest
+        by = f"{one_line(reveal(build.agent_id), 30)}, " if isinstance(build, AgentsBuild) else ""
         parts = [
-            f"asked by step {build.step}" + (f" of {one_line(build.task, 40)!r}" if several else ""),
+            f"asked by {by}step {build.step}" + (f" of {one_line(build.task, 40)!r}" if several else ""),
             f"waiting {waited(build.requested_at, now)}" if place else build.status,
             f"sha256 {digest[:12]}…",
         ]

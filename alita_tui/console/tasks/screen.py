@@ -92,10 +92,12 @@ class TasksScreen(Dialog[None]):
             yield Plain(id="said")
 
     def on_mount(self) -> None:
-        """Draw, with the queue's first task chosen."""
+        """Draw, with the queue's first task chosen, else the first that has not ended."""
         self._draw()
         listed = self.query_one(OptionList)
-        listed.highlighted = next((n for n, one in enumerate(self._lines) if one.part == "queued"), 0)
+        parts = [one.part for one in self._lines]
+        going = next((n for n, part in enumerate(parts) if part in ("waiting", "running")), 0)
+        listed.highlighted = parts.index("queued") if "queued" in parts else going
         listed.focus()
 
     def advance(self, view: SessionView) -> None:

@@ -328,6 +328,7 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
             self.install_screen(self._sessions, "sessions")  # mounting it again takes as long as painting it
         else:
             self._sessions.reopen(lines)
+        self._sessions.background = frozenset(one.session_id for one in self.main.running_elsewhere)
         self.delay_update(_OPENING)  # one paint instead of three
         chosen = await self.push_screen_wait(self._sessions)
         if chosen is not None:

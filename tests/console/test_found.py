@@ -1,0 +1,80 @@
+"""What was found by driving the console and has no better place: pages through tall cards, cut answers, words."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from alita_tui import events as e
+from alita_tui.console.session.trace import Trace
+from alita_tui.spine.envelope import Envelope
+from tests.console.screens import console, drawn
+from tests.support import streams
+
+SOURCES = [
+    path for path in (Path(__file__).parents[2] / "alita_tui").rglob("*.py") if "_shipped" not in path.parts
+]
+GONE = (
+    "What is to be done?", "is being looked at …", "It asks for nothing.", "is not asked again until you act", "You did it.",
+    "which models answer and why not", "A title; empty for its own", "remaps them by the grey names", "Will remember:",
+    "waits for your verdict — ", "Not being saved.", "A task that needs one builds it.", "No tool fits; nearest",
+    "is lent to this task", "Put off; the agent goes on without it", "Parked until a build is decided", "Stopped: no progress",
+    "Ended by a rejection", "Build given up", "A record that could not be read", "the standard library alone: none",
+    "the task names no value that could leak", "Have a look first",
+    "What is not ticked is not granted", "why not, in one line", "The same key again puts it off", "None are kept ahead",
+    "Make the base image anew?", "Removing what dead sessions left", "It is open in another process",
+    "the secrets that are known here are taken out", "Begin a session that goes its own way", "There is nothing to take back.",
+    "Nothing fits.", "now it works", "1 row more",
+)  # fmt: skip
+"""Words that nobody would say, replaced by plainer ones."""
+
+
+def answered(text: str) -> list[Envelope]:
+    tape = streams.Tape()
+    streams.opened(tape)
+    tape.add(e.TaskSubmitted(task_id="t1", text="Tell all of it"))
+    tape.add(e.TaskFinished(task_id="t1", outcome="answered", answer=text))
+    return tape.envelopes
+
+
+def seen(trace: Trace) -> str:
+    return "\n".join(trace.render_line(y).text for y in range(trace.size.height))
+
+
+async def test_pages_go_through_a_card_that_is_taller_than_the_pane_and_skip_no_line() -> None:
+    events = answered("\n\n".join(f"paragraph {n:03}" for n in range(120)))
+    async with console(events).run_test(size=(100, 24)) as pilot:
+        await drawn(pilot, events[-1].seq)
+        trace = pilot.app.screen.query_one(Trace)
+        for first, page in (("home", "pagedown"), ("end", "pageup")):
+            await pilot.press("f2", first)
+            await pilot.pause()
+            found = set(re.findall(r"paragraph \d+", seen(trace)))
+            for _ in range(30):
+                await pilot.press(page)
+                await pilot.pause()
+                found |= set(re.findall(r"paragraph \d+", seen(trace)))
+            assert len(found) == 120, (page, sorted(found))
+
+
+async def test_an_answer_that_is_cut_says_how_much_is_left_and_enter_opens_it() -> None:
+    events = answered("\n\n".join(f"paragraph {n:03}" for n in range(400)))
+    async with console(events).run_test(size=(100, 24)) as pilot:
+        await drawn(pilot, events[-1].seq)
+        trace = pilot.app.screen.query_one(Trace)
+        await pilot.press("f2", "end")
+        await pilot.pause()
+        left = re.search(r"… (\d+) more lines: Enter opens them", seen(trace))
+        assert left, seen(trace)
+        assert "paragraph 399" not in seen(trace)
+        (last, *_) = sorted(re.findall(r"paragraph (\d+)", seen(trace)), reverse=True)
+        assert abs(int(left[1]) - 2 * (399 - int(last))) <= 2, "a paragraph and a blank line each"
+        before = trace.virtual_size.height
+        await pilot.press("enter")
+        await pilot.pause()
+        assert trace.virtual_size.height - before in range(int(left[1]) - 1, int(left[1]) + 1)
+
+
+def test_no_screen_says_what_nobody_would_say() -> None:
+    said = {path: path.read_text("utf-8") for path in SOURCES}
+    assert [(path.name, words) for words in GONE for path, text in said.items() if words in text] == []

@@ -9,13 +9,14 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
 from alita_tui import events as e
 from alita_tui.console.widgets.anchored import anchored
-from tests.console.screens import drawn
+from tests.console.screens import covered, drawn
 from tests.console.test_app import console
 from tests.support import streams
 
@@ -88,18 +89,43 @@ def test_what_every_terminal_agrees_about_is_left_as_it_is() -> None:
     assert anchored([line], 0) == [line]
 
 
-@pytest.mark.parametrize("terminal", list(WIDTHS)[1:])
-async def test_garbage_in_an_answer_moves_no_divider(terminal: str) -> None:
+@pytest.mark.parametrize(
+    ("terminal", "width"), [*((one, 120) for one in list(WIDTHS)[1:]), (list(WIDTHS)[1], 200)]
+)
+async def test_garbage_in_an_answer_moves_no_divider(terminal: str, width: int) -> None:
     tape = streams.Tape()
     streams.opened(tape)
     tape.add(e.TaskSubmitted(task_id="t1", text="show"))
     tape.add(e.TaskFinished(task_id="t1", outcome="answered", answer="\n\n".join([GARBAGE] * 9)))
     app = console(tape.envelopes)
-    async with app.run_test(size=(120, 36)) as pilot:
+    async with app.run_test(size=(width, 36)) as pilot:
         await drawn(pilot, tape.envelopes[-1].seq)
         update = app.screen._compositor.render_update(full=True)
-        rows = on_terminal(update.render_segments(app.console), 120, WIDTHS[terminal])
+        rows = on_terminal(update.render_segments(app.console), width, WIDTHS[terminal])
         told = [row for row in rows if "Z" in row[:8]]
         assert len(told) == 9
+        assert len({row.index("│") for row in told}) == 1, "and no word stands a cell beside its place"
         side = app.main.query_one("#side").region.x
         assert {row[side] for row in rows[1:30] if "─" not in row} == {"│"}
+
+
+async def test_beneath_another_screen_a_line_is_as_wide_as_it_was() -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    tape.add(e.TaskSubmitted(task_id="t1", text="show"))
+    tape.add(
+        e.TaskFinished(
+            task_id="t1",
+            outcome="answered",
+            answer="\n\n".join(["Valid 用户@例え.jp. Not for those who mail from elsewhere"] * 9),
+        )
+    )
+    app = console(tape.envelopes)
+    async with app.run_test(size=(200, 36)) as pilot:
+        await drawn(pilot, tape.envelopes[-1].seq)
+        await pilot.press("ctrl+o")
+        await covered(pilot)
+        update = app.screen._compositor.render_update(full=True)
+        rows = on_terminal(update.render_segments(app.console), 200, cell_len)
+        box = app.screen.query_one("#box").region
+        assert {row[box.x] for row in rows[box.y + 1 : box.bottom - 1]} == {"│"}

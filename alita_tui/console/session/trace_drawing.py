@@ -172,7 +172,9 @@ class TraceDrawing(ScrollView, can_focus=True):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Render lines; no character of theirs moves what stands beside them."""
-        return anchored(super().render_lines(crop), self.content_region.x + crop.x)
+        strips = super().render_lines(crop)
+        # Beneath another screen lines are laid out once more, as if what moves the cursor were text.
+        return anchored(strips, self.region.x + crop.x) if self.screen.is_active else strips
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """Return the text selected with the mouse."""

@@ -7,7 +7,6 @@ from io import BytesIO
 from pathlib import Path
 
 from PIL import Image
-from rich.color import Color
 
 from alita_tui import events as e
 from alita_tui.console.session.inline import MOST, ROWS, pictures_of
@@ -44,13 +43,12 @@ def made(*files: tuple[str, str]) -> list[Envelope]:
 
 def inks(trace: Trace) -> list[set[tuple[int, ...]]]:
     """The colours of half blocks in each line on screen."""
-    found = []
+    found: list[set[tuple[int, ...]]] = []
     for y in range(trace.size.height):
-        styles = [
-            one.style for one in trace.render_line(y) if one.style and "▀" in one.text or one.text.isspace()
-        ]
-        colours = [style.bgcolor for style in styles if style and isinstance(style.bgcolor, Color)]
-        found.append({tuple(colour.triplet) for colour in colours if colour.triplet})
+        papers = (one.style.bgcolor for one in trace.render_line(y) if one.style is not None)
+        found.append(
+            {tuple(paper.triplet) for paper in papers if paper is not None and paper.triplet is not None}
+        )
     return found
 
 

@@ -125,6 +125,7 @@ async def test_what_the_background_works_on_is_looked_at_from_the_list() -> None
     app, _, _ = running(goldens.walkthrough())
     async with app.run_test(size=(120, 36)) as pilot:
         await drawn(pilot, 1)
+        assert isinstance(app._catalog, Keeper)
         app._catalog.elsewhere = (RunningSession(name, "working", "collect"),)
         await app.look_elsewhere().wait()
         await opened(pilot)

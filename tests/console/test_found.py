@@ -5,11 +5,20 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import msgspec
+import pytest
+
 from alita_tui import events as e
+from alita_tui.console.review.evidence import gates
 from alita_tui.console.session.trace import Trace
+from alita_tui.console.spend.screen import rows
+from alita_tui.console.themes import read_theme
 from alita_tui.spine.envelope import Envelope
+from alita_tui.view.explain import explain
+from alita_tui.view.fold import fold_all
 from tests.console.screens import console, drawn
-from tests.support import streams
+from tests.console.test_themes import BUILT_IN, contrast
+from tests.support import goldens, streams
 
 SOURCES = [
     path for path in (Path(__file__).parents[2] / "alita_tui").rglob("*.py") if "_shipped" not in path.parts
@@ -78,3 +87,41 @@ async def test_an_answer_that_is_cut_says_how_much_is_left_and_enter_opens_it() 
 def test_no_screen_says_what_nobody_would_say() -> None:
     said = {path: path.read_text("utf-8") for path in SOURCES}
     assert [(path.name, words) for words in GONE for path, text in said.items() if words in text] == []
+
+
+def test_a_session_has_as_many_model_calls_wherever_they_are_counted() -> None:
+    events = goldens.walkthrough()
+    made = sum(isinstance(one.event, e.BudgetSpent) for one in events)
+    view = fold_all(events)
+    sheet = "\n".join(
+        "".join(text for text, _ in (*row.gutter, *row.body)) for row in rows(view, {}, "", 100)
+    )
+    counted = {part: sum(map(int, re.findall(r"(\d+) calls?\b", sheet.partition(part)[2].partition("\n\n")[0])))
+               for part in ("tokens", "BY ROLE", "BY PROVIDER", "BY MODEL")}  # fmt: skip
+    assert counted == dict.fromkeys(counted, made)
+    last = explain(events, len(events) - 1, fold_all(events[:-1]), view)
+    assert f"{made} model calls" in "\n".join(last.cost)
+
+
+@pytest.mark.parametrize("path", BUILT_IN, ids=lambda path: path.stem)
+def test_a_check_that_could_not_run_is_told_in_a_colour_of_its_own_as_bright_as_that_of_a_pass(
+    path: Path,
+) -> None:
+    passed, skipped = seen_gates()
+    assert passed != skipped and skipped[1] == "warn"
+    ratios = contrast(read_theme(path))
+    assert ratios["warn", "background"] >= 0.9 * min(ratios["muted", "background"], ratios["good", "background"])
+
+
+def seen_gates() -> tuple[tuple[str, str], tuple[str, str]]:
+    """Mark and colour of a check that passed, and of one that could not run."""
+    build = fold_all(streams.waiting()).builds[-1]
+    found = tuple(
+        e.GateResult(gate=gate, state=state, summary="told")
+        for gate, state in (("contract", "passed"), ("hidden", "skipped"))
+    )
+    lines = [
+        row.gutter[0] for row in gates(msgspec.structs.replace(build.attempts[-1], gates=found)) if row.gutter
+    ]
+    marks = [(mark.strip(), style) for mark, style in lines if mark.strip()]
+    return marks[0], marks[1]

@@ -170,7 +170,7 @@ def _taken_back(history: Sequence[Envelope], target: tuple[str, str, str] | None
     for one in reversed(standing(given)):
         if target in (None, one.target):
             return msgspec.structs.replace(one, text="", expected="", by="person", undone=True)
-    raise UsageError("Nothing was said of it.", hint="There is nothing to take back.")
+    raise UsageError("Nothing was said of it.", hint="There is nothing to undo.")
 
 
 def _named(event: e.SessionEvent, calls: dict[str, str], task: str) -> tuple[str, str, str] | None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from alita_tui.app.files import ViewedFile
     from alita_tui.console.evaluations.ports import CaseLine, RunLine, RunSheet
     from alita_tui.console.memory.ports import MemoryChange, MemoryView
-    from alita_tui.console.ports import SettingLine
+    from alita_tui.console.ports import RunningSession, SettingLine
     from alita_tui.console.replay.player import Player
     from alita_tui.console.servers.ports import ServerChange, ServerLine, WholeTool
     from alita_tui.console.sessions.catalog import ExportForm, SessionLine
@@ -61,6 +61,13 @@ class AppCatalog:
     async def sessions(self) -> tuple[SessionLine, ...]:
         """Return a line for each session, newest first."""
         return await asyncio.to_thread(_session_lines, self._app)
+
+    async def running(self) -> tuple[RunningSession, ...]:
+        """Return the sessions that the background works on."""
+        from alita_tui.app.background.client import running
+        from alita_tui.console.ports import RunningSession
+
+        return tuple(RunningSession(one.session_id, one.state, one.task) for one in await running(self._app))
 
     async def search(self, text: str) -> tuple[SessionHit, ...]:
         """Return the events whose text matches."""

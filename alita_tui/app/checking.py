@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,9 +20,17 @@ if TYPE_CHECKING:
 
 
 def checks(
-    app: AppContext, sandbox: Sandbox, asker: Asker, index: PackageIndex, library: ToolShelf
+    app: AppContext,
+    sandbox: Sandbox,
+    asker: Asker,
+    index: PackageIndex,
+    library: ToolShelf,
+    accepted: Callable[[], str] = lambda: "",
 ) -> Checks:
-    """Return the checks of drafts: those before anything runs, and those after their own tests."""
+    """Return the checks of drafts: those before anything runs, and those after their own tests.
+
+    `accepted` returns the tool that a person approved in this session though no fault database answered.
+    """
     from alita_tui.app.improving import failed_calls
     from alita_tui.sandbox.faults import FaultDatabase
     from alita_tui.toolsmith.checks.registry import all_checks
@@ -36,6 +45,7 @@ def checks(
         calls=partial(past_calls, app),
         failures=partial(failed_calls, app),
         now=now,
+        accepted=accepted,
     )
     if "hidden-tests" in app.left_out:
         return found._replace(after=tuple(one for one in found.after if one.name != "hidden"))

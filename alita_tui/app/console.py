@@ -70,9 +70,18 @@ def open_setup(home: Path | None) -> bool:
 def _run_until_left(app: AppContext, code: int, switch: Switch | None, home: Path | None = None) -> None:
     """Open each session that was asked for on leaving the one before, then end the process."""
     while switch is not None:
-        code, switch = asyncio.run(_show_session(app, switch.session_id or None, home))
+        code, switch = asyncio.run(_show_next(app, switch.session_id or None, home))
     gc.freeze()  # all is closed: nobody waits while the garbage of a process that ends is sorted
     sys.exit(code)
+
+
+async def _show_next(app: AppContext, which: str | None, home: Path | None) -> tuple[int, Switch | None]:
+    """Show a session: where the background works on it, it goes on there; else it is opened here."""
+    from alita_tui.app.background.client import running
+
+    if which is not None and any(one.session_id == which for one in await running(app)):
+        return await _show_attached(app, which, home)
+    return await _show_session(app, which, home)
 
 
 class OpenedSession(CommandSink, Protocol):
@@ -202,10 +211,10 @@ def open_attached(home: Path | None, session: str | None) -> None:
     need_terminal()
     app = AppContext.open(home)
     app.paths.prepare()
-    sys.exit(asyncio.run(_show_attached(app, session, home)))
+    _run_until_left(app, *asyncio.run(_show_attached(app, session, home)), home)
 
 
-async def _show_attached(app: AppContext, which: str | None, home: Path | None) -> int:
+async def _show_attached(app: AppContext, which: str | None, home: Path | None) -> tuple[int, Switch | None]:
     """Show a session that the background has open until it is left, which ends nothing there."""
     from alita_tui.app.background.client import ask, attachable
     from alita_tui.app.background.remote import RemoteSession
@@ -227,8 +236,7 @@ async def _show_attached(app: AppContext, which: str | None, home: Path | None) 
                 hint=f"Start it again with `alita serve`, or open the session here: alita --session {session_id}",
             )
 
-    code, _ = await _show(app, serve, lambda session_id: f"attach {session_id}", home)
-    return code
+    return await _show(app, serve, lambda session_id: f"attach {session_id}", home)
 
 
 async def _show(

@@ -26,7 +26,7 @@ from alita_tui.app.project import proposal_budget
 from alita_tui.app.queue_inbox import followed
 from alita_tui.app.recordings import is_fork
 from alita_tui.app.servers import LazyServers
-from alita_tui.app.verdicts import ruling, unnamed
+from alita_tui.app.verdicts import FaultsUnknown, ruling, unnamed
 from alita_tui.events import MemoryItem, SandboxStatus
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import CloseSession, Command, ResolveApproval, SubmitTask
@@ -90,6 +90,7 @@ class LiveSession:
         self.bus = Bus(file.session_id, file, now, history=history, redactor=redactor, retry=retry)
         self.source = LiveSource(self.bus.history, self.bus.subscribe())
         self._checked: SandboxStatus | None = None
+        self._unlooked = FaultsUnknown()
         self._served = asyncio.Event()
         self._warming: asyncio.Task[None] | None = None
         self.seen: Callable[[], SessionView] | None = None
@@ -121,7 +122,7 @@ class LiveSession:
                 request.approval_id, request.digest, verdict.decision
             ),
         )
-        before, after = checks(app, self._sandbox, asker, self._web, library)
+        before, after = checks(app, self._sandbox, asker, self._web, library, self._unlooked)
         prover = Prover(
             self.bus,
             self._sandbox,
@@ -317,7 +318,7 @@ class LiveSession:
     async def _record_request(self, answered: e.BrokerAnswered) -> None:
         await self.bus.emit(self.engine.inner_calls.placed(answered), span=answered.call_id)
 
-    def _settled(self, request: e.ApprovalRequested, _command: ResolveApproval) -> None:
+    def _settled(self, request: e.ApprovalRequested, command: ResolveApproval) -> None:
         """Enter a recorded verdict in the audit log and clear it from the inbox."""
         from alita_tui.view.queries import build_of, events_of
         from alita_tui.view.seen import evidence
@@ -330,6 +331,7 @@ class LiveSession:
             and envelope.event.approval_id == request.approval_id
         )
         build = build_of(events, request.build_id)
+        self._unlooked.note(request.name, command.verdict)
         self._app.audit.enter(self.session_id, request, resolved, evidence(build) if build else ())
         with suppress(StoreError):  # a note that is left is cleared when the session is resumed
             self._app.inbox.taken(request.approval_id)

@@ -76,3 +76,21 @@ def unnamed(
     granted = asked if verdict.grants is None else verdict.grants.items
     withheld = [item for item in asked if item not in granted]
     return tuple(name for name in names_of(risks(build, attempt, withheld)) if name not in verdict.accepted)
+
+
+class FaultsUnknown:
+    """Which tool a person approved in this session, knowing that no fault database answered; empty for none."""
+
+    def __init__(self) -> None:
+        self._tool = ""
+
+    def __call__(self) -> str:
+        """Return the tool's name."""
+        return self._tool
+
+    def note(self, tool: str, verdict: e.Verdict) -> None:
+        """Remember the tool of a verdict that accepts this risk by its name."""
+        from alita_tui.view.risk import FAULTS_UNKNOWN
+
+        if verdict.decision == "approved" and FAULTS_UNKNOWN in verdict.accepted:
+            self._tool = tool

@@ -44,7 +44,8 @@ def list_risks(risks: Sequence[Risk], *, none: str) -> None:
     """Print each risk with the name by which it is accepted."""
     typer.echo("Risks, each with the name that accepts it")
     for risk in risks:
-        typer.echo(f"  {'▲' if risk.serious else '△'} {risk.name}  {reveal(risk.text)}")
+        known = " (accepted before in this session)" if risk.accepted else ""
+        typer.echo(f"  {'▲' if risk.serious else '△'} {risk.name}{known}  {reveal(risk.text)}")
     if not risks:
         typer.echo(f"  {none}")
 

@@ -266,6 +266,15 @@ ACTIONS: tuple[Action, ...] = (
         "session: one task's rows",
     ),
     Action(
+        "session.next_tab",
+        "ctrl+right_square_bracket",
+        "next_tab",
+        "Next tab",
+        "The next task that runs; behind the last one the next session that the background works on",
+        "session: next running task or session",
+        priority=True,
+    ),
+    Action(
         "session.edit_plan",
         "shift+f7",
         "edit_plan",

@@ -19,7 +19,7 @@ from textual.worker import Worker, WorkerState
 
 from alita_tui.console import themes
 from alita_tui.console.actions import bindings, key_of
-from alita_tui.console.commanding import Commanding
+from alita_tui.console.commanding import LOOKS, Commanding
 from alita_tui.console.drafts import Drafts
 from alita_tui.console.failing import KeepsFailure
 from alita_tui.console.keymap import read_keymap
@@ -168,6 +168,8 @@ class AlitaApp(KeepsFailure, Commanding, ReviewOpener, MemoryOpener, StatisticsO
         if not self.replaying:
             self.main.offer(await self._catalog.suggestions())
             await self._recent()
+            self.look_elsewhere()
+            self.set_interval(LOOKS, self.look_elsewhere)
         await asyncio.to_thread(import_module, "alita_tui.console.sessions.screen")
         self._read_styles("widgets/dialog.tcss", "sessions/screen.tcss")
 

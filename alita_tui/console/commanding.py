@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from textual import work
 
 from alita_tui.console.drafts import COMPOSER
-from alita_tui.console.ports import ConsoleOptions
+from alita_tui.console.ports import ConsoleOptions, Switch
 from alita_tui.console.replay.navigation import ReplayNavigation
+from alita_tui.console.session.tabbed import Tabbed
+from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.text import one_line
+
+LOOKS = 5.0
+"""Seconds between two looks at what runs in the background."""
 
 
 class Commanding(ReplayNavigation):
@@ -43,6 +49,16 @@ class Commanding(ReplayNavigation):
             self.screen.dismiss(None)
         else:
             self.push_screen(HelpScreen(self.screen, self._options.keymap, replay=self.replaying))
+
+    def on_tabbed_session_asked(self, message: Tabbed.SessionAsked) -> None:
+        """Show another session in place of this one, which goes on where it runs."""
+        self.exit(Switch(message.session_id))
+
+    @work(name="running", group="running", exclusive=True, exit_on_error=False)
+    async def look_elsewhere(self) -> None:
+        """Show as tabs what the background works on."""
+        with suppress(AlitaError):
+            self.main.elsewhere(await self._catalog.running())
 
     def action_jump(self) -> None:
         """Show a letter on everything that can take the cursor."""

@@ -46,11 +46,24 @@ class Switch(msgspec.Struct, frozen=True):
     """Empty for a new session."""
 
 
+class RunningSession(msgspec.Struct, frozen=True):
+    """A session that the background of this home works on."""
+
+    session_id: str
+    state: str
+    """`opening`, `working`, `waiting` (for the person) or `ending`."""
+    task: str
+    """The newest task, in one line."""
+
+
 class Catalog(SessionCatalog, MemoryCatalog, ServersCatalog, StatisticsCatalog, EvaluationsCatalog, Protocol):
     """Everything stored outside of the open session. Every method may raise AlitaError."""
 
     async def tool(self, name: str, version: int | None = None) -> ToolRecord:
         """Return a version of a tool; by default the newest that may run."""
+
+    async def running(self) -> tuple[RunningSession, ...]:
+        """Return the sessions that the background works on; none where none runs."""
 
     async def save_theme(self, name: str) -> None:
         """Save the theme in the user's settings."""

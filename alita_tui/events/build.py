@@ -64,6 +64,11 @@ CHECKS: dict[GateName, CheckLabel] = {
 """All checks in the order in which they are shown."""
 
 
+NO_FAULT_DATABASE = "the known faults could not be looked up"
+"""How a gate of requirements begins that says so."""
+NO_FAULT_DATABASE_AGAIN = f"{NO_FAULT_DATABASE}, as was accepted with"
+"""How it begins if a person accepted that before in the session; the name of that build follows."""
+
 GateState = Literal["passed", "failed", "skipped"]
 
 

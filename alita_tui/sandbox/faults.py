@@ -70,7 +70,7 @@ class FaultDatabase:
         try:
             audit = msgspec.json.decode(output, type=ready(_Audit))
         except msgspec.DecodeError:
-            return Faults(problem=one_line(complaints, 300) or f"uv ended with {code} and no explanation")
+            return Faults(problem=self._why(code, complaints))
         if (audit.summary.audited_packages, audit.summary.vulnerabilities) != (
             len(packages),
             len(audit.vulnerabilities),
@@ -83,6 +83,12 @@ class FaultDatabase:
             names = " = ".join((fault.id, *fault.aliases)[:_ALIKE])
             known[fault.dependency.name] = (*known.get(fault.dependency.name, ()), names)
         return Faults(known=known)
+
+    def _why(self, code: int, complaints: str) -> str:
+        """Return in a few words why there is no answer; how a connection failed is a chain of causes in uv's words."""
+        if "error sending request" in complaints:
+            return f"{self._url} is not reachable"
+        return one_line(complaints, 300) or f"uv ended with {code} and no explanation"
 
 
 def _project(packages: Sequence[LockedPackage]) -> tempfile.TemporaryDirectory[str]:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 import msgspec
 
 from alita_tui.events import Capabilities, Finding
-from alita_tui.events.build import CHECKS
+from alita_tui.events.build import CHECKS, NO_FAULT_DATABASE, NO_FAULT_DATABASE_AGAIN
 from alita_tui.spine.grants import ON_HOST, phrases, tool_grants
 from alita_tui.spine.redaction import MARK
 from alita_tui.spine.requirements import distribution
@@ -55,9 +55,12 @@ _ORDER = (
     " slow-pattern other-main hidden-tests conditions schema-inputs slow cuts-off schema weak-tests"
     " literal-leak examples-fail other-results packages runs-later runs-when-loaded environment changes-files"
     " clock chance time-zone locale undeclared-import not-reviewed review-failed not-pinned twin not-checked"
+    " faults-unknown"
 ).split()
 """Order of risks, most telling first; requested capabilities come last."""
 _ASKED = ("network", "secrets", "workspace", "model", "tools")
+FAULTS_UNKNOWN = "faults-unknown"
+"""The risk that no fault database answers. It says nothing of the draft: a session asks for it once."""
 _RISK_OF_ITEM = {"network": "network", "workspace": "workspace", "model": "model"}
 
 
@@ -68,9 +71,11 @@ class Risk(msgspec.Struct, frozen=True):
     """Short and stable: what a person types to accept it. Similar risks share a name."""
     text: str
     serious: bool = True
-    """Whether it is shown as serious. Every risk has to be accepted by name."""
+    """Whether it is shown as serious. Every risk has to be accepted by name, once."""
     line: int = 0
     """Line of the code, if any."""
+    accepted: bool = False
+    """Whether a person accepted it before in this session: it is shown, and needs no name again."""
 
 
 def risks(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -> tuple[Risk, ...]:
@@ -108,8 +113,8 @@ def by_their_names(given: Collection[str]) -> list[str]:
 
 
 def names_of(found: Iterable[Risk]) -> tuple[str, ...]:
-    """Return the distinct names of risks, in order."""
-    return tuple(dict.fromkeys(one.name for one in found))
+    """Return the distinct names by which risks have yet to be accepted, in order."""
+    return tuple(dict.fromkeys(one.name for one in found if not one.accepted))
 
 
 def _rank(one: Risk) -> tuple[int, bool]:
@@ -149,6 +154,13 @@ def _gates(attempt: Attempt) -> list[Risk]:
             said = f"{CHECKS[one.gate].title} failed: {one.summary}"
             at = re.search(r": (\d+)", one.summary) if str(one.gate) == "coverage" else None
             found.append(Risk(CHECKS[one.gate].risk, said, line=int(at[1]) if at else 0))
+        elif (
+            one.state == "skipped"
+            and one.gate == "requirements"
+            and one.summary.startswith(NO_FAULT_DATABASE)
+        ):
+            before = one.summary.startswith(NO_FAULT_DATABASE_AGAIN)
+            found.append(Risk(FAULTS_UNKNOWN, one.summary, serious=False, accepted=before))
         elif one.state == "skipped":
             found.append(Risk("not-checked", f"{CHECKS[one.gate].title} could not run: {one.summary}"))
     if attempt.unchecked:

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
+from alita_tui.console.ports import RunningSession
 from alita_tui.console.sessions.catalog import ExportForm, SessionLine
 from alita_tui.replay.playback import Playback
 from alita_tui.replay.recording import Recording
@@ -50,6 +51,10 @@ class Keeper:
         self.gone: dict[str, SessionLine] = {}
         self.asked: list[tuple[object, ...]] = []
         self.marks: dict[str, dict[int, str]] = {}
+        self.elsewhere: tuple[RunningSession, ...] = ()
+
+    async def running(self) -> tuple[RunningSession, ...]:
+        return self.elsewhere
 
     async def sessions(self) -> tuple[SessionLine, ...]:
         return tuple(sorted(self.lines.values(), key=lambda line: line.session_id, reverse=True))

@@ -13,7 +13,16 @@ from alita_tui.console.review.steps import BuildReview
 from alita_tui.console.themes import ThemedApp
 from alita_tui.console.widgets.sheet import Row, Sheet, fact, fold_row
 from alita_tui.console.widgets.styled_text import text_of, width_of
-from alita_tui.events import Capabilities, Finding, Lock, LockedPackage, Provided, RunReport, build_digest
+from alita_tui.events import (
+    Capabilities,
+    Finding,
+    Lasting,
+    Lock,
+    LockedPackage,
+    Provided,
+    RunReport,
+    build_digest,
+)
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import reveal
 from alita_tui.state.build import Attempt
@@ -235,10 +244,17 @@ def test_installed_wheels_tell_what_their_requirements_provide() -> None:
 def test_the_steps_of_a_risky_approval_come_one_after_the_other() -> None:
     build = risky().builds[0]
     review = BuildReview(build, build.attempts[-1], 0.0)
+    keys: dict[Lasting, str] = {"library": "a", "task": "o"}
     assert review.approve(5, 10.0) == "name"
-    review.name_typed(11.0)
-    assert review.approve(5, 12.0) == "unread"
-    assert review.approve(5, 13.0) == "approved"
+    review.name_typed(11.0, 5)
+    assert "5 lines of them are unread" in review.line(5, keys, "")[0], (
+        "it is said before the key that approves"
+    )
+    assert review.approve(5, 12.0) == "approved"
+    assert review.back()
+    assert review.approve(5, 13.0) == "name"
+    review.name_typed(14.0, 0)
+    assert review.approve(5, 15.0) == "unread", "what became unread since was not announced"
     assert review.back()
     assert not review.back()
     assert review.approve(5, 14.0) == "name"

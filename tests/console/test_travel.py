@@ -7,7 +7,7 @@ from textual.widgets import Input, OptionList
 
 from alita_tui import events as e
 from alita_tui.console.app import AlitaApp
-from alita_tui.console.ports import Switch
+from alita_tui.console.ports import RunningSession, Switch
 from alita_tui.console.replay.explain import ExplainScreen
 from alita_tui.console.replay.screen import ReplayScreen
 from alita_tui.console.session.library import Library
@@ -118,6 +118,21 @@ async def test_what_is_open_elsewhere_is_not_opened_here() -> None:
         await pilot.press("enter")
         assert "Open in another window. v opens it read-only" in text(app, "#said")
         assert app.return_value is None and on(app, SessionsScreen)
+
+
+async def test_what_the_background_works_on_is_looked_at_from_the_list() -> None:
+    name = "20261118-000000-aaaa"
+    app, _, _ = running(goldens.walkthrough())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, 1)
+        assert isinstance(app._catalog, Keeper)
+        app._catalog.elsewhere = (RunningSession(name, "working", "collect"),)
+        await app.look_elsewhere().wait()
+        await opened(pilot)
+        app.screen.query_one(OptionList).highlighted = listed(app).index(f"session:{name}")
+        await pilot.press("enter")
+        await pilot.pause()
+    assert app.return_value == Switch(name)
 
 
 async def test_searching_finds_titles_at_once_and_what_was_said_after_it() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from alita_tui.app.context import AppContext
 from alita_tui.app.project import current_project
 from alita_tui.app.tasks import change
 from alita_tui.spine.commands import SubmitTask
-from alita_tui.spine.errors import StoreError, UsageError
+from alita_tui.spine.errors import AlitaError, StoreError, UsageError
 from alita_tui.spine.text import one_line
 
 _START_SECONDS = 120.0
@@ -112,6 +113,14 @@ async def ask(app: AppContext, request: wire.Look | wire.End) -> wire.Standing |
         except (ConnectionError, ValueError):
             return None
         return answer if isinstance(answer, wire.Standing) else None
+
+
+async def running(app: AppContext) -> tuple[wire.Session, ...]:
+    """Return the sessions that the background has open; none where it does not run or cannot be asked."""
+    with suppress(AlitaError):
+        standing = await ask(app, wire.Look())
+        return standing.sessions if standing else ()
+    return ()
 
 
 async def stop(app: AppContext) -> wire.Standing | None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from itertools import count, groupby
+from itertools import count
 from typing import cast
 
-from rich.color import Color
 from rich.segment import ControlType, Segment
-from rich.style import Style
 from textual import events, work
 from textual.geometry import Region
 from textual.strip import Strip
@@ -29,6 +27,7 @@ from alita_tui.console.files.pane import Pane
 from alita_tui.console.files.ports import OpenFile
 from alita_tui.console.ports import Graphics
 from alita_tui.console.themes import ThemedApp
+from alita_tui.console.widgets.half_blocks import half_blocks
 from alita_tui.spine.errors import AlitaError
 
 _NUMBERS = count((os.getpid() & 0x3FFFF) << 5 | 1)
@@ -146,38 +145,3 @@ class PicturePane(Pane):
     def copied(self) -> str:
         """Return the picture's size: its pixels are no text."""
         return self.told
-
-
-def half_blocks(picture: Picture, paper: Ink) -> list[Strip]:
-    """Return a picture's lines; what can be seen through shows the paper."""
-    wide = picture.columns
-    blended = _blended(picture.pixels, paper)
-    below = [paper] * wide
-    strips = []
-    for row in range(0, picture.rows, 2):
-        top = blended[row * wide : (row + 1) * wide]
-        bottom = blended[(row + 1) * wide : (row + 2) * wide] or below
-        runs = ((pair, len(list(same))) for pair, same in groupby(zip(top, bottom, strict=True)))
-        strips.append(Strip([_segment(*pair, count) for pair, count in runs], wide))
-    return strips
-
-
-def _segment(top: Ink, bottom: Ink, count: int) -> Segment:
-    return Segment(
-        (" " if top == bottom else "▀") * count,
-        Style(color=Color.from_rgb(*top), bgcolor=Color.from_rgb(*bottom)),
-    )
-
-
-def _blended(pixels: bytes, paper: Ink) -> list[Ink]:
-    found = []
-    for red, green, blue, opacity in zip(*(iter(pixels),) * 4, strict=True):
-        if opacity == 255:
-            found.append((red, green, blue))
-        else:
-            seen = [
-                (over * opacity + under * (255 - opacity)) // 255
-                for over, under in zip((red, green, blue), paper, strict=True)
-            ]
-            found.append((seen[0], seen[1], seen[2]))
-    return found

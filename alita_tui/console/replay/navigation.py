@@ -18,6 +18,8 @@ from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.text import counted, one_line
 
 if TYPE_CHECKING:
+    from textual.strip import Strip
+
     from alita_tui.console.files.screen import FileScreen
     from alita_tui.console.replay.bar import ReplayBar
     from alita_tui.console.replay.screen import ReplayScreen
@@ -204,6 +206,27 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
         done = "Saved as" if what == "save" else "Opened"
         self.notify(f"{done} {one_line(where, 200)}", markup=False)
 
+    @work(name="picture", group="pictures", exit_on_error=False)
+    async def on_trace_picture_asked(self, message: Trace.PictureAsked) -> None:
+        """Decode a picture for a card of the trace. One that cannot be shown is not worth an error."""
+        from alita_tui.console.session.inline import ROWS
+        from alita_tui.console.widgets.half_blocks import half_blocks
+
+        player, columns = self._now_playing(), message.columns
+        view = player.view if player is not None else self.main.view
+        artefact = next((file for file in view.state.artefacts if file.handle == message.handle), None)
+        lines: list[Strip] = []
+        with suppress(AlitaError):
+            if artefact is not None:
+                file = await self._catalog.look_in(view.state.session_id, artefact)
+                try:
+                    found = await file.picture(columns, 2 * ROWS)
+                finally:
+                    file.close()
+                lines = half_blocks(found, message.trace.background_colors[1].rgb)
+        if message.trace.is_attached:
+            message.trace.picture(message.handle, columns, lines)
+
     async def _look_in(self, session_id: str, artefact: Artefact) -> None:
         from alita_tui.console.files.screen import FileScreen
 
@@ -305,6 +328,7 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
             self.install_screen(self._sessions, "sessions")  # mounting it again takes as long as painting it
         else:
             self._sessions.reopen(lines)
+        self._sessions.background = frozenset(one.session_id for one in self.main.running_elsewhere)
         self.delay_update(_OPENING)  # one paint instead of three
         chosen = await self.push_screen_wait(self._sessions)
         if chosen is not None:

@@ -226,7 +226,7 @@ class DecidingScreen(GuardedScreen):
     @on(VerdictBar.Named)
     def _name_typed(self, message: VerdictBar.Named) -> None:
         if review := self._about(message.about):
-            review.name_typed(self._clock())
+            review.name_typed(self._clock(), self.panes.code.unread)
             self.repaint()
             self._close_fields()
 

@@ -25,7 +25,7 @@ from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import one_line, reveal
 from alita_tui.state.build import Attempt, BuildState
 from alita_tui.view.habits import Habits
-from alita_tui.view.risk import declared_by, risks
+from alita_tui.view.risk import declared_by, names_of, risks
 
 Part = Literal[
     "glance", "risk", "why", "contract", "capabilities", "requirements", "review", "tests", "sandbox", "grant"
@@ -288,7 +288,7 @@ class Evidence(Sheet):
             "sandbox": lambda: sandbox(attempt, status),
             "grant": lambda: [*grant(build, attempt, self.withheld), *you(self.habits)],
         }
-        self.serious = bool(risks(build, attempt, self.withheld))
+        self.serious = bool(names_of(risks(build, attempt, self.withheld)))
         rows: list[Row] = []
         starts: dict[Part, int] = {}
         for part in parts:

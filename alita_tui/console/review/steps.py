@@ -53,7 +53,7 @@ class BuildReview:
         """Number of risks, each of which is accepted by name."""
 
     def _count(self) -> int:
-        return len(risks(self.build, self.attempt, self.withheld))
+        return sum(not one.accepted for one in risks(self.build, self.attempt, self.withheld))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -104,9 +104,9 @@ class BuildReview:
         self.twice = what
         return False
 
-    def name_typed(self, at: float) -> None:
-        """Accept all risks by name; approving still takes a key."""
-        self.named = True
+    def name_typed(self, at: float, unread: int = 0) -> None:
+        """Accept all risks by name; approving still takes a key, before which the bar says how much is `unread`."""
+        self.named, self.unread_known = True, unread > 0
 
     def back(self) -> bool:
         """Reset the steps; return False if there were none."""
@@ -190,6 +190,11 @@ class BuildReview:
             with_what = ", ".join(map(one_line, wanted)) or "nothing granted"
             return f"The same key again runs its tests with {with_what}. Nothing is approved by it.", "warn"
         scope = " for this task only" if self.lasting == "task" else ""
+        if self.named and self.unread_known and unread:
+            said = (
+                f"Risks accepted by name. {key} approves exactly these bytes{scope}; {unread} lines of them"
+            )
+            return f"{said} are unread, which is recorded; Esc goes back.", "bad"
         if self.unread_known and unread:
             said = f"unread: {unread} lines. {key} again approves them unread{scope}, which is recorded; Esc goes back."
             return said, "bad"

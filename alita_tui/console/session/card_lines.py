@@ -22,6 +22,7 @@ from alita_tui.console.session.card_parts import (
     ruled,
     style_of,
 )
+from alita_tui.console.session.inline import ROWS, WIDEST, Slice, pictures_of
 from alita_tui.console.session.trace_lines import MARGIN, detail, glyph, words
 from alita_tui.console.widgets.styled_text import Line, Piece, clip, cut, spread, width_of, wrap
 from alita_tui.state.build import BuildState
@@ -210,7 +211,8 @@ def _foot(deck: Deck, card: Card, row: TraceRow, width: int) -> list[Drawn]:
     chips: list[Piece] = []
     lines: list[Drawn] = []
     room = width - MARGIN
-    for file in files_of(deck, section):
+    files = files_of(deck, section)
+    for file in files:
         name = file.title.partition(":")[0].removeprefix("File ")
         chip = f" {cut(name, max(room - 4, 8))} "
         if chips and width_of(tuple(chips)) + cell_len(chip) + 2 > room:
@@ -220,6 +222,9 @@ def _foot(deck: Deck, card: Card, row: TraceRow, width: int) -> list[Drawn]:
         chips.append((chip, "chip"))
     if chips:
         lines.append(Drawn(-1, ((" " * MARGIN, ""), *chips)))
+    for handle in pictures_of(files):
+        columns = min(room, WIDEST)
+        lines += [Drawn(-1, (), picture=Slice(handle, number, columns)) for number in range(ROWS)]
     told = evidence(deck, section)
     if told or row.meta:
         said = " · ".join(filter(None, (told, str(row.meta))))

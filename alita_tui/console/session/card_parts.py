@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
+from alita_tui.console.session.inline import Slice
 from alita_tui.console.session.trace_lines import MARGIN, detail, glyph, words
 from alita_tui.console.widgets.styled_text import Line, Piece, clip, cut, spread, width_of
 from alita_tui.view.cards import Card, Deck
@@ -30,6 +31,8 @@ class Drawn(NamedTuple):
     line: Line
     paper: str = ""
     """Style of what is behind the whole line; empty for the screen's own."""
+    picture: Slice | None = None
+    """The line of a picture that stands here."""
 
 
 def style_of(row: TraceRow) -> str:

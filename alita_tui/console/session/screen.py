@@ -33,6 +33,8 @@ from alita_tui.console.session.side import Side
 from alita_tui.console.session.status import StatusLine
 from alita_tui.console.session.stopping import Stopping
 from alita_tui.console.session.suggestions import Suggestion, Suggestions
+from alita_tui.console.session.tabbed import Tabbed
+from alita_tui.console.session.tabs import Tabs
 from alita_tui.console.session.trace import Trace
 from alita_tui.console.session.writing import Writing
 from alita_tui.console.widgets.plain import Plain
@@ -55,7 +57,7 @@ _NARROW, _WIDE, _TALL = 100, 180, 32
 _PANES = ("trace", "library", "sandbox")
 
 
-class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning):
+class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
     """Draws the view; posts commands for what a person does."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("session")
@@ -116,6 +118,7 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning):
             for name in _PANES:
                 active = " -active" if name == self._pane else ""
                 yield Plain(name.capitalize(), id=f"tab-{name}", classes=f"tab{active}")
+        yield Tabs(key_of("session.next_tab", self._keys), id="running")
         with Horizontal(id="panes"):
             with Vertical(id="trace-pane"):
                 yield Plain("Trace", classes="pane-title", id="title-trace")
@@ -223,6 +226,7 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning):
                 self.query_one(ContextLine).advance(view)
             self._titles(view)
             self._asides(view)
+            self.draw_tabs()
 
     def _titles(self, view: SessionView) -> None:
         for name, (text, mark) in words.titles(view).items():

@@ -45,6 +45,7 @@ class Trace(TraceFilling):
     FindAsked: TypeAlias = trace_messages.FindAsked
     ExplainAsked: TypeAlias = trace_messages.ExplainAsked
     FileAsked: TypeAlias = trace_messages.FileAsked
+    PictureAsked: TypeAlias = trace_messages.PictureAsked
     RateAsked: TypeAlias = trace_messages.RateAsked
     RewindAsked: TypeAlias = trace_messages.RewindAsked
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from rich.style import Style
+from textual.geometry import Region
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
@@ -13,8 +15,10 @@ from textual.strip import Strip
 from alita_tui.console.session import card_lines, trace_lines
 from alita_tui.console.session.card_parts import Drawn
 from alita_tui.console.session.filling import Filling
+from alita_tui.console.session.inline import Pictures, Slice
 from alita_tui.console.session.trace_layout import Layout
-from alita_tui.console.session.trace_messages import Selected
+from alita_tui.console.session.trace_messages import PictureAsked, Selected
+from alita_tui.console.widgets.anchored import anchored
 from alita_tui.console.widgets.sheet import Row
 from alita_tui.console.widgets.styled_text import marked, restyle, text_of, theme_styles, to_strip
 from alita_tui.state.build import BuildState
@@ -70,6 +74,7 @@ class TraceDrawing(ScrollView, can_focus=True):
         """The whole session, while only its end is shown."""
         self._told: tuple[BuildState, Told] | None = None
         """What was told of a build."""
+        self._pictures = Pictures()
         self._unseen = 0
         self._needle = ""
 
@@ -106,6 +111,7 @@ class TraceDrawing(ScrollView, can_focus=True):
         """Drop the cached styles: the theme may have changed."""
         super().notify_style_update()
         self._styles.clear()
+        self._pictures.clear()
         self.refresh()
 
     # --- drawing --------------------------------------------------------------------------
@@ -129,7 +135,10 @@ class TraceDrawing(ScrollView, can_focus=True):
                 wait="alita-wait bold",
                 **card_lines.PAPERS,
             )
-        index, (row, line, paper) = self._line(number)
+        index, (row, line, paper, picture) = self._line(number)
+        if picture is not None and (drawn := self._pictured(picture)) is not None:
+            blank = Strip.blank(trace_lines.MARGIN, base)
+            return Strip.join([blank, drawn]).adjust_cell_length(width, base).apply_offsets(0, number)
         if paper:
             base = base + self._styles[paper]
         chosen = (index, row) == (self.cursor, self.inner) and index < len(self._laid.cards)
@@ -146,6 +155,26 @@ class TraceDrawing(ScrollView, can_focus=True):
         if selection is not None and (span := selection.get_span(number)) is not None:
             strip = restyle(strip, *span, self.screen.get_component_rich_style("screen--selection"))
         return strip.apply_offsets(0, number)
+
+    def _pictured(self, one: Slice) -> Strip | None:
+        """Return a line of a picture; ask for the picture where it has not been decoded yet."""
+        if self._pictures.wanted(one):
+            self.call_next(self._ask_for, one)  # a message that is made while painting reaches no app
+        return self._pictures.line(one)
+
+    def _ask_for(self, one: Slice) -> None:
+        self.post_message(PictureAsked(self, one.handle, one.columns))  # type: ignore[arg-type]
+
+    def picture(self, handle: str, columns: int, lines: Sequence[Strip]) -> None:
+        """Show a picture's lines; none where it cannot be shown."""
+        self._pictures.put(handle, columns, lines)
+        self.refresh()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Render lines; no character of theirs moves what stands beside them."""
+        strips = super().render_lines(crop)
+        # Beneath another screen lines are laid out once more, as if what moves the cursor were text.
+        return anchored(strips, self.region.x + crop.x) if self.screen.is_active else strips
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """Return the text selected with the mouse."""

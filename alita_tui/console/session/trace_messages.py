@@ -61,6 +61,16 @@ class FileAsked(Message, namespace="trace"):
         self.what = what
 
 
+class PictureAsked(Message, namespace="trace"):
+    """Decode a picture, for so many cells, and give its lines to the trace."""
+
+    def __init__(self, trace: Trace, handle: str, columns: int) -> None:
+        super().__init__()
+        self.trace = trace
+        self.handle = handle
+        self.columns = columns
+
+
 class RateAsked(Message, namespace="trace"):
     """Say how good the answer or run of a row is."""
 

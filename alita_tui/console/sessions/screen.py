@@ -69,6 +69,8 @@ class SessionsScreen(Dialog[Switch | None]):
         self._hits: tuple[SessionHit, ...] = ()
         self._marked = ""
         self._archived = False
+        self.background: frozenset[str] = frozenset()
+        """Sessions that the background works on."""
         self._undo: list[_Undo] = []
         self._take: Callable[[str], None] | None = None
         self._filled_for = 0
@@ -255,6 +257,8 @@ class SessionsScreen(Dialog[Switch | None]):
         hit, line = self._hit, self._line
         if hit is not None:
             self.post_message(self.LookAsked(hit.session_id, hit.seq))
+        elif line is not None and line.session_id in self.background - {self._current}:
+            self.dismiss(Switch(line.session_id))  # it goes on there, and is looked at here
         elif line is not None and line.state == "open" and line.session_id != self._current:
             look = key_of("sessions.view", self._keys)
             self._say(f"Open in another window. {look} opens it read-only.")

@@ -30,7 +30,7 @@ class LiteralsCheck:
         """Report values of the task that are written into the code."""
         texts, numbers = task_values(case.task)
         if not texts and not numbers:
-            return passed(self.name, "the task names no value that could leak")
+            return passed(self.name, "your task names no value that could be in the code")
         own = told_numbers(case.draft)
         leaked = await asyncio.to_thread(leaks, case.draft.code, texts, numbers - own, case.draft.language)
         rows = [evidence(f"line {line}", f"{value} comes from the task", "bad") for line, value in leaked]
@@ -38,7 +38,7 @@ class LiteralsCheck:
         if rows:
             summary = "a value of the task stands in the code; it has to be a parameter"
             return failed(self.name, summary, rows[:20])
-        return passed(self.name, f"none of the {count} values of the task stands in the code")
+        return passed(self.name, f"none of the {count} values of your task is in the code")
 
 
 def task_values(task: str) -> tuple[frozenset[str], frozenset[float]]:

@@ -48,12 +48,16 @@ def all_checks(
     calls: Callable[[str], tuple[PastCall, ...]],
     now: Callable[[], datetime],
     failures: Callable[[str], tuple[FailedCall, ...]] = lambda _: (),
+    accepted: Callable[[], str] = lambda: "",
 ) -> Checks:
-    """Return all checks. `asker` writes hidden tests; `calls` and `failures` return a tool's recorded calls."""
+    """Return all checks. `asker` writes hidden tests; `calls` and `failures` return a tool's recorded calls.
+
+    `accepted` returns the tool that a person approved in this session though no fault database answered.
+    """
     bench = Workbench(sandbox, limits)
     hidden = HiddenTestsCheck(bench, asker)
     return Checks(
-        before=(RequirementsCheck(index, book, now),),
+        before=(RequirementsCheck(index, book, now, accepted),),
         after=(
             ContractCheck(bench),
             CapabilitiesCheck(bench),

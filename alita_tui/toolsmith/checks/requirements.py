@@ -9,6 +9,7 @@ from functools import cache
 from importlib.resources import files
 
 from alita_tui.events import GateName, GateResult, GateRow, LockedPackage
+from alita_tui.events.build import NO_FAULT_DATABASE, NO_FAULT_DATABASE_AGAIN
 from alita_tui.spine.ports.web import FaultBook, Faults, PackageFacts, PackageIndex
 from alita_tui.spine.requirements import distribution
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed
@@ -26,10 +27,18 @@ class RequirementsCheck:
 
     name: GateName = "requirements"
 
-    def __init__(self, index: PackageIndex, book: FaultBook, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        index: PackageIndex,
+        book: FaultBook,
+        now: Callable[[], datetime],
+        accepted: Callable[[], str] = lambda: "",
+    ) -> None:
+        """`accepted` returns the tool that a person approved in this session though no fault database answered."""
         self._index = index
         self._book = book
         self._now = now
+        self._accepted = accepted
 
     async def check(self, case: Case) -> GateResult:
         """Report suspicious, young, withdrawn and vulnerable packages. Raises CouldNotRun."""
@@ -60,15 +69,19 @@ class RequirementsCheck:
             rows.append(evidence(f"{package.name} {package.version}", text, "bad" if faults else "good"))
         if bad:
             return failed(self.name, "; ".join(bad), rows)
-        if told.problem:
-            raise CouldNotRun(f"the known faults could not be looked up: {told.problem}", rows)
         dark = [
             package.name
             for package, facts in zip(packages, known, strict=True)
             if facts is None and (package.direct or package.name not in popular())
         ]
         if dark:
-            raise CouldNotRun(f"the index did not tell of {', '.join(dark[:5])}: their age is open", rows)
+            also = f"; and {NO_FAULT_DATABASE}: {told.problem}" if told.problem else ""
+            said = f"the index did not tell of {', '.join(dark[:5])}: their age is open{also}"
+            raise CouldNotRun(said, rows)
+        if told.problem:
+            before = self._accepted()
+            said = f"{NO_FAULT_DATABASE_AGAIN} {before}" if before else NO_FAULT_DATABASE
+            raise CouldNotRun(f"{said}: {told.problem}", rows)
         return passed(
             self.name, f"{len(packages)} packages, none young, yanked, vulnerable or a look-alike", rows
         )

@@ -1,0 +1,61 @@
+"""Part of the session's screen: tabs of what runs, here and in the background."""
+
+from __future__ import annotations
+
+from textual import on
+from textual.message import Message
+from textual.screen import Screen
+
+from alita_tui.console.ports import RunningSession
+from alita_tui.console.session.tabs import Tab, Tabs, after, tabs_of
+from alita_tui.view.lanes import OneTask
+from alita_tui.view.model import SessionView
+
+
+class Tabbed(Screen[None]):
+    """Base of the session's screen."""
+
+    view: SessionView
+    _ready: bool
+    _alone: OneTask | None
+    running_elsewhere: tuple[RunningSession, ...] = ()
+    """The sessions that the background works on."""
+
+    class SessionAsked(Message):
+        """Show another session in place of this one."""
+
+        def __init__(self, session_id: str) -> None:
+            super().__init__()
+            self.session_id = session_id
+
+    def only(self, task_id: str) -> None:
+        """Show one task's rows in the trace; all rows for an empty id."""
+        raise NotImplementedError
+
+    def elsewhere(self, running: tuple[RunningSession, ...]) -> None:
+        """Show the sessions that the background works on."""
+        self.running_elsewhere = running
+        self.draw_tabs()
+
+    def draw_tabs(self) -> None:
+        """Show what runs now."""
+        if self._ready:
+            alone = self._alone.task_id if self._alone else ""
+            self.query_one(Tabs).advance(tabs_of(self.view, alone, self.running_elsewhere))
+
+    @on(Tabs.Chosen)
+    def _tab_chosen(self, message: Tabs.Chosen) -> None:
+        self._go_to(message.tab)
+
+    def action_next_tab(self) -> None:
+        """Go to the tab behind the active one."""
+        if (tab := after(self.query_one(Tabs).tabs)) is not None:
+            self._go_to(tab)
+        else:
+            self.notify("Nothing else runs: neither here nor in the background.", markup=False)
+
+    def _go_to(self, tab: Tab) -> None:
+        if tab.session_id:
+            self.post_message(self.SessionAsked(tab.session_id))
+        else:
+            self.only(tab.task_id)

@@ -1,0 +1,137 @@
+"""Tabs of what runs: the tasks of this session that run side by side, and the sessions the background works on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rich.cells import cell_len
+from textual import events
+from textual.content import Content
+from textual.message import Message
+
+from alita_tui.console.ports import RunningSession
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.console.widgets.styled_text import cut
+from alita_tui.spine.text import counted, one_line
+from alita_tui.state.lanes import phase_of
+from alita_tui.view.lanes import letter
+from alita_tui.view.model import SessionView
+
+_LEAST, _MOST = 12, 32
+"""Cells of a tab's name: at least if there is room for several, and at most."""
+_GAP = " │ "
+_STATES = {"working": ("●", "$primary"), "waiting": ("◈", "$alita-wait"), "asking": ("◈", "$alita-wait")}
+_OTHER = ("◌", "$alita-muted")
+"""Mark and colour of what begins, ends or is queued."""
+
+
+class Tab(NamedTuple):
+    """One tab: a task of this session, all of them, or another session."""
+
+    name: str
+    mark: str
+    style: str
+    task_id: str = ""
+    session_id: str = ""
+    """Of another session; empty for this one."""
+    active: bool = False
+
+
+def tabs_of(view: SessionView, alone: str, others: Sequence[RunningSession]) -> tuple[Tab, ...]:
+    """Return the tabs; none while only this session runs, with one task at most. `alone` is the task shown alone."""
+    own = view.running if len(view.running) > 1 else ()
+    elsewhere = [one for one in others if one.session_id != view.session_id]
+    if not own and not elsewhere:
+        return ()
+    whole = f"all {counted(len(own), 'task')}" if own else one_line(view.title or "this session", 60)
+    mark = ("●", "$primary") if view.busy else _OTHER
+    found = [Tab(whole, *mark, active=not alone)]
+    texts = {task.task_id: task.text for task in view.tasks}
+    for task_id in own:
+        state = "waiting" if phase_of(view.state, task_id) in ("waiting", "asking") else "working"
+        name = f"{letter(view.state, task_id)} {one_line(texts.get(task_id, task_id), 60)}"
+        found.append(Tab(name, *_STATES[state], task_id=task_id, active=task_id == alone))
+    for one in elsewhere:
+        mark = _STATES.get(one.state, _OTHER)
+        found.append(Tab(one_line(one.task or one.session_id, 60), *mark, session_id=one.session_id))
+    return tuple(found)
+
+
+def after(tabs: Sequence[Tab]) -> Tab | None:
+    """Return the tab behind the active one; the first behind the last."""
+    if not tabs:
+        return None
+    now = next((place for place, tab in enumerate(tabs) if tab.active), -1)
+    return tabs[(now + 1) % len(tabs)]
+
+
+class Tabs(Plain):
+    """One line; hidden while there is nothing to choose."""
+
+    DEFAULT_CSS = """
+    Tabs { height: 1; padding: 0 1; background: $panel; color: $alita-muted; display: none; text-wrap: nowrap; }
+    """
+    ALLOW_SELECT = False
+
+    class Chosen(Message):
+        """A tab was clicked."""
+
+        def __init__(self, tab: Tab) -> None:
+            super().__init__()
+            self.tab = tab
+
+    def __init__(self, key: str, *, id: str | None = None) -> None:
+        """`key` goes to the next tab."""
+        super().__init__(id=id)
+        self._key = key
+        self.tabs: tuple[Tab, ...] = ()
+        self._ends: list[int] = []
+        """The cell behind each tab that is shown."""
+
+    def advance(self, tabs: tuple[Tab, ...]) -> None:
+        """Show these tabs."""
+        if tabs != self.tabs:
+            self.tabs = tabs
+            self.display = bool(tabs)
+            self._draw()
+
+    def on_resize(self) -> None:
+        """Draw for the new width."""
+        self._draw()
+
+    def _draw(self) -> None:
+        room = self.content_size.width
+        if not room or not self.tabs:
+            return
+        most, apart = _MOST, len(_GAP) + 2
+        while most > _LEAST and sum(min(cell_len(tab.name), most) + apart for tab in self.tabs) > room:
+            most -= 1
+        parts: list[tuple[str, str]] = []
+        self._ends, used = [], 0
+        for tab in self.tabs:
+            name = cut(tab.name, most)
+            taken = cell_len(name) + 2 + (len(_GAP) if parts else 0)
+            if used + taken > room - 2:
+                parts.append((" …", "$alita-muted"))  # the key goes through those, too
+                break
+            parts += [(_GAP, "$alita-line")] if parts else []
+            parts += [
+                (f"{tab.mark} ", tab.style),
+                (name, "bold $foreground underline" if tab.active else "$alita-muted"),
+            ]
+            used += taken
+            self._ends.append(used)
+        hint = f"{self._key} next"
+        if used + len(hint) + 4 <= room:
+            parts.append((f"{hint:>{room - used}}", "$alita-muted"))
+        self.update(Content.assemble(*parts))
+
+    def on_click(self, event: events.Click) -> None:
+        """Go to the tab that was clicked."""
+        at = event.get_content_offset(self)
+        if (
+            at is not None
+            and (found := next((n for n, end in enumerate(self._ends) if at.x < end), None)) is not None
+        ):
+            self.post_message(self.Chosen(self.tabs[found]))

@@ -1,0 +1,102 @@
+"""Pictures that a task's tools made stand under its answer, in half blocks; nothing moves when they come."""
+
+from __future__ import annotations
+
+import asyncio
+from io import BytesIO
+from pathlib import Path
+
+from PIL import Image
+
+from alita_tui import events as e
+from alita_tui.console.session.inline import MOST, ROWS, pictures_of
+from alita_tui.console.session.trace import Trace
+from alita_tui.spine.envelope import Envelope
+from alita_tui.view.fold import fold_all
+from tests.console.screens import FILES, console, drawn
+from tests.support import streams
+
+RED, BLUE = (200, 30, 40), (20, 60, 210)
+
+
+def flag() -> bytes:
+    """A picture, red above blue."""
+    image = Image.new("RGB", (64, 24), RED)
+    image.paste(BLUE, (0, 12, 64, 24))
+    body = BytesIO()
+    image.save(body, "PNG")
+    return body.getvalue()
+
+
+def made(*files: tuple[str, str]) -> list[Envelope]:
+    tape = streams.Tape()
+    streams.opened(tape)
+    tape.add(e.TaskSubmitted(task_id="t1", text="Draw it"))
+    for number, (name, media_type) in enumerate(files):
+        file = e.Artefact(
+            handle=f"art_{number:010}", digest=f"{number:064}", name=name, media_type=media_type, size=999
+        )
+        tape.add(e.ArtefactAdded(artefact=file, origin="tool"))
+    tape.add(e.TaskFinished(task_id="t1", outcome="answered", answer="It is drawn.\n\nSee below."))
+    return tape.envelopes
+
+
+def inks(trace: Trace) -> list[set[tuple[int, ...]]]:
+    """The colours of half blocks in each line on screen."""
+    found: list[set[tuple[int, ...]]] = []
+    for y in range(trace.size.height):
+        papers = (one.style.bgcolor for one in trace.render_line(y) if one.style is not None)
+        found.append(
+            {tuple(paper.triplet) for paper in papers if paper is not None and paper.triplet is not None}
+        )
+    return found
+
+
+async def test_a_picture_stands_under_its_answer_and_nothing_moves_when_it_comes(tmp_path: Path) -> None:
+    FILES["flag.png"] = path = tmp_path / "flag.png"
+    path.write_bytes(flag())
+    events = made(("flag.png", "image/png"))
+    app = console(events)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, events[-1].seq)
+        trace = app.main.query_one(Trace)
+        before = trace.virtual_size.height
+        async with asyncio.timeout(60):
+            while not any(RED in line for line in inks(trace)):
+                await pilot.pause(0.02)
+        seen = inks(trace)
+        top, bottom = (
+            next(n for n, line in enumerate(seen) if RED in line),
+            max(n for n, line in enumerate(seen) if BLUE in line),
+        )
+        assert top < bottom <= top + ROWS
+        assert trace.virtual_size.height == before, "the room was kept for it"
+
+
+async def test_what_is_no_picture_leaves_room_and_no_error(tmp_path: Path) -> None:
+    FILES["flag.png"] = path = tmp_path / "flag.png"
+    path.write_bytes(flag()[:60])
+    events = made(("flag.png", "image/png"))
+    app = console(events)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, events[-1].seq)
+        trace = app.main.query_one(Trace)
+        async with asyncio.timeout(60):
+            while trace._pictures._asked or not trace._pictures._drawn:
+                await pilot.pause(0.02)
+        assert "It is drawn." in "\n".join(trace.render_line(y).text for y in range(trace.size.height))
+        assert not app._notifications
+
+
+def test_only_pictures_stand_there_and_only_a_few() -> None:
+    rows = [
+        row
+        for row in fold_all(
+            made(
+                ("a.csv", "text/csv"), ("b: image/png, x.svg", "image/svg+xml"), ("c.png", "image/png"),
+                ("d.jpg", "image/jpeg"), ("e.gif", "image/gif"),
+            )
+        ).trace
+        if row.kind == "file"
+    ]  # fmt: skip
+    assert pictures_of(rows) == ["art_0000000002", "art_0000000003"] and MOST == 2

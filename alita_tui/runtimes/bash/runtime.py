@@ -106,7 +106,7 @@ class Bash:
 
     def mutants(self, code: str, most: int) -> list[Mutant]:
         """Return wrong versions of the script."""
-        from alita_tui.runtimes.bash.marking import mutants
+        from alita_tui.runtimes.bash.mutants import mutants
 
         return mutants(code, most)
 

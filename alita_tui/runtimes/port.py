@@ -31,11 +31,12 @@ class Start(Value, frozen=True):
     """How the warden starts a tool whose language is not its own: a program, confined as any tool is."""
 
     argv: tuple[str, ...]
-    """`{file}` is the name that its file would have, `{name}` the tool's. The code is read from descriptor 5."""
+    """`{name}` is the tool's. The code is read from descriptor 5."""
     env: tuple[tuple[str, str], ...] = ()
     kept: bool = False
-    """Whether one process answers call after call, a line of JSON each; otherwise each call is a process that reads
-    the arguments from stdin and writes the result to stdout."""
+    """Whether one process answers call after call, a line of JSON each on descriptor 4; otherwise each call is a
+    process that reads the arguments from stdin and writes the result to stdout. One that is kept is started before
+    there is a tool: it writes `.` to descriptor 4, then reads the path of its file, a line end and the code."""
     reserved_bytes: int = 0
     """Address space that it reserves and does not use."""
 

@@ -16,7 +16,7 @@ import msgspec
 from alita_tui.events import Value
 from alita_tui.runtimes.languages import runtime_of
 from alita_tui.sandbox.channel import Channel
-from alita_tui.sandbox.imports import imports_of
+from alita_tui.sandbox.imports import imports_of, started_ahead
 from alita_tui.spine.ports.sandbox import Job, Limits
 from alita_tui.spine.trials import Piece, Plan
 
@@ -62,7 +62,7 @@ class Container:
         self.attested = attested
         """What the warden reported of itself."""
         self.imports: frozenset[str] = frozenset()
-        """Modules that are imported ahead."""
+        """What is done ahead (`imports.ahead`)."""
         self.uids = uids
         self.pid = pid
         self._configured = False
@@ -92,7 +92,7 @@ class Container:
         return False
 
     async def preload(self, imports: frozenset[str]) -> str:
-        """Have modules imported; return why that is not safe, or an empty string. Raise TimeoutError."""
+        """Have this done ahead; return why that is not safe, or an empty string. Raise TimeoutError."""
         await self._configure(imports)
         self.imports = imports
         return await self.ready()
@@ -148,20 +148,28 @@ class Container:
     async def _configure(self, imports: frozenset[str]) -> None:
         self._configured = True
         limits = self.kind.limits
+        started = started_ahead(imports)
         settings = {
             "limits": msgspec.structs.asdict(limits),
-            "imports": sorted(imports),
+            "imports": [] if started else sorted(imports),
+            "start": _start(started) if started else None,
             "environment": bool(self.kind.environment),
         }
         await self.channel.send(b"L", json.dumps(settings).encode())
 
 
+def _start(language: str) -> dict[str, Any] | None:
+    """Return how tools of a language are started, as the warden reads it; None for the warden's own."""
+    start = runtime_of(language).start
+    if start is None:
+        return None
+    return {"env": [], "kept": False, **msgspec.to_builtins(start)}  # defaults are left out
+
+
 def _message(job: Job) -> dict[str, Any]:
     """Return the job as the warden reads it: a call, a script, or what the judge has to do with a draft."""
     runtime = runtime_of(job.language)
-    start = msgspec.to_builtins(runtime.start) if runtime.start is not None else None
-    if start is not None:
-        start = {"env": [], "kept": False, **start}  # defaults are left out
+    start = _start(job.language)
     if job.what not in ("test", "judge"):
         own = {"start": start, "suffix": runtime.suffix, "most": job.limits.result_bytes} if start else {}
         call = {"module": job.module, "code": job.code, "what": job.what, "arguments": job.arguments or {}}

@@ -22,7 +22,7 @@ from alita_tui.sandbox.container import Kind
 from alita_tui.sandbox.containers import CLOSE_SECONDS, Containers, Harden
 from alita_tui.sandbox.conversation import converse
 from alita_tui.sandbox.host import FIX, Host
-from alita_tui.sandbox.imports import imports_of
+from alita_tui.sandbox.imports import ahead
 from alita_tui.sandbox.overview import container_rows, environment_rows, hold, tidy
 from alita_tui.sandbox.owner import machine, me
 from alita_tui.sandbox.podman_http import EngineLost, RestError, ServiceLost
@@ -146,8 +146,7 @@ class PodmanSandbox:
         """Run a job; return its report. Raise SandboxUnavailable, RequirementsError."""
         await self.prepare(progress)
         kind = await self._kind(job, progress)
-        python = job.language == "python"
-        imports = imports_of(job.code, packages=bool(kind.environment)) if python else frozenset()
+        imports = ahead(job, packages=bool(kind.environment))
         if job.inputs:
             return await self._confirmed(await self._run_with_files(kind, job, on_output))
         if job.digest and self._host.settings.session_calls:

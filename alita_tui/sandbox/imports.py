@@ -1,14 +1,33 @@
-"""What the top level of a file shows: the modules it imports, and whether it is a tool. Pure."""
+"""What can be done before a job comes: modules that are imported, or the program of another language. Pure."""
 
 from __future__ import annotations
 
 import ast
 import sys
 
+from alita_tui.runtimes.languages import LANGUAGES, runtime_of
+from alita_tui.spine.ports.sandbox import Job
 from alita_tui.spine.syntax import UNPARSABLE, parse
 
 _MOST = 32
 _NEVER = frozenset({"antigravity", "this", "__main__", "__future__"})
+
+
+def ahead(job: Job, *, packages: bool) -> frozenset[str]:
+    """Return what can be done ahead for jobs like this one: its imports, or `start:LANGUAGE` where a program waits.
+
+    What a program reads of its surroundings when it starts is only known with the job where anything is granted.
+    """
+    if job.language == "python":
+        return imports_of(job.code, packages=packages)
+    start = runtime_of(job.language).start
+    waits = start is not None and start.kept and job.what == "run" and job.capabilities.none
+    return frozenset((f"start:{job.language}",)) if waits else frozenset()
+
+
+def started_ahead(what: frozenset[str]) -> str:
+    """Return the language whose program is started ahead; empty for none."""
+    return next((language for language in LANGUAGES if f"start:{language}" in what), "")
 
 
 def imports_of(code: str, *, packages: bool) -> frozenset[str]:

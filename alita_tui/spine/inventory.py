@@ -44,7 +44,7 @@ class PoolRow(Value, frozen=True):
     warm: int = 0
     making: int = 0
     imports: tuple[str, ...] = ()
-    """Modules that hot ones have imported."""
+    """Modules that hot ones have imported, or `start:LANGUAGE` where they have started its program."""
     engine: str = "local"
     """The engine's name in the settings."""
 

@@ -78,6 +78,10 @@ HONEST = (
          "  echo 'a date is written YYYY-MM-DD' >&2\n  exit 65\nfi\n"
          "jq -n --arg a \"$(date -u -d \"$first\" +%s)\" --arg b \"$(date -u -d \"$second\" +%s)\" '(($b | tonumber) - ($a | tonumber)) / 86400 | floor'",
          'run("2024-02-28", "2024-03-01") == 2', 'run("2024-01-01", "2024-01-01") == 0', 'refused("x", "2024-01-01")'),
+    bash("squeezed", {"text": TEXT}, TEXT, "jq -r '.text' <<<\"$input\" | sed -E 's/[[:space:]]+/ /g; s/^ //; s/ $//' | jq -Rs 'rtrimstr(\"\\n\")'",
+         'run(" a  b ") == "a b"', 'run("") == ""', 'run("a\\t\\t b c") == "a b c"'),
+    bash("padded", {"number": INTEGER}, TEXT, "number=$(jq -r '.number' <<<\"$input\")\nprintf '\"%05d\"\\n' \"$number\"",
+         'run(7) == "00007"', 'run(1000) == "01000"', 'run(8) == "00008"'),
     node("word_lengths", {"text": TEXT}, {"type": "object", "additionalProperties": {"type": "integer"}},
          "  const found = {};\n  for (const word of text.split(/\\s+/).filter(Boolean)) {\n    found[word] = word.length;\n  }\n  return found;",
          'run("ab c") == {"ab": 2, "c": 1}', 'run("") == {}', 'run(" abc ") == {"abc": 3}'),

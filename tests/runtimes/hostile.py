@@ -108,7 +108,7 @@ NODE = {
     "kills the warden": "for (const one of ['SIGKILL', 'SIGSTOP']) { try { process.kill(1, one); } catch {} } return 'held'",
     "kills everything": "process.kill(-1, 'SIGKILL'); return 'escaped'",
     "becomes another user": _node("process.setuid(0)"),
-    "changes what its starter uses": "JSON.stringify = () => '\"escaped\"'; JSON.parse = () => ({}); Object.prototype.result = 'escaped'; Array.prototype.push = null; "
+    "changes what its starter uses": "JSON.stringify = () => '{\"result\":\"escaped\"}'; JSON.parse = () => ({}); Object.prototype.result = 'escaped'; Array.prototype.push = null; "
     "Object.getPrototypeOf = () => null; Promise.prototype.then = (done) => done('escaped'); throw new RangeError('held')",
     "properties of every object": "Object.defineProperty(Object.prototype, 'kinds', { value: ['ValueError'] }); Object.prototype.error = 'x'; return { a: 1 }",
     "an answer on its own": 'const { writeSync } = await import(\'node:fs\'); writeSync(4, \'{"result":"own"}\\n{"result":"escaped"}\\n\'); return \'held\'',

@@ -28,6 +28,9 @@ BASH_LOOKS = {
     "the channel itself": "timeout 0.2 head -c 18 <&3",
     "its descriptors": "for n in 5 10 11 255; do timeout 0.2 cat /proc/$$/fd/$n; done",
     "its environment": "cat /proc/$$/environ; declare -p",
+    "the memory of what started it": """grep -aoE '__alit[a]_[0-9a-f]{16}' <(while read -r range may rest; do
+  [[ $may == rw* ]] && dd if=/proc/$PPID/mem bs=64K iflag=skip_bytes,count_bytes skip=$((16#${range%-*})) """
+    """count=$((16#${range#*-} - 16#${range%-*})); done </proc/$PPID/maps) | head -n 1 | cut -c 9-""",
     "the text that it is run from": 'echo "$BASH_EXECUTION_STRING $1 $* $_"',
 }
 NODE_LOOKS = {
@@ -40,6 +43,10 @@ NODE_LOOKS = {
     "its arguments": "read('/proc/self/cmdline') + read('/proc/self/environ')",
     "where it fails": "(() => { try { null.x } catch (error) { return error.stack } })()",
     "what an assertion tells": "(() => { try { assert.ok(!input) } catch (error) { return error.message } })()",
+    "the memory of what started it": "(() => { const own = fs.readFileSync(`/proc/${process.ppid}/maps`, 'latin1'); const file = "
+    "fs.openSync(`/proc/${process.ppid}/mem`); for (const [, from, to] of own.matchAll(/^(\\w+)-(\\w+) rw/gm)) { try { const piece = "
+    "Buffer.alloc(parseInt(to, 16) - parseInt(from, 16)); fs.readSync(file, piece, 0, piece.length, parseInt(from, 16)); "
+    "const hit = /__alit[a]_([0-9a-f]{16})/.exec(piece.toString('latin1')); if (hit) return ' ' + hit[1]; } catch {} } return ''; })()",
     "its frames": "JSON.stringify(util.getCallSites())",
 }
 
@@ -103,14 +110,31 @@ async def test_a_module_that_looks_for_the_sign_does_not_find_it(podman: PodmanS
     assert not await claims(podman, forger_in_node(NODE_LOOKS[look]))
 
 
-async def test_coverage_of_a_script_that_runs_text_as_code_is_not_counted(podman: PodmanSandbox):
-    draft = forger_in_bash("eval \"$(printf 'de%s -f' clare)\"")
-    case = Case(build_id=BuildId("b1"), draft=draft, lock=await podman.lock(runtime_of("bash").needs, quiet))
+ITSELF = {
+    "text as code": forger_in_bash("eval \"$(printf 'de%s -f' clare)\""),
+    "its own memory": forger_in_node("read('/pr' + 'oc/self/mem')"),
+    "a file that its input names": forger_in_node("read(input.text)"),
+}
+
+
+@pytest.mark.parametrize("draft", ITSELF.values(), ids=list(ITSELF))
+async def test_coverage_of_code_that_could_look_at_itself_is_not_counted(
+    podman: PodmanSandbox, draft: ToolDraft
+):
+    lock = await podman.lock(runtime_of(draft.language).needs, quiet)
+    case = Case(build_id=BuildId("b1"), draft=draft, lock=lock)
     bench = Workbench(podman, Limits())
     found = await run_check(
         CoverageCheck(bench, HiddenTestsCheck(bench, Reviewer({"words_often": ()}))), case
     )
     assert found.state == "skipped", found.summary
+
+
+def test_a_place_in_pieces_that_shows_the_process_is_named():
+    found = runtime_of("javascript").uses(ITSELF["its own memory"]).found
+    assert [one.text for one in found if one.rule == "ast/introspection"] == [
+        "/proc/: looks into what runs it"
+    ]
 
 
 async def test_marks_with_the_sign_would_count(podman: PodmanSandbox):

@@ -107,11 +107,17 @@ def pool_rows(seen: Inventory) -> list[Row]:
         if one.engine != "local":
             body.append((f", at {one_line(one.engine, 40)}", "muted"))
         if one.hot and one.imports:
-            body.append((f", with {', '.join(map(one_line, one.imports))} imported", "muted"))
+            body.append((f", with {_ahead(one.imports)}", "muted"))
         rows.append(Row(tuple(body), ((f"  {one.environment:<14}", "name"),)))
     if not seen.pool:
         rows += say("  Nothing waits; the first run fills it.", "muted")
     return rows
+
+
+def _ahead(done: tuple[str, ...]) -> str:
+    """Return what hot containers have done, in words."""
+    started = [one_line(name.removeprefix("start:")) for name in done if name.startswith("start:")]
+    return f"{', '.join(started)} started" if started else f"{', '.join(map(one_line, done))} imported"
 
 
 def container_rows(seen: Inventory, session_id: str, reap: str) -> list[Row]:

@@ -60,7 +60,7 @@ def recipe_skill(
         "## Steps",
         "",
         *(
-            f"{number}. `{one_line(call, 600).replace('`', chr(39))}`: run `scripts/{step}.py`."
+            f"{number}. `{one_line(call, 600).replace('`', chr(39))}`: run `scripts/{_script_of(step, tools)}`."
             for number, (step, call) in enumerate(steps, 1)
         ),
     ]
@@ -85,6 +85,10 @@ def _files(tool: Handed) -> dict[str, str]:
 
 def _script(tool: Handed) -> str:
     return f"{tool.name}{runtime_of(tool.record.draft.language).suffix}"
+
+
+def _script_of(name: str, tools: Sequence[Handed]) -> str:
+    return next((_script(tool) for tool in tools if tool.name == name), f"{name}.py")
 
 
 def _head(name: str, description: str, tools: Sequence[Handed]) -> str:

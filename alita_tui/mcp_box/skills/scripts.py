@@ -37,6 +37,28 @@ def run(arguments: list, stdin: str = "") -> dict:
         sys.argv, sys.stdin = before
     return {{"exit_code": code, "stdout": out.getvalue(), "stderr": err.getvalue()}}
 '''
+_RUN_BASH = """# Runs {path} of the skill {skill}.
+input=$(cat)
+arguments=()
+while IFS= read -r -d '' word; do
+  arguments+=("$word")
+done < <(jq -j '.arguments[] | . + "\\u0000"' <<<"$input")
+jq -j '.stdin // ""' <<<"$input" >/tmp/stdin
+command_line() {{
+{body}
+}}
+set +e
+(
+  set +uo pipefail
+  command_line "${{arguments[@]}}"
+) </tmp/stdin >/tmp/stdout 2>/tmp/stderr
+status=$?
+set -e
+{{ jq -Rs . </tmp/stdout; jq -Rs . </tmp/stderr; }} |
+  jq -s --argjson exit_code "$status" '{{exit_code: $exit_code, stdout: .[0], stderr: .[1]}}'
+"""
+_LANGUAGES = {"py": "python", "sh": "bash", "bash": "bash", "mjs": "javascript", "mts": "typescript"}
+_SHELLS = re.compile(r"#!\s*(/usr/bin/env\s+|/usr/bin/|/bin/)(bash|sh)\s*(-[euxo]+|)\s*")
 _TESTS = """from {name} import run
 
 
@@ -73,36 +95,63 @@ def script_form(skill: Skill, path: str) -> dict[str, Any]:
     if path not in skill.files or not path.startswith("scripts/"):
         listed = ", ".join(skill.scripts) or "none"
         raise SkillRefused(f"it has no script {one_line(path, 80)!r}; it has: {one_line(listed, 400)}")
-    if not path.endswith(".py"):
-        raise SkillRefused(
-            f"{one_line(path, 80)} is no Python, and scripts in other languages cannot run yet"
-        )
+    stem, suffix = PurePosixPath(path).stem, PurePosixPath(path).suffix[1:]
+    if (language := _LANGUAGES.get(suffix)) is None:
+        raise SkillRefused(f"{one_line(path, 80)} is in no language that tools are written in, by its ending")
     try:
         code = skill.files[path].decode()
-        tree = parse(code)
     except UnicodeDecodeError as error:
         raise SkillRefused(f"{one_line(path, 80)} is no text in UTF-8") from error
+    if (own := _exported(skill, stem, code, language)) is not None:
+        return own
+    if language == "python":
+        run, said = _of_python(skill, path, code)
+    elif language == "bash":
+        run, said = _of_bash(skill, path, code)
+    else:
+        raise SkillRefused(
+            f"{one_line(path, 80)} is a program of node's, which has no command line that a tool could take over"
+        )
+    name = re.sub(r"[^a-z0-9]+", "_", f"{skill.text.name}_{stem}".lower()).strip("_")[:64].rstrip("_")
+    name = name if name[:1].isalpha() else f"skill_{name}"[:64]
+    return {
+        "name": name,
+        "description": str(one_line(f"Runs {path} of the skill {skill.text.name}. {said}", 400)),
+        "code": run,
+        "tests": _TESTS.format(name=name),
+        "input_schema": _INPUT,
+        "output_schema": _OUTPUT,
+        "language": language,
+    }
+
+
+def _of_python(skill: Skill, path: str, code: str) -> tuple[str, str]:
+    """Return a tool's code for a script, and what the script says of itself."""
+    try:
+        tree = parse(code)
     except UNPARSABLE as error:
         raise SkillRefused(
             f"{one_line(path, 80)} is no Python that can be read: {one_line(str(error), 120)}"
         ) from error
-    stem = PurePosixPath(path).stem
-    if (own := _exported(skill, stem, code)) is not None:
-        return own
     _check_alone(skill, path, tree)
-    name = re.sub(r"[^a-z0-9]+", "_", f"{skill.text.name}_{stem}".lower()).strip("_")[:64].rstrip("_")
-    said = (ast.get_docstring(tree) or "").partition("\n")[0]
-    return {
-        "name": name if name[:1].isalpha() else f"skill_{name}"[:64],
-        "description": str(one_line(f"Runs {path} of the skill {skill.text.name}. {said}", 400)),
-        "code": _wrapped(code, tree, path),
-        "tests": _TESTS.format(name=name if name[:1].isalpha() else f"skill_{name}"[:64]),
-        "input_schema": _INPUT,
-        "output_schema": _OUTPUT,
-    }
+    return _wrapped(code, tree, path), (ast.get_docstring(tree) or "").partition("\n")[0]
 
 
-def _exported(skill: Skill, stem: str, code: str) -> dict[str, Any] | None:
+def _of_bash(skill: Skill, path: str, code: str) -> tuple[str, str]:
+    """Return a tool's code for a script, which runs in a subshell as it would alone, and its first comment."""
+    first, _, rest = code.replace("\r\n", "\n").partition("\n")
+    shell = _SHELLS.fullmatch(first)
+    if first.startswith("#!") and shell is None:
+        raise SkillRefused(f"{one_line(path, 80)} is for another program: {one_line(first, 80)}")
+    body = rest if shell is not None else code
+    if shell is not None and shell[3]:
+        body = f"set {shell[3]}\n{body}"
+    said = next((line.lstrip("# ") for line in body.split("\n") if re.match(r"#\s*\w", line)), "")
+    run = _RUN_BASH.format(path=one_line(path, 120), skill=skill.text.name, body=body.strip("\n"))
+    return run, said
+
+
+def _exported(skill: Skill, stem: str, code: str, language: str) -> dict[str, Any] | None:
     """Return the form of a script that comes with what alita exports beside one; None for any other."""
     facts, tests = (skill.files.get(f"references/{name}") for name in (f"{stem}.mcp.json", f"test_{stem}.py"))
     if facts is None or tests is None:
@@ -113,6 +162,7 @@ def _exported(skill: Skill, stem: str, code: str) -> dict[str, Any] | None:
         return {
             "name": known["name"], "description": known["description"], "code": code, "tests": tests.decode(),
             "input_schema": known["inputSchema"], "output_schema": known["outputSchema"], "capabilities": wants,
+            "language": language,
         }  # fmt: skip
     except (msgspec.DecodeError, KeyError, TypeError, AttributeError, UnicodeDecodeError, RecursionError):
         return None

@@ -1,4 +1,4 @@
-"""Instruments a script so that it reports which places a run reaches, and makes wrong versions of it. Pure.
+"""Instruments a script so that it reports which places a run reaches. Pure.
 
 A place is a command in a list, a branch, or what follows `&&` and `||`. Programs in other languages, such as jq's,
 are one place; their faults are what the mutants are for.
@@ -6,15 +6,12 @@ are one place; their faults are what the mutants are for.
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Iterator
 
 from alita_tui.confined.syntax import Node, syntax_tree
 from alita_tui.runtimes.bash.form import STRICT
-from alita_tui.runtimes.bash.words import commands
 from alita_tui.runtimes.places import Instrumented, Place
-from alita_tui.runtimes.port import Mutant
 
 _LISTS = frozenset(("program", "compound_statement", "do_group", "if_statement", "elif_clause", "else_clause",
                     "case_item", "subshell", "command_substitution", "process_substitution"))  # fmt: skip
@@ -40,75 +37,6 @@ _STATEMENTS = frozenset(
     )
 )
 _MARK = "__alita_"
-_FLIPS = {
-    "-eq": "-ne",
-    "-ne": "-eq",
-    "-lt": "-ge",
-    "-ge": "-lt",
-    "-gt": "-le",
-    "-le": "-gt",
-    "==": "!=",
-    "!=": "==",
-    "=": "!=",
-    "-z": "-n",
-    "-n": "-z",
-    "<": ">=",
-    ">=": "<",
-    ">": "<=",
-    "<=": ">",
-    "+": "-",
-    "-": "+",
-    "*": "+",
-    "/": "*",
-    "%": "*",
-    "&&": "||",
-    "||": "&&",
-}
-_JQ = re.compile(
-    r"""(?P<skip>"(?:[^"\\]|\\.)*"|[$.@]\w+|\#[^\n]*)|(?P<op>==|!=|<=|>=|//|[<>+*/%-])"""
-    r"""|(?P<number>(?<![\w.])\d+(?:\.\d+)?)"""
-    r"""|\b(?P<word>and|or|min|max|min_by|max_by|first|last|any|all|add|length|keys|values|sort|sort_by|reverse|not|floor"""
-    r"""|ceil|ascii_downcase|ascii_upcase|unique|flatten|true|false|empty)\b"""
-)
-_JQ_FLIPS = {
-    "==": "!=",
-    "!=": "==",
-    "<": ">=",
-    ">=": "<",
-    ">": "<=",
-    "<=": ">",
-    "+": "-",
-    "-": "+",
-    "*": "+",
-    "/": "*",
-    "%": "*",
-    "//": "|",
-    "and": "or",
-    "or": "and",
-    "min": "max",
-    "max": "min",
-    "min_by": "max_by",
-    "max_by": "min_by",
-    "first": "last",
-    "last": "first",
-    "any": "all",
-    "all": "any",
-    "add": "length",
-    "length": "not",
-    "keys": "map(.)",
-    "sort": ".",
-    "reverse": ".",
-    "not": ".",
-    "floor": "ceil",
-    "ceil": "floor",
-    "ascii_downcase": "ascii_upcase",
-    "ascii_upcase": "ascii_downcase",
-    "unique": ".",
-    "true": "false",
-    "false": "true",
-    "flatten": ".",
-    "sort_by": "group_by",
-}
 
 
 def instrumented(code: str) -> Instrumented:
@@ -176,72 +104,6 @@ def _own_end(node: Node) -> int:
     ):
         return inner.line if inner is not None else node.line
     return node.line if node.kind in ("compound_statement", "subshell", "list") else node.last_line
-
-
-def mutants(code: str, most: int) -> list[Mutant]:
-    """Return at most `most` mutants spread over the script, the same for the same script."""
-    tree = syntax_tree(code, "bash")
-    if tree is None:
-        return []
-    source = code.encode("utf-8", "surrogatepass")
-    changes = sorted(_changes(tree, source))
-    step = max(1.0, len(changes) / most)
-    chosen = [changes[int(n * step)] for n in range(min(most, len(changes)))]
-    made = []
-    for start, end, new in chosen:
-        old = source[start:end].decode("utf-8", "replace")
-        text = (source[:start] + new.encode() + source[end:]).decode("utf-8", "surrogatepass")
-        made.append(Mutant(source.count(b"\n", 0, start) + 1, f"{old} became {new}", text))
-    return made
-
-
-def _changes(tree: Node, source: bytes) -> Iterator[tuple[int, int, str]]:
-    for node in tree.walk():
-        if node.line <= 4 and node.text in STRICT:
-            continue
-        above = node.parent
-        if node.kind == "test_operator" and node.text in _FLIPS:
-            yield node.start, node.end, _FLIPS[node.text]
-        elif (
-            not node.named
-            and node.text in _FLIPS
-            and above is not None
-            and above.kind in ("binary_expression", "list")
-        ):
-            yield node.start, node.end, _FLIPS[node.text]
-        elif node.kind == "number" and not _exits(node):
-            yield node.start, node.end, str(int(node.text) + 1) if node.text.isdecimal() else "0"
-    for command in commands(tree):
-        if command.name == "jq":
-            for one in command.arguments:
-                if one.kind == "raw_string":
-                    yield from _of_jq(one)
-        elif command.name in ("sort", "uniq", "tr", "rev", "tac") and command.node.parent is not None:
-            if command.node.parent.kind == "pipeline":
-                yield command.node.start, command.node.end, "cat"
-        elif command.name in ("head", "tail"):
-            at = command.node.child("name")
-            if at is not None:
-                yield at.start, at.end, "tail" if command.name == "head" else "head"
-
-
-def _exits(node: Node) -> bool:
-    above = next((one for one in node.above() if one.kind == "command"), None)
-    name = above.child("name") if above is not None else None
-    return (name is not None and name.text in ("exit", "return")) or (
-        node.parent is not None and node.parent.kind == "file_redirect"
-    )
-
-
-def _of_jq(node: Node) -> Iterator[tuple[int, int, str]]:
-    text = node.text
-    for hit in _JQ.finditer(text):
-        word = hit["op"] or hit["word"]
-        at = node.start + len(text[: hit.start()].encode())
-        if hit["number"]:
-            yield at, at + len(hit[0]), str(int(float(hit[0])) + 1)
-        elif word and word in _JQ_FLIPS:
-            yield at, at + len(hit[0].encode()), _JQ_FLIPS[word]
 
 
 def disguised(code: str) -> str:

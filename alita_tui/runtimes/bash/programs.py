@@ -83,27 +83,36 @@ def programs(command: Command) -> Iterator[Argument]:
 
 def safe_sed(text: str) -> bool:
     """Return whether a script for sed only edits: it starts nothing, and opens no file."""
+    return sed_parts(text) is not None
+
+
+def sed_parts(text: str) -> list[tuple[int, int]] | None:
+    """Return first and last place of each address and command of a script for sed that only edits; None for another."""
     at = 0
+    parts: list[tuple[int, int]] = []
     address = re.compile(r"(\d+(~\d+)?|\$|/(\\.|[^/\\\n])+/[IM]*)")
     while at < len(text):
         if hit := re.compile(r"[\s;}]+|#[^\n]*").match(text, at):
             at = hit.end()
             continue
         if hit := address.match(text, at):
+            parts.append(hit.span())
             at = hit.end()
             if hit := re.compile(r"\s*,\s*(\+\d+|~\d+)?").match(text, at):
                 at = hit.end()
                 if not hit[1]:
                     if not (hit := address.match(text, at)):
-                        return False
+                        return None
+                    parts.append(hit.span())
                     at = hit.end()
         if hit := re.compile(r"\s*!?\s*").match(text, at):
             at = hit.end()
         rest = _COMMAND.match(text, at) or _substitution(text, at)
         if rest is None:
-            return False
+            return None
+        parts.append(rest.span())
         at = rest.end()
-    return True
+    return parts
 
 
 _COMMAND = re.compile(

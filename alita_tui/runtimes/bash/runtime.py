@@ -57,14 +57,15 @@ class Bash:
 
     def review(self, notes: Notes, draft: ToolDraft, tests: ast.Module | None) -> tuple[str, ...]:
         """Note what is to be said of the script and what its tests see; the script imports nothing."""
-        from alita_tui.runtimes.bash.review import note_contract, note_uses, parsed, texts
+        from alita_tui.runtimes.bash.review import note_contract, note_uses, parsed
+        from alita_tui.runtimes.bash.said import said
         from alita_tui.runtimes.beside import note_beside
 
         tree = parsed(notes, draft.code)
         if tree is not None:
             note_contract(notes, tree, draft)
             note_uses(notes, tree, draft)
-        note_beside(notes, draft, tests, list(texts(tree)) if tree is not None else [])
+        note_beside(notes, draft, tests, said(tree) if tree is not None else None)
         return ()
 
     def uses(self, draft: ToolDraft) -> Notes:
@@ -105,7 +106,7 @@ class Bash:
 
     def mutants(self, code: str, most: int) -> list[Mutant]:
         """Return wrong versions of the script."""
-        from alita_tui.runtimes.bash.marking import mutants
+        from alita_tui.runtimes.bash.mutants import mutants
 
         return mutants(code, most)
 

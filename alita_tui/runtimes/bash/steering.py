@@ -37,7 +37,7 @@ def note_steering(notes: Notes, name: str, words: Sequence[str | None], said: st
     if name == "shopt" and not set(words[1:]) <= _SHOPT:
         notes.add("high", "ast/dynamic", f"{said[:60]}: changes how commands are read, {ANYTHING}", line)
     if name in ("read", "mapfile", "readarray") and any(
-        re.match(r"-\w*u", word or "-u") for word in words[:-1]
+        re.match(r"-\w*u", "-u" if word is None else word) for word in words[:-1]
     ):
         notes.add("high", "ast/introspection", f"{name}: reads from a descriptor that is not its own", line)
     if any(re.fullmatch(r"\{\w+\}", word or "") for word in words):

@@ -29,6 +29,13 @@ _SAME_KIND = frozenset(
     "sort toSorted reverse toReversed trim trimStart trimEnd toLowerCase toUpperCase normalize flat padStart padEnd "
     "replace replaceAll slice filter concat".split()
 )
+_OTHERS = {
+    "min": "max", "max": "min", "floor": "ceil", "ceil": "floor", "startsWith": "endsWith", "endsWith": "startsWith",
+    "some": "every", "every": "some", "indexOf": "lastIndexOf", "lastIndexOf": "indexOf", "find": "findLast",
+    "shift": "pop", "pop": "shift", "toUpperCase": "toLowerCase", "toLowerCase": "toUpperCase",
+}  # fmt: skip
+"""Methods that are taken for one another."""
+_EMPTY = ("null", "false", "undefined")
 _SKIPPED = frozenset(
     "throw_statement import_statement type_annotation type_alias_declaration interface_declaration comment".split()
 )
@@ -116,12 +123,20 @@ def mutants(code: str, language: str, most: int) -> list[Mutant]:
     for start, end, new in [changes[int(n * step)] for n in range(min(most, len(changes)))]:
         old = source[start:end].decode("utf-8", "replace")
         text = (source[:start] + new.encode() + source[end:]).decode("utf-8", "surrogatepass")
-        made.append(
-            Mutant(
-                source.count(b"\n", 0, start) + 1, f"{old} became {new}" if new else f"{old} is gone", text
-            )
-        )
+        made.append(Mutant(source.count(b"\n", 0, start) + 1, _told(old, new), text))
     return made
+
+
+def _names(arguments: Node) -> bool:
+    """Return whether a text among these arguments is a module's name, or is told to people."""
+    called = arguments.parent.child("function") if arguments.parent is not None else None
+    return called is not None and (called.kind == "import" or called.text.startswith("console."))
+
+
+def _told(old: str, new: str) -> str:
+    if new == "null":
+        return "it returns null"
+    return f"{old} became {new}" if new else f"{old} is gone"
 
 
 def _changes(tree: Node) -> Iterator[tuple[int, int, str]]:
@@ -154,6 +169,12 @@ def _changes(tree: Node) -> Iterator[tuple[int, int, str]]:
             member, owner = called.child("property"), called.child("object")
             if member is not None and owner is not None and member.text in _SAME_KIND:
                 yield owner.end, node.end, ""
+            elif member is not None and member.text in _OTHERS:
+                yield member.start, member.end, _OTHERS[member.text]
+        elif node.kind == "string" and above.kind == "arguments" and len(node.text) > 2 and not _names(above):
+            yield node.start, node.end, '""'
+        elif node.kind == "return_statement" and (parts := node.parts()) and parts[0].kind not in _EMPTY:
+            yield parts[0].start, parts[0].end, "null"
 
 
 def disguised(code: str, language: str) -> str:

@@ -19,6 +19,10 @@ _CONSOLE = frozenset("log error warn info debug table dir group groupEnd assert"
 _OWN_PROCESS = frozenset(("stdout", "stderr", "cwd", "versions", "version", "hrtime", "memoryUsage"))
 
 
+_INSIDE = re.compile(r"/proc/|/dev/(fd|mem|stdin)\b|/sys/")
+"""Places that show the process itself: its memory holds its code, with the sign of its coverage."""
+
+
 def note_uses(notes: Notes, tree: Node, draft: ToolDraft) -> None:
     """Report what the module reaches for beyond its declaration."""
     wants = draft.capabilities
@@ -28,6 +32,7 @@ def note_uses(notes: Notes, tree: Node, draft: ToolDraft) -> None:
         one.text for node in tree.walk() if node.kind in FUNCTIONS and (one := node.child("name")) is not None
     }
     picked = Picked(tree)
+    _note_places(notes, tree)
     for node in _walk(tree):
         if node.kind in (
             "identifier",
@@ -136,6 +141,12 @@ def _walk(tree: Node) -> Iterator[Node]:
             continue
         yield node
         rest += reversed(node.children)
+
+
+def _note_places(notes: Notes, tree: Node) -> None:
+    for line, text in _strings(tree):
+        if hit := _INSIDE.search(text):
+            notes.add("high", "ast/introspection", f"{hit[0]}: looks into what runs it", line)
 
 
 def _note_imports(notes: Notes, tree: Node, draft: ToolDraft) -> None:
@@ -290,12 +301,10 @@ def _note_call(notes: Notes, node: Node, picked: Picked, functions: set[str]) ->
         notes.add("high", "ast/introspection", "String(): reads its own code", node.line)
 
 
-def texts(tree: Node) -> Iterator[tuple[int, str]]:
-    """Yield comments and texts, put together where the module does so; names as the words they consist of."""
+def _strings(tree: Node) -> Iterator[tuple[int, str]]:
+    """Yield the texts of the code, put together where the module does so."""
     for node in tree.walk():
-        if node.kind == "comment":
-            yield node.line, re.sub(r"\n\s*\*?\s?", " ", node.text.strip("/*! \n"))
-        elif node.kind in ("string", "template_string"):
+        if node.kind in ("string", "template_string"):
             yield node.line, node.text[1:-1]
         elif node.kind == "binary_expression" and (
             node.parent is None or node.parent.kind != "binary_expression"
@@ -303,5 +312,13 @@ def texts(tree: Node) -> Iterator[tuple[int, str]]:
             parts = [one.text[1:-1] for one in node.walk() if one.kind in ("string", "template_string")]
             if len(parts) > 1:
                 yield node.line, "".join(parts)
+
+
+def texts(tree: Node) -> Iterator[tuple[int, str]]:
+    """Yield comments and texts, put together where the module does so; names as the words they consist of."""
+    yield from _strings(tree)
+    for node in tree.walk():
+        if node.kind == "comment":
+            yield node.line, re.sub(r"\n\s*\*?\s?", " ", node.text.strip("/*! \n"))
         elif node.kind in ("identifier", "property_identifier") and len(node.text) > 8:
             yield node.line, re.sub(r"([a-z])([A-Z])", r"\1 \2", node.text).replace("_", " ").lower()

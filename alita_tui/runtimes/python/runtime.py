@@ -33,13 +33,14 @@ class Python:
 
     def review(self, notes: Notes, draft: ToolDraft, tests: ast.Module | None) -> tuple[str, ...]:
         """Note what is to be said of code, requirements and what the tests see; return the imported modules."""
+        from alita_tui.runtimes.private_data import note_private
         from alita_tui.runtimes.python.contract import note_header, note_run, note_top_level
         from alita_tui.runtimes.python.draft_ast import imports_of, parse_code
         from alita_tui.runtimes.python.file_access import note_files
         from alita_tui.runtimes.python.imports import note_imports
         from alita_tui.runtimes.python.nondeterminism import note_depends
-        from alita_tui.runtimes.python.private_data import note_private
         from alita_tui.runtimes.python.reach_rules import note_uses
+        from alita_tui.runtimes.python.said import said
         from alita_tui.runtimes.python.text_scan import note_bandit, scannable
         from alita_tui.runtimes.python.truncation import note_cuts
         from alita_tui.runtimes.python.visible_to_tests import note_seen_by_tests
@@ -55,7 +56,7 @@ class Python:
         note_imports(notes, {"code": code, "tests": tests}, draft)
         note_header(notes, draft)
         note_seen_by_tests(notes, code, tests, draft.name)
-        note_private(notes, draft, code)
+        note_private(notes, draft, said(code))
         note_bandit(
             notes,
             draft.code if scannable(notes, code, "code") else "",

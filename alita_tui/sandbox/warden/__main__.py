@@ -14,10 +14,10 @@ number). Between two children every process is killed and /tmp emptied. If anyth
 user id is left, the warden reports that first.
 
 From the host:
-`L` limits and imports, once; `G` (where anything is granted) how the child reaches the broker; `J` a job, passed on
-unread. Where a draft is judged, `T` comes first and the job goes to the judge (`judge.py`) instead of the child; the
-host sends nothing more until the judge is ready, because the judge inherits all of the warden's memory. `S` is a
-program to live in the container instead of the child (`program.py`).
+`L` limits, imports and the program to start ahead, once; `G` (where anything is granted) how the child reaches the
+broker; `J` a job, passed on unread. Where a draft is judged, `T` comes first and the job goes to the judge (`judge.py`)
+instead of the child; the host sends nothing more until the judge is ready, because the judge inherits all of the
+warden's memory. `S` is a program to live in the container instead of the child (`program.py`).
 To the host:
 `A` attestation; `R` ready (a problem, or empty); `T` the judge is ready; `O` stdout; `E` stderr; `P` what a run left
 in its current folder (`left_files.py`); `D` the report.
@@ -61,7 +61,7 @@ def serve(
     channel.send(b"R", problem.encode())
     if problem:
         leave()
-    while settings["imports"] and not channel.waits(IDLE):
+    while (settings["imports"] or settings["start"]) and not channel.waits(IDLE):
         if not tool.alone():
             leave()
     kind, payload = channel.receive()

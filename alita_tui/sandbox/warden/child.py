@@ -25,14 +25,14 @@ def child(pipes: tuple[int, int, int, int], uid: int) -> NoReturn:
     os.mkdir(FOLDER, 0o755)
     os.chdir(FOLDER)
     restrict(asked["limits"])
-    ahead(asked)
+    started = ahead(asked)
     announce_broker(json.loads(order()))
     job = json.loads(order())
     os.close(4)
     allow(asked["limits"]["cpu_seconds"])
     code = 0
     try:
-        answer: dict[str, Any] | None = work(job)
+        answer: dict[str, Any] | None = work(job, started)
     except SystemExit as leaving:
         answer = None
         if isinstance(leaving.code, str):
@@ -72,8 +72,10 @@ def order() -> bytes:
     return exactly(struct.unpack(">I", exactly(4))[0])
 
 
-def ahead(asked: dict[str, Any]) -> None:
-    """Import modules before there is a job, which itself reports what cannot be imported; then signal if asked to."""
+def ahead(asked: dict[str, Any]) -> Foreign | None:
+    """Import modules before there is a job, which itself reports what cannot be imported, or start the program that the
+    job is for, which is returned; then signal if asked to.
+    """
     if asked["environment"]:
         sys.path.insert(0, "/env")
     for name in asked["imports"]:
@@ -81,8 +83,10 @@ def ahead(asked: dict[str, Any]) -> None:
             importlib.import_module(name)
         except BaseException:
             sys.modules.pop(name, None)
+    started = Foreign(asked["start"], "", "", "", 0).ahead() if asked["start"] else None
     if asked["say"]:
         os.write(3, b".")
+    return started
 
 
 def announce_broker(settings: dict[str, Any]) -> None:
@@ -124,11 +128,12 @@ def limit_of(error: BaseException) -> str | None:
     return "files" if isinstance(error, OSError) and error.errno in (27, 28) else None  # EFBIG, ENOSPC
 
 
-def work(job: dict[str, Any]) -> dict[str, Any]:
-    """Import the tool and run it, or run a script; return the answer."""
+def work(job: dict[str, Any], started: Foreign | None) -> dict[str, Any]:
+    """Import the tool and run it, or run a script; return the answer. `started` is its program, if it waits already."""
     name, path = job["module"], "/tmp/tool/" + job["module"] + job.get("suffix", ".py")
     if job.get("start"):
-        return {"result": Foreign(job["start"], name, path, job["code"], job["most"]).run(**job["arguments"])}
+        program = started or Foreign(job["start"], name, path, job["code"], job["most"])
+        return {"result": program.take(name, path, job["code"], job["most"]).run(**job["arguments"])}
     source = job["code"].encode("utf-8", "surrogatepass")
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     try:

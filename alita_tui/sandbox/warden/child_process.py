@@ -20,6 +20,9 @@ IMPORT_SECONDS = 20.0
 class ChildProcess:
     """The child and its pipes."""
 
+    started = 0
+    """How many programs it has started before there is a job."""
+
     def __init__(self, begin: Callable[[tuple[int, int, int, int]], NoReturn]) -> None:
         """Fork. `begin` runs in the child and gets its ends of the pipes: stdout, stderr, answer, orders."""
         out, err, result, orders = os.pipe(), os.pipe(), os.pipe(), os.pipe()
@@ -51,11 +54,11 @@ class ChildProcess:
             self.unsent = memoryview(b"")
 
     def spent(self) -> float:
-        """Return the child's CPU time so far in seconds; 0 once it is gone."""
-        try:
-            return time.clock_gettime((~self.pid << 3) | 2)  # the kernel's clock id for a process
-        except OSError:
-            return 0.0
+        """Return the child's CPU time so far in seconds, with that of a program started ahead, whose limit in the
+        kernel is from before there was a job; 0 once it is gone.
+        """
+        pids = [int(pid) for pid in running() if pid != "1"] if self.started else [self.pid]
+        return sum(map(spent_by, pids))
 
     def close(self) -> None:
         """Close every descriptor that belongs to this child."""
@@ -63,8 +66,19 @@ class ChildProcess:
             os.close(fd)
 
     def alone(self) -> bool:
-        """Return whether the child is one process with one thread, and there is no other beside the warden."""
-        return {"1", str(self.pid)} == {*running()} and len(os.listdir(f"/proc/{self.pid}/task")) == 1
+        """Return whether the child is one process with one thread, and there is no other beside the warden but the
+        program that it has started for its job.
+        """
+        others = {*running()} - {"1", str(self.pid)}
+        return len(others) == self.started and len(os.listdir(f"/proc/{self.pid}/task")) == 1
+
+
+def spent_by(pid: int) -> float:
+    """Return the CPU time of a process in seconds; 0 once it is gone."""
+    try:
+        return time.clock_gettime((~pid << 3) | 2)  # the kernel's clock id for a process
+    except OSError:
+        return 0.0
 
 
 def exit_descriptor(pid: int) -> list[int]:
@@ -76,11 +90,12 @@ def exit_descriptor(pid: int) -> list[int]:
 
 
 def prepare(child: ChildProcess, settings: dict[str, Any], channel: Channel, *, wait: bool) -> str:
-    """Have the child import its modules; return what is wrong with it then, or an empty string.
+    """Have the child import its modules, or start its program; return what is wrong then, or an empty string.
 
-    Where nothing is to be imported, the child is only waited for with `wait`.
+    Where nothing is to be done ahead, the child is only waited for with `wait`.
     """
-    settings = {**settings, "say": bool(settings["imports"]) or wait}
+    child.started = int(settings["start"] is not None)
+    settings = {**settings, "say": bool(settings["imports"] or child.started) or wait}
     child.tell(json.dumps(settings).encode())
     if not settings["say"]:
         while child.unsent:

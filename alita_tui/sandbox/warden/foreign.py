@@ -18,12 +18,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
+from alita_tui.sandbox.warden.lockdown import LIBC
+
 PIECE = 1 << 16
 LOOK_SECONDS = 0.05
 REFUSED = 65
 """The exit status (EX_DATAERR) by which a program refuses its input; stderr says why."""
 MOST_SAID = 4000
 """Characters of stderr in an error."""
+WAITING = b"."
+"""What a program that is kept writes among its answers once it waits for its code."""
 CLEAR = 8
 """The first descriptor that is clear of the numbers that the program gets."""
 MARKS, ANSWERS, CODE = 3, 4, 5
@@ -48,6 +52,7 @@ class Foreign:
         self, start: dict[str, Any], name: str, path: str, code: str, most: int, names: Sequence[str] = ()
     ) -> None:
         """`most` are the bytes of a result, `names` those of arguments that are given by their place."""
+        LIBC.prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: the program, of the same user, does not read this memory
         self._names = names
         self._start = start
         self._name = name
@@ -57,6 +62,20 @@ class Foreign:
         self._kept: Kept | None = None
         self._surroundings: object = None
         self._marks = bytearray()
+
+    def ahead(self) -> Foreign:
+        """Start a program that is kept before its name and code are known; return this."""
+        self._kept = Kept(self._spawned, self._most)
+        self._surroundings = surroundings()
+        self._kept.wait()
+        return self
+
+    def take(self, name: str, path: str, code: str, most: int) -> Foreign:
+        """Give it name and code, once they are known; a program that surroundings no longer fit is started anew."""
+        self._name, self._path, self._code, self._most = name, path, code, most
+        if self._kept is not None and self._surroundings != surroundings():
+            self.end()
+        return self
 
     def run(self, *given: Any, **named: Any) -> Any:
         """Return the result. Raise Failure."""
@@ -69,14 +88,15 @@ class Foreign:
         order = json.dumps(arguments).encode("utf-8", "surrogatepass")
         if not self._start["kept"]:
             return self._once(order)
-        surroundings = (dict(os.environ), os.getcwd())
-        if self._kept is not None and surroundings != self._surroundings:
+        now = surroundings()
+        if self._kept is not None and now != self._surroundings:
             self.end()
         if self._kept is None:
-            self._surroundings = surroundings
+            self._surroundings = now
             self._kept = Kept(self._spawned, self._most)
         try:
-            return self._kept.ask(order, self._marks)
+            self._kept.load(f"{self._path}\n{self._code}".encode("utf-8", "surrogatepass"))
+            return self._kept.ask(order, self._marks, self._most)
         except Failure:
             if self._kept.ended:
                 self.end()
@@ -107,16 +127,16 @@ class Foreign:
 
     def _spawned(self, ends: dict[int, int]) -> int:
         """Start the program with these descriptors at these numbers; return its process id."""
-        code = unnamed(self._path, self._code.encode("utf-8", "surrogatepass"))
-        words = {"{file}": self._path, "{name}": self._name}
-        argv = [words.get(word, word) for word in self._start["argv"]]
+        if CODE not in ends:
+            ends = {**ends, CODE: unnamed(self._path, self._code.encode("utf-8", "surrogatepass"))}
+        argv = [self._name if word == "{name}" else word for word in self._start["argv"]]
         environment = {**os.environ, **dict(self._start["env"])}
         pid = os.fork()
         if pid:
-            os.close(code)
+            os.close(ends[CODE])
             return pid
         try:
-            become_program({**ends, CODE: code}, argv, environment)
+            become_program(ends, argv, environment)
         finally:
             os._exit(127)
 
@@ -214,16 +234,37 @@ class Kept:
     """A program that answers call after call, a line of JSON each."""
 
     def __init__(self, spawn: Any, most: int) -> None:
-        stdin, answers, marks = os.pipe(), os.pipe(), one_way()
-        self.pid = spawn({0: stdin[0], MARKS: marks[1], ANSWERS: answers[1]})
+        stdin, answers, marks, code = os.pipe(), os.pipe(), one_way(), os.pipe()
+        self.pid = spawn({0: stdin[0], MARKS: marks[1], ANSWERS: answers[1], CODE: code[0]})
         for fd in (stdin[0], answers[1], marks[1]):
             os.close(fd)
-        self._to, self._from, self._seen = stdin[1], answers[0], marks[0]
+        self._to, self._from, self._seen, self._code = stdin[1], answers[0], marks[0], code[1]
         self._most = most
+        self._waits = False
         self.ended = False
 
-    def ask(self, order: bytes, marks: bytearray) -> Any:
-        """Return the result of one call. Raise Failure."""
+    def wait(self) -> None:
+        """Wait until it is ready for its code, or has ended."""
+        if not self._waits:
+            self._waits = os.read(self._from, len(WAITING)) == WAITING
+
+    def load(self, code: bytes) -> None:
+        """Give it the path that its file would have, a line end, and its code; once. Raise Failure."""
+        if self._code < 0:
+            return
+        self.wait()
+        left = memoryview(code)
+        try:
+            while self._waits and left:
+                left = left[os.write(self._code, left) :]
+        except BrokenPipeError:
+            pass  # it ended, which `ask` tells
+        os.close(self._code)
+        self._code = -1
+
+    def ask(self, order: bytes, marks: bytearray, most: int) -> Any:
+        """Return the result of one call, of at most so many bytes. Raise Failure."""
+        self._most = most
         answer = bytearray()
         unwritten = memoryview(order + b"\n")
         os.set_blocking(self._to, False)
@@ -270,7 +311,7 @@ class Kept:
         with suppress(OSError):
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
-        for fd in (self._to, self._from, self._seen):
+        for fd in (self._to, self._from, self._seen, *([self._code] if self._code >= 0 else ())):
             os.close(fd)
 
 
@@ -297,6 +338,11 @@ def one_way() -> tuple[int, int]:
     reader, writer = socket.socketpair()
     reader.shutdown(socket.SHUT_WR)
     return reader.detach(), writer.detach()
+
+
+def surroundings() -> tuple[dict[str, str], str]:
+    """Return what a program takes over when it is started."""
+    return dict(os.environ), os.getcwd()
 
 
 def unnamed(path: str, data: bytes) -> int:

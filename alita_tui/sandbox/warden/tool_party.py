@@ -45,8 +45,9 @@ class Served:
     def __init__(self, asked: dict[str, Any]) -> None:
         folder = asked["folder"]
         path = f"{folder}/{asked['module']}{asked['suffix']}"
-        with open(path, "w", encoding="utf-8", errors="surrogatepass") as file:
-            file.write(asked["code"])
+        if not asked["start"]:  # a program could read its own code there
+            with open(path, "w", encoding="utf-8", errors="surrogatepass") as file:
+                file.write(asked["code"])
         for name, data in asked["files"].items():
             if "/" in name:
                 os.makedirs(os.path.dirname(name), exist_ok=True)

@@ -71,11 +71,12 @@ def _lines_in_words(lines: list[int]) -> str:
 def _introspects(draft: ToolDraft) -> bool:
     """Return True for code that looks at frames, descriptors or the interpreter: it could fake its coverage.
 
-    In a shell or on node, text that is run as code is enough for that.
+    In a shell or on node, text that is run as code is enough for that, or files that it has no use for: its own memory
+    is one.
     """
     found = runtime_of(draft.language).uses(draft).found
     if draft.language != "python" and any(
-        one.rule == "ast/dynamic" and one.severity == "high" for one in found
+        one.rule in ("ast/dynamic", "ast/files") and one.severity == "high" for one in found
     ):
         return True
     return any(finding.rule == "ast/introspection" for finding in found)

@@ -1,17 +1,17 @@
-"""Finds private data in code: keys, passwords, home folders, network shares, internal host names."""
+"""Finds private data in code of any language: keys, passwords, home folders, network shares, internal host names.
+
+Each language says what its code is written with (`Said`); what is private is decided here for all of them.
+"""
 
 from __future__ import annotations
 
-import ast
 import base64
 import re
-from collections.abc import Iterator
 from functools import cache
+from typing import NamedTuple
 
 from alita_tui.events import ToolDraft
 from alita_tui.runtimes.notes import Notes
-from alita_tui.runtimes.python.constant_folding import Folding
-from alita_tui.runtimes.python.draft_ast import FUNCTIONS, constants
 from alita_tui.runtimes.rules import rule, table
 from alita_tui.spine.redaction import secrets_in
 from alita_tui.spine.secret_rules import library_rules
@@ -20,16 +20,29 @@ _WORDS = re.compile(r"(^|.*_)(phrase|passphrase|seed|mnemonic|recovery)(_.*)?", 
 _PHRASE = re.compile(r"[a-z]{3,8}(?: [a-z]{3,8}){11,23}")
 _SHAPED = re.compile(r"[\[\](){}*?|^\\<>\s]|%[sd(]|://|\.\.\.")
 """A pattern, a placeholder or prose rather than a value."""
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+"""Where a word begins in `dbPassword`."""
 _LONGEST = 20_000
 _ROWS = ("abcdef", "0123456", "qwerty", "changeme", "placeholder", "xxxx", "your")
 _BASIC = re.compile(r"\bBasic\s+([A-Za-z0-9+/]{8,}={0,2})(?![A-Za-z0-9+/=])")
 
 
-def note_private(notes: Notes, draft: ToolDraft, code: ast.Module | None) -> None:
+class Said(NamedTuple):
+    """What code is written with."""
+
+    texts: list[tuple[int, str]]
+    """Texts as they stand there, with their lines."""
+    pieces: list[tuple[int, str]]
+    """Texts that the code puts together of constants, each whole, with its line."""
+    given: list[tuple[str, str, int]]
+    """Names and keys that are given a text, or compared with one, with the text and its line."""
+
+
+def note_private(notes: Notes, draft: ToolDraft, said: Said | None) -> None:
     """Report private data with its line, but never a secret itself: findings are recorded.
 
     Text in the shape of an issuer's key blocks the draft: it is redacted wherever a draft is recorded and shown, so
-    nobody could approve the bytes that would run.
+    nobody could approve the bytes that would run. `said` is None for code that cannot be parsed.
     """
     for what, text in (("", draft.code), ("tests, ", draft.tests)):
         for line, called in secrets_in(text, library_rules()):
@@ -42,33 +55,21 @@ def note_private(notes: Notes, draft: ToolDraft, code: ast.Module | None) -> Non
                 else "take it as an argument or a declared secret"
             )
             notes.block("ast/secret", remark + end, 0 if what else line)
-    if code is None:
+    if said is None:
         return
-    folding = Folding(code)
-    whole = [
-        (node.lineno, node.value.decode("latin-1") if isinstance(node.value, bytes) else node.value)
-        for node in constants(code)
-        if isinstance(node.value, str | bytes)
-    ]
-    pieces = list(folding.texts())
-    _note_pieces(notes, draft.code, pieces)
-    _note_connections(notes, [*whole, *pieces])
-    for name, value, line in _given(code, folding):
-        if rule("private", "named", re.IGNORECASE).fullmatch(name) and _looks_random(value):
+    _note_pieces(notes, draft.code, said.pieces)
+    _note_connections(notes, [*said.texts, *said.pieces])
+    for name, value, line in said.given:
+        words = _HUMP.sub("_", name)
+        if rule("private", "named", re.IGNORECASE).fullmatch(words) and _looks_random(value):
             notes.add(
                 "high", "ast/secret", f"holds what looks like a secret: {name} is given a value here", line
             )
-        elif _WORDS.fullmatch(name) and _PHRASE.fullmatch(value):
+        elif _WORDS.fullmatch(words) and _PHRASE.fullmatch(value):
             notes.add(
                 "high", "ast/secret", f"holds what looks like a secret: {name} is a list of words", line
             )
-    _note_places(notes, draft, [*whole, *pieces])
-
-
-def note_private_texts(notes: Notes, draft: ToolDraft, texts: list[tuple[int, str]]) -> None:
-    """Report passwords and private places in the texts of code that is not Python."""
-    _note_connections(notes, texts)
-    _note_places(notes, draft, texts)
+    _note_places(notes, draft, [*said.texts, *said.pieces])
 
 
 def _note_pieces(notes: Notes, source: str, pieces: list[tuple[int, str]]) -> None:
@@ -123,58 +124,6 @@ def _note_places(notes: Notes, draft: ToolDraft, texts: list[tuple[int, str]]) -
                 at = line + text.count("\n", 0, match.start())
                 place = match[0].rpartition("@")[2].removeprefix("://")[:80]  # without user name and password
                 notes.add("high", "ast/private-path", f"{place}: {what} stands in the code", at)
-
-
-def _given(tree: ast.Module, folding: Folding) -> Iterator[tuple[str, str, int]]:
-    """Yield names and keys that are assigned a text, or compared with one, with the text and its line."""
-    for node in ast.walk(tree):
-        pairs: list[tuple[str, ast.expr | None]] = []
-        if isinstance(node, ast.Assign | ast.AnnAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            pairs = [(_last(target), node.value) for target in targets]
-        elif isinstance(node, ast.keyword):
-            pairs = [(node.arg or "", node.value)]
-        elif isinstance(node, ast.Dict):
-            pairs = [
-                (folding.text(key) or "", value) for key, value in zip(node.keys, node.values, strict=True)
-            ]
-        elif isinstance(node, FUNCTIONS | ast.Lambda):
-            plain = [*node.args.posonlyargs, *node.args.args]
-            late = zip(reversed(plain), reversed(node.args.defaults), strict=False)
-            named = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
-            pairs = [(argument.arg, value) for argument, value in (*late, *named)]
-        elif isinstance(node, ast.Call | ast.Tuple | ast.List):  # get("password", "…"), ("password", "…")
-            arguments = node.args if isinstance(node, ast.Call) else node.elts
-            pairs = [(folding.text(a) or "", b) for a, b in zip(arguments, arguments[1:], strict=False)]
-        elif isinstance(node, ast.Compare) and len(node.comparators) == 1:
-            sides = (node.left, node.comparators[0])
-            pairs = [(_last(a), b) for a, b in (sides, sides[::-1])]
-        elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
-            name = next((known_as for item in node.values[:-1] if (known_as := _asked(item, folding))), "")
-            pairs = [(name, node.values[-1])]
-        for name, value in pairs:
-            if name and value is not None and (text := folding.text(value)) is not None:
-                yield name, text, value.lineno
-
-
-def _asked(node: ast.expr, folding: Folding) -> str:
-    """Return the name of a look-up: `os.environ.get("DB_PASSWORD")` is `DB_PASSWORD`."""
-    if isinstance(node, ast.Call) and node.args:
-        return folding.text(node.args[-1]) or ""
-    return _last(node)
-
-
-def _last(target: ast.expr) -> str:
-    """Return the last word of an assignment target: `a.b["c"]` is `c`."""
-    match target:
-        case (
-            ast.Name(id=name)
-            | ast.Attribute(attr=name)
-            | ast.Subscript(slice=ast.Constant(value=str() as name))
-        ):
-            return name
-        case _:
-            return ""
 
 
 def _looks_random(text: str) -> bool:

@@ -110,7 +110,9 @@ def test_a_check_that_could_not_run_is_told_in_a_colour_of_its_own_as_bright_as_
     passed, skipped = seen_gates()
     assert passed != skipped and skipped[1] == "warn"
     ratios = contrast(read_theme(path))
-    assert ratios["warn", "background"] >= 0.9 * min(ratios["muted", "background"], ratios["good", "background"])
+    assert ratios["warn", "background"] >= 0.9 * min(
+        ratios["muted", "background"], ratios["good", "background"]
+    )
 
 
 def seen_gates() -> tuple[tuple[str, str], tuple[str, str]]:

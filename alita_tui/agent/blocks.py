@@ -85,6 +85,7 @@ class ContextBlocks:
         """Forget what was read for the present task."""
         self._read.pop(self._task.id, None)
         self._around.pop(self._task.id, None)
+        self._context.end()
 
     async def prompt(self) -> str:
         """Return the prompt for the next call, after giving the blocks that are due."""

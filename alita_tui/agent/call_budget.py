@@ -206,6 +206,7 @@ class CallBudget:
                 span=spent.call_id,
             )
             self._catch_up()
+            self._mine.discard(spent.call_id)
             for notice in ledger.notices(call, Amount(day.usd, day.tokens), task_id):
                 await self._bus.emit(notice)
 

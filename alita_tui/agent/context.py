@@ -269,6 +269,11 @@ class Conversation:
         whole._close_open("The run was interrupted before this was done.")
         return tuple(whole._entries)
 
+    def observation(self, seq: int) -> str:
+        """Return what an event brought so far; empty where it brought nothing."""
+        found = (one.message for one in self._entries if one.seq == seq)
+        return next((message.text for message in found if message.role == "tool"), "")
+
     def _add(self, message: Message, name: str = "") -> None:
         self._entries.append(Entry(seq=self._seq, message=message, name=name))
 

@@ -1,6 +1,6 @@
 """Earlier tasks of a session as a later one is shown them: what was asked, how it ended, where the results are.
 
-What is told stays the same while the later task goes on, whatever tasks beside it do meanwhile.
+What is told is what was known as the later task began; it stays the same whatever tasks beside it do meanwhile.
 """
 
 from __future__ import annotations
@@ -25,9 +25,12 @@ _SOURCES = 8
 """Observations that are named for a task."""
 
 
+_KEPT = 2 * (_RECENT + _OLDER)
+"""Newest tasks that are in memory: also where some of them are left out, as those that a task continues are."""
+
+
 @dataclass
 class _Task:
-    seq: int
     task_id: str
     text: str
     end: str = ""
@@ -39,27 +42,33 @@ class _Task:
 
 
 class EarlierTasks:
-    """Hears a session; knows what came of the tasks before another one."""
+    """Hears a session; knows what came of the tasks before the newest one."""
 
     def __init__(self) -> None:
-        self._tasks: list[_Task] = []
-        self._places: dict[str, int] = {}
+        self._tasks: dict[str, _Task] = {}
+        """The newest ones by id, the oldest first."""
+        self._count = 0
         self._calls: dict[str, str] = {}
+        """Call that has not ended -> its tool."""
 
     def hear(self, envelope: Envelope) -> None:
         """Take in the next event."""
         event, seq = envelope.event, envelope.seq or 0
         match event:
             case e.TaskSubmitted(task_id=task_id, text=text):
-                self._places[task_id] = len(self._tasks)
-                self._tasks.append(_Task(seq, task_id, text))
-            case e.TaskFinished(outcome=outcome, answer=answer, reason=reason) if self._tasks:
-                task = self._task(event.task_id)
-                task.end, task.answer, task.ended = outcome, answer or reason, seq
+                self._tasks[task_id] = _Task(task_id, text)
+                self._count += 1
+                if len(self._tasks) > _KEPT:
+                    del self._tasks[next(iter(self._tasks))]
+            case e.TaskFinished(task_id=task_id, outcome=outcome, answer=answer, reason=reason):
+                if task := self._tasks.get(task_id):
+                    task.end, task.answer, task.ended = outcome, answer or reason, seq
             case e.ToolCalled(call_id=call_id, name=name, depth=0):
                 self._calls[call_id] = name
             case e.ToolReturned(call_id=call_id, depth=0):
                 self._source(envelope, f"run of {self._calls.pop(call_id, '')}")
+            case e.ToolFailed(call_id=call_id):
+                self._calls.pop(call_id, None)
             case e.ToolRegistered(card=card):
                 self._source(envelope, f"built {card.name} v{card.version}")
             case e.PageRead(url=url):
@@ -67,34 +76,37 @@ class EarlierTasks:
             case _:
                 pass
 
-    def _task(self, task_id: str) -> _Task:
-        """Return a task; in schema 1 what follows a task belongs to it."""
-        return self._tasks[self._places.get(task_id, -1)]
-
     def _source(self, envelope: Envelope, what: str) -> None:
-        if self._tasks:
-            self._task(envelope.task_id).sources[what] = envelope.seq or 0
+        """Note an observation of its task; in schema 1 what follows a task belongs to it."""
+        if task := self._tasks.get(envelope.task_id or next(reversed(self._tasks), "")):
+            task.sources[what] = envelope.seq or 0
 
-    def before(self, chain: Collection[str], began: int) -> tuple[Entry, ...]:
-        """Return one turn for the tasks before the newest of a chain of tasks that continue one another.
+    def before(self, chain: Collection[str], now: int) -> Before:
+        """Return what is told of the tasks before the newest one, which was submitted by the event `now`.
 
-        `began` is the event with which the chain begins. Without such tasks there is no turn.
+        `chain` are the tasks that continue one another up to the newest; they are left out.
         """
-        newest = max((self._places[task_id] for task_id in chain if task_id in self._places), default=0)
-        tasks = [task for task in self._tasks[:newest] if task.task_id not in chain]
-        if not tasks:
-            return ()
-        now = self._tasks[newest].seq
-        told = Message(
-            role="user",
-            text=self._told([_as_of(now, task) for task in tasks[-_RECENT - _OLDER :]], len(tasks)),
-        )
-        return (Entry(seq=began - 1, message=told, name=EARLIER),)
+        tasks = [task for task in self._tasks.values() if task.task_id not in chain]
+        return Before(tasks[-_RECENT - _OLDER :], self._count - len(chain), now)
 
-    def _told(self, tasks: Sequence[_Task], count: int) -> str:
-        recent, older = tasks[-_RECENT:], tasks[-_RECENT - _OLDER : -_RECENT]
+
+class Before:
+    """Tasks before another one, as they were known when that began."""
+
+    def __init__(self, tasks: Sequence[_Task] = (), count: int = 0, now: int = 0) -> None:
+        """`tasks` are the newest of `count`; the later task began with the event `now`."""
+        self._tasks = tasks
+        self._count = count
+        self._now = now
+
+    def entries(self, seq: int) -> tuple[Entry, ...]:
+        """Return one turn with the number `seq` for them; none where there are none."""
+        if not self._tasks:
+            return ()
+        tasks = [_as_of(self._now, task) for task in self._tasks]
+        recent, older = tasks[-_RECENT:], tasks[:-_RECENT]
         lines = [f"{EARLIER_HEAD} (look_back with an event's number shows what was observed):"]
-        if more := count - len(recent) - len(older):
+        if more := self._count - len(tasks):
             lines.append(f"({more} tasks before these)")
         lines += [
             f"- {one_line(task.text, _LINE)} → {one_line(f'{task.end}: {task.answer}', _LINE)}"
@@ -105,7 +117,7 @@ class EarlierTasks:
             lines.append(f"- {asked}\n  {task.end}: {answered}")
             sources = [f"{what}: event {seq}" for what, seq in [*task.sources.items()][-_SOURCES:]]
             lines += [f"  ({'; '.join(sources)})"] if sources else []
-        return "\n".join(lines)
+        return (Entry(seq=seq, message=Message(role="user", text="\n".join(lines)), name=EARLIER),)
 
 
 def _as_of(now: int, task: _Task) -> _Task:

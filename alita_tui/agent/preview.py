@@ -14,7 +14,8 @@ from alita_tui.agent.earlier import EARLIER_HEAD
 from alita_tui.agent.given import HEADS, due, told, workspace
 from alita_tui.agent.prompt import Surroundings, instructions, orchestrator_prompt, sections
 from alita_tui.agent.tokens import tokens_in
-from alita_tui.agent.working import UNKNOWN_WINDOW, Transcript, fitted, room_for
+from alita_tui.agent.transcript import Transcript
+from alita_tui.agent.working import UNKNOWN_WINDOW, fitted, room_for
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.ports.context import BLOCKS, NextCall, Part, Provided, Provider
 from alita_tui.spine.ports.models import Message, ModelRequest

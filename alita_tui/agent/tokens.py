@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from hashlib import blake2b
 
 _SCRIPTS: tuple[tuple[str, str, float], ...] = (
     # Name, characters, and tokens of one of them at most.
@@ -56,10 +56,19 @@ def tokens_in(text: str) -> int:
     return int(sum(by_script(text).values())) + bool(text)
 
 
-@lru_cache(maxsize=1024)  # the same turns are counted again at every step
 def by_script(text: str) -> Mapping[str, float]:
     """How many tokens a text has in each script; see `tokens_in`."""
-    return counted(text)
+    key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    parts = _counts.pop(key, None)
+    _counts[key] = parts = counted(text) if parts is None else parts  # those used last stay
+    if len(_counts) > _COUNTED:
+        _counts.pop(next(iter(_counts)), None)
+    return parts
+
+
+_counts: dict[bytes, Mapping[str, float]] = {}
+"""Text, by its digest so that none of them stays in memory, -> its tokens. The same turns are counted at every step."""
+_COUNTED = 1024
 
 
 def counted(text: str) -> Mapping[str, float]:

@@ -1,7 +1,7 @@
 """What the orchestrator's model is shown, kept within its window.
 
-The conversation is derived from the events. Earlier tasks shrink to their outcome. When the rest does not fit, the
-oldest turns are summarised by a model, piece by piece; what still does not fit is left out. The person's words stay.
+When the conversation does not fit, its oldest turns are summarised by a model, piece by piece; what still does not fit
+is left out. The person's words stay.
 """
 
 from __future__ import annotations
@@ -14,27 +14,15 @@ from importlib.resources import files
 import msgspec
 
 from alita_tui import events as e
-from alita_tui.agent.compaction import (
-    OBSERVATION,
-    SUMMARY,
-    Trimmed,
-    fit,
-    oldest,
-    saves_enough,
-    size,
-    summarised,
-    trim,
-)
-from alita_tui.agent.context import Conversation, Entry
-from alita_tui.agent.earlier import EarlierTasks
+from alita_tui.agent.compaction import OBSERVATION, SUMMARY, Trimmed, fit, oldest, saves_enough, size, trim
+from alita_tui.agent.context import Entry
 from alita_tui.agent.estimate import MARGIN, worst
 from alita_tui.agent.tokens import tokens_in
-from alita_tui.events import Artefact
+from alita_tui.agent.transcript import Transcript
 from alita_tui.spine import origin
 from alita_tui.spine.bus import Bus
-from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import ModelError
-from alita_tui.spine.ports.context import BLOCKS, off
+from alita_tui.spine.ports.context import BLOCKS
 from alita_tui.spine.ports.models import Asker, Message, ModelRequest
 from alita_tui.spine.text import clip
 
@@ -49,133 +37,6 @@ _FRAME = 80
 """Tokens around a piece."""
 _PIECES = 12
 """Pieces that one summary is made from at most; what is older than that is left to what fits."""
-
-
-class _Thread:
-    """The turns of one task, and of those that continue it."""
-
-    def __init__(self, files: dict[str, Artefact], began: int, agent_id: str = "") -> None:
-        """`files` are those of the session by handle; `began` is the event with which it begins."""
-        self.conversation = Conversation(files, agent_id)
-        self.agent_id = agent_id
-        self.summary: e.ContextSummarised | None = None
-        self.began = began
-        self.chain: set[str] = set()
-        self.ended = False
-
-
-_FOR_ALL = (e.ToolDemoted, e.ToolSuspended, e.FeedbackGiven, e.MemoryForgotten)
-"""Said in one task, if in any, and heard by all that go on."""
-
-
-class Transcript:
-    """The turns of a session's tasks, carried on event by event. Each task has a conversation of its own."""
-
-    def __init__(self, defaults: Collection[str] = tuple(BLOCKS)) -> None:
-        """`defaults` are the blocks of the context that are on where the person switched nothing."""
-        self._defaults = defaults
-        self._switches: dict[str, bool] = {}
-        self._threads: list[_Thread] = []
-        self._of_task: dict[str, _Thread] = {}
-        self._of_agent: dict[str, _Thread] = {}
-        """Of those agents that a part of a task was handed to."""
-        self._newest: tuple[_Thread, ...] = ()
-        """Of the task that was submitted last, if any was."""
-        self._files: dict[str, Artefact] = {}
-        self._earlier = EarlierTasks()
-        self._heard = 0
-
-    def hear(self, history: Sequence[Envelope]) -> None:
-        """Take in what is new."""
-        while self._heard < len(history):
-            envelope = history[self._heard]
-            self._heard += 1
-            self._earlier.hear(envelope)
-            match envelope.event:
-                case e.TaskSubmitted(task_id=task_id, again=again):
-                    self._begin(task_id, again, envelope.seq or 0)
-                case e.AgentStarted(agent_id=agent_id):
-                    own = self._of_agent[agent_id] = _Thread(self._files, envelope.seq or 0, agent_id)
-                    own.conversation.hear(envelope)
-                case e.ArtefactAdded(artefact=file):
-                    self._files[file.handle] = file
-                case e.ContextSwitched(block=block, on=on):
-                    self._switches[block] = on
-                case _:
-                    pass
-            for thread in self._hearers(envelope):
-                thread.conversation.hear(envelope)
-                match envelope.event:
-                    case e.ContextSummarised() as summary:
-                        thread.summary = summary
-                    case e.TaskFinished(outcome=outcome):
-                        thread.ended = outcome not in ("parked", "budget")
-                    case _:
-                        pass
-
-    def _begin(self, task_id: str, again: str, seq: int) -> None:
-        """A task that is taken up again is shown from where it first began."""
-        thread = self._of_task.get(again) if again else None
-        if thread is None:
-            thread = _Thread(self._files, seq)
-            self._threads.append(thread)
-        thread.chain.add(task_id)
-        thread.ended = False
-        self._of_task[task_id] = thread
-        self._newest = (thread,)
-
-    def _hearers(self, envelope: Envelope) -> Collection[_Thread]:
-        """Return the threads that an event is told in: its task's; without a task, all that go on."""
-        event = envelope.event
-        if envelope.schema_version == 1:  # one task at a time
-            return self._newest
-        if isinstance(event, e.MemoryForgotten):
-            return self._threads
-        if envelope.delegate:
-            agent = self._of_agent.get(envelope.delegate)
-            return (agent,) if agent is not None else ()
-        own = self._of_task.get(envelope.task_id or getattr(event, "task_id", ""))
-        if envelope.task_id and not isinstance(event, _FOR_ALL):
-            return (own,) if own is not None else ()
-        return [thread for thread in self._threads if not thread.ended or thread is own]
-
-    def observation(self, seq: int, agent_id: str = "") -> str:
-        """Return what an event brought, of whichever task; empty where it brought nothing.
-
-        An agent that was handed a part is told of its own alone.
-        """
-        own = (self._of_agent[agent_id],) if agent_id in self._of_agent else ()
-        for thread in own if agent_id else (*self._threads, *self._of_agent.values()):
-            if thread.began <= seq:
-                for entry in thread.conversation.entries():
-                    if entry.seq == seq and entry.message.role == "tool":
-                        return entry.message.text
-        return ""
-
-    @property
-    def off(self) -> frozenset[str]:
-        """The blocks of the context that are off."""
-        return off(self._defaults, self._switches)
-
-    def shown(self, task_id: str = "", agent_id: str = "") -> tuple[Entry, ...]:
-        """Return the turns of a task, by default the newest, and what stands for those before; no block that is off.
-
-        Of an agent that was handed a part, its own turns and nothing else.
-        """
-        if agent_id:
-            agent = self._of_agent.get(agent_id)
-            entries = agent.conversation.entries() if agent else ()
-            known = agent.summary if agent else None
-            return summarised(entries, known.upto, known.text) if known else entries
-        thread = self._of_task.get(task_id) if task_id else next(iter(self._newest), None)
-        if thread is None:
-            return ()
-        hidden = self.off
-        turns = (*self._earlier.before(thread.chain, thread.began), *thread.conversation.entries())
-        entries = tuple(entry for entry in turns if entry.message.role != "user" or entry.name not in hidden)
-        if thread.summary is None:
-            return entries
-        return summarised(entries, thread.summary.upto, thread.summary.text)
 
 
 def room_for(request: ModelRequest, window: int) -> int:
@@ -246,6 +107,12 @@ class WorkingContext:
             )
         self._told[whose] = told
         return msgspec.structs.replace(request, messages=trimmed.messages)
+
+    def end(self) -> None:
+        """Forget what was said of how the conversations of the present task were cut."""
+        task_id = origin.current().task_id
+        self._told = {whose: told for whose, told in self._told.items() if whose[0] != task_id}
+        self._refused_at = {whose: at for whose, at in self._refused_at.items() if whose[0] != task_id}
 
     def entries(self) -> tuple[Entry, ...]:
         """The conversation of the present task, with what stands for what was before."""

@@ -225,6 +225,8 @@ class Lab:
         self.shelf = ToolLibrary(DocumentTable(folder / "registry.json", "tools"), folder / "box")
         self.memory = Recollection(DocumentTable(folder / "memory.json", "items"))
         self.settled: list[str] = []
+        self.pages = False
+        """True: what is not new is read from the file again, as in a session of the product."""
         self._ticks = itertools.count()
         self._ids = itertools.count(1)
         path = self.sessions.path("20261121-000000-lab0")
@@ -242,7 +244,7 @@ class Lab:
             self.file.session_id,
             self.file,
             now,
-            history=self.file.envelopes(),
+            history=self.file.history() if self.pages else self.file.envelopes(),
             redactor=self.redactor,
             retry=self.retry,
         )
@@ -284,7 +286,7 @@ class Lab:
             surroundings=lambda: self.around, misfit=misfit, provider=self.provider, encode=self.encode,
             estimate=lambda text: self.estimate(text) if self.estimate else Estimate(count=0),
             blocks=self.blocks,
-            learn=lambda task, proposed=(): lessons(tuple(self.bus.history), task, proposed),
+            learn=lambda task, proposed=(): lessons(self.bus.history, task, proposed),
             roles=self.roles, shared=call_budget,
         )  # fmt: skip
 

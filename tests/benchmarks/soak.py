@@ -8,15 +8,19 @@ import json
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from alita_tui import events as e
+from alita_tui.events import RunReport
 from alita_tui.llm.scripted import Rule
 from alita_tui.spine.commands import CloseSession, SubmitTask
 from tests.agent.lab import Lab, say
+from tests.agent.test_outcomes import DOUBLE
 
-_BLOCK = 100
-"""Tasks between two looks."""
+_RUN = say("run_tool", name="double_it", arguments={"x": 4})
+_READ = 2_000
+"""Words that each task reads."""
 
 
 def resident_mb() -> float:
@@ -25,10 +29,18 @@ def resident_mb() -> float:
     return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) / 1024
 
 
-async def soak(folder: Path, count: int) -> dict[str, float]:
-    """Do so many tasks, two at a time; return what each of the last block added, and how long blocks took."""
-    replies = (say("find_tool", query="a finder"), say("plan", steps=["a", "b"]), say("answer", text="done"))
+async def soak(
+    folder: Path, count: int, *, block: int = 100, memory_mb: Callable[[], float] = resident_mb
+) -> dict[str, float]:
+    """Do so many tasks, two at a time; return what each of the last block added, and how long blocks took.
+
+    There is a look at the memory after each `block` of tasks.
+    """
+    replies = (say("find_tool", query="double a number"), _RUN, say("answer", text="done"))
     lab = Lab(folder, rules=[Rule(role="orchestrator", match="TASK: ", replies=replies)], parallel=2)
+    lab.shelf.register(DOUBLE, e.Lock(), approval_id="p0", digest=e.BuildDigest(DOUBLE.digest), sources=())
+    lab.pages = True
+    lab.reopen()
     await lab.begin()
     running = asyncio.create_task(lab.engine.run())
     looks: list[tuple[float, float]] = []
@@ -42,22 +54,25 @@ async def soak(folder: Path, count: int) -> dict[str, float]:
             seen = len(lab.bus.history)
 
     for number in range(count):
+        read = RunReport(status="ok", exit_code=0, result=4, stdout=f"{number} " + "word " * _READ)
+        lab.sandbox.runs.append(read)
         lab.engine.send(SubmitTask(text=f"task {number} about {number * 7919}"))
         await until(number)
-        if number % _BLOCK == _BLOCK - 1:
+        if number % block == block - 1:
             lab.asked.clear()  # the test's own, not the product's
+            lab.sandbox.jobs.clear()
             gc.collect()
-            looks.append((resident_mb(), time.monotonic()))
+            looks.append((memory_mb(), time.monotonic()))
     await until(count)
     lab.engine.send(CloseSession())
     await running
     assert [one.outcome for one in lab.events(e.TaskFinished)] == ["answered"] * count
     (first, began), (second, _), *_, (before, late), (last, end) = looks
     return {
-        "early_kb": (second - first) * 1024 / _BLOCK,
-        "late_kb": (last - before) * 1024 / _BLOCK,
-        "early_ms": (looks[1][1] - began) * 1000 / _BLOCK,
-        "late_ms": (end - late) * 1000 / _BLOCK,
+        "early_kb": (second - first) * 1024 / block,
+        "late_kb": (last - before) * 1024 / block,
+        "early_ms": (looks[1][1] - began) * 1000 / block,
+        "late_ms": (end - late) * 1000 / block,
         "peak_mb": last,
     }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime
 
 import pytest
@@ -133,12 +132,9 @@ async def test_a_language_that_is_not_allowed_does_not_run(ready, podman: Podman
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(BASH))
 async def test_a_hostile_script_stays_inside(podman: PodmanSandbox, name: str):
-    started = time.monotonic()
     report = await ran(podman, bash(f"# text most\nset +e +u\n{BASH[name]}"), {"text": "", "most": 1})
     assert report.result != "escaped", report
     assert report.peak_memory_bytes < 1.5 * SMALL.memory_bytes
-    assert report.duration_ms < 1000 * (SMALL.wall_seconds + 2)
     assert len(report.stdout) <= SMALL.output_bytes and len(report.stderr) <= SMALL.output_bytes
-    assert time.monotonic() - started < 60
     after = await ran(podman, bash(), {"text": "a", "most": 1})
     assert after.status == "ok"

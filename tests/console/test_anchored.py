@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -100,7 +101,7 @@ async def test_garbage_in_an_answer_moves_no_divider(terminal: str, width: int) 
     app = console(tape.envelopes)
     async with app.run_test(size=(width, 36)) as pilot:
         await drawn(pilot, tape.envelopes[-1].seq)
-        update = app.screen._compositor.render_update(full=True)
+        update: Any = app.screen._compositor.render_update(full=True)
         rows = on_terminal(update.render_segments(app.console), width, WIDTHS[terminal])
         told = [row for row in rows if "Z" in row[:8]]
         assert len(told) == 9
@@ -125,7 +126,7 @@ async def test_beneath_another_screen_a_line_is_as_wide_as_it_was() -> None:
         await drawn(pilot, tape.envelopes[-1].seq)
         await pilot.press("ctrl+o")
         await covered(pilot)
-        update = app.screen._compositor.render_update(full=True)
+        update: Any = app.screen._compositor.render_update(full=True)
         rows = on_terminal(update.render_segments(app.console), 200, cell_len)
         box = app.screen.query_one("#box").region
         assert {row[box.x] for row in rows[box.y + 1 : box.bottom - 1]} == {"│"}

@@ -118,9 +118,9 @@ def test_a_check_that_could_not_run_is_told_in_a_colour_of_its_own_as_bright_as_
 def seen_gates() -> tuple[tuple[str, str], tuple[str, str]]:
     """Mark and colour of a check that passed, and of one that could not run."""
     build = fold_all(streams.waiting()).builds[-1]
-    found = tuple(
-        e.GateResult(gate=gate, state=state, summary="told")
-        for gate, state in (("contract", "passed"), ("hidden", "skipped"))
+    found = (
+        e.GateResult(gate="contract", state="passed", summary="told"),
+        e.GateResult(gate="hidden", state="skipped", summary="told"),
     )
     lines = [
         row.gutter[0] for row in gates(msgspec.structs.replace(build.attempts[-1], gates=found)) if row.gutter

@@ -271,7 +271,7 @@ class Conversation:
 
     def observation(self, seq: int) -> str:
         """Return what an event brought so far; empty where it brought nothing."""
-        found = (one.message for one in self._entries if one.seq == seq)
+        found = (entry.message for entry in self._entries if entry.seq == seq)
         return next((message.text for message in found if message.role == "tool"), "")
 
     def _add(self, message: Message, name: str = "") -> None:
@@ -329,9 +329,9 @@ class Conversation:
 
 def recalled(items: tuple[MemoryItem, ...]) -> str:
     """Return what is told of remembered things: the person's own words as they are, all else as data."""
-    own = [one for one in items if one.memory == "semantic" and one.origin in OWN_WORDS]
+    own = [item for item in items if item.memory == "semantic" and item.origin in OWN_WORDS]
     said = [f"- [{one.item_id}] The person said: {defused(one.text)}" for one in own]
-    rest = "\n".join(f"- [{one.item_id}] {one.text}" for one in items if one not in own)
+    rest = "\n".join(f"- [{item.item_id}] {item.text}" for item in items if item not in own)
     return "\n".join(filter(None, (RECALLED_HEAD, *said, fenced(MEMORY, rest) if rest else "")))
 
 

@@ -269,7 +269,9 @@ class _Course:
             used = {one.name for one in later if isinstance(one, e.ToolCalled)}
             built = [str(one.card.name) for one in later if isinstance(one, e.ToolRegistered)]
             accepted = {
-                one.name for one in self._calls.values() if one.call_id in self._accepted and not self._wrong
+                call.name
+                for call in self._calls.values()
+                if call.call_id in self._accepted and not self._wrong
             }
             found = {(hit.card.name, hit.card.version): True for hit in envelope.event.hits}
             for miss in envelope.event.near_misses:
@@ -352,7 +354,7 @@ class _Course:
             if event.report.files or event.report.result_handle or _flows(event.report.result, texts):
                 accepted.add(str(event.call_id))
         for call_id in tuple(accepted):  # a tool that was called by an accepted one had its part
-            accepted |= {str(one.call_id) for one in self._calls.values() if one.caller == call_id}
+            accepted |= {str(call.call_id) for call in self._calls.values() if call.caller == call_id}
         return frozenset(accepted)
 
 

@@ -180,7 +180,7 @@ def list_runs(context: typer.Context, json: Json = False) -> None:
                 setup.run, setup.suite, ", ".join(setup.models),
                 f"{len(results)} of {setup.planned}" if setup.planned > len(results) else str(len(results)),
                 f"{share(results):.0%}",
-                f"${sum(one.usd + one.judge_usd for one in results):.4f}",
+                f"${sum(result.usd + result.judge_usd for result in results):.4f}",
             )
             for setup, results in found
         ),
@@ -204,11 +204,13 @@ def show(context: typer.Context, run: Run = "last", json: Json = False) -> None:
         typer.echo(f"{counted(left, 'case')} to go. Go on: alita eval run --resume {setup.run}")
     for judge in agreements(folder):
         typer.echo(f"judge: {reveal(str(judge))}")
-    for one in results:
-        if not one.solved and one.session_id:
-            at = f" --at {one.at}" if one.at else ""
-            typer.echo(f"\n{one_line(one.case, 60)}: {FAILURE_WORDS[one.failure]}: {reveal(one.why)[:300]}")
-            typer.echo(f"  alita --home {folder / one.home} replay {one.session_id}{at}")
+    for result in results:
+        if not result.solved and result.session_id:
+            at = f" --at {result.at}" if result.at else ""
+            typer.echo(
+                f"\n{one_line(result.case, 60)}: {FAILURE_WORDS[result.failure]}: {reveal(result.why)[:300]}"
+            )
+            typer.echo(f"  alita --home {folder / result.home} replay {result.session_id}{at}")
     if setup.approve == "person":
         for home, build in evaluating.waiting(folder):
             typer.echo(f"\nwaits: {one_line(build.name, 80)}")
@@ -271,9 +273,9 @@ def _row(setup: Setup) -> dict[str, Any]:
 def _summary(results: tuple[CaseResult, ...]) -> dict[str, Any]:
     return {
         "ended": len(results),
-        "solved": sum(one.solved for one in results),
-        "usd": math.fsum(usd for one in results for usd in (one.usd, one.judge_usd)),
-        "unpriced_calls": sum(one.unpriced for one in results),
+        "solved": sum(result.solved for result in results),
+        "usd": math.fsum(usd for result in results for usd in (result.usd, result.judge_usd)),
+        "unpriced_calls": sum(result.unpriced for result in results),
     }
 
 
@@ -281,15 +283,15 @@ def _document(setup: Setup, results: tuple[CaseResult, ...], judges: tuple[Agree
     return {
         "setup": _row(setup),
         **_summary(results),
-        "judges": [msgspec.structs.asdict(one) for one in judges],
-        "cases": [msgspec.structs.asdict(one) for one in results],
+        "judges": [msgspec.structs.asdict(judge) for judge in judges],
+        "cases": [msgspec.structs.asdict(result) for result in results],
     }
 
 
 def _table(setup: Setup, results: tuple[CaseResult, ...]) -> None:
     rows = []
     for model in setup.models:
-        mine = tuple(one for one in results if one.model == model)
+        mine = tuple(result for result in results if result.model == model)
         count = max(len(mine), 1)
         rows.append((
             model, f"{sum(one.solved for one in mine)} of {len(mine)}",
@@ -298,6 +300,6 @@ def _table(setup: Setup, results: tuple[CaseResult, ...]) -> None:
             str(sum(one.builds for one in mine)), str(sum(one.ungrounded for one in mine)),
         ))  # fmt: skip
     table(("MODEL", "SOLVED", "COST", "TIME EACH", "STEPS EACH", "BUILDS", "UNGROUNDED"), rows)
-    unpriced = sum(one.unpriced for one in results)
+    unpriced = sum(result.unpriced for result in results)
     if unpriced:
         typer.echo(f"{counted(unpriced, 'call')} without a known price; the cost is at least that.", err=True)

@@ -98,8 +98,14 @@ def list_tasks(context: typer.Context, session: Session = None, json: Json = Fal
         _print_tasks(tasks)
     if tasks.schedules:
         rows = (
-            (one.id, one.rhythm, "paused" if one.paused else one.next, one.session_id, one.text)
-            for one in tasks.schedules
+            (
+                schedule.id,
+                schedule.rhythm,
+                "paused" if schedule.paused else schedule.next,
+                schedule.session_id,
+                schedule.text,
+            )
+            for schedule in tasks.schedules
         )
         table(("SCHEDULE", "RHYTHM", "NEXT", "LAST SESSION", "WHAT"), rows)
 
@@ -110,12 +116,12 @@ def _print_tasks(tasks: Tasks) -> None:
         typer.echo("No task was asked for yet.")
         return
     rows: list[tuple[str, ...]] = []
-    for one in tasks.tasks:
-        place = f"{one.place}" if one.place else ""
-        rows.append((place, one.id, one.outcome.replace("_", " ") or one.standing, one.text))
+    for task in tasks.tasks:
+        place = f"{task.place}" if task.place else ""
+        rows.append((place, task.id, task.outcome.replace("_", " ") or task.standing, task.text))
         rows += [
             ("", f"└{'─' * (agent.depth - 1)} {agent.id}", _standing(agent), agent.goal)
-            for agent in one.agents
+            for agent in task.agents
         ]
     table(("PLACE", "TASK", "STATE", "WHAT"), rows)
 

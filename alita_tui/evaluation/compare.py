@@ -61,19 +61,19 @@ def compare(first: str, second: str, before: Iterable[CaseResult], after: Iterab
         )
         if found is not None:
             figures.append(Figure(name=name, unit=unit, paired=found))
-    kinds = [Counter(str(one.failure) for one in runs if one.failure) for runs in (before, after)]
+    kinds = [Counter(str(run.failure) for run in runs if run.failure) for runs in (before, after)]
     shares = [(case, _solved(left[case]), _solved(right[case])) for case in both]
     return Comparison(
         first=first, second=second, cases=len(both), left_out=len({*left} ^ {*right}), figures=tuple(figures),
         failures=tuple((kind, kinds[0][kind], kinds[1][kind]) for kind in sorted({*kinds[0], *kinds[1]})),
-        changed=tuple(one for one in shares if one[1] != one[2]),
+        changed=tuple(share for share in shares if share[1] != share[2]),
     )  # fmt: skip
 
 
 def _by_case(results: tuple[CaseResult, ...]) -> dict[str, list[CaseResult]]:
     found: dict[str, list[CaseResult]] = {}
-    for one in results:
-        found.setdefault(one.case, []).append(one)
+    for result in results:
+        found.setdefault(result.case, []).append(result)
     return found
 
 
@@ -83,7 +83,7 @@ def _mean(values: Iterable[float]) -> float:
 
 
 def _solved(results: list[CaseResult]) -> float:
-    return sum(one.solved for one in results) / len(results)
+    return sum(result.solved for result in results) / len(results)
 
 
 def amount(figure: Figure, value: float, *, signed: bool = False) -> str:

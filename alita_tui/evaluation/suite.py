@@ -79,8 +79,13 @@ def read_suite(path: Path) -> Suite:
     if path.is_dir() and not file.exists() and is_retrieval(path):
         described = read_tools(path)
         cases = tuple(
-            Case(id=one.id, task=one.task, check=one.check, tags=(one.tool,) if one.tool else ("none",))
-            for one in read_questions(path)
+            Case(
+                id=question.id,
+                task=question.task,
+                check=question.check,
+                tags=(question.tool,) if question.tool else ("none",),
+            )
+            for question in read_questions(path)
         )
     else:
         cases = tuple(_case(number, raw, file) for number, raw in _lines(file))

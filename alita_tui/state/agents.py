@@ -115,7 +115,9 @@ def paid(agents: Agents, envelope: Envelope) -> Agents:
 
 def of(agents: Agents, agent_id: str) -> AgentState | None:
     """Return an agent by its id."""
-    return next((one for one in reversed(agents) if one.agent_id == agent_id), None) if agent_id else None
+    return (
+        next((agent for agent in reversed(agents) if agent.agent_id == agent_id), None) if agent_id else None
+    )
 
 
 def turned(state: SessionState, agent: AgentState, event: e.SessionEvent) -> SessionState:

@@ -166,7 +166,8 @@ class BuildState(msgspec.Struct, frozen=True, gc=False):
         """The name of the tool that is to do this build's work as well; empty unless the person wants that."""
         twins = self.presented.twins if self.presented and self.verdict else ()
         return next(
-            (str(one.name) for one in twins if self.verdict and self.verdict.reason == merge_reason(one)), ""
+            (str(twin.name) for twin in twins if self.verdict and self.verdict.reason == merge_reason(twin)),
+            "",
         )
 
 

@@ -89,10 +89,10 @@ class _Reporter:
         days = self._days()
         found = self._anomalies(days)
         lines = {
-            one.name: "; ".join(f"{each.day}: {each.text}" for each in found if each.name == one.name)
-            for one in tools
+            tool.name: "; ".join(f"{each.day}: {each.text}" for each in found if each.name == tool.name)
+            for tool in tools
         }
-        tools = tuple(_with_note(one, lines[one.name]) for one in tools)
+        tools = tuple(_with_note(tool, lines[tool.name]) for tool in tools)
         totals = self._totals(span)
         return Report(
             since="" if span.whole else name_of(span.first),
@@ -328,9 +328,9 @@ class _Reporter:
     def _anomalies(self, days: tuple[Day, ...]) -> list[Anomaly]:
         runs, tasks, calls = self._tables["runs"], self._tables["tasks"], self._tables["calls"]
         numbers = range(self._span.first, self._span.last + 1)
-        usd = np.array([one.usd for one in days])
-        seconds = np.array([math.nan if one.median_s is None else one.median_s for one in days])
-        answered = np.array([one.answered for one in days])
+        usd = np.array([day.usd for day in days])
+        seconds = np.array([math.nan if day.median_s is None else day.median_s for day in days])
+        answered = np.array([day.answered for day in days])
 
         def dearest(day: int) -> tuple[Place, ...]:
             rows = np.flatnonzero(self._day["calls"] == day)

@@ -101,7 +101,11 @@ def risks(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -
 
 def draft_risks(wants: Capabilities, findings: Iterable[Finding]) -> tuple[Risk, ...]:
     """Return the risks of a draft outside of a session: its requests and its static review."""
-    heavy = (_finding(one) for one in findings if one.blocking or one.severity in ("high", "medium"))
+    heavy = (
+        _finding(finding)
+        for finding in findings
+        if finding.blocking or finding.severity in ("high", "medium")
+    )
     return tuple(sorted(dict.fromkeys((*heavy, *_asked(wants))), key=_rank))
 
 
@@ -132,7 +136,9 @@ def _asked(wants: Capabilities) -> list[Risk]:
         Risk(_RISK_OF_ITEM.get(item.partition(":")[0], "secrets"), f"asks for {said}")
         for item, said in zip(own.items, phrases(own), strict=True)
     ]
-    through = (one for one in tool_grants(wants) if one.may)  # one that only computes gives it nothing more
+    through = (
+        grant for grant in tool_grants(wants) if grant.may
+    )  # one that only computes gives it nothing more
     for one in through:
         kind = "on-host" if ON_HOST in one.may else "tools"
         found.append(Risk(kind, f"may use {one.uses} by calling {one.label}"))
@@ -149,20 +155,20 @@ def _gained(build: BuildState, attempt: Attempt, withheld: Collection[str]) -> l
 def _gates(attempt: Attempt) -> list[Risk]:
     """Return checks that failed, could not run, or are not on record."""
     found = []
-    for one in attempt.gates:
-        if one.state == "failed":
-            said = f"{CHECKS[one.gate].title} failed: {one.summary}"
-            at = re.search(r": (\d+)", one.summary) if str(one.gate) == "coverage" else None
-            found.append(Risk(CHECKS[one.gate].risk, said, line=int(at[1]) if at else 0))
+    for gate in attempt.gates:
+        if gate.state == "failed":
+            said = f"{CHECKS[gate.gate].title} failed: {gate.summary}"
+            at = re.search(r": (\d+)", gate.summary) if str(gate.gate) == "coverage" else None
+            found.append(Risk(CHECKS[gate.gate].risk, said, line=int(at[1]) if at else 0))
         elif (
-            one.state == "skipped"
-            and one.gate == "requirements"
-            and one.summary.startswith(NO_FAULT_DATABASE)
+            gate.state == "skipped"
+            and gate.gate == "requirements"
+            and gate.summary.startswith(NO_FAULT_DATABASE)
         ):
-            before = one.summary.startswith(NO_FAULT_DATABASE_AGAIN)
-            found.append(Risk(FAULTS_UNKNOWN, one.summary, serious=False, accepted=before))
-        elif one.state == "skipped":
-            found.append(Risk("not-checked", f"{CHECKS[one.gate].title} could not run: {one.summary}"))
+            before = gate.summary.startswith(NO_FAULT_DATABASE_AGAIN)
+            found.append(Risk(FAULTS_UNKNOWN, gate.summary, serious=False, accepted=before))
+        elif gate.state == "skipped":
+            found.append(Risk("not-checked", f"{CHECKS[gate.gate].title} could not run: {gate.summary}"))
     if attempt.unchecked:
         listed = ", ".join(CHECKS[one].title for one in attempt.unchecked)
         found.append(Risk("not-checked", f"not run, or not on record: {listed}"))
@@ -244,9 +250,9 @@ def _review(attempt: Attempt) -> list[Risk]:
     if attempt.reviewed is None:
         return [Risk("not-reviewed", "the static review has not run")]
     found = [
-        _finding(one)
-        for one in attempt.findings
-        if one.blocking or one.severity in ("high", "medium")
+        _finding(finding)
+        for finding in attempt.findings
+        if finding.blocking or finding.severity in ("high", "medium")
     ]  # fmt: skip
     if not attempt.reviewed and not found:
         found.append(Risk("review-failed", "the static review did not pass"))
@@ -289,7 +295,9 @@ def declared_by(name: str, attempt: Attempt) -> str:
         return "itself"
     if name in sys.stdlib_module_names:
         return "standard library"
-    required = [package for one in attempt.draft.requirements if (package := distribution(one))]
+    required = [
+        package for requirement in attempt.draft.requirements if (package := distribution(requirement))
+    ]
     provided = next((report.provided for report in attempt.reports if report.provided), ())
     if provided:
         return next(

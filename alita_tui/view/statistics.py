@@ -30,15 +30,15 @@ def lines_of(report: Report, by: By) -> tuple[Line, ...]:
         case "day":
             return tuple(
                 Line(
-                    name=one.day, count=one.tasks, judged=one.tasks, ok=one.answered, usd=one.usd or None,
-                    median_ms=None if one.median_s is None else one.median_s * 1000,
-                    p95_ms=None if one.p95_s is None else one.p95_s * 1000,
-                    unpriced=one.unpriced, tokens=one.tokens, reused=one.reused, places=one.places,
+                    name=day.day, count=day.tasks, judged=day.tasks, ok=day.answered, usd=day.usd or None,
+                    median_ms=None if day.median_s is None else day.median_s * 1000,
+                    p95_ms=None if day.p95_s is None else day.p95_s * 1000,
+                    unpriced=day.unpriced, tokens=day.tokens, reused=day.reused, places=day.places,
                     note="; ".join(
-                        f"{each.name} {each.text}".strip() for each in report.anomalies if each.day == one.day
+                        f"{each.name} {each.text}".strip() for each in report.anomalies if each.day == day.day
                     ),
                 )
-                for one in report.days
+                for day in report.days
             )  # fmt: skip
 
 
@@ -189,20 +189,20 @@ def as_csv(lines: Sequence[Line], by: By) -> str:
             "note",
         )
     )
-    for one in lines:
+    for line in lines:
         figures = (
-            one.count,
-            one.judged,
-            one.ok,
-            one.median_ms,
-            one.p95_ms,
-            one.usd,
-            one.unpriced,
-            one.tokens,
-            one.reused,
+            line.count,
+            line.judged,
+            line.ok,
+            line.median_ms,
+            line.p95_ms,
+            line.usd,
+            line.unpriced,
+            line.tokens,
+            line.reused,
         )
         writer.writerow(
-            (_cell(one.name), *("" if each is None else each for each in figures), _cell(one.note))
+            (_cell(line.name), *("" if each is None else each for each in figures), _cell(line.note))
         )
     return out.getvalue()
 

@@ -88,7 +88,7 @@ class EvaluationsScreen(Dialog[None]):
         self.call_after_refresh(self._draw)
 
     def _again(self) -> None:
-        if not any(one.group == "evaluations" and one.is_running for one in self.workers):
+        if not any(worker.group == "evaluations" and worker.is_running for worker in self.workers):
             self._load()
 
     @work(name="evaluations", group="evaluations", exclusive=True, exit_on_error=False)
@@ -124,7 +124,7 @@ class EvaluationsScreen(Dialog[None]):
             options = self._draw_runs(head, columns, width)
         listed.clear_options()
         listed.add_options(options)
-        ids = [one.id for one in options if not one.disabled]
+        ids = [option.id for option in options if not option.disabled]
         listed.highlighted = ids.index(before) if before in ids else (0 if ids else None)
         self._why()
         if not self._told:
@@ -145,7 +145,7 @@ class EvaluationsScreen(Dialog[None]):
             nothing = "" if runs is None else " No run yet. Make a suite: alita eval new FOLDER"
             return [Option(nothing, disabled=True)]
         now = self._clock()
-        return [Option(drawing.run_row(one, width, now), id=one.run) for one in runs]
+        return [Option(drawing.run_row(run, width, now), id=run.run) for run in runs]
 
     def _draw_cases(self, head: Plain, about: Plain, columns: Plain, width: int) -> list[Option]:
         sheet = self._sheet
@@ -175,7 +175,7 @@ class EvaluationsScreen(Dialog[None]):
             words += [f"{self._key('begin')} new run"] if self._may_begin else []
         if self._may_begin and (line := self._line) is not None and line.state in ("stopped", "waiting"):
             words.append(f"{self._key('go_on')} go on with the run")
-        said.show([Content(one) for one in words], "   ")
+        said.show([Content(word) for word in words], "   ")
 
     def _key(self, name: str) -> str:
         return key_of(f"evaluations.{name}", self._keys)
@@ -199,7 +199,7 @@ class EvaluationsScreen(Dialog[None]):
         """Return the run that is open, or the one at the cursor."""
         if self._opened:
             return self._sheet.line if self._sheet else None
-        return next((one for one in self._runs or () if one.run == self._chosen_id), None)
+        return next((run for run in self._runs or () if run.run == self._chosen_id), None)
 
     @property
     def _case(self) -> CaseLine | None:

@@ -59,10 +59,13 @@ def gates(attempt: Attempt) -> list[Row]:
     marks = {"passed": ("  ● ", "good"), "failed": ("  ▲ ", "bad"), "skipped": ("  ○ ", "warn")}
     verbs = {"passed": "", "failed": "failed: ", "skipped": "could not run: "}
     rows = [BLANK, *heading("Checks")]
-    for one in attempt.gates:
-        said = ((f"{CHECKS[one.gate].title}  ", "strong"), (verbs[one.state] + reveal(flat(one.summary)), ""))
-        rows.append(Row(said, (marks[one.state],)))
-        for row in one.rows:
+    for gate in attempt.gates:
+        said = (
+            (f"{CHECKS[gate.gate].title}  ", "strong"),
+            (verbs[gate.state] + reveal(flat(gate.summary)), ""),
+        )
+        rows.append(Row(said, (marks[gate.state],)))
+        for row in gate.rows:
             if row.tone in ("bad", "warn"):
                 rows.append(Row(((reveal(flat(f"{row.label}  {row.text}")), row.tone),), (("      ", ""),)))
     for name in attempt.unchecked:
@@ -100,7 +103,7 @@ def why(build: BuildState, attempt: Attempt) -> list[Row]:
     if build.lessons:
         past = "past rejection" if len(build.lessons) == 1 else "past rejections"
         rows.append(fact("lessons", ((f"{len(build.lessons)} {past} shaped this build", "strong"),)))
-        rows += [fact("", ((reveal(flat(one)), "muted"),)) for one in build.lessons]
+        rows += [fact("", ((reveal(flat(lesson)), "muted"),)) for lesson in build.lessons]
     for number, source in enumerate(build.sources):
         title = one_line(source.title) or "a page"
         rows.append(fact("" if number else "read for it", ((title, ""), (" · not trusted", "muted"))))
@@ -135,7 +138,7 @@ def capabilities(attempt: Attempt) -> list[Row]:
 def requirements(attempt: Attempt) -> list[Row]:
     """Return every package that would be installed."""
     packages = attempt.lock.packages if attempt.lock else ()
-    direct = sum(one.direct for one in packages)
+    direct = sum(package.direct for package in packages)
     note = f"{len(packages)} packages, {direct} named by the draft" if packages else ""
     rows = heading("Requirements", note)
     if attempt.lock_problem:
@@ -144,8 +147,8 @@ def requirements(attempt: Attempt) -> list[Row]:
         rows.append(fact("declared", reveal(", ".join(attempt.draft.requirements))))
     elif not packages:
         rows.append(fact("declared", (("none: no packages needed", "good"),)))
-    wide = max((len(f"{one.name} {one.version}") for one in packages), default=0)
-    rows += [_package(one, wide) for one in sorted(packages, key=lambda one: not one.direct)]
+    wide = max((len(f"{package.name} {package.version}") for package in packages), default=0)
+    rows += [_package(package, wide) for package in sorted(packages, key=lambda one: not one.direct)]
     return rows
 
 
@@ -169,7 +172,7 @@ def review(attempt: Attempt) -> list[Row]:
     if attempt.reviewed is None:
         return [*heading("Static review"), fact("", (("not done yet", "bad"),))]
     rows = heading("Static review", "passed" if attempt.reviewed else "did not pass")
-    rows += [_finding(one) for one in attempt.findings]
+    rows += [_finding(finding) for finding in attempt.findings]
     return rows if attempt.findings else [*rows, Row((("  no findings", "good"),))]
 
 

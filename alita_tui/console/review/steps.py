@@ -53,7 +53,7 @@ class BuildReview:
         """Number of risks, each of which is accepted by name."""
 
     def _count(self) -> int:
-        return sum(not one.accepted for one in risks(self.build, self.attempt, self.withheld))
+        return sum(not risk.accepted for risk in risks(self.build, self.attempt, self.withheld))
 
     @property
     def names(self) -> tuple[str, ...]:

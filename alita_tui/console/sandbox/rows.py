@@ -124,16 +124,20 @@ def container_rows(seen: Inventory, session_id: str, reap: str) -> list[Row]:
     """Return every container; `reap` is the key that removes orphans."""
     count = len(seen.containers)
     rows = heading("Containers", f"{count} here" if count else "")
-    for one in seen.containers:
-        state, style = ("left behind", "bad") if one.orphan else (one.state, _STATES.get(one.state, ""))
-        told = "this session" if one.session == session_id else one_line(one.session, 40)
-        if one.engine != "local":
-            told = f"at {one_line(one.engine, 40)}, {told}"
-        if one.orphan:
+    for container in seen.containers:
+        state, style = (
+            ("left behind", "bad")
+            if container.orphan
+            else (container.state, _STATES.get(container.state, ""))
+        )
+        told = "this session" if container.session == session_id else one_line(container.session, 40)
+        if container.engine != "local":
+            told = f"at {one_line(container.engine, 40)}, {told}"
+        if container.orphan:
             told = f"{reap} removes it, of {told}"
-        age = ago(seen.at - _moment(one, seen.at))
-        where: Line = ((f"{state:<12}", style), (f"{one.environment:<13}", "name"), (f"{age:>8}  ", ""))
-        rows.append(Row((*where, (told, "muted")), ((f"  {one.container}  ", "muted"),)))
+        age = ago(seen.at - _moment(container, seen.at))
+        where: Line = ((f"{state:<12}", style), (f"{container.environment:<13}", "name"), (f"{age:>8}  ", ""))
+        rows.append(Row((*where, (told, "muted")), ((f"  {container.container}  ", "muted"),)))
     if not count:
         rows += say("  None: each run makes its own, and removes it.", "muted")
     for engine in seen.silent:
@@ -146,12 +150,12 @@ _STATES = {"waiting": "good", "running": "wait"}
 
 def environment_rows(seen: Inventory, width: int) -> list[Row]:
     """Return installed environments and their sizes."""
-    used = sum(one.size for one in seen.environments)
+    used = sum(environment.size for environment in seen.environments)
     note = f"{used / _MB:,.0f} of {seen.room_bytes / _MB:,.0f} MB" if seen.environments else ""
     rows = heading("Environments", note)
-    most = max((one.size for one in seen.environments), default=0) or 1
-    for one in seen.environments:
-        rows += _environment(one, seen.at, most, width)
+    most = max((environment.size for environment in seen.environments), default=0) or 1
+    for environment in seen.environments:
+        rows += _environment(environment, seen.at, most, width)
     if not seen.environments:
         rows += say("  None yet: the first tool with requirements has them installed here.", "muted")
     return rows

@@ -95,7 +95,7 @@ class TasksScreen(Dialog[None]):
         """Draw, with the queue's first task chosen, else the first that has not ended."""
         self._draw()
         listed = self.query_one(OptionList)
-        parts = [one.part for one in self._lines]
+        parts = [line.part for line in self._lines]
         going = next((n for n, part in enumerate(parts) if part in ("waiting", "running")), 0)
         listed.highlighted = parts.index("queued") if "queued" in parts else going
         listed.focus()
@@ -127,7 +127,7 @@ class TasksScreen(Dialog[None]):
         place = listed.highlighted or 0
         self._lines = _lines(self._view)
         listed.clear_options()
-        listed.add_options([Option(_row(one)) for one in self._lines])
+        listed.add_options([Option(_row(line)) for line in self._lines])
         key = (before.task_id, before.agent_id) if before else ("", "")
         same = (n for n, one in enumerate(self._lines) if (one.task_id, one.agent_id) == key)
         if self._lines:

@@ -210,7 +210,7 @@ def _provenance(tools: Sequence[Handed]) -> list[str]:
 
 
 def _packages(packages: Sequence[LockedPackage]) -> str:
-    return ", ".join(f"{one.name} {one.version}" for one in packages)
+    return ", ".join(f"{package.name} {package.version}" for package in packages)
 
 
 def _json_block(value: Any) -> list[str]:

@@ -179,12 +179,12 @@ def _check_alone(skill: Skill, path: str, tree: ast.Module) -> None:
         )
     folder = PurePosixPath(path).parent
     beside = {
-        PurePosixPath(one).relative_to(folder).parts[0].removesuffix(".py")
-        for one in skill.files
-        if one != path and one.endswith(".py") and PurePosixPath(one).is_relative_to(folder)
+        PurePosixPath(file).relative_to(folder).parts[0].removesuffix(".py")
+        for file in skill.files
+        if file != path and file.endswith(".py") and PurePosixPath(file).is_relative_to(folder)
     }
     for node in ast.walk(tree):
-        named = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+        named = [name.name for name in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom):
             named = [node.module or "."] if not node.level else ["."]
         for module in named:

@@ -85,7 +85,7 @@ def _places(tree: Node) -> Iterator[tuple[Node, str]]:
 
 
 def _after_then(above: Node, node: Node) -> bool:
-    then = next((one for one in above.children if one.kind == "then"), None)
+    then = next((child for child in above.children if child.kind == "then"), None)
     return then is not None and node.start > then.start
 
 

@@ -105,21 +105,25 @@ def _of_command(command: Command) -> Iterator[Change]:
         yield at.start, at.end, "tail" if command.name == "head" else "head", ""
     elif command.name == "grep":
         yield from _of_grep(command, at)
-    for one in command.arguments:
-        hit = _NUMBERED.fullmatch(one.text) if one.kind == "word" else None
+    for argument in command.arguments:
+        hit = _NUMBERED.fullmatch(argument.text) if argument.kind == "word" else None
         if hit and command.name not in ("exit", "return", "date"):
             number = f"{hit[1] or ''}{int(hit[2]) + 1}{hit[3] or ''}"
-            yield one.start, one.end, number, ""
+            yield argument.start, argument.end, number, ""
 
 
 def _of_grep(command: Command, at: Node) -> Iterator[Change]:
-    flags = [one for one in command.arguments if one.kind == "word" and re.fullmatch(r"-[a-zA-Z]+", one.text)]
-    for one in flags:
+    flags = [
+        argument
+        for argument in command.arguments
+        if argument.kind == "word" and re.fullmatch(r"-[a-zA-Z]+", argument.text)
+    ]
+    for flag in flags:
         for letter in "vi":
-            if letter in one.text:
-                left = one.text.replace(letter, "")
-                yield one.start, one.end, left if left != "-" else "", ""
-    if not any("v" in one.text for one in flags):
+            if letter in flag.text:
+                left = flag.text.replace(letter, "")
+                yield flag.start, flag.end, left if left != "-" else "", ""
+    if not any("v" in flag.text for flag in flags):
         yield at.start, at.end, "grep -v", ""
 
 

@@ -57,10 +57,10 @@ def arguments(command: Command) -> list[Argument]:
 def operands(command: Command) -> list[Argument]:
     """Return the arguments that are neither options nor values of options."""
     return [
-        one
-        for one in arguments(command)
-        if one.of in ("", "--")
-        and not (one.of == "" and (one.word or "").startswith("-") and one.word != "-")
+        argument
+        for argument in arguments(command)
+        if argument.of in ("", "--")
+        and not (argument.of == "" and (argument.word or "").startswith("-") and argument.word != "-")
     ]
 
 

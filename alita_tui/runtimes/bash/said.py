@@ -34,18 +34,18 @@ def _given(tree: Node) -> Iterator[tuple[str, str, int]]:
             index = target.child("index") if target is not None and target.kind == "subscript" else None
             pairs = [(literal(index or target) or "", node.child("value"))]
         elif node.kind == "expansion":
-            kept = [one for one in node.children if one.named]
+            kept = [child for child in node.children if child.named]
             pairs = [(kept[0].text, kept[-1])] if len(kept) > 1 else []
         elif node.kind == "binary_expression":
             sides = node.child("left"), node.child("right")
             pairs = [(_variable(a), b) for a, b in (sides, sides[::-1])]
         elif node.kind == "case_statement":
             name = _variable(node.child("value"))
-            pairs = [(name, one.child("value")) for one in node.children if one.kind == "case_item"]
+            pairs = [(name, child.child("value")) for child in node.children if child.kind == "case_item"]
         elif node.kind == "array":  # ([password]='…')
-            for one in node.parts():
-                if hit := re.fullmatch(r"\[[\"']?([\w-]+)[\"']?\]=[\"']?(.*?)[\"']?", one.text, re.DOTALL):
-                    yield hit[1], hit[2], one.line
+            for part in node.parts():
+                if hit := re.fullmatch(r"\[[\"']?([\w-]+)[\"']?\]=[\"']?(.*?)[\"']?", part.text, re.DOTALL):
+                    yield hit[1], hit[2], part.line
         for name, value in pairs:
             if name and (text := literal(value)) is not None and value is not None:
                 yield name, text, value.line
@@ -55,7 +55,7 @@ def _given(tree: Node) -> Iterator[tuple[str, str, int]]:
 
 def _told(command: Command) -> Iterator[tuple[str, str, int]]:
     """Yield what a command is told for a name: by an option, by `--arg`, in its program."""
-    words = [literal(one) or "" for one in command.arguments]
+    words = [literal(argument) or "" for argument in command.arguments]
     for name, text in zip(words, words[1:], strict=False):
         yield name.lstrip("-"), text, command.node.line
     for word in words:

@@ -94,7 +94,7 @@ def _places(tree: Node) -> Iterator[tuple[Node, str, bool]]:
         elif above.kind == "ternary_expression" and node.field in ("consequence", "alternative"):
             yield node, "a side of `?:` was never taken", True
         elif above.kind == "binary_expression" and node.field == "right":
-            word = next((one.text for one in above.children if not one.named), "")
+            word = next((child.text for child in above.children if not child.named), "")
             if word in ("&&", "||", "??"):
                 yield node, f"what follows `{word}` was never looked at", True
         elif above.kind == "arrow_function" and node.field == "body" and node.kind != "statement_block":
@@ -155,7 +155,7 @@ def _changes(tree: Node) -> Iterator[tuple[int, int, str]]:
             and above.kind in ("binary_expression", "augmented_assignment_expression")
         ):
             joined = node.text == "+" and any(
-                one.kind in ("string", "template_string") for one in above.children
+                child.kind in ("string", "template_string") for child in above.children
             )
             if not joined:
                 yield node.start, node.end, _FLIPS[node.text]

@@ -110,7 +110,9 @@ def _note_key(notes: Notes, node: Node) -> None:
 
 def _note_heritage(notes: Notes, node: Node) -> None:
     parts = [
-        inner for one in node.parts() for inner in (one.parts() if one.kind == "extends_clause" else [one])
+        inner
+        for part in node.parts()
+        for inner in (part.parts() if part.kind == "extends_clause" else [part])
     ]
     if parts and parts[0].kind not in ("identifier", "member_expression"):
         text = f"{node.text[:40]}: builds on what is not written out, {ANYTHING}"
@@ -280,15 +282,15 @@ def _note_call(notes: Notes, node: Node, picked: Picked, functions: set[str]) ->
             )
     member = called.child("property") if called.kind == "member_expression" else None
     if member is not None and member.text in known("calls_back"):
-        for one in parts:
-            index = one.child("index") if one.kind == "subscript_expression" else None
+        for part in parts:
+            index = part.child("index") if part.kind == "subscript_expression" else None
             if (index is not None and not plain_index(index)) or (
-                one.kind == "identifier" and one.text in picked.names
+                part.kind == "identifier" and part.text in picked.names
             ):
                 notes.add(
                     "high",
                     "ast/dynamic",
-                    f"{one.text[:40]}: is called, and not written out, {ANYTHING}",
+                    f"{part.text[:40]}: is called, and not written out, {ANYTHING}",
                     node.line,
                 )
     if (
@@ -297,7 +299,7 @@ def _note_call(notes: Notes, node: Node, picked: Picked, functions: set[str]) ->
         and parts[0].kind in ("string", "template_string")
     ):
         notes.add("high", "ast/dynamic", f"{called.text}: runs text as code, {ANYTHING}", node.line)
-    if called.text == "String" and any(one.text in functions for one in parts):
+    if called.text == "String" and any(part.text in functions for part in parts):
         notes.add("high", "ast/introspection", "String(): reads its own code", node.line)
 
 

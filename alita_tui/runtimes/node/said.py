@@ -43,20 +43,22 @@ def constant(node: Node | None) -> str | None:
     if node is None or node.end - node.start > _LONGEST:
         return None
     if node.kind in ("string", "template_string"):
-        return None if any(one.kind == "template_substitution" for one in node.children) else node.text[1:-1]
+        return (
+            None if any(child.kind == "template_substitution" for child in node.children) else node.text[1:-1]
+        )
     parts = node.parts()
     if node.kind in _THROUGH:
         return constant(parts[0]) if parts else None
-    if node.kind == "binary_expression" and any(one.kind == "+" for one in node.children):
+    if node.kind == "binary_expression" and any(child.kind == "+" for child in node.children):
         sides = [constant(one) for one in (node.child("left"), node.child("right"))]
-        return None if None in sides else "".join(one for one in sides if one is not None)
+        return None if None in sides else "".join(side for side in sides if side is not None)
     return _called(node) if node.kind == "call_expression" else None
 
 
 def _called(node: Node) -> str | None:
     """Return what `[…].join(…)`, `atob(…)` and `Buffer.from(…, "base64")` stand for, where it is written out."""
     called, given = node.child("function"), node.child("arguments")
-    taken = [constant(one) for one in given.parts()] if given is not None else []
+    taken = [constant(part) for part in given.parts()] if given is not None else []
     if called is None or None in taken:
         return None
     member, owner = called.child("property"), called.child("object")
@@ -67,7 +69,7 @@ def _called(node: Node) -> str | None:
     if member is None or owner is None:
         return None
     if member.text == "join" and owner.kind == "array":
-        items = [constant(one) for one in owner.parts()]
+        items = [constant(part) for part in owner.parts()]
         return None if None in items else (taken[0] if taken else ",").join(filter(None, items))  # type: ignore[union-attr]
     return constant(owner) if member.text in ("toString", "trim") else None
 
@@ -94,7 +96,7 @@ def _given(tree: Node) -> Iterator[tuple[str, str, int]]:
             sides = node.child("left"), node.child("right")
             pairs = [(_last(a), b) for a, b in (sides, sides[::-1])]
         elif node.kind == "switch_statement" and (body := node.child("body")) is not None:
-            pairs = [(_last(node.child("value")), one.child("value")) for one in body.parts()]
+            pairs = [(_last(node.child("value")), part.child("value")) for part in body.parts()]
         for known, value in pairs:
             if known and (text := constant(value)) is not None and value is not None:
                 yield known.lstrip("#"), text, value.line

@@ -241,6 +241,7 @@ class Furnished(Catalog):
     """Has a wizard, and remembers what it keeps."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.kept: list[object] = []
 
     async def wizard(self) -> SetupScreen:

@@ -1,7 +1,7 @@
-"""`make mcp-peers`: the official conformance suite against `alita mcp serve --http`, as a table.
+"""`make mcp-peers`: the official conformance suite against `alita mcp serve --http`, and against the client, as tables.
 
 The tools that the suite looks for by name are approved tools of a home, and run in the sandbox as any. What fails is
-listed with the reason; a scenario that fails without one is an error.
+listed with the reason; a scenario that fails without one is an error. The client's side is `conformance_client.py`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import re
+import shlex
 import sys
 import tempfile
 from pathlib import Path
@@ -55,6 +56,14 @@ NOT_HERE = {
 """Scenarios that do not apply, or only in part, and why."""
 
 
+NOT_OF_THE_CLIENT = {
+    "elicitation-sep1034-client-defaults": "the client of these runs grants no questions",
+    "sep-2322-client-request-state": "the same",
+    "auth/basic-cimd": "a warning: alita registers itself, as it has no page on the web that says who it is",
+}
+"""Client scenarios that do not apply, and why."""
+
+
 def applies(name: str) -> str:
     """Why a scenario does not apply; empty if it does."""
     return NOT_HERE.get(name, ASKS if name.startswith("input-required-result") else "")
@@ -68,20 +77,51 @@ async def said(*words: str) -> tuple[int, str]:
     return process.returncode or 0, out.decode("utf-8", "replace")
 
 
-async def scenarios(node: str, suite: str) -> dict[str, tuple[str, ...]]:
-    """The server scenarios with their revisions, without extensions."""
-    _, listed = await said(node, suite, "list", "--server")
+async def scenarios(node: str, suite: str, side: str) -> dict[str, tuple[str, ...]]:
+    """The scenarios of a side, `server` or `client`, with their revisions; without extensions."""
+    _, listed = await said(node, suite, "list", f"--{side}")
     found = re.findall(r"^\s+- (\S+) \[([^\]]+)\]", listed, re.MULTILINE)
     return {name: tuple(given.split(",")) for name, given in found if given != "extension"}
 
 
 async def run(node: str, folder: Path, only: str) -> int:
-    suite, wrong = str(folder / PACKAGE), 0
+    suite = str(folder / PACKAGE)
+    wrong = await servers(node, suite, only) + await clients(node, suite, only)
+    print(f"{wrong} failed without a reason", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+async def clients(node: str, suite: str, only: str) -> int:
+    """Print the table of the client scenarios; return how many fail without a reason."""
+    wrong = 0
+    command = shlex.join((sys.executable, str(Path(__file__).with_name("conformance_client.py"))))
+    print("| client scenario | result | |\n| --- | --- | --- |")
+    for name, revisions in (await scenarios(node, suite, "client")).items():
+        if only not in name:
+            continue
+        revision = next((one for one in reversed(REVISIONS) if one in revisions), revisions[-1])
+        with tempfile.TemporaryDirectory(prefix="alita-peers-") as place:
+            code, out = await said(
+                node, suite, "client", "--command", command, "--scenario", name, "--spec-version", revision, "-o", place
+            )  # fmt: skip
+        why = NOT_OF_THE_CLIENT.get(name, "")
+        if code and not why:
+            wrong += 1
+            print(out, file=sys.stderr)
+        print(
+            f"| {name} | {'fails' if code else 'passes'} in {revision} | {why if code else ''} |", flush=True
+        )
+    return wrong
+
+
+async def servers(node: str, suite: str, only: str) -> int:
+    """Print the table of the server scenarios; return how many fail without a reason."""
+    wrong = 0
     with tempfile.TemporaryDirectory(prefix="alita-peers-") as place:
         home = lab.furnished(Path(place) / "home", *TOOLS)
         async with lab.http_server(home, "127.0.0.1:0", "--no-token") as url:
             print("| scenario | " + " | ".join(REVISIONS) + " | |\n| --- | --- | --- | --- |")
-            for name, revisions in (await scenarios(node, suite)).items():
+            for name, revisions in (await scenarios(node, suite, "server")).items():
                 if only not in name:
                     continue
                 cells, why = [], applies(name)
@@ -99,8 +139,7 @@ async def run(node: str, folder: Path, only: str) -> int:
                         print(out, file=sys.stderr)
                 shown = why if "fails" in cells else ""
                 print(f"| {name} | {' | '.join(cells)} | {shown} |", flush=True)
-    print(f"{wrong} failed without a reason", file=sys.stderr)
-    return 1 if wrong else 0
+    return wrong
 
 
 def main() -> int:

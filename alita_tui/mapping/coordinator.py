@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from time import monotonic
 from typing import Protocol
 
@@ -102,24 +104,31 @@ class _Course:
         self._before = self._ok + self._failed
 
     def batches(self, rows: Iterator[Row]) -> Iterator[list[Row]]:
-        """Yield the rows that are not done in batches; none of these goes over rows that are."""
+        """Yield the rows that are not done in batches; none of these goes over rows that are.
+
+        The last rows go out in ever smaller batches, so that no lane waits for another's long one.
+        """
+        left = self._left(rows)
+        ahead: deque[Row] = deque()
+        while True:
+            ahead.extend(islice(left, max(self._engine.lanes * self._size - len(ahead), 0)))
+            if not ahead:
+                return
+            size = min(self._size, -(-len(ahead) // (2 * self._engine.lanes)))
+            batch = [ahead.popleft()]
+            while len(batch) < size and ahead[0].number == batch[-1].number + 1:
+                batch.append(ahead.popleft())
+            yield batch
+
+    def _left(self, rows: Iterator[Row]) -> Iterator[Row]:
+        """Yield the rows that are not done."""
         done = iter(self._journal.done())
         first, last = next(done, (0, 0))
-        batch: list[Row] = []
         for row in rows:
             while first and row.number > last:
                 first, last = next(done, (0, 0))
-            if first and first <= row.number:
-                if batch:
-                    yield batch
-                    batch = []
-                continue
-            batch.append(row)
-            if len(batch) >= self._size:
-                yield batch
-                batch = []
-        if batch:
-            yield batch
+            if not first or row.number < first:
+                yield row
 
     async def batch(self, rows: list[Row]) -> None:
         """Run a batch and keep what came of it."""

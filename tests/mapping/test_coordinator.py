@@ -148,6 +148,22 @@ def test_a_row_that_takes_the_engine_along_costs_its_neighbours_nothing(tmp_path
     assert {*lost} == {33, 34, 401}
 
 
+def test_at_its_end_no_lane_waits_for_a_long_batch_of_another(tmp_path: Path) -> None:
+    sizes: list[int] = []
+
+    class Counting(Engine):
+        async def run(self, rows: Sequence[Row]) -> list[Outcome]:
+            sizes.append(len(rows))
+            return await super().run(rows)
+
+    mapped(tmp_path / "out", (Row(n, {"x": n}) for n in range(1, 6001)), Counting(lanes=2))
+    assert max(sizes) >= 64 and sum(sizes) == 6000
+    left = [sum(sizes[at:]) for at in range(len(sizes))]
+    assert all(size <= max(rest / 3, 1) for size, rest in zip(sizes, left, strict=True) if rest <= 64), (
+        "what one lane takes last is no more than its share of what is left"
+    )
+
+
 def test_a_part_that_is_gone_or_short_is_made_again(tmp_path: Path) -> None:
     out = tmp_path / "out"
     mapped(out, given(300), Engine())

@@ -26,7 +26,7 @@ _MOST_LINES = 2_000
 commands = group()
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The skill's name.")]
 Digest = Annotated[
-    str, typer.Option("--digest", metavar="SHA256", help="Approve it: at least 12 digits of what you saw.")
+    str, typer.Option("--digest", metavar="SHA256", help="Approve it: the whole digest of what you saw.")
 ]
 
 
@@ -57,9 +57,9 @@ def add(
         if (before := book.get(skill.text.name)) is not None and before.skill is not None:
             _print_difference(before.skill, skill)
         options = "".join(f" --accept {name}" for name in names_of(risks))
-        typer.echo(reveal(f"\nApprove it with: {look} --digest {skill.digest[:16]}{options}"))
+        typer.echo(reveal(f"\nApprove it with: {look} --digest {skill.digest}{options}"))
         return
-    check_digest(digest, skill.digest, what=f"The skill {skill.text.name}", show=look)
+    check_digest(digest, skill.digest, what=f"The skill {skill.text.name}", show=look, whole=True)
     kept = book.approve(skill, path, all_accepted(risks, accept or [], what="It", show=look))
     typer.echo(f"approved: the skill {kept.name}, sha256 {kept.digest[:16]}…")
     for script in skill.scripts:
@@ -191,9 +191,9 @@ def script(
         typer.echo(f"Packages {reveal(', '.join(draft.requirements)) or 'none'}\n")
         list_risks(draft_risks(draft.capabilities, review(draft).findings), none="none found by reading it")
         typer.echo(f"\nCode\n{reveal(draft.code)}\nTests\n{reveal(draft.tests)}")
-        typer.echo(reveal(f"Have it tested and approve it with: {look} --digest {draft.digest[:16]}"))
+        typer.echo(reveal(f"Have it tested and approve it with: {look} --digest {draft.digest}"))
         return
-    check_digest(digest, draft.digest, what=str(draft.name), show=look)
+    check_digest(digest, draft.digest, what=str(draft.name), show=look, whole=True)
     typer.echo(f"{draft.name}: reviewed and tested here …", err=True)
     seen = asyncio.run(tested(app, draft))
     print_checks(seen)

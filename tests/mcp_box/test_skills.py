@@ -157,8 +157,12 @@ def test_a_skill_of_any_shape_is_taken_or_refused_with_the_reason(
     assert "\u202e" not in looked.stdout and SkillBook(AppContext.open(home)).kept() == (), (
         "looking approves nothing"
     )
+    digest = read_from(path).digest
+    assert f"--digest {digest}" in looked.stdout
+    part = skills(home, "add", str(path), "--digest", digest[:63])
+    assert isinstance(part.exception, UsageError) and "All 64 digits" in str(part.exception)
     if risks:
-        bare = skills(home, "add", str(path), "--digest", read_from(path).digest)
+        bare = skills(home, "add", str(path), "--digest", digest)
         assert isinstance(bare.exception, UsageError) and risks[0] in str(bare.exception)
     assert approved(home, path).exit_code == 0
     (one,) = SkillBook(AppContext.open(home)).all()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from alita_tui import events as e
@@ -98,15 +101,29 @@ async def test_a_client_calls_tools_and_everything_is_on_record(tmp_path: Path, 
     app.close()
 
 
-@pytest.mark.parametrize("era", lab.ERAS[1:])
-async def test_a_long_call_tells_how_far_it_is_and_can_be_cancelled(tmp_path: Path, era: str) -> None:
+@asynccontextmanager
+async def reached(home: Path, era: str, wire: str) -> AsyncIterator[Client]:
+    """A client of this home, over pipes or over HTTP."""
+    if wire == "pipes":
+        async with lab.client(home, era) as one:
+            yield one
+    else:
+        async with lab.http_server(home) as url, lab.http_client(home, url, era) as one:
+            yield one
+
+
+@pytest.mark.parametrize("wire", ["pipes", pytest.param("http", marks=pytest.mark.walk)])
+@pytest.mark.parametrize("era", [lab.ERAS[0], pytest.param(lab.ERAS[1], marks=pytest.mark.walk)])
+async def test_a_long_call_tells_how_far_it_is_and_can_be_cancelled(
+    tmp_path: Path, era: str, wire: str
+) -> None:
     home = lab.furnished(tmp_path / "home", lab.SLOW)
     said: list[str] = []
 
     async def tell(progress: float, total: float | None, message: str | None) -> None:
         said.append(message or "")
 
-    async with lab.client(home, era) as one:
+    async with reached(home, era, wire) as one:
         done = await one.call_tool("take_time", {"seconds": 2.5}, progress_callback=tell)
         assert done.structured_content == {"result": "done"} and "still at it" in said
         begun = len(said)

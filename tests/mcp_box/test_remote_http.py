@@ -69,6 +69,30 @@ async def test_an_answer_that_is_too_much_or_none_is_an_error(mode: str) -> None
             await link(f"http://127.0.0.1:{port}/mcp").open(20)
 
 
+@pytest.mark.parametrize("method", ["POST", "GET"])
+async def test_an_event_without_end_is_read_no_further_than_an_event_may_be_long(method: str) -> None:
+    remote = Remote()
+    remote.mode = f"endless {method}"
+    with running(remote) as port:
+        one = link(f"http://127.0.0.1:{port}/mcp")
+        if method == "POST":
+            with pytest.raises(LinkError):
+                await one.open(60)
+        else:  # the stream beside the calls: they go on without it
+            await one.open(60)
+            assert await asyncio.to_thread(remote.given_up.wait, 180)
+            assert [tool["name"] for tool in await one.tools()] == ["hi"]
+        await one.close()
+    assert 0 < remote.sent < 64 << 20
+
+
+async def test_an_answer_of_some_megabytes_is_taken_as_over_pipes() -> None:
+    remote = Remote()
+    remote.mode = "long"
+    with running(remote) as port:
+        assert await hello(link(f"http://127.0.0.1:{port}/mcp")) == "hello" * 10**6
+
+
 async def test_nobody_there_is_an_error_at_once() -> None:
     with running(Remote()) as port:
         pass

@@ -360,7 +360,7 @@ def test_a_script_becomes_a_draft_of_its_command_line(tmp_path: Path) -> None:
         "SKILL.md": front(), "scripts/convert.py": SCRIPT, "scripts/run.rb": "true", "scripts/flat.py": "print(1)\n",
         "scripts/uses.py": SCRIPT.replace("import os", "import convert"),
         "scripts/own.py": "def run() -> int:\n    return 1\n", "scripts/bad.py": "def (",
-        "scripts/other.sh": "#!/usr/bin/perl\nprint 1;\n", "scripts/page.mjs": "console.log(1);\n",
+        "scripts/other.sh": "#!/usr/bin/perl\nprint 1;\n", "scripts/page.mjs": "require('fs');\n",
     }  # fmt: skip
     skill = read_from(laid(tmp_path, files))
     app = AppContext.open(tmp_path / "home")
@@ -368,7 +368,7 @@ def test_a_script_becomes_a_draft_of_its_command_line(tmp_path: Path) -> None:
     assert draft.name == "pdf_tools_convert" and draft.description.endswith("Convert a figure.")
     assert draft.capabilities.none and draft.requirements == ()
     for path, why in {
-        "scripts/run.rb": "in no language", "scripts/other.sh": "another program", "scripts/page.mjs": "command line", "scripts/flat.py": "loading it would run it", "scripts/uses.py": "one file",
+        "scripts/run.rb": "in no language", "scripts/other.sh": "another program", "scripts/page.mjs": "by require", "scripts/flat.py": "loading it would run it", "scripts/uses.py": "one file",
         "scripts/own.py": "defines `run`", "scripts/bad.py": "no Python that can be read", "SKILL.md": "no script",
     }.items():  # fmt: skip
         with pytest.raises(SkillRefused, match=why):

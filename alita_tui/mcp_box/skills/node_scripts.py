@@ -55,7 +55,7 @@ export async function run({input}) {{
     await commandLine(ofProcess, {{ log, info: log, debug: log, error: warn, warn }});
   }} catch (error) {{
     if (!ended) {{
-      warn(error);
+      warn(error instanceof Error ? `${{error.name}}: ${{error.message}}` : error);
       ofProcess.exitCode = 1;
     }}
   }}

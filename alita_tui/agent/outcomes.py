@@ -139,8 +139,8 @@ def rated(history: Sequence[Envelope], command: GiveFeedback) -> e.FeedbackGiven
                 return _taken_back(history, found) if command.undo else _said(command, *found)
     if command.seq:
         raise UsageError(
-            f"Event {command.seq} is neither an answer nor the end of a run, and of no build.",
-            hint="Rate the row of an answer, of a result, of a failure, or of a build.",
+            f"Event {command.seq} is nothing that can be rated.",
+            hint="Choose an answer, a result, a failure or a registered build.",
         )
     newest = [one.event for one in of(history, e.TaskFinished) if isinstance(one.event, e.TaskFinished)]
     if not newest:

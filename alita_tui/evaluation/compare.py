@@ -96,7 +96,7 @@ def amount(figure: Figure, value: float, *, signed: bool = False) -> str:
         case "%":
             return f"{sign}{size:.1f} {'points' if signed else '%'}"
         case "s":
-            return f"{sign}{size:.1f} s"
+            return f"{sign}{size:.{1 if size >= 10 else 2}f} s"
         case _:
             return f"{sign}{size:.2f}"
 

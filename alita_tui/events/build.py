@@ -64,11 +64,6 @@ CHECKS: dict[GateName, CheckLabel] = {
 """All checks in the order in which they are shown."""
 
 
-NO_FAULT_DATABASE = "the known faults could not be looked up"
-"""How a gate of requirements begins that says so."""
-NO_FAULT_DATABASE_AGAIN = f"{NO_FAULT_DATABASE}, as was accepted with"
-"""How it begins if a person accepted that before in the session; the name of that build follows."""
-
 GateState = Literal["passed", "failed", "skipped"]
 
 
@@ -92,6 +87,10 @@ class GateResult(Value, frozen=True):
     duration_ms: float = 0.0
     twins: tuple[Twin, ...] = ()
     """Tools that give the same answers, the nearest first."""
+    no_fault_database: bool = False
+    """Whether no fault database answered, and that is all that is open."""
+    accepted_with: str = ""
+    """The tool with which a person accepted that before in the session; empty if nobody did."""
 
 
 class BuildStarted(Fact, frozen=True):

@@ -119,6 +119,15 @@ class Deck:
         """Return the card of a row."""
         return self._owner[row]
 
+    def rated(self, at: int, row: int) -> int:
+        """Return the event that a rating of a card's row is about; 0 for none. A task is rated by its answer."""
+        card = self.cards[at]
+        if card.kind in ("task", "steps") and card.section is not None:
+            row = card.section.answered
+        elif card.kind in ("thought", "plan", "question", "said"):
+            row = -1
+        return self.rows[row].seq if row >= 0 else 0
+
     # --- what is shown of it --------------------------------------------------------------
 
     def folded(self, section: Section) -> bool:

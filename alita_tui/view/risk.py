@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 import msgspec
 
 from alita_tui.events import Capabilities, Finding
-from alita_tui.events.build import CHECKS, NO_FAULT_DATABASE, NO_FAULT_DATABASE_AGAIN
+from alita_tui.events.build import CHECKS
 from alita_tui.spine.grants import ON_HOST, phrases, tool_grants
 from alita_tui.spine.redaction import MARK
 from alita_tui.spine.requirements import distribution
@@ -160,13 +160,8 @@ def _gates(attempt: Attempt) -> list[Risk]:
             said = f"{CHECKS[gate.gate].title} failed: {gate.summary}"
             at = re.search(r": (\d+)", gate.summary) if str(gate.gate) == "coverage" else None
             found.append(Risk(CHECKS[gate.gate].risk, said, line=int(at[1]) if at else 0))
-        elif (
-            gate.state == "skipped"
-            and gate.gate == "requirements"
-            and gate.summary.startswith(NO_FAULT_DATABASE)
-        ):
-            before = gate.summary.startswith(NO_FAULT_DATABASE_AGAIN)
-            found.append(Risk(FAULTS_UNKNOWN, gate.summary, serious=False, accepted=before))
+        elif gate.state == "skipped" and gate.no_fault_database:
+            found.append(Risk(FAULTS_UNKNOWN, gate.summary, serious=False, accepted=bool(gate.accepted_with)))
         elif gate.state == "skipped":
             found.append(Risk("not-checked", f"{CHECKS[gate.gate].title} could not run: {gate.summary}"))
     if attempt.unchecked:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from textual.widgets import Input
 
 from alita_tui.console.session.trace import Trace
+from alita_tui.events import TaskFinished
 from alita_tui.spine.commands import GiveFeedback
+from alita_tui.view.fold import fold_all
 from tests.console.navigating import replaying
 from tests.console.screens import Sink, console, drawn
 from tests.support import streams
@@ -63,3 +65,22 @@ async def test_one_key_says_what_it_should_be_and_one_takes_it_back() -> None:
         GiveFeedback(rating="down", seq=newest, expected="44"),
         GiveFeedback(rating="up", seq=newest, undo=True),
     ]
+
+
+async def test_a_task_is_rated_by_its_answer_and_a_thought_not_at_all() -> None:
+    envelopes = streams.walkthrough()[:-1]
+    folded = fold_all(envelopes)
+    sink = Sink()
+    app = console(envelopes, sink=sink)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        trace = app.screen.query_one(Trace)
+        trace.focus()
+        await pilot.press("home", "plus")  # the task
+        await pilot.press("down", "plus")  # its steps, on one line
+        await pilot.press("d", "home", "down", "down")  # open, and past the line of the steps
+        assert folded.trace[trace.row].kind == "thought"
+        await pilot.press("plus", "minus")
+        assert not app.screen.query_one("#wrong", Input).display and app.focused is trace
+    answer = next(one.seq for one in envelopes if isinstance(one.event, TaskFinished))
+    assert sink.commands == [GiveFeedback(rating="up", seq=answer or 0)] * 2

@@ -135,6 +135,16 @@ async def test_one_login_lasts_over_restarts_and_refreshes_where_it_belongs(tmp_
         assert lab.log == ["refresh_token"], "silently, and at the authorization server"
 
 
+async def test_a_server_may_ask_for_a_second_login_within_the_first(tmp_path: Path) -> None:
+    with oauth_lab() as lab:
+        kept = KeptLogin(tmp_path / "logins", kept_url(lab))
+        async with login(kept_url(lab), kept, kept.lock, browser, POLICY, unlearned) as auth:
+            assert await hello(link(kept_url(lab), auth=auth)) == "hello"
+            lab.expire()
+            assert await hello(link(kept_url(lab), auth=auth)) == "hello"
+        assert lab.log.count("authorization_code") == 2
+
+
 async def test_two_processes_refresh_once(tmp_path: Path) -> None:
     with oauth_lab(lifetime=11.5) as lab:
         kept = KeptLogin(tmp_path / "logins", lab.resource_url + "/mcp")

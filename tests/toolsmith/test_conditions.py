@@ -163,7 +163,8 @@ def test_results_that_stop_growing(gave: Any, cut: int) -> None:
 
 @pytest.mark.parametrize(
     ("took", "is_one"),
-    [([(96, 1.0), (240, 5.5), (480, 22.0), (576, 480.0)], True), ([(120, 4.0), (200, 18.5), (288, 55.0)], False),
+    [([(96, 1.0), (240, 5.5), (480, 22.0), (576, 480.0)], True), ([(96, 0.7), (480, 29.0), (576, 720.0)], True),
+     ([(100, 1.0), (200, 5.6), (400, 45.0)], False), ([(120, 4.0), (200, 18.5), (288, 55.0)], False),
      ([(18, 9.0), (20, 40.0), (22, 160.0)], False), ([(8, 14.0), (10, 240.0)], False)],
 )  # fmt: skip
 def test_one_step_is_no_growth(took: Any, is_one: bool) -> None:

@@ -79,3 +79,9 @@ async def test_no_rule_approves_what_was_accepted_once() -> None:
     refused = unmet(rule, build, attempt, (), NOW.date())
     assert any("could not be looked up" in one for one in refused)
     assert any("Requirements has not passed (skipped)" in one for one in refused)
+
+
+def test_a_check_that_only_sounds_like_it_is_accepted_by_no_such_name() -> None:
+    summary = "the known faults could not be looked up, as was accepted with fetch_rates: it broke off"
+    odd = GateResult(gate="requirements", state="skipped", summary=summary)
+    assert names_of(risks(*seen(odd))) == ("not-checked",)

@@ -83,7 +83,7 @@ def case_head(sheet: RunSheet, width: int) -> Content:
     text = (
         f"   {'Case':<{case}}"
         + (f"{'Model':<{model}}" if model else "")
-        + (f"{'Time':>{turn}}" if turn else "")
+        + (f"{'Repeat':>{turn}}" if turn else "")
     )
     return Content.styled(f"{text}{'Cost':>9}{'Took':>9}{'Steps':>7}  Result", _MUTED)
 
@@ -96,9 +96,10 @@ def case_row(line: CaseLine, sheet: RunSheet, width: int) -> Content:
     if model:
         shown += Content.styled(_fitted(line.model, model), _MUTED)
     if turn:
-        shown += Content.styled(f"{f'{line.turn}.':>{turn}}", _MUTED)
+        shown += Content.styled(f"{line.turn:>{turn}}", _MUTED)
     ended = line.state in ("solved", "failed")
-    figures = (f"${line.usd:.4f}", spoken(line.seconds), str(line.steps)) if ended else ("", "", "")
+    took = spoken(line.seconds) if line.seconds >= 10 else f"{line.seconds:.1f} s"
+    figures = (f"${line.usd:.4f}", took, str(line.steps)) if ended else ("", "", "")
     shown += Content(f"{figures[0]:>9}{figures[1]:>9}{figures[2]:>7}  ")
     said = line.why or word or "solved"
     return shown + Content.styled(
@@ -135,4 +136,4 @@ def _rooms(width: int) -> tuple[int, int]:
 def _case_rooms(sheet: RunSheet, width: int) -> tuple[int, int, int]:
     """Return the widths of case, model and repeat; 0 for what says nothing."""
     model = 26 if len(sheet.line.models) > 1 and width >= 110 else 14 if len(sheet.line.models) > 1 else 0
-    return (20 if width < 100 else 32 if width < 160 else 44), model, 5 if sheet.line.repeat > 1 else 0
+    return (20 if width < 100 else 32 if width < 160 else 44), model, 8 if sheet.line.repeat > 1 else 0

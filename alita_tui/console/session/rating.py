@@ -36,6 +36,9 @@ class Rating(Screen[None]):
         """Send a 👍 and what is taken back at once; ask what is wrong, or what it should be."""
         if self.bar is not None:
             return
+        if not message.seq:
+            self.notify(words.NOT_RATED, markup=False)
+            return
         if message.rating in ("up", "undo"):
             self.ask(GiveFeedback(rating="up", seq=message.seq, undo=message.rating == "undo"))
             return

@@ -386,8 +386,8 @@ class Trace(TraceFilling):
 
     def action_rate(self, rating: Said) -> None:
         """Say how good the answer or run of the chosen row is."""
-        if (row := self._selected()) is not None:
-            self.post_message(self.RateAsked(row.seq, rating))
+        if self._selected() is not None:
+            self.post_message(self.RateAsked(self._laid.deck.rated(self.cursor, self.row), rating))
 
     def action_rewind(self) -> None:
         """Show everything as it was at the chosen row."""

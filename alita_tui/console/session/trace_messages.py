@@ -75,6 +75,7 @@ class RateAsked(Message, namespace="trace"):
     """Say how good the answer or run of a row is."""
 
     def __init__(self, seq: int, rating: Said) -> None:
+        """`seq` is 0 where the row is nothing that can be rated."""
         super().__init__()
         self.seq = seq
         self.rating: Said = rating

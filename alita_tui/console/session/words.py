@@ -12,6 +12,7 @@ from alita_tui.view.queries import pending
 
 SHOULD_BE = "What should it be? Enter sends; Esc leaves it"
 WRONG = "What is wrong with it? Enter sends, with or without words; Esc leaves it"
+NOT_RATED = "Choose an answer, a run or a build to rate it."
 SUGGESTED = "Recorded tasks: Tab and Enter choose one, or write your own"
 
 

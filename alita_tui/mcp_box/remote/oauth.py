@@ -213,16 +213,19 @@ async def login(
 ) -> AsyncIterator[Login]:
     """Return a login for which the person is asked: `show` is given the address to open in a browser."""
     guard = Guard(url, policy)
+    answer: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
 
     async def checked(page: str) -> None:
+        nonlocal answer
         await guard.check(page)
+        # A server may ask again within one login: when it wants more, or moved to another authorization server.
+        answer = asyncio.get_running_loop().create_future()
         await show(page)
 
     store = _Store(vault, learn)
     kept = await store.kept()
-    answer: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
 
-    async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def redirected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         words = (await reader.readline()).decode("latin-1").split()
         target = urlsplit(words[1]) if len(words) > 1 else urlsplit("/")
         said = {key: values[0] for key, values in parse_qs(target.query).items()}
@@ -247,10 +250,10 @@ async def login(
         )
 
     try:
-        listener = await asyncio.start_server(one, "127.0.0.1", kept.port)
+        listener = await asyncio.start_server(redirected, "127.0.0.1", kept.port)
     except OSError:  # another program has the port that was registered: register anew
         kept.client, kept.tokens = None, None
-        listener = await asyncio.start_server(one, "127.0.0.1", 0)
+        listener = await asyncio.start_server(redirected, "127.0.0.1", 0)
     kept.port = listener.sockets[0].getsockname()[1]
     await store.keep(kept)
     async with listener:

@@ -21,6 +21,8 @@ _STEEP = 2.6
 """Exponent above which time grows too fast; quadratic growth is allowed."""
 _ALLOWED = 2.2
 """Exponent that earlier sizes have to exceed as well, so that a single step does not count as growth."""
+_CLIFF = 4.0
+"""How many times steeper than all before a step is that is no growth: a power keeps its exponent."""
 _SECONDS = 2.0
 """Wall time of one call in the first pass; what takes longer is measured again."""
 _SURE_SECONDS = 4.0
@@ -182,7 +184,10 @@ def _with(climbed: Climbed, size: int, answer: dict[str, Any]) -> Climbed:
 
 def _jumps(took: list[tuple[int, float]]) -> bool:
     """Return True if only the last step is steep: another path through the code, not growth."""
-    return len(took) > 2 and power(took[0], took[-2]) < _ALLOWED
+    if len(took) < 3:
+        return False
+    before, last = power(took[0], took[-2]), power(took[-2], took[-1])
+    return before < _ALLOWED or (before < _STEEP and last > _CLIFF * before)
 
 
 def _label(ladder: Ladder) -> str:

@@ -9,9 +9,9 @@ from functools import cache
 from importlib.resources import files
 
 from alita_tui.events import GateName, GateResult, GateRow, LockedPackage
-from alita_tui.events.build import NO_FAULT_DATABASE, NO_FAULT_DATABASE_AGAIN
 from alita_tui.spine.ports.web import FaultBook, Faults, PackageFacts, PackageIndex
 from alita_tui.spine.requirements import distribution
+from alita_tui.spine.text import one_line
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed
 
 _YOUNG_DAYS = 30
@@ -20,6 +20,7 @@ _GROWN_DAYS = 730
 """Age in days above which a look-alike has a reputation of its own."""
 _SWAPS = str.maketrans("0135", "oles")
 _AT_ONCE = 8
+_NO_DATABASE = "the known faults could not be looked up"
 
 
 class RequirementsCheck:
@@ -75,13 +76,20 @@ class RequirementsCheck:
             if facts is None and (package.direct or package.name not in popular())
         ]
         if dark:
-            also = f"; and {NO_FAULT_DATABASE}: {told.problem}" if told.problem else ""
+            also = f"; and {_NO_DATABASE}: {told.problem}" if told.problem else ""
             said = f"the index did not tell of {', '.join(dark[:5])}: their age is open{also}"
             raise CouldNotRun(said, rows)
         if told.problem:
             before = self._accepted()
-            said = f"{NO_FAULT_DATABASE_AGAIN} {before}" if before else NO_FAULT_DATABASE
-            raise CouldNotRun(f"{said}: {told.problem}", rows)
+            again = f", as was accepted with {before}" if before else ""
+            return GateResult(
+                gate=self.name,
+                state="skipped",
+                summary=one_line(f"{_NO_DATABASE}{again}: {told.problem}", 300),
+                rows=tuple(rows),
+                no_fault_database=True,
+                accepted_with=before,
+            )
         return passed(
             self.name, f"{len(packages)} packages, none young, yanked, vulnerable or a look-alike", rows
         )

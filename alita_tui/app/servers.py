@@ -269,13 +269,14 @@ class ServerBook:
         )
 
     def reviewer(self) -> Callable[[ToolDraft], tuple[Risk, ...]]:
-        """Return what tells the risks of a tool beside all others that are known now."""
-        from alita_tui.mcp_box.remote.review import Names, remote_risks
+        """Return what tells the risks of a tool beside all other tools and servers that are known now."""
+        from alita_tui.mcp_box.remote.review import Names, ServerNames, remote_risks
         from alita_tui.toolsmith.prompt_injection import addressed
 
         listed = (str(draft.name) for known in self.all() for draft in known.drafts)
         names = Names([*(str(record.draft.name) for record in self._app.library.records()), *listed])
-        return lambda draft: remote_risks(draft, addressed, names)
+        servers = ServerNames((known.spec.name, known.calls_itself.get("name", "")) for known in self.all())
+        return lambda draft: remote_risks(draft, addressed, names, servers)
 
     def approve(
         self, draft: ToolDraft, lock: Lock, accepted: tuple[str, ...], *, unread: int = 0

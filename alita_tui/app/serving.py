@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Coroutine
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from alita_tui.app.client_session import ClientSession
 from alita_tui.app.context import AppContext
 from alita_tui.app.serving_builds import AskedBuilds
 from alita_tui.app.serving_offers import Offers
-from alita_tui.events import Artefact, Json, ToolRecord, build_digest
+from alita_tui.events import Artefact, Json, Origin, ToolRecord, ToolState, build_digest
 from alita_tui.registry.reconcile import RUNNABLE
 from alita_tui.spine.errors import AlitaError, RegistryError, UsageError
 from alita_tui.spine.ports.serving import Answer, BuildRequest, Client, Document, Prompt, Standing, Tell
@@ -21,6 +21,8 @@ T = TypeVar("T")
 
 _MOST_SESSIONS = 8
 """Sessions of clients that are open at once; further names share one, so that no client opens files without end."""
+_KINDS = frozenset((*get_args(ToolState), *get_args(Origin), "asked"))
+"""Words of `mcp.serve` that mean a kind of tool, and never one that is called so."""
 _MOST_WAITING = 64
 """Calls that may wait for their turn."""
 
@@ -54,9 +56,10 @@ class Serving:
 
     def _serves(self, record: ToolRecord, asked: frozenset[str]) -> bool:
         tags = self._app.library.tags.of(record.draft.name) if self._by_tag else ()
-        words = (str(record.state), str(record.origin), str(record.draft.name), *(f"#{tag}" for tag in tags))
+        kinds = (str(record.state), str(record.origin), *(("asked",) if record.digest in asked else ()))
+        words = (*kinds, str(record.draft.name), *(f"#{tag}" for tag in tags))
         return any(
-            record.digest in asked if wanted == "asked" else any(fnmatchcase(word, wanted) for word in words)
+            wanted in kinds if wanted in _KINDS else any(fnmatchcase(word, wanted) for word in words)
             for wanted in self._chosen.serve
         )
 

@@ -14,6 +14,7 @@ import msgspec
 
 from alita_tui.app.handing import write_folder
 from alita_tui.app.identity import me, new_id, now
+from alita_tui.app.servers import RUNS
 from alita_tui.events import ToolDraft, Value, ready
 from alita_tui.spine.errors import AlitaError, RegistryError, UsageError
 from alita_tui.spine.text import one_line, reveal
@@ -268,6 +269,17 @@ def _lines(data: bytes | None) -> list[str] | None:
     if b"\0" in data or len(data) > _LARGEST_SHOWN:
         return None
     return reveal(data.decode("utf-8", "replace")).split("\n")
+
+
+def replaced(app: AppContext, draft: ToolDraft) -> tuple[Risk, ...]:
+    """Return the risk that a script takes the place of a tool that runs here: the skill chooses its name."""
+    from alita_tui.view.risk import Risk
+
+    running = [one for one in app.library.versions(draft.name) if one.state in RUNS]
+    if not running or running[-1].draft.digest == draft.digest:
+        return ()
+    said = f"{draft.name} v{running[-1].version}, which runs here, is replaced by it"
+    return (Risk("replaces", said),)
 
 
 def script_draft(app: AppContext, skill: Skill, path: str) -> ToolDraft:

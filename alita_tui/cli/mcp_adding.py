@@ -266,6 +266,9 @@ def import_file(
         if entry.name in taken:
             typer.echo(f"{entry.name} is there already.")
             continue
+        if entry.off:
+            typer.echo(f"{entry.name} is switched off in the file, and was not added.")
+            continue
         for problem in entry.notes:
             typer.echo(reveal(f"{entry.name}: {problem}"), err=True)
         problem = entry.problem

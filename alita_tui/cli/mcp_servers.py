@@ -185,7 +185,7 @@ def _show_tool(app: AppContext, known: Known, one: Offered) -> None:
         typer.echo(reveal(f"\nIt cannot be approved: {one.problem}"))
     elif one.state != "approved":
         typer.echo(f"\nTry it: alita mcp test {known.spec.name} {here.tool_name} --arguments '{{…}}'")
-        typer.echo(f"Approve it: alita mcp approve {known.spec.name} --digest {digest[:16]}")
+        typer.echo(f"Approve it: alita mcp approve {known.spec.name} --digest {digest}")
 
 
 def _pretty(value: object) -> str:
@@ -207,7 +207,7 @@ def approve(
     digest: Annotated[
         list[str] | None,
         typer.Option(
-            "--digest", metavar="SHA256", help="Approve the tool with this digest; repeat it for a set."
+            "--digest", metavar="SHA256", help="Approve the tool with this whole digest; repeat it for a set."
         ),
     ] = None,
     accept: Accept = None,
@@ -230,19 +230,17 @@ def approve(
     chosen: list[Offered] = []
     for given in digest:
         prefix = given.lower().removeprefix("sha256:")
-        found = [
-            offer for offer in offers if prefix and build_digest(offer.draft, known.lock).startswith(prefix)
-        ]
-        if not found:
+        found = next(
+            (one for one in offers if prefix and build_digest(one.draft, known.lock).startswith(prefix)), None
+        )
+        if found is None:
             raise UsageError(
                 f"No tool of {name} has the digest {one_line(given, 70)!r}.",
                 hint=f"See: alita mcp show {name}",
             )
-        whole = build_digest(found[0].draft, known.lock)
-        check_digest(
-            given, whole, what=found[0].draft.name, show=f"alita mcp show {name} {found[0].draft.name}"
-        )
-        chosen.append(found[0])
+        whole, look = build_digest(found.draft, known.lock), f"alita mcp show {name} {found.draft.name}"
+        check_digest(given, whole, what=found.draft.name, show=look, whole=True)
+        chosen.append(found)
     ready, review = [], book.reviewer()
     for one in chosen:
         if one.problem:

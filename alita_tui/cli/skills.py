@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from alita_tui.app.context import AppContext
-from alita_tui.app.skills import Added, SkillBook, differences, found, script_draft
+from alita_tui.app.skills import Added, SkillBook, differences, found, replaced, script_draft
 from alita_tui.cli.accepting import Accept, all_accepted, check_digest, list_risks
 from alita_tui.cli.lazy import group
 from alita_tui.cli.output import Json, json_document, table
@@ -26,7 +26,7 @@ _MOST_LINES = 2_000
 commands = group()
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The skill's name.")]
 Digest = Annotated[
-    str, typer.Option("--digest", metavar="SHA256", help="Approve it: at least 12 digits of what you saw.")
+    str, typer.Option("--digest", metavar="SHA256", help="Approve it: the whole digest of what you saw.")
 ]
 
 
@@ -57,9 +57,9 @@ def add(
         if (before := book.get(skill.text.name)) is not None and before.skill is not None:
             _print_difference(before.skill, skill)
         options = "".join(f" --accept {name}" for name in names_of(risks))
-        typer.echo(reveal(f"\nApprove it with: {look} --digest {skill.digest[:16]}{options}"))
+        typer.echo(reveal(f"\nApprove it with: {look} --digest {skill.digest}{options}"))
         return
-    check_digest(digest, skill.digest, what=f"The skill {skill.text.name}", show=look)
+    check_digest(digest, skill.digest, what=f"The skill {skill.text.name}", show=look, whole=True)
     kept = book.approve(skill, path, all_accepted(risks, accept or [], what="It", show=look))
     typer.echo(f"approved: the skill {kept.name}, sha256 {kept.digest[:16]}…")
     for script in skill.scripts:
@@ -166,7 +166,7 @@ def script(
     digest: Digest = "",
     accept: Accept = None,
 ) -> None:
-    """Make a tool of a Python script of an approved skill: show the draft, or approve it by its digest.
+    """Make a tool of a script of an approved skill: show the draft, or approve it by its digest.
 
     It goes through the checks that any imported tool goes through, in the sandbox; each risk is accepted by name.
     """
@@ -184,24 +184,29 @@ def script(
     if one.skill is None or one.problem:
         raise UsageError(f"{name} is suspended: {one.problem}.", hint=f"See: alita skills show {name}")
     draft = script_draft(app, one.skill, path)
+    before = replaced(app, draft)
     look = f"alita skills script {name} {path}"
     if not digest:
         typer.echo(reveal(f"{draft.name}  sha256 {draft.digest}\n{draft.description}"))
         typer.echo(f"May use {reveal('; '.join(phrases(draft.capabilities))) or 'nothing but its arguments'}")
         typer.echo(f"Packages {reveal(', '.join(draft.requirements)) or 'none'}\n")
-        list_risks(draft_risks(draft.capabilities, review(draft).findings), none="none found by reading it")
+        read = draft_risks(draft.capabilities, review(draft).findings)
+        list_risks((*before, *read), none="none found by reading it")
         typer.echo(f"\nCode\n{reveal(draft.code)}\nTests\n{reveal(draft.tests)}")
-        typer.echo(reveal(f"Have it tested and approve it with: {look} --digest {draft.digest[:16]}"))
+        typer.echo(reveal(f"Have it tested and approve it with: {look} --digest {draft.digest}"))
         return
-    check_digest(digest, draft.digest, what=str(draft.name), show=look)
+    check_digest(digest, draft.digest, what=str(draft.name), show=look, whole=True)
+    known = [name for name in accept or [] if name in names_of(before)]
+    all_accepted(before, known, what=str(draft.name), show=look)
     typer.echo(f"{draft.name}: reviewed and tested here …", err=True)
     seen = asyncio.run(tested(app, draft))
     print_checks(seen)
     if seen.problem:
         typer.echo(reveal(f"{draft.name} was not approved: {seen.problem}"), err=True)
         raise typer.Exit(1)
-    list_risks(seen.risks, none="none found: every check passed, nothing asked for")
-    accepted = all_accepted(seen.risks, accept or [], what=str(draft.name), show=look)
+    risks = (*before, *seen.risks)
+    list_risks(risks, none="none found: every check passed, nothing asked for")
+    accepted = all_accepted(risks, accept or [], what=str(draft.name), show=look)
     verdict = Verdict(decision="approved", accepted=accepted)
     build = msgspec.structs.replace(seen.build, verdict=verdict)
     reason = f"{path} of the skill {name}, {one.kept.digest[:16]}"

@@ -92,7 +92,7 @@ def test_a_change_is_shown_and_approved_again_and_everything_can_be_taken_away(
     done = shell("mcp", "add", "host-one", "--on-host", "--env", f"TOLD={words}", *command)
     assert done.returncode == 0 and "ALL YOUR RIGHTS" in done.stderr
     tools = offered(shell, "host-one")
-    digests = [word for one in tools.values() for word in ("--digest", one["digest"][:16])]
+    digests = [word for one in tools.values() for word in ("--digest", one["digest"])]
     refused = shell("mcp", "approve", "host-one", *digests)
     assert refused.returncode == 2 and "--accept on-host" in refused.stderr
     assert shell("mcp", "approve", "host-one", *digests, "--accept", "on-host").returncode == 0

@@ -122,6 +122,9 @@ def call(message: dict[str, Any]) -> None:  # noqa: C901  # one branch for each 
         case "garbage":
             for _ in range(NUMBER):
                 sys.stdout.write("this is no JSON\n")
+        case "falls":  # as long as there is a file
+            if Path(os.environ["TOLD"]).exists():
+                sys.exit(3)
         case "dies":
             sys.stderr.write("first\nmy \x1b[31mlast words\n")
             sys.stderr.flush()

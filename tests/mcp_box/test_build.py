@@ -126,6 +126,7 @@ async def test_a_client_asks_the_person_approves_the_client_uses_it(shell: Any, 
     built = records[begun["build_id"]]
     (submitted_task,) = [one.event for one in built if isinstance(one.event, e.TaskSubmitted)]
     assert "an editor asks over MCP" in submitted_task.text
+    assert submitted_task.improves == "mcp:last_word", "no rule of a policy decides on what is proposed"
     assert [one.verdict for one in app.audit.entries()][-1] == "approved"
     app.close()
     (home / "data" / "sessions" / f"{begun['build_id']}.json").touch()

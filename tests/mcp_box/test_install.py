@@ -143,8 +143,14 @@ def test_the_commands_show_then_write(tmp_path: Path, monkeypatch: pytest.Monkey
     for client in CLIENTS:
         printed = alita("config", client)
         assert printed.exit_code == 0 and "alita" in printed.stdout, client
-    remote = alita("config", "vscode", "--http", "http://127.0.0.1:8765/mcp")
-    assert '"url": "http://127.0.0.1:8765/mcp"' in remote.stdout and "mcp.token" in remote.stdout
+    url = "http://127.0.0.1:8765/mcp"
+    for client in CLIENTS:
+        remote = alita("config", client, "--http", url)
+        if client == "claude-desktop":
+            assert isinstance(remote.exception, UsageError), "its file takes no address"
+            continue
+        assert url in remote.stdout and "mcp.token" in remote.stdout, client
+        assert "ALITA_MCP_TOKEN" in remote.stdout if client == "codex" else "Bearer TOKEN" in remote.stdout
     assert alita("install", "notepad").exit_code == 2
 
 

@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from mcp import Client, MCPError
 
-from alita_tui.events import ToolDraft
+from alita_tui.events import ToolDraft, ToolName
 from tests.mcp_box import lab
 
 
@@ -132,6 +133,21 @@ def test_the_settings_choose_by_state_origin_or_name(tmp_path: Path, serve: str,
         return [str(one.draft.name) for one in Serving(lab.approve(home)).tools()]
 
     assert asyncio.run(found()) == listed
+
+
+@pytest.mark.parametrize("word", ["trusted", "asked", "built"])
+def test_a_tool_is_not_served_for_being_called_like_a_kind_of_tool(tmp_path: Path, word: str) -> None:
+    from alita_tui.app.serving import Serving
+
+    sly = msgspec.structs.replace(numbered(1), name=ToolName(word))
+    home = lab.furnished(tmp_path / "home", sly, settings=f'[mcp]\nserve = ["{word}"]\n')
+    app = lab.approve(home)
+
+    async def found() -> list[str]:
+        return [str(one.draft.name) for one in Serving(app).tools()]
+
+    assert asyncio.run(found()) == []
+    app.close()
 
 
 def test_nothing_is_listed_that_is_not_what_was_approved(tmp_path: Path) -> None:

@@ -9,12 +9,13 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from alita_tui import events as e
 from alita_tui.events import BuildDigest, Lock, RunReport
-from alita_tui.mcp_box.remote import link
+from alita_tui.mcp_box.remote import link, servers
 from alita_tui.mcp_box.remote.host_program import start_on_host
 from alita_tui.mcp_box.remote.lines import Lines, TooLong
 from alita_tui.mcp_box.remote.link import Link
@@ -236,6 +237,66 @@ async def test_a_server_that_keeps_falling_is_left_alone_for_a_while() -> None:
         with pytest.raises(ServerUnavailable, match="failed 3 times in a row"):
             await one.call(listing)
         assert one.started == 3
+
+
+async def test_it_is_tried_again_later_and_later_until_a_call_succeeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    falls, later = tmp_path / "falls", [0.0]
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + sum(later))
+    monkeypatch.setattr(servers, "time", clock)
+    async with lab("falls", TOLD=str(falls)) as one:
+        listing = await one.look()
+
+        async def left_alone() -> bool:
+            before = one.started
+            try:
+                report = await one.call(listing, text="x")
+            except ServerUnavailable as error:
+                assert "is tried again in" in error.message and one.started == before
+                return True
+            assert (report.status == "killed") == falls.exists(), report
+            return False
+
+        assert not await left_alone()
+        falls.touch()
+        assert [await left_alone() for _ in range(4)] == [False, False, False, True]
+        for rest in (5, 30, 120, 600, 600):
+            later.append(rest - 1.5)
+            assert await left_alone(), f"within {rest} s"
+            later.append(2)
+            assert not await left_alone(), f"after {rest} s"
+        later.append(601)
+        falls.unlink()
+        assert not await left_alone()
+        falls.touch()
+        assert [await left_alone() for _ in range(4)] == [False, False, False, True], (
+            "counted from none again"
+        )
+
+
+async def test_a_server_that_nobody_uses_is_stopped_and_started_again_by_the_next_call() -> None:
+    one = Lab("plain", 0, Patience(idle_seconds=0.2), {})
+    try:
+        listing = await one.look()
+        assert (await one.call(listing, text="x")).status == "ok"
+        program = one.servers._servers[one.spec.digest].program
+        async with asyncio.timeout(180):
+            while one.servers._servers or program is None or not program.ended:
+                await asyncio.sleep(0.02)
+        assert (await one.call(listing, text="again")).status == "ok"
+        assert one.started == 2
+    finally:
+        await one.servers.close()
+
+
+async def test_a_call_that_takes_long_is_no_reason_to_stop_its_server() -> None:
+    one = Lab("wrong-id", 0, Patience(idle_seconds=0.1, call_seconds=1.0), {})
+    try:
+        report = await one.call(await one.look(), text="x")
+        assert (report.status, "did not answer in time" in report.error) == ("timeout", True), report
+    finally:
+        await one.servers.close()
 
 
 async def test_a_cancelled_call_leaves_the_server_in_use() -> None:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from alita_tui import events as e
 from alita_tui.app.context import AppContext
 from alita_tui.app.recordings import recording
+from alita_tui.llm.scripted import Rule, Script, ScriptReply
 from alita_tui.spine.laws import check
 from tests.mcp_box import lab
+from tests.support.servers.openai_server import OpenAIServer
 
 pytestmark = pytest.mark.podman
 
@@ -98,15 +103,29 @@ async def test_a_client_calls_tools_and_everything_is_on_record(tmp_path: Path, 
     app.close()
 
 
-@pytest.mark.parametrize("era", lab.ERAS[1:])
-async def test_a_long_call_tells_how_far_it_is_and_can_be_cancelled(tmp_path: Path, era: str) -> None:
+@asynccontextmanager
+async def reached(home: Path, era: str, wire: str) -> AsyncIterator[Client]:
+    """A client of this home, over pipes or over HTTP."""
+    if wire == "pipes":
+        async with lab.client(home, era) as one:
+            yield one
+    else:
+        async with lab.http_server(home) as url, lab.http_client(home, url, era) as one:
+            yield one
+
+
+@pytest.mark.parametrize("wire", ["pipes", pytest.param("http", marks=pytest.mark.walk)])
+@pytest.mark.parametrize("era", [lab.ERAS[0], pytest.param(lab.ERAS[1], marks=pytest.mark.walk)])
+async def test_a_long_call_tells_how_far_it_is_and_can_be_cancelled(
+    tmp_path: Path, era: str, wire: str
+) -> None:
     home = lab.furnished(tmp_path / "home", lab.SLOW)
     said: list[str] = []
 
     async def tell(progress: float, total: float | None, message: str | None) -> None:
         said.append(message or "")
 
-    async with lab.client(home, era) as one:
+    async with reached(home, era, wire) as one:
         done = await one.call_tool("take_time", {"seconds": 2.5}, progress_callback=tell)
         assert done.structured_content == {"result": "done"} and "still at it" in said
         begun = len(said)
@@ -120,6 +139,38 @@ async def test_a_long_call_tells_how_far_it_is_and_can_be_cancelled(tmp_path: Pa
     (kept,) = lab.sessions(home)
     ends = [one for one in lab.recorded(home, kept) if isinstance(one, e.ToolFailed | e.ToolReturned)]
     assert [getattr(one, "reason", "ok") for one in ends] == ["ok", "interrupted", "ok"]
+
+
+ASKS = lab.tool(
+    "ask_model",
+    "import json, os, urllib.error, urllib.request\n\n\ndef run() -> list[str]:\n    said = []\n    for _ in range(3):\n"
+    "        data = json.dumps({'prompt': 'Say the word.'}).encode()\n        try:\n"
+    "            with urllib.request.urlopen(os.environ['ALITA_BROKER'] + '/model', data=data) as answer:\n"
+    "                said.append(json.load(answer)['text'])\n"
+    "        except urllib.error.HTTPError as error:\n            said.append(error.read().decode())\n    return said\n",
+    lab.schema(), {"type": "array", "items": lab.TEXT}, capabilities=e.Capabilities(model_calls=2),
+)  # fmt: skip
+
+
+@pytest.mark.walk
+async def test_a_call_obeys_the_caps_of_its_tool_of_the_session_and_of_time(tmp_path: Path) -> None:
+    words = Rule(role="orchestrator", match="Say the word", replies=(ScriptReply(text="swordfish"),) * 9)
+    script = Script(format="alita-script/1", name="caps", rules=(words,))
+    model = {"ALITA_MODEL": "openai:test-model", "OPENAI_API_KEY": "sk-not-a-real-key"}
+
+    async def called(label: str, settings: str, name: str, **arguments: Any) -> tuple[bool, str]:
+        home = lab.furnished(tmp_path / label, ASKS, lab.SLOW, settings=lab.SERVED + settings)
+        with OpenAIServer(script) as server:
+            async with lab.client(home, **model, ALITA_MODEL_BASE_URL=server.base_url) as one:
+                found = await one.call_tool(name, arguments)
+        return found.is_error or False, texts(found)
+
+    failed, said = await called("calls", "", "ask_model")
+    assert not failed and said.count("swordfish") == 2 and "2 model calls are granted" in said
+    failed, said = await called("money", "[budget]\nsession_usd = 0.000001\n", "ask_model")
+    assert "swordfish" not in said and said.count("for the session are spent") == 2
+    failed, said = await called("time", "[sandbox]\nwall_seconds = 2\n", "take_time", seconds=60)
+    assert failed and "longer than 2 s" in said
 
 
 async def test_a_client_that_leaves_in_a_call_ends_it_on_record(tmp_path: Path) -> None:

@@ -47,11 +47,15 @@ def test_a_file_sends_no_secret_and_asks_at_no_address(
     remote = Remote()
     with running(remote) as port:
         url = f"http://127.0.0.1:{port}/mcp"
-        entries = {"docs": {"url": url, "headers": {"X-Trace": "${MODEL_KEY}"}}, "plain": {"url": url}}
+        entries = {
+            "docs": {"url": url, "headers": {"X-Trace": "${MODEL_KEY}"}}, "plain": {"url": url},
+            "off": {"command": "uvx", "args": ["a-server"], "disabled": True}, "out": {"url": url, "enabled": False},
+        }  # fmt: skip
         (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": entries}))
         said = alita("mcp", "import", str(tmp_path / "mcp.json"))
         assert f"alita mcp add docs {url} --header X-Trace=MODEL_KEY" in said.replace("\n", "")
         assert "--only plain" in said and not remote.seen
+        assert all(f"{name} is switched off in the file" in said for name in ("off", "out"))
         assert "plain_hi" in alita("mcp", "import", str(tmp_path / "mcp.json"), "--only", "plain")
         assert remote.seen and not any("x-trace" in seen for seen in remote.seen)
 
@@ -75,7 +79,11 @@ def test_a_server_on_the_host_is_the_one_of_the_folder_where_it_was_added(
     words = tmp_path / "told"
     words.write_text("echo=Says it.")
     env = ("--env", f"TOLD={words}")
-    assert "host_echo" in alita("mcp", "add", "host", "--on-host", *env, "--", "python3", "server.py")
+    words_typed = ["mcp", "add", "host", "--on-host", *env, "--", "python3", "server.py"]
+    home = str(tmp_path / "home")
+    added = CliRunner().invoke(cli, ["--home", home, *words_typed], color=True).output
+    close_all()
+    assert "host_echo" in added and "\x1b[31m" in added.partition("ALL YOUR RIGHTS")[0], "said in red"
     monkeypatch.chdir(tmp_path / "cloned")
     mark.unlink()
     assert "host_echo" in alita("mcp", "test", "host")
@@ -148,6 +156,26 @@ def test_a_list_has_no_digest_to_approve_by_and_a_tool_is_shown_whole(alita: Ali
         assert digest[:12] not in alita("mcp", *words)
     whole = alita("mcp", "show", "time", "now")
     assert all(one in whole for one in ("PYTHONSTARTUP", "clock", "a.example:443", digest))
+
+
+def test_tools_whose_digests_begin_alike_are_told_apart(
+    alita: Alita, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who makes both can search for two descriptors whose digests share 16 digits; here the digest is bent instead."""
+    from alita_tui import events
+
+    app = AppContext.open(tmp_path / "home")
+    book, real = ServerBook(app), events.build_digest
+    tools = [{**TOOL, "name": name} for name in ("a_evil", "b_shown")]
+    book.keep(book.typed(Known(spec=NEW, drafts=listing(NEW, {}, tools).drafts)))
+    close_all()
+    monkeypatch.setattr(events, "build_digest", lambda *parts: "ab" * 16 + real(*parts)[32:])
+    whole = alita("mcp", "show", "time", "b_shown")
+    (line,) = [line for line in whole.splitlines() if line.startswith("Approve it: alita ")]
+    for beginning in ("ab" * 8, "ab" * 16):
+        said = alita("mcp", "approve", "time", "--digest", beginning)
+        assert "All 64 digits" in said and "approved:" not in said
+    assert len(line.split()[-1]) == 64, "what is to be typed is shown whole"
 
 
 @pytest.mark.parametrize("option", ["--index-url", "--default-index"])

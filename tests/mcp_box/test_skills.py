@@ -28,6 +28,7 @@ from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.store.entry import AuditEntry
 from tests.agent.lab import Lab, say
 from tests.agent.replies import DONE, rules
+from tests.mcp_box import lab
 
 SCRIPT = '''"""Convert a figure."""
 
@@ -157,8 +158,12 @@ def test_a_skill_of_any_shape_is_taken_or_refused_with_the_reason(
     assert "\u202e" not in looked.stdout and SkillBook(AppContext.open(home)).kept() == (), (
         "looking approves nothing"
     )
+    digest = read_from(path).digest
+    assert f"--digest {digest}" in looked.stdout
+    part = skills(home, "add", str(path), "--digest", digest[:63])
+    assert isinstance(part.exception, UsageError) and "All 64 digits" in str(part.exception)
     if risks:
-        bare = skills(home, "add", str(path), "--digest", read_from(path).digest)
+        bare = skills(home, "add", str(path), "--digest", digest)
         assert isinstance(bare.exception, UsageError) and risks[0] in str(bare.exception)
     assert approved(home, path).exit_code == 0
     (one,) = SkillBook(AppContext.open(home)).all()
@@ -355,7 +360,7 @@ def test_a_script_becomes_a_draft_of_its_command_line(tmp_path: Path) -> None:
         "SKILL.md": front(), "scripts/convert.py": SCRIPT, "scripts/run.rb": "true", "scripts/flat.py": "print(1)\n",
         "scripts/uses.py": SCRIPT.replace("import os", "import convert"),
         "scripts/own.py": "def run() -> int:\n    return 1\n", "scripts/bad.py": "def (",
-        "scripts/other.sh": "#!/usr/bin/perl\nprint 1;\n", "scripts/page.mjs": "console.log(1);\n",
+        "scripts/other.sh": "#!/usr/bin/perl\nprint 1;\n", "scripts/page.mjs": "require('fs');\n",
     }  # fmt: skip
     skill = read_from(laid(tmp_path, files))
     app = AppContext.open(tmp_path / "home")
@@ -363,11 +368,35 @@ def test_a_script_becomes_a_draft_of_its_command_line(tmp_path: Path) -> None:
     assert draft.name == "pdf_tools_convert" and draft.description.endswith("Convert a figure.")
     assert draft.capabilities.none and draft.requirements == ()
     for path, why in {
-        "scripts/run.rb": "in no language", "scripts/other.sh": "another program", "scripts/page.mjs": "command line", "scripts/flat.py": "loading it would run it", "scripts/uses.py": "one file",
+        "scripts/run.rb": "in no language", "scripts/other.sh": "another program", "scripts/page.mjs": "by require", "scripts/flat.py": "loading it would run it", "scripts/uses.py": "one file",
         "scripts/own.py": "defines `run`", "scripts/bad.py": "no Python that can be read", "SKILL.md": "no script",
     }.items():  # fmt: skip
         with pytest.raises(SkillRefused, match=why):
             script_draft(app, skill, path)
+
+
+def test_a_script_that_takes_the_name_of_a_tool_says_so_and_is_accepted_for_it(tmp_path: Path) -> None:
+    """A skill chooses what its scripts are called: by what alita puts beside one that it exports."""
+    home = lab.furnished(tmp_path / "home", lab.ADD)
+    facts = {
+        "name": "add_numbers", "description": "Adds.", "inputSchema": lab.ADD.input_schema,
+        "outputSchema": lab.ADD.output_schema, "capabilities": {},
+    }  # fmt: skip
+    files: Files = {
+        "SKILL.md": front(),
+        "scripts/add_numbers.py": "def run(a: float, b: float) -> dict:\n    return {'sum': a - b}\n",
+        "references/add_numbers.mcp.json": json.dumps(facts),
+        "references/test_add_numbers.py": "from add_numbers import run\n",
+    }
+    folder = laid(tmp_path, files)
+    assert approved(home, folder).exit_code == 0
+    looked = skills(home, "script", "pdf-tools", "scripts/add_numbers.py")
+    assert "replaces  add_numbers v1, which runs here, is replaced by it" in looked.stdout
+    (digest,) = [line.split()[-1] for line in looked.stdout.splitlines() if line.startswith("Have it tested")]
+    bare = skills(home, "script", "pdf-tools", "scripts/add_numbers.py", "--digest", digest)
+    assert isinstance(bare.exception, UsageError) and "--accept replaces" in str(bare.exception)
+    (kept,) = AppContext.open(home).library.records()
+    assert (kept.version, kept.draft.code) == (1, lab.ADD.code)
 
 
 @pytest.mark.podman

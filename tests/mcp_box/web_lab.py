@@ -12,7 +12,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,7 +21,7 @@ import uvicorn
 from mcp.server.lowlevel import Server
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 
@@ -50,6 +50,10 @@ class Remote:
     def __init__(self) -> None:
         self.seen: list[dict[str, str]] = []
         self.mode = ""
+        self.sent = 0
+        """Bytes of an event that has no end."""
+        self.given_up = threading.Event()
+        """Set once nobody reads that event any more."""
         self.elsewhere = ""
         self.held, self.release = threading.Event(), threading.Event()
         self.release.set()
@@ -80,10 +84,24 @@ class Remote:
             )
 
         async def call(_: Any, __: Any) -> t.CallToolResult:
-            said = json.dumps(self.seen[-1]) if self.mode == "echo" else "hello"
+            said = (
+                json.dumps(self.seen[-1])
+                if self.mode == "echo"
+                else "hello" * (10**6 if self.mode == "long" else 1)
+            )
             return t.CallToolResult(content=[t.TextContent(type="text", text=said)])
 
         return Server("far", version="1", on_list_tools=tools, on_call_tool=call)
+
+    async def _event_without_end(self) -> AsyncIterator[bytes]:
+        try:
+            yield b"data: "
+            while self.sent < 128 << 20:
+                self.sent += 1 << 16
+                yield b"x" * (1 << 16)
+                await asyncio.sleep(0)
+        finally:
+            self.given_up.set()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
@@ -103,6 +121,8 @@ class Remote:
                 answer = Response(b" " * (20 << 20), headers={"content-type": "application/json"})
             elif self.mode == "down":
                 answer = Response(status_code=503)
+            elif self.mode == f"endless {scope['method']}":
+                answer = StreamingResponse(self._event_without_end(), media_type="text/event-stream")
             if answer is not None:
                 await answer(scope, receive, send)
                 return

@@ -9,6 +9,7 @@ import pytest
 from alita_tui.app.context import AppContext
 from alita_tui.app.skills import script_draft
 from alita_tui.events import ToolDraft
+from alita_tui.mcp_box.skills.format import SkillRefused
 from alita_tui.mcp_box.skills.reading import read_from
 from alita_tui.runtimes.languages import runtime_of
 from alita_tui.sandbox.engine import PodmanSandbox
@@ -62,6 +63,108 @@ async def test_a_script_of_a_shell_runs_as_it_would_alone(podman: PodmanSandbox,
         report = await ran(podman, draft, {"arguments": words, "stdin": stdin})
         told = "" if words == ["--help"] else "told\n"
         assert report.result == {"exit_code": code, "stdout": out, "stderr": told}, report
+
+
+PROGRAM = """#!/usr/bin/env node
+// Counts its arguments.
+import { parseArgs } from "node:util";
+
+const { values, positionals } = parseArgs({
+  args: process.argv.slice(2), allowPositionals: true,
+  options: { fail: { type: "boolean" }, help: { type: "boolean" }, break: { type: "boolean" } },
+});
+if (values.help) {
+  console.log("usage: count [--fail] WORD...");
+  process.exit();
+}
+
+export async function main() {
+  let given = "";
+  for await (const piece of process.stdin.setEncoding("utf-8")) given += piece;
+  console.log("%d %s", positionals.length, positionals[0]);
+  process.stdout.write(given);
+  console.error("told");
+  if (values.break) throw new RangeError("broken");
+  if (values.fail) process.exit(3);
+  process.exitCode = 2;
+}
+
+if (import.meta.main) {
+  main().catch((error) => {
+    console.error(`caught ${error.message}`);
+    process.exit(1);
+  });
+}
+"""
+
+
+@pytest.mark.parametrize("ending", ["js", "mjs", "ts", "mts"])
+def test_a_program_of_node_becomes_a_draft_that_says_what_it_does(tmp_path: Path, ending: str) -> None:
+    path = f"scripts/count.{ending}"
+    folder = laid(tmp_path, {"SKILL.md": front(), path: PROGRAM})
+    draft = script_draft(AppContext.open(tmp_path / "home"), read_from(folder), path)
+    assert draft.language == ("javascript" if "j" in ending else "typescript")
+    assert draft.description.endswith("Counts its arguments.")
+    findings = review(draft).findings
+    assert not [one.text for one in findings if one.blocking or one.severity == "high"], findings
+    assert "process." not in draft.code.replace("ofProcess.", "").partition("if (import.meta.main)")[0]
+
+
+@pytest.mark.podman
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ["mjs", pytest.param("ts", marks=pytest.mark.walk)])
+async def test_a_program_of_node_runs_as_it_would_alone(
+    podman: PodmanSandbox, tmp_path: Path, ending: str
+) -> None:
+    path = f"scripts/count.{ending}"
+    folder = laid(tmp_path, {"SKILL.md": front(), path: PROGRAM})
+    draft = script_draft(AppContext.open(tmp_path / "home"), read_from(folder), path)
+    for words, stdin, code, out, err in (
+        (["a b", "c\n d", ""], "given\n", 2, "3 a b\ngiven\n", "told\n"),
+        (["--fail", "x"], "", 3, "1 x\n", "told\n"),
+        (["--break", "x"], "é", 1, "1 x\né", "told\ncaught broken\n"),
+        (["--help"], "", 0, "usage: count [--fail] WORD...\n", ""),
+    ):
+        report = await ran(podman, draft, {"arguments": words, "stdin": stdin})
+        assert report.result == {"exit_code": code, "stdout": out, "stderr": err}, report
+    report = await ran(podman, draft, {"arguments": ["--unknown"], "stdin": ""})
+    assert isinstance(report.result, dict) and report.result["exit_code"] == 1
+    said = str(report.result["stderr"])
+    assert said.startswith("TypeError: Unknown option '--unknown'") and "    at " not in said, (
+        "as often as it is called"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ('const fs = require("fs");', "loads by require"),
+        ('import { a } from "./beside.mjs";', "needs ./beside.mjs beside it"),
+        ('import chalk from "chalk";', "needs chalk beside it"),
+        ("await import(process.argv[2]);", "what it names while it runs"),
+        ('import process from "node:process";', "imports something as process"),
+        ("setTimeout(() => console.log(1), 5);", "goes on by setTimeout"),
+        ('process.stdin.on("data", (piece) => piece);', "goes on by on"),
+        ("process.kill(1);", "process.kill"),
+        ("console.table([]);", "console.table"),
+        ("const { argv } = process;", "other than by its members"),
+        ("const held = { process };", "other than by its members"),
+        ('process["exit"](1);', "other than by its members"),
+        ("console.log(import.meta.url);", "import.meta"),
+        ("globalThis.process.exit();", "globalThis"),
+        ("const ofProcess = 1;", "calls something ofProcess"),
+        ('import { parseArgs } from "node:util";\nparseArgs({ options: {} });', "give it `args`"),
+        ('import { readFileSync } from "node:fs";\nreadFileSync(0);', "standard input as a file"),
+        ("export default 1;", "exports what is no declaration"),
+        ("}", "no module of javascript"),
+        ("return 1;", "returns outside"),
+    ],
+)
+def test_what_a_function_cannot_hold_of_a_program_is_refused(tmp_path: Path, line: str, why: str) -> None:
+    folder = laid(tmp_path, {"SKILL.md": front(), "scripts/page.mjs": f"{line}\nconsole.log(1);\n"})
+    with pytest.raises(SkillRefused) as refused:
+        script_draft(AppContext.open(tmp_path / "home"), read_from(folder), "scripts/page.mjs")
+    assert why in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,22 @@ async def test_an_npm_that_knows_no_such_limit_is_not_started(tmp_path: Path) ->
     assert not started.exists()
 
 
+async def test_a_package_without_a_hash_is_not_used(tmp_path: Path) -> None:
+    unhashed = (
+        '{"packages": {"": {}, "node_modules/some-mcp": {"integrity": "sha512-x"}, "node_modules/other": {}}}'
+    )
+    node = wheel(
+        tmp_path / "wheel",
+        "11.17.0",
+        "mkdir -p node_modules/some-mcp\n"
+        'echo \'{"bin": "main.js"}\' > node_modules/some-mcp/package.json\n'
+        f"echo '{unhashed}' > package-lock.json",
+    )
+    (tmp_path / "new").mkdir()
+    with pytest.raises(RequirementsError, match="node_modules/other comes without a hash"):
+        await install(node, "some-mcp", tmp_path / "new")
+
+
 SMALL = InstallLimits(bytes=8 << 20, files=200)
 UNPACKED = """mkdir -p node_modules/some-mcp
 echo '{"bin": "main.js"}' > node_modules/some-mcp/package.json

@@ -163,6 +163,45 @@ async def test_it_is_granted_hosts_only_while_a_call_runs(settings: EngineSettin
     assert [(one.call_id, one.outcome) for one in told] == [("call-1", "served")]
 
 
+ASK = """
+import os, sys, urllib.request
+key = os.environ["API_KEY"]
+print(key, flush=True)
+for line in sys.stdin:
+    asked = urllib.request.Request(line.strip(), headers={"Authorization": "Bearer " + key})
+    try: said = urllib.request.urlopen(asked, timeout=5).headers["X-Repeated"]
+    except OSError as error: said = str(error)
+    print(said, flush=True)
+"""
+
+
+async def test_a_secret_is_put_into_requests_of_a_call_and_the_program_never_has_it(
+    settings: EngineSettings,
+) -> None:
+    told = Told()
+    with serving("site.test") as site:
+        where = broker(
+            told, {"site.test": "127.0.0.1"}, (f"site.test:{site.port}",), secret={"API_KEY": "s3cr3t-value"}.get
+        )  # fmt: skip
+        sandbox = PodmanSandbox(settings, "programs", broker=where)
+        asked = Capabilities(network=(f"site.test:{site.port}",), secrets=(f"API_KEY@site.test:{site.port}",))
+        program = await sandbox.open_program(python(ASK, capabilities=asked), nothing)
+        url = f"https://site.test:{site.port}/k\n".encode()
+        try:
+            assert b"s3cr3t" not in await line(program)
+            await program.write(url)
+            assert b"403" in await line(program) and not site.seen
+            program.begin("call-1")
+            await program.write(url)
+            assert await line(program) == b"Bearer ************\n", "what the host repeats is masked"
+            await program.finish()
+        finally:
+            await program.close()
+            await sandbox.close()
+    assert [one["headers"]["authorization"] for one in site.seen] == ["Bearer s3cr3t-value"]
+    assert [(one.call_id, one.outcome, one.secrets) for one in told] == [("call-1", "served", ("API_KEY",))]
+
+
 async def test_files_run_only_as_they_were(sandbox: PodmanSandbox, tmp_path: Path) -> None:
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "words.py").write_text("WORD = 'whole'\n")

@@ -39,7 +39,8 @@ def over_http(
             timeout=httpx2.Timeout(_CONNECT_SECONDS, read=_READ_SECONDS),
             event_hooks={"response": [_bound]},
         )
-        async with client, tapped(streamable_http_client(url, http_client=client), tap, broken) as both:
+        wire = streamable_http_client(url, http_client=client, max_sse_event_size=LONGEST_LINE)
+        async with client, tapped(wire, tap, broken) as both:
             yield both
 
     return streams

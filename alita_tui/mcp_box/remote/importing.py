@@ -37,6 +37,8 @@ class Entry(Value, frozen=True):
     notes: tuple[str, ...] = ()
     problem: str = ""
     """Why it cannot be added."""
+    off: bool = False
+    """Whether the file has it switched off."""
 
 
 def servers_in(file: Path) -> tuple[Entry, ...]:
@@ -64,6 +66,8 @@ def _entry(called: str, one: Any) -> Entry:
     name = name if name[0].isalpha() else f"s-{name}"[:31]
     if not isinstance(one, dict):
         return Entry(called=called, name=name, problem="its entry is no object")
+    if one.get("disabled") is True or one.get("enabled") is False:
+        return Entry(called=called, name=name, off=True)
     env, secrets, notes = _variables(one.get("env"))
     url = one.get("url") or one.get("httpUrl") or one.get("serverUrl")
     if isinstance(url, str):

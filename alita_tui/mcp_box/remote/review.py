@@ -18,6 +18,8 @@ from alita_tui.view.risk import Risk
 
 _NEAR = 0.88
 """Similarity from which one name can be mistaken for another."""
+_LEAST = 5
+"""Letters from which one that is wrong, missing or swapped with its neighbour is easily overlooked."""
 _MOST_NEAR = 10
 """How many similar names are listed for one tool: a server may list hundreds."""
 _WORDS = {
@@ -56,18 +58,47 @@ class Names:
         return islice((one for one in found if one != name and not one.startswith(own)), _MOST_NEAR)
 
 
-NO_NAMES = Names()
+class ServerNames:
+    """What servers are called here, and what each calls itself: a claim that anybody can make."""
+
+    def __init__(self, known: Iterable[tuple[str, str]] = ()) -> None:
+        """`known` has the name here and the claimed name, empty for none, of each server."""
+        self._known = tuple(known)
+        self._found: dict[tuple[str, str], tuple[str, ...]] = {}
+
+    def alike(self, name: str, claim: str) -> tuple[str, ...]:
+        """Return for each other server that can be taken for this one why, in words."""
+        if (name, claim) not in self._found:
+            self._found[name, claim] = tuple(self._alike(name, claim))
+        return self._found[name, claim]
+
+    def _alike(self, name: str, claim: str) -> Iterator[str]:
+        for other, claims in self._known:
+            if other == name:
+                continue
+            if _same(name, other):
+                yield f"its server {name} can be taken for the server {other}"
+            elif _same(claim, other) or _same(claim, claims):
+                said = one_line(claim, 60)
+                yield f"its server calls itself {said}, which can be taken for the server {other}"
+
+
+NO_NAMES, NO_SERVERS = Names(), ServerNames()
 
 
 def remote_risks(
-    draft: ToolDraft, addressed: Callable[[str], str], others: Names = NO_NAMES
+    draft: ToolDraft,
+    addressed: Callable[[str], str],
+    others: Names = NO_NAMES,
+    servers: ServerNames = NO_SERVERS,
 ) -> tuple[Risk, ...]:
     """Return the risks of a remote tool, most telling first.
 
-    `addressed` returns the words by which a text speaks to its reader; `others` are all tools.
+    `addressed` returns the words by which a text speaks to its reader; `others` are all tools, `servers` all servers.
     """
     one = pinned(draft)
-    texts = tuple(_texts(one.tool))
+    claims = " ".join(one.calls_itself.values())
+    texts = (*_texts(one.tool), ("what the server calls itself", claims))
     found = [
         *_place(one),
         *_requests(one),
@@ -75,6 +106,7 @@ def remote_risks(
         *_ordering(texts),
         *hidden(texts),
         *_alike(draft.name, one, others),
+        *_servers_alike(one, servers),
         *_words(one),
     ]
     others_used = msgspec.structs.replace(draft.capabilities, model_calls=0)  # said above
@@ -144,6 +176,24 @@ def resembles(name: str, other: str) -> bool:
 def _alike(name: str, one: Pinned, others: Names) -> Iterator[Risk]:
     for other in others.near(name, one.tool_name, f"{one.server.name.replace('-', '_')}_"):
         yield Risk("like-another", f"its name can be taken for that of the tool {one_line(other, 80)}")
+
+
+def _servers_alike(one: Pinned, servers: ServerNames) -> Iterator[Risk]:
+    for why in islice(servers.alike(one.server.name, one.calls_itself.get("name", "")), _MOST_NEAR):
+        yield Risk("like-another", why)
+
+
+def _same(name: str, other: str) -> bool:
+    """Return whether one server's name can be taken for another's; nothing is like a name that is empty."""
+    if not name.strip() or not other.strip():
+        return False
+    form, theirs = _folded(name), _folded(other)
+    if not form or not theirs:  # in other letters than these: only the very name
+        return name.casefold() == other.casefold()
+    from rapidfuzz.distance import OSA
+
+    slip = min(len(form), len(theirs)) >= _LEAST and OSA.distance(form, theirs, score_cutoff=1) <= 1
+    return form == theirs or slip or resembles(name, other)
 
 
 def _folded(name: str) -> str:

@@ -1,4 +1,4 @@
-"""A skill's script as the draft of a tool: written down from its files, never run, and approved by nobody yet. Pure."""
+"""A skill's script as the draft of a tool: written down from its files, never run, and approved by nobody yet."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import msgspec
 
 from alita_tui.events import Json
 from alita_tui.mcp_box.skills.format import SkillRefused
+from alita_tui.mcp_box.skills.node_scripts import of_node
 from alita_tui.mcp_box.skills.reading import Skill
 from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import one_line
@@ -57,7 +58,10 @@ set -e
 {{ jq -Rs . </tmp/stdout; jq -Rs . </tmp/stderr; }} |
   jq -s --argjson exit_code "$status" '{{exit_code: $exit_code, stdout: .[0], stderr: .[1]}}'
 """
-_LANGUAGES = {"py": "python", "sh": "bash", "bash": "bash", "mjs": "javascript", "mts": "typescript"}
+_LANGUAGES = {
+    "py": "python", "sh": "bash", "bash": "bash", "js": "javascript", "mjs": "javascript", "ts": "typescript",
+    "mts": "typescript",
+}  # fmt: skip
 _SHELLS = re.compile(r"#!\s*(/usr/bin/env\s+|/usr/bin/|/bin/)(bash|sh)\s*(-[euxo]+|)\s*")
 _TESTS = """from {name} import run
 
@@ -109,9 +113,7 @@ def script_form(skill: Skill, path: str) -> dict[str, Any]:
     elif language == "bash":
         run, said = _of_bash(skill, path, code)
     else:
-        raise SkillRefused(
-            f"{one_line(path, 80)} is a program of node's, which has no command line that a tool could take over"
-        )
+        run, said = of_node(path, code, language)
     name = re.sub(r"[^a-z0-9]+", "_", f"{skill.text.name}_{stem}".lower()).strip("_")[:64].rstrip("_")
     name = name if name[:1].isalpha() else f"skill_{name}"[:64]
     return {

@@ -9,6 +9,7 @@ from alita_tui.confined.syntax import Node, syntax_tree
 from alita_tui.runtimes.bash.form import STRICT
 from alita_tui.runtimes.bash.programs import programs, sed_parts
 from alita_tui.runtimes.bash.words import Command, commands, literal
+from alita_tui.runtimes.planted import Change, planted
 from alita_tui.runtimes.port import Mutant
 
 _FLIPS = {
@@ -48,8 +49,6 @@ _CONVERSION = re.compile(r"%%|%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<precision>\.
 _SAME_KIND = frozenset("sort uniq tr rev tac sed cut fold paste nl expand unexpand".split())
 """Filters whose text is of the same kind without them."""
 _NUMBERED = re.compile(r"(-[a-zA-Z]+)?(\d+)(-\d*)?")
-Change = tuple[int, int, str, str]
-"""First and last byte, what stands there instead, and how that is told; empty: by the two texts."""
 
 
 def mutants(code: str, most: int) -> list[Mutant]:
@@ -57,16 +56,7 @@ def mutants(code: str, most: int) -> list[Mutant]:
     tree = syntax_tree(code, "bash")
     if tree is None:
         return []
-    source = code.encode("utf-8", "surrogatepass")
-    changes = sorted(set(_changes(tree)))
-    step = max(1.0, len(changes) / most)
-    made = []
-    for start, end, new, told in [changes[int(n * step)] for n in range(min(most, len(changes)))]:
-        old = source[start:end].decode("utf-8", "replace")
-        change = told or (f"{old} became {new}" if new else f"{old} is gone")
-        text = (source[:start] + new.encode() + source[end:]).decode("utf-8", "surrogatepass")
-        made.append(Mutant(source.count(b"\n", 0, start) + 1, change, text))
-    return made
+    return planted(code, _changes(tree), most)
 
 
 def _changes(tree: Node) -> Iterator[Change]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from alita_tui.confined.syntax import Node, syntax_tree
 from alita_tui.runtimes.node.names import in_main, is_main
 from alita_tui.runtimes.places import Instrumented, Place
+from alita_tui.runtimes.planted import planted
 from alita_tui.runtimes.port import Mutant
 
 _MARK = "__alita_"
@@ -116,27 +117,17 @@ def mutants(code: str, language: str, most: int) -> list[Mutant]:
     tree = syntax_tree(code, language)
     if tree is None:
         return []
-    source = code.encode("utf-8", "surrogatepass")
-    changes = sorted(set(_changes(tree)))
-    step = max(1.0, len(changes) / most)
-    made = []
-    for start, end, new in [changes[int(n * step)] for n in range(min(most, len(changes)))]:
-        old = source[start:end].decode("utf-8", "replace")
-        text = (source[:start] + new.encode() + source[end:]).decode("utf-8", "surrogatepass")
-        made.append(Mutant(source.count(b"\n", 0, start) + 1, _told(old, new), text))
-    return made
+    return planted(
+        code,
+        ((*change, "it returns null" if change[2] == "null" else "") for change in _changes(tree)),
+        most,
+    )
 
 
 def _names(arguments: Node) -> bool:
     """Return whether a text among these arguments is a module's name, or is told to people."""
     called = arguments.parent.child("function") if arguments.parent is not None else None
     return called is not None and (called.kind == "import" or called.text.startswith("console."))
-
-
-def _told(old: str, new: str) -> str:
-    if new == "null":
-        return "it returns null"
-    return f"{old} became {new}" if new else f"{old} is gone"
 
 
 def _changes(tree: Node) -> Iterator[tuple[int, int, str]]:

@@ -1,13 +1,15 @@
 """What an agent refers to by a short name: files, results of earlier calls, parts of both.
 
 Arguments may hold `{"$ref": "HANDLE#/json/pointer"}` instead of the data itself, so that large data never goes
-through the model. A HANDLE is an artefact's handle or name, `e41` for the result of event 41, or a tool's name (or the
-label that a run was given) for the result of its newest run.
+through the model; `HANDLE#base64` is the bytes of a file, for tools of servers that want them so. A HANDLE is an
+artefact's handle or name, `e41` for the result of event 41, or a tool's name (or the label that a run was given) for
+the result of its newest run.
 """
 
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
@@ -35,6 +37,8 @@ _LARGEST_VALUE = 16 << 20
 """Bytes of a file that can be put into arguments."""
 _EVENT = re.compile(r"e?(\d+)")
 _REFERENCE = "$ref"
+_BASE64 = "base64"
+"""In place of a pointer, and as JSON Schema names it."""
 _MOST_EVIDENCE = 8_000_000
 _EVIDENCE = (
     e.TaskSubmitted, e.Steered, e.QuestionAnswered, e.ToolReturned, e.PageRead, e.WebSearched, e.LookedBack,
@@ -214,7 +218,12 @@ class References:
         return str(self._artefacts.path(file))
 
     def data(self, name: str, pointer: str = "") -> Json:
-        """Return a result, or the content of a file: JSON as its value, text as text. Raise RegistryError."""
+        """Return a result, or the content of a file: JSON as its value, text as text, `base64` as its bytes in base64.
+
+        Raise RegistryError.
+        """
+        if pointer == _BASE64:
+            return b64encode(self._bytes(self.artefact(name))).decode()
         value = self._whole(name)
         try:
             return at_pointer(value, pointer)
@@ -242,12 +251,7 @@ class References:
         if (called := self._newest_run(name)) is not None:
             return self._result_of(called, name)
         file = self.artefact(name)
-        if file.size > _LARGEST_VALUE:
-            raise RegistryError(
-                f"{file.name} has {file.size / 1e6:,.0f} MB, too much for an argument.",
-                hint="Give it to a tool whose parameter is a file.",
-            )
-        raw = Path(self.path(file)).read_bytes()
+        raw = self._bytes(file)
         if file.media_type == "application/json":
             try:
                 return msgspec.json.decode(raw)
@@ -256,9 +260,18 @@ class References:
         if not is_text(file.media_type):
             raise RegistryError(
                 f"{file.name} is no text ({file.media_type}).",
-                hint="Give it to a tool whose parameter is a file.",
+                hint="Give it to a tool whose parameter is a file; where one wants base64, refer to it as "
+                f"{file.handle}#{_BASE64}.",
             )
         return raw.decode("utf-8-sig", "replace")
+
+    def _bytes(self, file: Artefact) -> bytes:
+        if file.size > _LARGEST_VALUE:
+            raise RegistryError(
+                f"{file.name} has {file.size / 1e6:,.0f} MB, too much for an argument.",
+                hint="Give it to a tool whose parameter is a file.",
+            )
+        return Path(self.path(file)).read_bytes()
 
     def _newest_run(self, name: str) -> e.ToolCalled | None:
         """Return the newest run of a tool, or the newest with a label: of the present task, if it has one."""
@@ -312,6 +325,8 @@ class _Resolution:
         if (name := _reference(value)) is not None:
             self.references.append(name)
             handle, _, pointer = name.partition("#")
+            if isinstance(schema, dict) and schema.get("contentEncoding") == _BASE64:
+                pointer = pointer or _BASE64
             return self._file(handle) if wants_file else self._known.data(handle, pointer)
         if wants_file and isinstance(value, str):
             return self._file(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,21 @@ async def test_a_reference_takes_a_part_of_an_earlier_result(tmp_path: Path) -> 
     assert here.events(e.ToolCalled)[-1].references == (f"e{seq}#/a~1b/~0",)
     assert here.events(e.ToolCalled)[-1].arguments == {"values": {"first": {"$ref": f"e{seq}#/a~1b/~0"}}}
     assert ["list has 20" in event.hint for event in here.events(e.ActionFailed)] == [True, False]
+
+
+async def test_bytes_are_handed_over_in_base64_where_they_are_asked_for_so(tmp_path: Path) -> None:
+    given = tmp_path / "given" / "dot.png"
+    given.parent.mkdir()
+    given.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)))
+    here = lab(tmp_path, run(values={"$ref": "dot.png"}), run(values={"image": {"$ref": "dot.png#base64"}}))
+    await here.do(SubmitTask(text="look", attach=(str(given),)), when=approve)
+    handle = here.events(e.ArtefactAdded)[0].artefact.handle
+    (failed,) = here.events(e.ActionFailed)
+    assert f"{handle}#base64" in failed.hint, "the model is told how"
+    (job,) = [job for job in here.sandbox.jobs if job.what == "run"]
+    assert isinstance(job.arguments, dict)
+    assert b64decode(job.arguments["values"]["image"], validate=True) == given.read_bytes()
+    assert here.events(e.ToolCalled)[-1].arguments == {"values": {"image": {"$ref": "dot.png#base64"}}}
 
 
 async def test_what_a_tool_leaves_becomes_files_and_can_be_passed_on(tmp_path: Path) -> None:

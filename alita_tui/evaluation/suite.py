@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from alita_tui.evaluation.agreement import labels
-from alita_tui.evaluation.checks import Check, Exact, Number, Rubric, checks_in, number
+from alita_tui.evaluation.checks import Check, Exact, Number, Rubric, checks_in
+from alita_tui.evaluation.figures import integer, number
 from alita_tui.evaluation.retrieval import is_retrieval, read_questions, read_tools
 from alita_tui.events import Value, digest_of, ready
 from alita_tui.spine.errors import UsageError
@@ -187,6 +188,8 @@ def _expected(answer: Any) -> Exact | Number | None:
         return None
     text = str(answer).rpartition("\n####")[2].strip()
     value = number(text)
+    if abs(integer(text) or 0) > 2**53:
+        value = None  # the number of an order, say: one digit off is wrong
     return Exact(text=text, loose=True) if value is None else Number(value=value, relative=_EXACT_NUMBER)
 
 

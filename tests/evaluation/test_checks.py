@@ -213,6 +213,11 @@ def test_records_are_read_as_public_benchmarks_write_them(tmp_path: Path) -> Non
         {"question": "How far?", "answer": -1.5e3},
         {"question": "Which code?", "answer": "0042"},
         {"question": "Which order?", "answer": "12345678901234567890"},
+        {
+            "problem": "Who?",
+            "solution": "x",
+            "answer": {"value": "Lewis", "aliases": ["S. Lewis"], "type": "x"},
+        },
     ]
     lines = [json.dumps(row, ensure_ascii=False) for row in rows]
     (tmp_path / "metadata.jsonl").write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
@@ -226,6 +231,7 @@ def test_records_are_read_as_public_benchmarks_write_them(tmp_path: Path) -> Non
         "case-6",
         "case-7",
         "case-8",
+        "case-9",
     ]
     for case, right, wrong in zip(
         read.cases,
@@ -238,8 +244,9 @@ def test_records_are_read_as_public_benchmarks_write_them(tmp_path: Path) -> Non
             "It is -1500 m.",
             "0042",
             "12345678901234567890",
+            "s. lewis",
         ),
-        ("16", "123", "York", "false", "1", "1500", "42", "12345678901234567891"),
+        ("16", "123", "York", "false", "1", "1500", "42", "12345678901234567891", "Sinclair"),
         strict=True,
     ):
         assert judge_text(case.check, right).solved, case  # type: ignore[arg-type]
@@ -262,6 +269,14 @@ def test_records_are_read_as_public_benchmarks_write_them(tmp_path: Path) -> Non
             {"id": "a", "task": "t", "check": {"kind": "exact", "text": "x"}, "files": ["none"]},
             "cannot be read",
         ),
+        ({"id": "a", "task": "t", "check": {"kind": "exact", "text": "x"}, "files": ["a\0b"]}, "no file is"),
+        ({"id": "a", "task": "t", "check": {"kind": "exact", "text": "x"}, "files": ["."]}, "is no file"),
+        ({"id": "a", "task": "t", "check": {"kind": "exact", "text": "x"}, "budget_usd": -1}, "budget"),
+        (
+            {"id": "a", "task": "t", "check": {"kind": "rubric", "rubric": "r", "labelled": "../labels"}},
+            "outside",
+        ),
+        ({"question": "Which?", "choices": ["red", "blue"], "answer": 1}, "choices"),
     ],
 )
 def test_a_wrong_suite_says_where_and_what(tmp_path: Path, line: object, said: str) -> None:

@@ -211,10 +211,10 @@ def same_table(made: list[list[str]], expected: list[list[str]], tolerance: floa
 
 def same_value(made: Any, expected: Any, tolerance: float, where: str = "") -> str:
     """Return where two JSON values differ; empty where they do not. Text that is a number counts as one."""
-    ids = integer(made), integer(expected)
+    one_id, other_id = integer(made), integer(expected)
     left, right = _figure(made), _figure(expected)
-    if left is not None and right is not None and None not in ids:
-        near_enough = abs(ids[0] - ids[1]) <= tolerance
+    if left is not None and right is not None and one_id is not None and other_id is not None:
+        near_enough = abs(one_id - other_id) <= tolerance
         return "" if near_enough else f"{where or 'value'}: {made} instead of {expected}"
     if left is not None and right is not None:
         return "" if near(left, right, tolerance) else f"{where or 'value'}: {made} instead of {expected}"

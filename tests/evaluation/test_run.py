@@ -211,14 +211,27 @@ def test_the_budget_of_a_run_is_never_broken(tmp_path: Path, server: OpenAIServe
     assert ran.returncode == 3, ran.stderr
     told = json.loads(ran.stdout)
     assert 0 < told["ended"] < 16 and 0 < told["usd"] <= 0.05
-    book = json.loads((home / "data" / "spend.json").read_text())["days"]
-    assert told["usd"] == pytest.approx(sum(row["usd"] for row in book.values())), "also what was cut off"
     assert "budget is used up" in ran.stderr and "--budget-usd MORE" in ran.stderr
     assert f"{told['ended']} of 16" in alita(home, "list").stdout
     whole = json.loads(alita(home, "run", "--resume", "last", "--budget-usd", "0.2", "--json").stdout)
     assert (
         whole["ended"] == 16 and whole["unfinished_usd"] == 0 and whole["usd"] == pytest.approx(32 * CALL)
     ), "and with more it goes on"
+
+
+def test_what_was_paid_for_a_case_that_the_budget_cut_off_is_told(
+    tmp_path: Path, server: OpenAIServer
+) -> None:
+    home = tmp_path / "home"
+    settle(home, server)
+    with (home / "config.toml").open("a") as settings:
+        settings.write("[budget]\nreply_tokens = 500\n")
+    ran = alita(home, "run", str(sums(tmp_path / "s", 1)), "--budget-usd", "0.0063", "--json")
+    told = json.loads(ran.stdout)
+    assert (ran.returncode, told["ended"]) == (3, 0), "the second of its two calls did not fit"
+    assert told["usd"] == told["unfinished_usd"] == pytest.approx(CALL)
+    assert "$0.0021" in alita(home, "list").stdout
+    assert "$0.0021 more was paid" in alita(home, "show").stdout
 
 
 def test_cases_are_paid_from_the_persons_day(tmp_path: Path, server: OpenAIServer) -> None:

@@ -6,6 +6,7 @@ import platform
 import re
 from collections.abc import Sequence
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
 
 import msgspec
@@ -56,11 +57,9 @@ def begin(
     stamp = now()
     slug = re.sub(r"[^a-z0-9]+", "-", suite.name.lower()).strip("-")[:40] or "suite"
     started = stamp.strftime("%Y%m%d-%H%M%S")
-    base, number = f"{slug}-{started}", 1
     folder = folder_of_runs(app)
     disk.make_folder(folder)
-    while (folder / (run := base if number == 1 else f"{base}-{number}")).exists():
-        number += 1
+    run = f"{slug}-{started}"
     settings = {
         key: str(app.loaded.value(key))
         for key, origin in app.loaded.origins.items()
@@ -80,9 +79,23 @@ def begin(
     setup = replace(setup, planned=len(planned(setup, suite)))
     if not setup.planned:
         raise UsageError("No case has such a tag.", hint=f"See the tags in {path}.")
-    (folder / run).mkdir(mode=0o700)
-    _write(folder / run, setup)
+    setup = replace(setup, run=_folder_made(folder, run))
+    _write(folder / setup.run, setup)
     return setup
+
+
+def _folder_made(folder: Path, base: str) -> str:
+    """Make a folder that no other run has, also not one that begins now; return its name. Raises StoreError."""
+    for number in count(1):
+        name = base if number == 1 else f"{base}-{number}"
+        try:
+            (folder / name).mkdir(mode=0o700)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise disk.store_error("made", folder / name, error) from error
+        return name
+    raise AssertionError
 
 
 def raised(app: AppContext, setup: Setup, budget_usd: float) -> Setup:

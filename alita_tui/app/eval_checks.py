@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+from codecs import BOM_UTF8
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -122,7 +124,7 @@ def _compared(check: c.File, form: str, made: bytes, expected: bytes) -> c.Judge
     values: list[Any] = []
     for raw in (expected, made):
         try:
-            values.append(_table(raw) if form == "csv" else msgspec.json.decode(raw))
+            values.append(_table(raw) if form == "csv" else msgspec.json.decode(raw.removeprefix(BOM_UTF8)))
         except (msgspec.DecodeError, UnicodeDecodeError, csv.Error, RecursionError) as error:
             said = one_line(str(error), 200)
             if not values:
@@ -134,8 +136,15 @@ def _compared(check: c.File, form: str, made: bytes, expected: bytes) -> c.Judge
 
 
 def _table(raw: bytes) -> list[list[str]]:
-    rows = csv.reader(io.StringIO(raw.decode("utf-8-sig"), newline=""))
-    return [[cell.strip() for cell in row] for row in rows if row]
+    text = raw.decode("utf-8-sig")
+    head = re.sub(r'"[^"]*"', "", text.lstrip().partition("\n")[0])
+    separator = max(",;\t", key=head.count)
+    before = csv.field_size_limit(_MOST_BYTES)
+    try:
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+        return [[cell.strip() for cell in row] for row in rows if row]
+    finally:
+        csv.field_size_limit(before)
 
 
 async def _program(

@@ -13,7 +13,8 @@ from alita_tui import events as e
 from alita_tui.app.artefacts import session_artefacts
 from alita_tui.app.context import AppContext
 from alita_tui.app.recordings import recording
-from alita_tui.evaluation.checks import Contains, Exact, Number, numbers_in
+from alita_tui.evaluation.checks import Contains, Exact, Number
+from alita_tui.evaluation.figures import numbers_in
 from alita_tui.evaluation.suite import CASES
 from alita_tui.events import Value
 from alita_tui.spine.envelope import Envelope

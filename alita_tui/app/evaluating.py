@@ -91,6 +91,21 @@ def results_of(folder: Path) -> tuple[CaseResult, ...]:
     return lines(disk.read_bytes(folder / _RESULTS) or b"")
 
 
+def unfinished_usd(folder: Path, setup: Setup) -> float:
+    """Return what was paid for cases that have not ended, in US dollars: the budget did not do, or a kill."""
+    done = results_of(folder)
+    homes, names = {one.home for one in done}, {place_of(folder, one.key, stream=True)[1] for one in done}
+    total = 0.0
+    for home in sorted((folder / _HOMES).glob("*")):
+        if not setup.stream and f"{_HOMES}/{home.name}" in homes:
+            continue
+        for file in (home / "data" / "sessions").glob("*.json"):
+            if not (setup.stream and file.stem in names):
+                with suppress(AlitaError):  # the figure is of what can be read
+                    total += paid_in(home, file.stem)
+    return total
+
+
 async def go_on(app: AppContext, setup: Setup, folder: Path, jobs: int, told: Told) -> tuple[CaseResult, ...]:
     """Do what is left of a run, `jobs` cases at a time; return the results of all that ended.
 

@@ -115,9 +115,10 @@ def run(
         raise typer.Exit(130) from None
     missing = len(evaluating.planned(setup, read_suite(Path(setup.suite_path)))) - len(results)
     if json:
-        json_document(_document(setup, results, agreements(folder)))
+        json_document(_document(setup, results, agreements(folder), folder))
     else:
         _table(setup, results)
+        _tell_unfinished(setup, folder)
     for judge in agreements(folder):
         typer.echo(f"judge: {reveal(str(judge))}", err=True)
     if missing:
@@ -164,11 +165,15 @@ def list_runs(context: typer.Context, json: Json = False) -> None:
     """List the runs, oldest first."""
     app = AppContext.open(context.obj)
     found = [
-        (setup, evaluating.results_of(evaluating.folder_of_runs(app) / setup.run))
+        (
+            setup,
+            evaluating.results_of(folder := evaluating.folder_of_runs(app) / setup.run),
+            evaluating.unfinished_usd(folder, setup),
+        )
         for setup in evaluating.runs(app)
     ]
     if json:
-        json_document([{**_row(setup), **_summary(results)} for setup, results in found])
+        json_document([{**_row(setup), **_summary(results, more)} for setup, results, more in found])
         return
     if not found:
         typer.echo("No run yet. Make a suite: alita eval new FOLDER")
@@ -180,9 +185,9 @@ def list_runs(context: typer.Context, json: Json = False) -> None:
                 setup.run, setup.suite, ", ".join(setup.models),
                 f"{len(results)} of {setup.planned}" if setup.planned > len(results) else str(len(results)),
                 f"{share(results):.0%}",
-                f"${sum(result.usd + result.judge_usd for result in results):.4f}",
+                f"${sum(result.usd + result.judge_usd for result in results) + more:.4f}",
             )
-            for setup, results in found
+            for setup, results, more in found
         ),
     )  # fmt: skip
 
@@ -194,9 +199,10 @@ def show(context: typer.Context, run: Run = "last", json: Json = False) -> None:
     setup, folder = evaluating.find_run(app, run)
     results = evaluating.results_of(folder)
     if json:
-        json_document(_document(setup, results, agreements(folder)))
+        json_document(_document(setup, results, agreements(folder), folder))
         return
     _table(setup, results)
+    _tell_unfinished(setup, folder)
     left = setup.planned - len(results)
     if left > 0 and evaluating.is_running(folder):
         typer.echo(f"{counted(left, 'case')} to go: it goes on in another process.")
@@ -270,19 +276,28 @@ def _row(setup: Setup) -> dict[str, Any]:
     return msgspec.structs.asdict(setup)
 
 
-def _summary(results: tuple[CaseResult, ...]) -> dict[str, Any]:
+def _tell_unfinished(setup: Setup, folder: Path) -> None:
+    if usd := evaluating.unfinished_usd(folder, setup):
+        typer.echo(f"${usd:.4f} more was paid for cases that have not ended.")
+
+
+def _summary(results: tuple[CaseResult, ...], unfinished_usd: float) -> dict[str, Any]:
     return {
         "ended": len(results),
         "solved": sum(result.solved for result in results),
-        "usd": math.fsum(usd for result in results for usd in (result.usd, result.judge_usd)),
+        "usd": math.fsum(usd for result in results for usd in (result.usd, result.judge_usd))
+        + unfinished_usd,
+        "unfinished_usd": unfinished_usd,
         "unpriced_calls": sum(result.unpriced for result in results),
     }
 
 
-def _document(setup: Setup, results: tuple[CaseResult, ...], judges: tuple[Agreement, ...]) -> dict[str, Any]:
+def _document(
+    setup: Setup, results: tuple[CaseResult, ...], judges: tuple[Agreement, ...], folder: Path
+) -> dict[str, Any]:
     return {
         "setup": _row(setup),
-        **_summary(results),
+        **_summary(results, evaluating.unfinished_usd(folder, setup)),
         "judges": [msgspec.structs.asdict(judge) for judge in judges],
         "cases": [msgspec.structs.asdict(result) for result in results],
     }

@@ -9,17 +9,11 @@ from unicodedata import normalize
 
 import msgspec
 
+from alita_tui.evaluation.figures import integer, near, number, numbers_in
 from alita_tui.events import Value
 
-_FIGURE = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?|\.\d+"
-_NUMBER = re.compile(rf"(?:(?<![A-Za-z0-9_.])[-+\u2212])?(?:{_FIGURE})")
-_IN_WORD = re.compile("[A-Za-z_]")
-"""Before a figure; scripts that write no spaces are left alone."""
-_WHOLE = re.compile(rf"[-+\u2212]?(?:{_FIGURE})")
-_SLACK = 1e-12
-"""Share of a value by which the arithmetic of floating point may be off, beyond any tolerance."""
-_GAP = r"[ \t\u00a0\u202f]?"
 _LONGEST_ANSWER = 1_000_000
+_AROUND = " \t\r\n*`\"'\u201c\u201d\u2018\u2019"
 
 
 class Judged(Value, frozen=True):
@@ -46,7 +40,7 @@ class Exact(_Check, frozen=True):
     also: tuple[str, ...] = ()
     """Other texts that are right as well."""
     loose: bool = False
-    """Case, a closing full stop, articles and runs of white space do not count."""
+    """Case, a closing full stop, quotes and asterisks around it, articles and runs of white space do not count."""
 
 
 class Number(_Check, frozen=True):
@@ -184,7 +178,7 @@ def judge_text(check: Exact | Number | Contains, answer: str) -> Judged:
 
 
 def _plain(text: str) -> str:
-    words = re.sub(r"\s+", " ", text.casefold().strip().rstrip(".")).strip()
+    words = re.sub(r"\s+", " ", text.casefold().strip(_AROUND).rstrip("." + _AROUND)).strip()
     return re.sub(r"\b(?:a|an|the) ", "", words)
 
 
@@ -192,45 +186,13 @@ def _folded(text: str) -> str:
     return normalize("NFC", text).casefold()
 
 
-def number(text: str) -> float | None:
-    """Return the number that a text is, with or without commas between thousands; None for any other text."""
-    text = text.strip()
-    return _value(text) if _WHOLE.fullmatch(text) else None
-
-
-def _value(figure: str) -> float:
-    return float(figure.replace(",", "").replace("\u2212", "-"))
-
-
-def numbers_in(text: str, unit: str = "") -> list[float]:
-    """Return the numbers of a text in order; with a unit, those that stand with it.
-
-    Digits within a word, as in CO2, are no number, unless the text has no other.
-    """
-    found, within = [], []
-    for one in _NUMBER.finditer(text):
-        if unit:
-            after = re.match(rf"{_GAP}{re.escape(unit)}(?!\w)", text[one.end() : one.end() + len(unit) + 2])
-            if not after and not text[: one.start()].rstrip(" \t\u00a0\u202f").endswith(unit):
-                continue
-        elif _IN_WORD.match(text, max(one.start() - 1, 0)):
-            within.append(_value(one[0]))
-            continue
-        found.append(_value(one[0]))
-    return found or within
-
-
 def _number(check: Number, answer: str) -> Judged:
     found = numbers_in(answer, check.unit)
     if not found:
         what = f"no number with the unit {check.unit}" if check.unit else "no number"
         return Judged(solved=False, why=f"there is {what} in the answer")
-    solved = _near(found[-1], check.value, max(check.tolerance, check.relative * abs(check.value)))
+    solved = near(found[-1], check.value, max(check.tolerance, check.relative * abs(check.value)))
     return Judged(solved=solved, why="" if solved else f"{found[-1]:g} instead of {check.value:g}")
-
-
-def _near(made: float, expected: float, tolerance: float) -> bool:
-    return made == expected or abs(made - expected) <= tolerance + _SLACK * abs(expected)
 
 
 def same_table(made: list[list[str]], expected: list[list[str]], tolerance: float) -> str:
@@ -249,9 +211,13 @@ def same_table(made: list[list[str]], expected: list[list[str]], tolerance: floa
 
 def same_value(made: Any, expected: Any, tolerance: float, where: str = "") -> str:
     """Return where two JSON values differ; empty where they do not. Text that is a number counts as one."""
+    one_id, other_id = integer(made), integer(expected)
     left, right = _figure(made), _figure(expected)
+    if left is not None and right is not None and one_id is not None and other_id is not None:
+        near_enough = abs(one_id - other_id) <= tolerance
+        return "" if near_enough else f"{where or 'value'}: {made} instead of {expected}"
     if left is not None and right is not None:
-        return "" if _near(left, right, tolerance) else f"{where or 'value'}: {made} instead of {expected}"
+        return "" if near(left, right, tolerance) else f"{where or 'value'}: {made} instead of {expected}"
     if isinstance(expected, dict) and isinstance(made, dict):
         if odd := sorted({*made} ^ {*expected}, key=str):
             return f"{where or 'top'}: {odd[0]} is in one of them alone"
@@ -261,7 +227,8 @@ def same_value(made: Any, expected: Any, tolerance: float, where: str = "") -> s
             return f"{where or 'top'}: {len(made)} entries instead of {len(expected)}"
         pairs = ((one, two, f"{where}/{n}") for n, (one, two) in enumerate(zip(made, expected, strict=True)))
     else:
-        return "" if made == expected else f"{where or 'value'}: {made!r} instead of {expected!r}"
+        same = made == expected and isinstance(made, bool) == isinstance(expected, bool)
+        return "" if same else f"{where or 'value'}: {made!r} instead of {expected!r}"
     return next(filter(None, (same_value(one, two, tolerance, at) for one, two, at in pairs)), "")
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from alita_tui.evaluation.agreement import labels
-from alita_tui.evaluation.checks import Check, Exact, Number, Rubric, checks_in, number
+from alita_tui.evaluation.checks import Check, Exact, Number, Rubric, checks_in
+from alita_tui.evaluation.figures import integer, number
 from alita_tui.evaluation.retrieval import is_retrieval, read_questions, read_tools
 from alita_tui.events import Value, digest_of, ready
 from alita_tui.spine.errors import UsageError
@@ -96,13 +97,13 @@ def read_suite(path: Path) -> Suite:
         if case.id in seen:
             raise UsageError(f"{file}: two cases are called {one_line(case.id, 60)!r}.")
         seen.add(case.id)
-    for check in {one for case in cases for one in checks_in(case.check) if isinstance(one, Rubric)}:
-        labels(folder / check.labelled)
     about = _about(folder / ABOUT) if path.is_dir() else About()
     parts = [msgspec.json.encode(case, order="sorted").decode() for case in cases]
     parts += ["stream"] if about.stream else []
     parts += [text for tool in described for text in tool]
     parts += [_file_digest(folder, name, file) for case in cases for name in _named_files(case)]
+    for check in {one for case in cases for one in checks_in(case.check) if isinstance(one, Rubric)}:
+        labels(folder / check.labelled)
     name = path.resolve().name if path.is_dir() else path.stem
     return Suite(
         name=str(one_line(name, 80)), folder=str(folder), cases=cases, digest=digest_of(*parts),
@@ -144,7 +145,7 @@ def _lines(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _case(number: int, raw: dict[str, Any], file: Path) -> Case:
-    if "check" not in raw and (record := _record(number, raw)) is not None:
+    if "check" not in raw and (record := _record(number, raw, file)) is not None:
         return record
     try:
         case = msgspec.convert({"id": f"case-{number}", **raw}, ready(Case))
@@ -152,18 +153,25 @@ def _case(number: int, raw: dict[str, Any], file: Path) -> Case:
         raise UsageError(f"{file}, line {number}: {one_line(str(error), 300)}.") from error
     if not case.id.strip() or not case.task.strip():
         raise UsageError(f"{file}, line {number}: a case needs an id and a task.")
+    if not 0 <= case.budget_usd < float("inf"):
+        raise UsageError(f"{file}, line {number}: a budget cannot be below 0.")
     if problem := next(filter(None, (one.problem() for one in checks_in(case.check))), ""):
         raise UsageError(f"{file}, line {number}: {problem}")
     return case
 
 
-def _record(place: int, raw: dict[str, Any]) -> Case | None:
+def _record(place: int, raw: dict[str, Any], file: Path) -> Case | None:
     """Return a record of a public benchmark as a case; None for what is none.
 
     Its answer is compared as a number where it is one, else as text.
     """
+    if odd := next((name for name in raw if name.lower() in ("choices", "options")), ""):
+        raise UsageError(
+            f"{file}, line {place}: it has {odd!r}, which no record's task would name.",
+            hint="Write such questions as cases: id, task with its choices, check.",
+        )
     fields = {key.lower().replace(" ", "_"): value for key, value in raw.items()}
-    question = fields.get("question", fields.get("input"))
+    question = fields.get("question", fields.get("problem", fields.get("input")))
     names = ("final_answer", "answer", "answers", "target")
     answer = next((fields[name] for name in names if fields.get(name) is not None), None)
     check = _expected(answer)
@@ -181,12 +189,16 @@ def _record(place: int, raw: dict[str, Any]) -> Case | None:
 
 def _expected(answer: Any) -> Exact | Number | None:
     """Return the check of a record's answer: of what comes after `####`, if that stands in it; None for no answer."""
+    if isinstance(answer, dict) and isinstance(answer.get("aliases"), list):
+        answer = [answer.get("value"), *answer["aliases"]]
     if isinstance(answer, list) and answer and all(isinstance(one, str) for one in answer):
         return Exact(text=answer[0], also=tuple(answer[1:]), loose=True)
     if not isinstance(answer, str | int | float):
         return None
     text = str(answer).rpartition("\n####")[2].strip()
     value = number(text)
+    if abs(integer(text) or 0) > 2**53:
+        value = None  # the number of an order, say: one digit off is wrong
     return Exact(text=text, loose=True) if value is None else Number(value=value, relative=_EXACT_NUMBER)
 
 
@@ -199,9 +211,14 @@ def _named_files(case: Case) -> Iterator[str]:
 def _file_digest(folder: Path, name: str, file: Path) -> str:
     from hashlib import file_digest
 
-    path = (folder / name).resolve()
+    try:
+        path = (folder / name).resolve()
+    except ValueError as error:
+        raise UsageError(f"{file} names {one_line(name, 100)!r}, which no file is called.") from error
     if not path.is_relative_to(folder):
         raise UsageError(f"{file} names {one_line(name, 100)!r}, which is outside of its folder.")
+    if path.exists() and not path.is_file():  # a pipe would never end
+        raise UsageError(f"{file} names {one_line(name, 100)!r}, which is no file.")
     try:
         with path.open("rb") as content:
             return f"{name}\0{file_digest(content, 'sha256').hexdigest()}"

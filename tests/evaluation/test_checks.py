@@ -46,6 +46,36 @@ from alita_tui.spine.errors import UsageError
         (Number(value=1234, unit="EUR"), "EUR1234 in 2026", True),
         (Number(value=1234), "EUR1234", True),
         (Number(value=3), "three of 1e999", False),
+        (Number(value=1234567), "1 234 567", True),
+        (Number(value=1234567), "1\u202f234\u00a0567 rows", True),
+        (Number(value=1234567), "1'234'567", True),
+        (Number(value=1234567), "1_234_567", True),
+        (Number(value=2020), "In 2020", True),
+        (Number(value=100), "In 2020 100 came", True),
+        (Number(value=-5), "It fell by \u20135", True),
+        (Number(value=-5), "-$5", True),
+        (Number(value=5), "-$5", False),
+        (Number(value=-5, unit="\u20ac"), "\u2212\u20ac5", True),
+        (Number(value=5, unit="EUR"), "-EUR 5", False),
+        (Number(value=15, unit="\u20ac"), "10-\u20ac15", True),
+        (Number(value=6.02e23), "6.02 \u00d7 10^23", True),
+        (Number(value=6.02e23), "6.02\u00d710\u00b2\u00b3", True),
+        (Number(value=1.5e-7), r"$1.5 \times 10^{-7}$", True),
+        (Number(value=1e6), "10^6", True),
+        (Number(value=6), "10^6", False),
+        (Number(value=23), "6.02 \u00d7 10^23", False),
+        (Number(value=110), "11 x 10", False),
+        (Number(value=45, unit="km"), "45 km/h", False),
+        (Number(value=45, unit="m"), "45 m^2", False),
+        (Number(value=45, unit="kg"), "45 kg/99 lb", True),
+        (Number(value=45, unit="kg"), "**45** `kg`", True),
+        (Number(value=45, unit="kg"), "**45 kg**", True),
+        (Number(value=45, unit="%"), "45 percent", True),
+        (Number(value=4006381333931), "4006381333931", True),
+        (Number(value=4006381333931), "4006381333932", False),
+        (Exact(text="Paris", loose=True), "**Paris.**", True),
+        (Exact(text="Paris", loose=True), '"Paris".', True),
+        (Exact(text="Paris"), "**Paris**", False),
         (Exact(text="Cafe\u0301"), "Caf\u00e9", True),
         (Exact(text="NYC", also=("The Big Apple",), loose=True), "big apple", True),
         (Exact(text="NYC", also=("The Big Apple",), loose=True), "Boston", False),
@@ -106,10 +136,27 @@ def test_where_values_differ_is_told() -> None:
     assert same_value({"a": [1, 2.2]}, {"a": [1, 2]}, 0.1) == "/a/1: 2.2 instead of 2"
     assert same_value({"a": 1}, {"a": 1, "b": 2}, 0) == "top: b is in one of them alone"
     assert same_value([1], [1, 2], 0) == "top: 1 entries instead of 2"
-    assert same_value(True, 1, 0) == "" and same_value("x", "y", 0)
+    assert same_value(True, True, 0) == "" and same_value("x", "y", 0)
+    assert same_value(True, 1, 0) == "value: True instead of 1" and same_value(1, True, 0)
     assert same_value(["nan", "inf"], ["nan", "inf"], 0) == "" and same_value("nan", "1", 0)
     assert same_value("0.30000000000000004", "0.3", 0) == ""
     assert same_value("1_000", "1000", 0), "no number that a person writes"
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("4006381333932", "4006381333931"),
+        ("12345678901234567890", "12345678901234567891"),
+        (12345678901234567, 12345678901234568),
+        (1_764_193_200_001, 1_764_193_200_000),
+        ("1069", "01069"),
+    ],
+)
+def test_what_is_called_by_a_number_is_never_nearly_right(made: object, expected: object) -> None:
+    """Bar codes, order numbers, times in milliseconds, postal codes that lost their zero."""
+    assert same_value(made, expected, 0) and same_value(expected, made, 0)
+    assert same_value(made, made, 0) == ""
 
 
 def test_where_a_table_differs_is_told_as_in_a_spreadsheet() -> None:
@@ -164,15 +211,42 @@ def test_records_are_read_as_public_benchmarks_write_them(tmp_path: Path) -> Non
         {"input": "Is it?", "target": True},
         {"question": "What does it print?", "answer": "nan", "id": 7},
         {"question": "How far?", "answer": -1.5e3},
+        {"question": "Which code?", "answer": "0042"},
+        {"question": "Which order?", "answer": "12345678901234567890"},
+        {
+            "problem": "Who?",
+            "solution": "x",
+            "answer": {"value": "Lewis", "aliases": ["S. Lewis"], "type": "x"},
+        },
     ]
     lines = [json.dumps(row, ensure_ascii=False) for row in rows]
     (tmp_path / "metadata.jsonl").write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
     read = read_suite(tmp_path)
-    assert [case.id for case in read.cases] == ["case-1", "case-2", "case-3", "case-4", "7", "case-6"]
+    assert [case.id for case in read.cases] == [
+        "case-1",
+        "case-2",
+        "case-3",
+        "case-4",
+        "7",
+        "case-6",
+        "case-7",
+        "case-8",
+        "case-9",
+    ]
     for case, right, wrong in zip(
         read.cases,
-        ("She has $1,018.", "1,2,3", "new york", "true", "NaN", "It is -1500 m."),
-        ("16", "123", "York", "false", "1", "1500"),
+        (
+            "She has $1,018.",
+            "1,2,3",
+            "new york",
+            "true",
+            "NaN",
+            "It is -1500 m.",
+            "0042",
+            "12345678901234567890",
+            "s. lewis",
+        ),
+        ("16", "123", "York", "false", "1", "1500", "42", "12345678901234567891", "Sinclair"),
         strict=True,
     ):
         assert judge_text(case.check, right).solved, case  # type: ignore[arg-type]
@@ -195,6 +269,14 @@ def test_records_are_read_as_public_benchmarks_write_them(tmp_path: Path) -> Non
             {"id": "a", "task": "t", "check": {"kind": "exact", "text": "x"}, "files": ["none"]},
             "cannot be read",
         ),
+        ({"id": "a", "task": "t", "check": {"kind": "exact", "text": "x"}, "files": ["a\0b"]}, "no file is"),
+        ({"id": "a", "task": "t", "check": {"kind": "exact", "text": "x"}, "files": ["."]}, "is no file"),
+        ({"id": "a", "task": "t", "check": {"kind": "exact", "text": "x"}, "budget_usd": -1}, "budget"),
+        (
+            {"id": "a", "task": "t", "check": {"kind": "rubric", "rubric": "r", "labelled": "../labels"}},
+            "outside",
+        ),
+        ({"question": "Which?", "choices": ["red", "blue"], "answer": 1}, "choices"),
     ],
 )
 def test_a_wrong_suite_says_where_and_what(tmp_path: Path, line: object, said: str) -> None:

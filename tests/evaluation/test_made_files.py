@@ -72,6 +72,13 @@ async def test_a_table_is_its_cells_and_not_its_bytes(case: Case) -> None:
     case.make("out.csv", b"region,turnover\nNorth,10.4\nSouth,7\n")
     assert (await case.judged("totals.csv")).why == "row 2, column 2 (turnover): 10.4 instead of 10.50"
     assert (await case.judged("totals.csv", tolerance=0.1)).solved
+    case.make("out.csv", b'region;turnover\nNorth;10.50\n"South";7\n')
+    assert (await case.judged("totals.csv")).solved, "what separates them is no cell"
+    case.make("out.csv", b"region\tturnover\nSouth\t7\nNorth\t10.50\n")
+    assert (await case.judged("totals.csv")).why == "row 2, column 1 (region): 'South' instead of 'North'"
+    case.expect("long.csv", b"a,b\n" + b"x" * 200_000 + b",1\n")
+    case.make("out.csv", b"a,b\n" + b"x" * 200_000 + b",2\n")
+    assert (await case.judged("long.csv")).why == "row 2, column 2 (b): 2 instead of 1"
     case.make("odd.csv", b"\xff\xfe\x00\x00")
     assert (await case.judged("totals.csv")).why.startswith("it is no CSV")
 
@@ -82,6 +89,8 @@ async def test_the_newest_file_counts_also_where_its_name_is_an_old_one(case: Ca
         case.make(name, data)
     assert (await case.judged("right.json")).solved
     assert (await case.judged("right.json", name="b.json")).why == "top: n is in one of them alone"
+    case.make("a.json", b'\xef\xbb\xbf{"n": [1, 2]}')
+    assert (await case.judged("right.json")).solved, "a mark of order is no value"
     case.make("c.JSON", b"[" * 100_000)
     assert (await case.judged("right.json")).why.startswith("it is no JSON")
 

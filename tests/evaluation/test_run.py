@@ -214,7 +214,24 @@ def test_the_budget_of_a_run_is_never_broken(tmp_path: Path, server: OpenAIServe
     assert "budget is used up" in ran.stderr and "--budget-usd MORE" in ran.stderr
     assert f"{told['ended']} of 16" in alita(home, "list").stdout
     whole = json.loads(alita(home, "run", "--resume", "last", "--budget-usd", "0.2", "--json").stdout)
-    assert whole["ended"] == 16 and whole["usd"] == pytest.approx(32 * CALL), "and with more it goes on"
+    assert (
+        whole["ended"] == 16 and whole["unfinished_usd"] == 0 and whole["usd"] == pytest.approx(32 * CALL)
+    ), "and with more it goes on"
+
+
+def test_what_was_paid_for_a_case_that_the_budget_cut_off_is_told(
+    tmp_path: Path, server: OpenAIServer
+) -> None:
+    home = tmp_path / "home"
+    settle(home, server)
+    with (home / "config.toml").open("a") as settings:
+        settings.write("[budget]\nreply_tokens = 500\n")
+    ran = alita(home, "run", str(sums(tmp_path / "s", 1)), "--budget-usd", "0.0063", "--json")
+    told = json.loads(ran.stdout)
+    assert (ran.returncode, told["ended"]) == (3, 0), "the second of its two calls did not fit"
+    assert told["usd"] == told["unfinished_usd"] == pytest.approx(CALL)
+    assert "$0.0021" in alita(home, "list").stdout
+    assert "$0.0021 more was paid" in alita(home, "show").stdout
 
 
 def test_cases_are_paid_from_the_persons_day(tmp_path: Path, server: OpenAIServer) -> None:
@@ -255,6 +272,35 @@ def test_what_is_wrong_is_said(tmp_path: Path, server: OpenAIServer) -> None:
 
 
 @pytest.mark.walk
+def test_two_runs_that_begin_at_once_are_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock of both says the same second: neither takes the other's folder, and no error is shown."""
+    from datetime import UTC, datetime
+
+    from alita_tui.app import eval_begin
+    from alita_tui.app.context import AppContext
+    from alita_tui.evaluation.suite import read_suite
+
+    monkeypatch.setattr(eval_begin, "now", lambda: datetime(2026, 11, 26, tzinfo=UTC))
+    app = AppContext.open(tmp_path / "home")
+    path = sums(tmp_path / "s", 1)
+    read, names = read_suite(path), set()
+    for _ in range(3):
+        # Another process has looked before the folder was there.
+        monkeypatch.setattr(Path, "exists", lambda one, **_: False)
+        setup = eval_begin.begin(
+            app, read, path, (), repeat=1, budget_usd=0, approve="none", without=(), tags=()
+        )
+        monkeypatch.undo()
+        monkeypatch.setattr(eval_begin, "now", lambda: datetime(2026, 11, 26, tzinfo=UTC))
+        assert (
+            json.loads((eval_begin.folder_of_runs(app) / setup.run / "run.json").read_text())["run"]
+            == setup.run
+        )
+        names.add(setup.run)
+    app.close()
+    assert len(names) == 3
+
+
 def test_two_runs_are_compared(tmp_path: Path, server: OpenAIServer) -> None:
     home = tmp_path / "home"
     settle(home, server)

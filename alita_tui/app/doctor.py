@@ -19,6 +19,8 @@ from alita_tui.spine.ports.stream import Progress
 if TYPE_CHECKING:
     from alita_tui.config.models import ModelEntry
 
+_BROWSER = "browser"
+
 
 async def warm_up(app: AppContext, progress: Progress) -> None:
     """Fetch the packages of the demo's tools once, so that the demo works without a network.
@@ -145,11 +147,18 @@ async def _check_model(app: AppContext, entry: ModelEntry) -> Check:
     return Check(name="model", state="ok", detail=f"{detail}; without {missing}" if missing else detail)
 
 
-async def fetch_languages(app: AppContext, languages: Sequence[str], progress: Progress) -> None:
-    """Install what tools in these languages run with. Raise RequirementsError, SandboxUnavailable, UsageError."""
-    from alita_tui.runtimes.languages import runtime_of
+async def fetch_also(app: AppContext, also: Sequence[str], progress: Progress) -> None:
+    """Install what tools in these languages run with, and with `browser` the image of tools that have one.
 
-    runtimes = [runtime_of(language) for language in languages]
+    Raise RequirementsError, SandboxUnavailable, UsageError.
+    """
+    from alita_tui.runtimes.languages import runtime_of
+    from alita_tui.sandbox import browsing
+    from alita_tui.sandbox.host import Host
+
+    runtimes = [runtime_of(language) for language in also if language != _BROWSER]
+    if _BROWSER in also:
+        await browsing.ensure(Host(app.sandbox_settings()), progress)
     if not runtimes:
         return
     sandbox = app.sandbox("doctor")

@@ -137,6 +137,7 @@ def unused(granted: Capabilities, requests: Sequence[e.BrokerAnswered]) -> tuple
         used.add("workspace:read")
     if any(" /model" in line for line in lines):
         used.add(f"model:{granted.model_calls}")
+    used |= {item for item in granted.items if item.startswith("browser:")}  # using it makes no request
     used |= {f"secret:{entry}" for entry in granted.secrets if entry.partition("@")[0] in secrets}
     for entry in granted.items:
         named = entry.removeprefix("tool:").partition("@")[0]

@@ -36,6 +36,7 @@ def sandbox_settings(
         default_settings(paths.data, paths.cache),
         **same,
         images=(chosen.image,) if chosen.image else (),
+        browser_images=(chosen.browser_image,) if chosen.browser_image else (),
         install_limits=InstallLimits(bytes=chosen.environment_mb << 20),
     )
 

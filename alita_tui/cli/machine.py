@@ -47,7 +47,10 @@ def doctor(
     fix: Annotated[bool, typer.Option("--fix", help="Install and build what is missing.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="With --fix: print only what is done.")] = False,
     also: Annotated[
-        str, typer.Option("--with", help="With --fix: languages whose tools are to run, as bash,javascript.")
+        str,
+        typer.Option(
+            "--with", help="With --fix: what else is to run: languages and browser, as bash,browser."
+        ),
     ] = "",
     json: Json = False,
 ) -> None:
@@ -77,9 +80,9 @@ def doctor(
     raise typer.Exit(6 if sandbox else 2 if problems else 0)
 
 
-def _repair(context: typer.Context, app: AppContext, languages: tuple[str, ...] = ()) -> AppContext:
+def _repair(context: typer.Context, app: AppContext, also: tuple[str, ...] = ()) -> AppContext:
     """Repair records and sandbox, and fetch the demo's packages; return the context as it is then."""
-    from alita_tui.app.doctor import fetch_languages, repair_records, warm_up
+    from alita_tui.app.doctor import fetch_also, repair_records, warm_up
     from alita_tui.sandbox.setup import repair
 
     for line in repair_records(app):
@@ -89,7 +92,7 @@ def _repair(context: typer.Context, app: AppContext, languages: tuple[str, ...] 
     try:
         asyncio.run(repair(app.sandbox_settings(), progress))
         asyncio.run(warm_up(app, progress))
-        asyncio.run(fetch_languages(app, languages, progress))
+        asyncio.run(fetch_also(app, also, progress))
     except RequirementsError as error:
         typer.echo(f"The demo's first tool will need the network: {neutralise(error.message)}", err=True)
     finally:

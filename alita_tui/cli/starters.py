@@ -141,7 +141,7 @@ def _state(app: AppContext, draft: ToolDraft) -> str:
         record for record in app.library.versions(draft.name) if (draft.name, record.version) not in doubts
     ]
     same = [record for record in proven if record.draft.digest == draft.digest]
-    if not same and app.starters.takes_hosts(draft.name) and draft.capabilities.none:
+    if not same and app.starters.takes_hosts(draft.name) and not draft.capabilities.network:
         same = [record for record in proven if record.origin == "starter"]
     return same[-1].state if same else "not approved"
 

@@ -152,6 +152,12 @@ class SandboxSettings(Value, frozen=True):
     """Private hosts that a tool may be granted, as `host`, `host:port` or network (`10.0.0.0/8`)."""
     languages: tuple[Language, ...] = ("python",)
     """What tools may be written in, the preferred one first; a tool in another language is not run."""
+    browser: bool = False
+    """Whether tools may be granted a browser; its image is made before the first run with one."""
+    browser_image: str = ""
+    """Image with Python and Chromium to pull; empty: it is built from the distribution's packages."""
+    browser_tar: str = ""
+    """Root file system with Python and Chromium as a tar file, imported instead."""
 
 
 class LibrarySettings(Value, frozen=True):

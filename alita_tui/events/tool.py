@@ -20,6 +20,8 @@ from alita_tui.events.base import (
     digest_of,
 )
 
+_BROWSER = "browser:chromium"
+
 
 class Capabilities(Value, frozen=True):
     """What a tool asks to be granted. The empty value is a pure computation."""
@@ -35,6 +37,8 @@ class Capabilities(Value, frozen=True):
     """Tools of the library that it may call: names in a draft, pinned to a version's bytes when it is built (see
     `spine.grants`).
     """
+    browser: bool = False
+    """Whether it runs where Chromium is. By itself that reaches nothing: pages come from the hosts in `network`."""
 
     @property
     def none(self) -> bool:
@@ -48,12 +52,15 @@ class Capabilities(Value, frozen=True):
 
     @property
     def items(self) -> tuple[str, ...]:
-        """One word for each: `network:host:443`, `workspace:read`, `secret:NAME`, `model:3`, `tool:NAME@1:DIGEST`."""
+        """One word for each: `network:host:443`, `workspace:read`, `secret:NAME`, `model:3`, `browser:chromium`,
+        `tool:NAME@1:DIGEST`.
+        """
         return (
             *(f"network:{host}" for host in self.network),
             *((f"workspace:{self.workspace}",) if self.workspace != "none" else ()),
             *(f"secret:{name}" for name in self.secrets),
             *((f"model:{self.model_calls}",) if self.model_calls else ()),
+            *((_BROWSER,) if self.browser else ()),
             *map(_tool_item, self.tools),
         )
 
@@ -65,6 +72,7 @@ class Capabilities(Value, frozen=True):
             secrets=tuple(name for name in self.secrets if f"secret:{name}" not in items),
             model_calls=0 if f"model:{self.model_calls}" in items else self.model_calls,
             tools=tuple(entry for entry in self.tools if _tool_item(entry) not in items),
+            browser=self.browser and _BROWSER not in items,
         )
 
     def within(self, wider: Capabilities) -> bool:

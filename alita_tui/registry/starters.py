@@ -23,7 +23,7 @@ class _Facts(Value, frozen=True):
     """PEP 508; the same as in the head of its code."""
     capabilities: Capabilities = Capabilities()
     hosts_at_approval: bool = False
-    """True if hosts and secrets are chosen when it is approved."""
+    """True if hosts and secrets are chosen when it is approved; the file names the capabilities besides these."""
 
 
 class Starters:
@@ -55,7 +55,11 @@ class Starters:
             raise UsageError(
                 "; ".join(problems), hint="Write for example --host GET,HEAD api.example.org:443"
             )
-        granted = canonical(chosen) if facts.hosts_at_approval else facts.capabilities
+        granted = facts.capabilities
+        if facts.hosts_at_approval:
+            granted = canonical(
+                msgspec.structs.replace(granted, network=chosen.network, secrets=chosen.secrets)
+            )
         place = self._folder / name
         return ToolDraft(
             name=ToolName(name),

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from alita_tui.events import Json, ToolDraft
+from alita_tui.events import Capabilities, Json, ToolDraft
 from alita_tui.runtimes.python.constant_folding import Folding
 from alita_tui.spine.syntax import try_parse
 from alita_tui.spine.trials import ANSWERS, stands_in
@@ -27,10 +27,13 @@ def granted(draft: ToolDraft, files: Mapping[str, bytes] | None = None) -> dict[
     """Return the fields of a job in which all that a draft asks for is stood in for; none if it asks for nothing.
 
     Files are those given, otherwise those that the tests write out, as are the answers of hosts. Tests without
-    stand-ins bring their own servers.
+    stand-ins bring their own servers; a browser, which reaches nothing by itself, is there even then.
     """
-    if draft.capabilities.none or (files is None and not stands_in(draft.tests)):
+    if draft.capabilities.none:
         return {}
+    if files is None and not stands_in(draft.tests):
+        alone = Capabilities(browser=True)
+        return {"capabilities": alone, "scratch": {}} if draft.capabilities.browser else {}
     known = written_out(draft)
     if files is not None:
         known = {name: data for name, data in known.items() if name == ANSWERS} | dict(files)

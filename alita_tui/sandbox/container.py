@@ -34,11 +34,13 @@ class Kind(Value, frozen=True):
     """How many jobs it takes one after the other; more than one only in a session container."""
     inputs: str = ""
     """Folder with the files of one call; empty for none."""
+    browser: bool = False
+    """Whether it is made of the image with a browser."""
 
     @property
     def name(self) -> str:
-        """Return the beginning of the environment's digest; `base` for the bare image."""
-        return self.environment.rpartition("/")[2][:12] or "base"
+        """Return the beginning of the environment's digest; `base` or `browser` for a bare image."""
+        return self.environment.rpartition("/")[2][:12] or ("browser" if self.browser else "base")
 
 
 class Container:

@@ -10,6 +10,8 @@ from itertools import count
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+import msgspec
+
 from alita_tui.sandbox import gvisor, leftovers
 from alita_tui.sandbox.attestation import deviations
 from alita_tui.sandbox.channel import Channel, parse
@@ -68,6 +70,8 @@ class Containers:
         self._removals: set[asyncio.Task[None]] = set()
         self._numbers = count(1)
         self.image = ""
+        self.browser_image = ""
+        """What containers with a browser are made of; empty until it is there."""
         self.controllers: frozenset[str] = frozenset()
         """Controllers of cgroup v2 that are delegated to this account."""
 
@@ -77,31 +81,30 @@ class Containers:
             warden, seccomp = await self._supplies.warden()
             environment = await self._supplies.environment(kind.environment) if kind.environment else ""
             inputs = await self._supplies.inputs(kind.inputs) if kind.inputs else ""
+            browser = await self._supplies.browser() if kind.browser else ()
         except RestError as error:
             raise SandboxUnavailable(f"The sandbox's own files could not be handed over: {error}") from error
-        try:
-            return await self._make(kind, warden, seccomp, environment, inputs)
-        except (_EndedEarly, ServiceLost):  # it had nothing to do yet
-            await asyncio.sleep(RETRY_SECONDS[-1])
-        return await self._make(kind, warden, seccomp, environment, inputs)
-
-    async def _make(self, kind: Kind, warden: str, seccomp: str, environment: str, inputs: str) -> Container:
-        uid = fresh_uid(
-            self._uids, len(ContainerSpec(image="", warden="", seccomp="", calls=kind.calls).uids)
-        )
         spec = ContainerSpec(
-            image=self.image,
+            image=self.browser_image if kind.browser else self.image,
             warden=warden,
             seccomp=seccomp,
             environment=environment,
             inputs=inputs,
+            browser=browser,
             elsewhere=self._elsewhere,
-            uid=uid,
             calls=kind.calls,
             profile=self._profile,
             labels={**self._labels, "alita.environment": kind.name},
             controllers=self.controllers,
         )
+        try:
+            return await self._make(kind, spec)
+        except (_EndedEarly, ServiceLost):  # it had nothing to do yet
+            await asyncio.sleep(RETRY_SECONDS[-1])
+        return await self._make(kind, spec)
+
+    async def _make(self, kind: Kind, spec: ContainerSpec) -> Container:
+        spec = msgspec.structs.replace(spec, uid=fresh_uid(self._uids, len(spec.uids)))
         self._uids.update(spec.uids)
         # Named here, so that it can be removed even if the answer to the request is lost.
         name = f"{leftovers.PREFIX}{self._service.owner}-{next(self._numbers)}"

@@ -15,7 +15,7 @@ import msgspec
 
 from alita_tui.events import Enforcement, Lock, RunReport, SandboxStatus
 from alita_tui.runtimes.languages import runtime_of
-from alita_tui.sandbox import environment, gvisor, image, limits
+from alita_tui.sandbox import browsing, environment, gvisor, image, limits
 from alita_tui.sandbox.broker.grants import Caps
 from alita_tui.sandbox.call_files import staged, tidy_staged
 from alita_tui.sandbox.container import Kind
@@ -48,7 +48,8 @@ class _Known:
 
     def __init__(self) -> None:
         self.base: image.Base | None = None
-        self.python: environment.Target | None = None
+        self.pythons: dict[bool, environment.Target] = {}
+        """Of the base image, and of the one with a browser."""
         self.status: SandboxStatus | None = None
         self.info: dict[str, Any] | None = None
 
@@ -136,15 +137,29 @@ class PodmanSandbox:
                 await self._tidy()
                 self._known.base = base
 
-    async def lock(self, requirements: Sequence[str], progress: Progress) -> Lock:
-        """Resolve requirements to hashed wheels on the host. Raise RequirementsError."""
+    async def _prepare_browser(self, progress: Progress) -> None:
+        """Have the image with a browser, too. Raise SandboxUnavailable."""
+        browsing.require(self._host)
         await self.prepare(progress)
-        target = await self._target()
+        async with self._preparing:
+            if not self._containers.browser_image:
+                self._containers.browser_image = (await browsing.ensure(self._host, progress)).reference
+
+    async def lock(self, requirements: Sequence[str], progress: Progress, *, browser: bool = False) -> Lock:
+        """Resolve requirements to hashed wheels on the host. Raise RequirementsError.
+
+        With `browser` for the image with a browser, whose Python may be another one.
+        """
+        await (self._prepare_browser(progress) if browser else self.prepare(progress))
+        target = await self._target(browser=browser)
         return await environment.lock(requirements, target, progress, most=self._host.settings.install_limits)
 
     async def run(self, job: Job, on_output: OnOutput, progress: Progress) -> RunReport:
         """Run a job; return its report. Raise SandboxUnavailable, RequirementsError."""
         await self.prepare(progress)
+        if job.capabilities.browser:
+            await self._prepare_browser(progress)
+            job = msgspec.structs.replace(job, limits=browsing.with_room(job.limits))
         kind = await self._kind(job, progress)
         imports = ahead(job, packages=bool(kind.environment))
         if job.inputs:
@@ -257,7 +272,11 @@ class PodmanSandbox:
             await bring(self._host, progress)
         else:
             await image.rebuild(self._host, progress)
-        self._known.status = self._known.python = None
+            browser = image.with_browser(self._host.settings)
+            if self._host.settings.browser and await image.present(self._host, browser) is not None:
+                await image.rebuild(self._host, progress, browser)
+        self._known.status = None
+        self._known.pythons.clear()
         await self._sessions.empty()
         await self._pool.empty()
         await self._containers.close()
@@ -285,28 +304,31 @@ class PodmanSandbox:
                 hint=f"`sandbox.languages` would have to list {job.language}.",
             )
         reserved = start.reserved_bytes if start is not None else 0
-        limits = msgspec.structs.replace(job.limits, reserved_bytes=reserved) if reserved else job.limits
+        limits = job.limits
+        if reserved > limits.reserved_bytes:
+            limits = msgspec.structs.replace(limits, reserved_bytes=reserved)
+        browser = job.capabilities.browser
         if not job.lock.packages:
-            return Kind(limits=limits)
+            return Kind(limits=limits, browser=browser)
         most = self._host.settings.install_limits
-        target = await self._target()
+        target = await self._target(browser=browser)
         folder = await environment.ensure(job.lock, self._environments, target, progress, most=most)
         if folder not in self._held:
             self._held[folder] = hold(folder)
-        return Kind(environment=str(folder), limits=limits)
+        return Kind(environment=str(folder), limits=limits, browser=browser)
 
     @property
     def _environments(self) -> Path:
         return self._host.area / "environments"
 
-    async def _target(self) -> environment.Target:
-        """Return Python and platform of the base image, as its own interpreter reports them."""
+    async def _target(self, *, browser: bool = False) -> environment.Target:
+        """Return Python and platform of an image, as its own interpreter reports them."""
         async with self._asking:
-            if self._known.python is None:
-                container = await self._containers.make(Kind())
-                self._known.python = environment.target(container.attested)
+            if browser not in self._known.pythons:
+                container = await self._containers.make(Kind(browser=browser))
+                self._known.pythons[browser] = environment.target(container.attested)
                 await self._containers.end(container)
-            return self._known.python
+            return self._known.pythons[browser]
 
     async def _describe(self) -> dict[str, Any]:
         """Return Podman's own description. Raise SandboxUnavailable where it is missing or not rootless."""

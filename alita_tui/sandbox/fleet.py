@@ -90,9 +90,9 @@ class Fleet:
         """Prepare one engine; one that is ready is enough. Raise SandboxUnavailable."""
         await self._first(lambda engine: engine.prepare(progress))
 
-    async def lock(self, requirements: Sequence[str], progress: Progress) -> Lock:
-        """Resolve requirements to hashed wheels; all engines have the same base image. Raise RequirementsError."""
-        return await self._first(lambda engine: engine.lock(requirements, progress))
+    async def lock(self, requirements: Sequence[str], progress: Progress, *, browser: bool = False) -> Lock:
+        """Resolve requirements to hashed wheels; all engines have the same images. Raise RequirementsError."""
+        return await self._first(lambda engine: engine.lock(requirements, progress, browser=browser))
 
     async def run(self, job: Job, on_output: OnOutput, progress: Progress) -> RunReport:
         """Run a job on the least loaded engine. Raise SandboxUnavailable, RequirementsError.

@@ -1,4 +1,4 @@
-"""The base image: the present one, else pulled, else imported, else built from packages."""
+"""Images, with a browser or without: the present one, else pulled, else imported, else built from packages."""
 
 from __future__ import annotations
 
@@ -13,14 +13,59 @@ import msgspec
 
 from alita_tui.events import Value
 from alita_tui.sandbox.host import Host
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports.stream import Progress
 
-Way = Callable[[Host, Progress], Awaitable[None]]
+_PYTHON = ("python3", "ca-certificates")
+
+
+class Recipe(Value, frozen=True):
+    """Where an image comes from."""
+
+    what: str
+    """For people."""
+    tag: str
+    """Its name once it is present, whatever its source."""
+    references: tuple[str, ...]
+    """What may be pulled, in this order."""
+    tar: str
+    """A root file system to import; empty for none."""
+    packages: tuple[str, ...]
+    """What it is built from, besides the essential ones of the distribution."""
+    hint: str
+    """What a person can do when none of these ways works."""
+
+
+Way = Callable[[Host, Recipe, Progress], Awaitable[None]]
+
+
+def base(settings: EngineSettings) -> Recipe:
+    """Return the image that containers start from."""
+    return Recipe(
+        what="base image",
+        tag=settings.tag,
+        references=settings.images if settings.pull else (),
+        tar=settings.image_tar,
+        packages=_PYTHON,
+        hint="Check the network, or set sandbox.image_tar to a root file system with Python in it.",
+    )
+
+
+def with_browser(settings: EngineSettings) -> Recipe:
+    """Return the image that containers of tools with the capability `browser` start from."""
+    return Recipe(
+        what="browser image",
+        tag=settings.browser_tag,
+        references=settings.browser_images if settings.pull else (),
+        tar=settings.browser_tar,
+        packages=(*_PYTHON, "chromium", "fonts-dejavu-core", "libatomic1"),
+        hint="Check the network, or set sandbox.browser_tar to a root file system with Python and Chromium in it.",
+    )
 
 
 class Base(Value, frozen=True):
-    """The image that every container starts from."""
+    """An image that containers start from."""
 
     reference: str
     digest: str
@@ -28,54 +73,51 @@ class Base(Value, frozen=True):
     """`pulled`, `imported` or `built from distribution packages`."""
 
 
-async def present(host: Host) -> Base | None:
-    """Return the base image if there is one. Raise SandboxUnavailable when Podman fails."""
-    output = await host.output(
-        "podman", "images", "--format", "json", "--filter", f"reference={host.settings.tag}"
-    )
+async def present(host: Host, recipe: Recipe | None = None) -> Base | None:
+    """Return the image, by default the base image, if it is there. Raise SandboxUnavailable when Podman fails."""
+    tag = (recipe or base(host.settings)).tag
+    output = await host.output("podman", "images", "--format", "json", "--filter", f"reference={tag}")
     images = json.loads(output[output.find("[") :] if "[" in output else "[]")
     if not images:
         return None
     digest = "sha256:" + images[0]["Id"]
-    return Base(
-        reference=host.settings.tag, digest=digest, origin=_origins(host).get(digest, "already there")
-    )
+    return Base(reference=tag, digest=digest, origin=_origins(host).get(digest, "already there"))
 
 
-async def ensure(host: Host, progress: Progress) -> Base:
-    """Return the base image, made first if it is missing. Raise SandboxUnavailable that lists what was tried."""
-    return await present(host) or await rebuild(host, progress)
+async def ensure(host: Host, progress: Progress, recipe: Recipe | None = None) -> Base:
+    """Return the image, made first if it is missing. Raise SandboxUnavailable that lists what was tried."""
+    return await present(host, recipe) or await rebuild(host, progress, recipe)
 
 
-async def rebuild(host: Host, progress: Progress) -> Base:
-    """Make the base image anew and return it; the present one keeps its name until then.
+async def rebuild(host: Host, progress: Progress, recipe: Recipe | None = None) -> Base:
+    """Make the image anew and return it; the present one keeps its name until then.
 
     Raise SandboxUnavailable that lists what was tried.
     """
-    before = await present(host)
+    recipe = recipe or base(host.settings)
+    before = await present(host, recipe)
     if before is not None:
         _record_origin(host, before)
     tried: list[str] = []
-    for what, origin, make in _ways(host):
+    for what, origin, make in _ways(host, recipe):
         try:
-            await make(host, progress)
+            await make(host, recipe, progress)
         except SandboxUnavailable as error:
             tried.append(f"{what}: {error.message}")
             continue
-        base = await present(host)
-        if base is not None:
-            base = msgspec.structs.replace(base, origin=origin)
-            _record_origin(host, base)
+        made = await present(host, recipe)
+        if made is not None:
+            made = msgspec.structs.replace(made, origin=origin)
+            _record_origin(host, made)
             await forget(host)
-            return base
+            return made
     raise SandboxUnavailable(
-        "No base image for the sandbox could be had. " + " | ".join(tried),
-        hint="Check the network, or set sandbox.image_tar to a root file system with Python in it.",
+        f"No {recipe.what} for the sandbox could be had. " + " | ".join(tried), hint=recipe.hint
     )
 
 
 async def forget(host: Host) -> None:
-    """Remove base images that lost their name to a newer one and that no container uses. Raise SandboxUnavailable."""
+    """Remove images that lost their name to a newer one and that no container uses. Raise SandboxUnavailable."""
     origins = _origins(host)
     if len(origins) < 2:
         return
@@ -87,49 +129,46 @@ async def forget(host: Host) -> None:
             _write_origins(host, origins)
 
 
-def _ways(host: Host) -> list[tuple[str, str, Way]]:
+def _ways(host: Host, recipe: Recipe) -> list[tuple[str, str, Way]]:
     """Return the ways to get an image, best first: what each is, the origin that it leaves, and the function."""
-    settings = host.settings
-    references = settings.images if settings.pull else ()
     ways: list[tuple[str, str, Way]] = [
-        (f"pulling {reference}", "pulled", partial(_pull, reference)) for reference in references
+        (f"pulling {reference}", "pulled", partial(_pull, reference)) for reference in recipe.references
     ]
     if host.elsewhere:  # files and package sources are this machine's
         return ways
-    if settings.image_tar:
-        ways.append((f"importing {settings.image_tar}", "imported", _import))
+    if recipe.tar:
+        ways.append((f"importing {recipe.tar}", "imported", _import))
     built = "built from distribution packages"
     return [*ways, (built.replace("built", "building"), built, _build)]
 
 
-async def _pull(reference: str, host: Host, progress: Progress) -> None:
+async def _pull(reference: str, host: Host, recipe: Recipe, progress: Progress) -> None:
     title, layers = f"Pulling {reference}", 0
     progress(title, 0, 0, "")
     async for line in host.lines("podman", "pull", reference, seconds=host.settings.pull_seconds):
         layers += line.startswith(("Copying blob", "Copying config"))
         progress(title, layers, 0, line[:80])
-    await host.output("podman", "tag", reference, host.settings.tag)
+    await host.output("podman", "tag", reference, recipe.tag)
 
 
-async def _import(host: Host, progress: Progress) -> None:
-    settings = host.settings
-    progress(f"Importing {Path(settings.image_tar).name}", 0, 0, "")
-    await host.output("podman", "import", settings.image_tar, settings.tag, seconds=settings.build_seconds)
+async def _import(host: Host, recipe: Recipe, progress: Progress) -> None:
+    progress(f"Importing {Path(recipe.tar).name}", 0, 0, "")
+    await host.output("podman", "import", recipe.tar, recipe.tag, seconds=host.settings.build_seconds)
 
 
-async def _build(host: Host, progress: Progress) -> None:
-    """Build a minimal Debian or Ubuntu with Python, from the machine's own package sources."""
+async def _build(host: Host, recipe: Recipe, progress: Progress) -> None:
+    """Build a minimal Debian or Ubuntu with these packages, from the machine's own package sources."""
     suite = _release().get("VERSION_CODENAME", "")
     if not suite:
         raise SandboxUnavailable("this is no distribution that mmdebstrap can build from")
     host.prepare()
-    tar = host.runtime / "base.tar"
+    tar = host.runtime / f"{recipe.what.replace(' ', '-')}.tar"
     steps = ("running apt-get update", "downloading", "extracting", "installing essential", "installing remaining",
              "cleaning", "creating tarball", "success")  # fmt: skip
-    title = f"Building the base image from {suite} packages"
+    title = f"Building the {recipe.what} from {suite} packages"
     progress(title, 0, len(steps) + 1, "starting")
     command = (
-        "mmdebstrap", "--mode=unshare", "--variant=minbase", "--include=python3,ca-certificates",
+        "mmdebstrap", "--mode=unshare", "--variant=minbase", f"--include={','.join(recipe.packages)}",
         suite, str(tar), *_sources(),
     )  # fmt: skip
     try:
@@ -138,9 +177,7 @@ async def _build(host: Host, progress: Progress) -> None:
             if done:
                 progress(title, done, len(steps) + 1, re.sub(r"^I: ", "", line)[:80])
         progress(title, len(steps), len(steps) + 1, "importing it")
-        await host.output(
-            "podman", "import", str(tar), host.settings.tag, seconds=host.settings.build_seconds
-        )
+        await host.output("podman", "import", str(tar), recipe.tag, seconds=host.settings.build_seconds)
     finally:
         tar.unlink(missing_ok=True)
 

@@ -29,6 +29,8 @@ _FORGET = "net.ipv4.tcp_max_tw_buckets"
 """How many closed connections the kernel remembers: none, as the next call of a session could see them."""
 _WARDEN = ("/warden.pyz", "/warden/warden.pyz")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+LAUNCHER = "/usr/bin/alita-browser"
+BROWSER_POLICY = "/etc/chromium/policies/managed/alita-policy.json"
 THREADS = ("OMP_NUMTHREADS", "OPENBLAS_NUMTHREADS", "MKL_NUMTHREADS", "NUMEXPR_NUMTHREADS")
 
 
@@ -43,6 +45,8 @@ class ContainerSpec(Value, frozen=True):
     """Folder or volume with installed requirements; empty for none."""
     inputs: str = ""
     """Folder or volume with the files of one call; empty for none."""
+    browser: tuple[str, ...] = ()
+    """Paths of the browser's launcher and its policy, in a container that has a browser."""
     elsewhere: bool = False
     """True on another machine: volumes instead of folders, nothing of this machine is mounted."""
     uid: int = 20_001
@@ -64,6 +68,7 @@ class ContainerSpec(Value, frozen=True):
     def given(self) -> dict[str, str]:
         """Return what is mounted read-only, by its place."""
         given = {self.warden_at: self.warden, "/env": self.environment, "/in": self.inputs}
+        given |= dict(zip((LAUNCHER, BROWSER_POLICY), self.browser, strict=False))
         return {place: source for place, source in given.items() if source}
 
     @property

@@ -11,6 +11,8 @@ import asyncio
 from collections import Counter, OrderedDict
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from alita_tui.events import RunReport
 from alita_tui.sandbox.container import Container, Kind
 from alita_tui.sandbox.containers import Containers, spawn
@@ -128,7 +130,7 @@ class Sessions:
 
     async def _make(self, key: _Key, imports: frozenset[str]) -> None:
         """Create one in the background. The fresh container of the next call reports a failure."""
-        kind = Kind(environment=key[1].environment, limits=key[1].limits, calls=_CALLS)
+        kind = msgspec.structs.replace(key[1], calls=_CALLS)
         try:
             container = await self._containers.make(kind)
             try:

@@ -25,6 +25,14 @@ class EngineSettings(Value, frozen=True):
     pull: bool = True
     tag: str = "localhost/alita-base:1"
     """Name of the base image once it is present, whatever its source."""
+    browser: bool = False
+    """Whether tools may be granted a browser."""
+    browser_images: tuple[str, ...] = ()
+    """References that may be pulled as the image with Python and Chromium, in this order."""
+    browser_tar: str = ""
+    """A root file system as tar with Python and Chromium, imported as that image."""
+    browser_tag: str = "localhost/alita-browser:1"
+    """Name of that image once it is present."""
     profile: str = "draft"
     """One of `PROFILES`."""
     account: str = "alita-sandbox"

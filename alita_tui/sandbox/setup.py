@@ -69,6 +69,7 @@ async def _check_local(settings: EngineSettings) -> list[Check]:
         checks.append(Check(name="engine", state="ok", detail=status.engine))
         origin = f"{status.image} ({status.image_origin}, {status.image_digest[:19]})"
         checks.append(Check(name="base image", state="ok", detail=origin))
+        checks += await _browser(host)
         checks += [
             Check(
                 name=row.resource,
@@ -171,6 +172,19 @@ def _account(host: Host) -> Check:
             fixable=True,
         )
     return Check(name="account", state="ok", detail=f"Podman runs as {who}, never as root")
+
+
+async def _browser(host: Host) -> list[Check]:
+    """Check whether the image with a browser is there, where tools may be granted one."""
+    if not host.settings.browser:
+        return []
+    made = await image.present(host, image.with_browser(host.settings))
+    if made is None:
+        missing = "it is not here yet; it is made before the first run with a browser"
+        hint = "`alita doctor --fix --with browser` makes it now."
+        return [Check(name="browser image", state="warning", detail=missing, hint=hint)]
+    detail = f"{made.reference} ({made.origin}, {made.digest[:19]})"
+    return [Check(name="browser image", state="ok", detail=detail)]
 
 
 async def _trial(sandbox: PodmanSandbox) -> Check:

@@ -44,6 +44,9 @@ class Supplies(Protocol):
     async def inputs(self, folder: str) -> str:
         """Return what is mounted as the files of one call, which are in a folder of this machine."""
 
+    async def browser(self) -> tuple[str, ...]:
+        """Return what is mounted as the browser's launcher, and as its policy. Raise SandboxUnavailable."""
+
     async def forget(self, folder: str) -> None:
         """Remove what `inputs` made of a folder, once its container is gone."""
 
@@ -73,6 +76,13 @@ class Files:
         """Return the seccomp profile."""
         shipped = (Path(__file__).parent / "seccomp.json").read_bytes()
         return gvisor.filtered(shipped) if self._profile == "gvisor" else shipped
+
+    @cached_property
+    def browser(self) -> dict[str, bytes]:
+        """Return launcher and policy of the browser, by names that change with their content."""
+        folder = Path(__file__).parent / "browser"
+        contents = {name: (folder / name).read_bytes() for name in ("launch.sh", "policy.json")}
+        return {_named(name, data): data for name, data in contents.items()}
 
     @property
     def versions(self) -> tuple[str, str]:
@@ -104,15 +114,20 @@ class Folders:
         """Return the folder itself."""
         return folder
 
+    async def browser(self) -> tuple[str, ...]:
+        """Return the paths of both. Raise SandboxUnavailable."""
+        self._host.prepare()
+        return tuple(self._copy(name, data, 0o755) for name, data in self._files.browser.items())
+
     async def forget(self, folder: str) -> None:
         """Do nothing: the folder is its owner's."""
 
-    def _copy(self, name: str, data: bytes) -> str:
+    def _copy(self, name: str, data: bytes, mode: int = 0o644) -> str:
         copy = self._host.area / name
         if not copy.exists():
             draft = copy.with_suffix(f".{os.urandom(4).hex()}")
             draft.write_bytes(data)
-            draft.chmod(0o644)
+            draft.chmod(mode)
             draft.replace(copy)
         return str(copy)
 
@@ -159,6 +174,13 @@ class Volumes:
         name = f"alita-in-{Path(folder).name}"
         await self._volume(name, lambda tar: tar.add(folder, ".", filter=_anonymous), self._labels)
         return name
+
+    async def browser(self) -> tuple[str, ...]:
+        """Raise SandboxUnavailable: other machines have no image with a browser."""
+        raise SandboxUnavailable(
+            "A browser runs on this machine alone, not on the engine of another one.",
+            hint='Add "local" to sandbox.engines.',
+        )
 
     async def forget(self, folder: str) -> None:
         """Remove the volume of one call; what cannot be removed yet is left to `tidy`."""

@@ -31,6 +31,10 @@ BROKER = "ALITA_BROKER"
 FILES = "/files/"
 MODEL = "/model"
 TOOLS = "/tools/"
+BROWSER = "ALITA_BROWSER"
+"""The environment variable with the path of the browser, where it is granted."""
+BROWSER_TRUST = "ALITA_BROWSER_TRUST"
+"""The environment variable with the fingerprint of the broker's authority, where TLS ends at the broker."""
 """The broker's own paths."""
 DEEPEST_CALL = 3
 """How many calls a tool's call may be inside of: the agent's call of a tool is inside of none."""
@@ -168,6 +172,10 @@ def faults(capabilities: Capabilities) -> tuple[str, ...]:
         for entry in capabilities.tools
         if not _NAME.fullmatch(entry) and _tool(entry) is None
     ]
+    if capabilities.browser and capabilities.brokered:
+        problems.append(
+            "capabilities.browser: it goes with hosts and secrets alone; a page could reach for files, models and tools"
+        )
     return tuple(problems)
 
 
@@ -220,6 +228,12 @@ def phrases(capabilities: Capabilities) -> tuple[str, ...]:
     if capabilities.model_calls:
         calls = "call" if capabilities.model_calls == 1 else "calls"
         parts.append(f"{capabilities.model_calls} model {calls} a run")
+    if capabilities.browser:
+        pages = "the granted hosts" if hosts else "no host"
+        parts.append(
+            f"a browser without a sandbox of its own, inside the tool's container; it loads from {pages} alone, "
+            "and runs what scripts pages have"
+        )
     for entry in capabilities.tools:
         tool = _tool(entry)
         parts.append(tool.phrase if tool is not None else f"the tool {entry}")
@@ -249,7 +263,7 @@ def _of_items(items: tuple[str, ...]) -> Capabilities:
     said = [item.partition(":") for item in items]
     words: dict[str, tuple[str, ...]] = {
         kind: tuple(value for one, _, value in said if one == kind)
-        for kind in ("network", "workspace", "secret", "model", "tool")
+        for kind in ("network", "workspace", "secret", "model", "browser", "tool")
     }
     reach: dict[bool, Literal["none", "read", "write"]] = {True: "write", False: "read"}
     calls = [int(value) for value in words["model"] if value.isascii() and value.isdigit()]
@@ -259,6 +273,7 @@ def _of_items(items: tuple[str, ...]) -> Capabilities:
         secrets=words["secret"],
         model_calls=max(calls, default=0),
         tools=words["tool"],
+        browser=bool(words["browser"]),
     )
 
 

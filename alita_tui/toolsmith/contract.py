@@ -149,12 +149,16 @@ def _capabilities(problems: list[str], value: Json) -> Capabilities:
         problems.append("capabilities.workspace: it has to be none, read or write")
     if not isinstance(calls, int) or isinstance(calls, bool) or not 0 <= calls <= 1000:
         problems.append("capabilities.model_calls: it has to be a whole number from 0 to 1000")
+    browser: Json = value.get("browser") or False
+    if not isinstance(browser, bool):
+        problems.append("capabilities.browser: it has to be true or false")
     asked = Capabilities(
         network=tuple(sorted(set(network))),
         workspace=workspace,
         secrets=tuple(sorted(set(secrets))),
         model_calls=calls,
         tools=tuple(tools),
+        browser=browser is True,
     )
     problems += faults(asked)
     return canonical(asked)

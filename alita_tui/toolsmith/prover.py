@@ -105,7 +105,7 @@ class Prover:
         lock, refused, repairable = Lock(), "", True
         try:
             if wanted := (*draft.requirements, *runtime_of(draft.language).needs):
-                lock = await self._sandbox.lock(wanted, self._progress)
+                lock = await self._sandbox.lock(wanted, self._progress, browser=draft.capabilities.browser)
         except RequirementsError as error:
             refused, repairable = str(error), not isinstance(error, IndexUnreachable)
         await self._bus.emit(

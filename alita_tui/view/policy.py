@@ -109,6 +109,7 @@ def _asks(rule: Rule, attempt: Attempt) -> list[str]:
     found = [f"it asks for the secret {name}, which no rule covers" for name in wants.secrets]
     found += [f"it asks to call {name}, which no rule covers" for name in named_tools(wants)]
     found += [f"it asks for the host {host}" for host in wants.network if host not in rule.network]
+    found += ["it asks for a browser, which no rule covers"] if wants.browser else []
     if _REACH.index(wants.workspace) > _REACH.index(rule.workspace):
         found.append(f"it asks for the workspace, to {wants.workspace}")
     if wants.model_calls > rule.model_calls:

@@ -58,10 +58,10 @@ _ORDER = (
     " faults-unknown"
 ).split()
 """Order of risks, most telling first; requested capabilities come last."""
-_ASKED = ("network", "secrets", "workspace", "model", "tools")
+_ASKED = ("network", "secrets", "workspace", "model", "browser", "tools")
 FAULTS_UNKNOWN = "faults-unknown"
 """The risk that no fault database answers. It says nothing of the draft: a session asks for it once."""
-_RISK_OF_ITEM = {"network": "network", "workspace": "workspace", "model": "model"}
+_RISK_OF_ITEM = {"network": "network", "workspace": "workspace", "model": "model", "browser": "browser"}
 
 
 class Risk(msgspec.Struct, frozen=True):

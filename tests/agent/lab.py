@@ -101,7 +101,7 @@ class PlayedSandbox:
     async def prepare(self, progress: Any) -> None:
         return
 
-    async def lock(self, requirements: Any, progress: Any) -> Lock:
+    async def lock(self, requirements: Any, progress: Any, *, browser: bool = False) -> Lock:
         played = self.locks.pop(0) if self.locks else Lock()
         if isinstance(played, Exception):
             raise played

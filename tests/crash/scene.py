@@ -131,7 +131,7 @@ class StandIn:
     async def warm_up(self, limits: Any, progress: Any) -> None:
         return
 
-    async def lock(self, requirements: Any, progress: Any) -> Lock:
+    async def lock(self, requirements: Any, progress: Any, *, browser: bool = False) -> Lock:
         return Lock()
 
     async def run(self, job: Job, on_output: Any, progress: Any) -> RunReport:

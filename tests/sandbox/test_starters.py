@@ -269,7 +269,7 @@ def test_a_tool_of_another_home_runs_once_it_is_approved_anew(shell: Shell, tmp_
 
 
 def test_every_starter_is_run_by_a_test() -> None:
-    assert set(STARTERS.names()) == set(RUNS) | ASKING_NOTHING | {"download"}
+    assert set(STARTERS.names()) == set(RUNS) | ASKING_NOTHING | {"download", "browse"}
 
 
 @pytest.fixture

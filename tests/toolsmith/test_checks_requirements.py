@@ -74,7 +74,7 @@ class Resolving:
     async def prepare(self, progress: Progress) -> None:
         return
 
-    async def lock(self, requirements: Sequence[str], progress: Progress) -> Lock:
+    async def lock(self, requirements: Sequence[str], progress: Progress, *, browser: bool = False) -> Lock:
         return await lock(requirements, WHERE, progress)
 
     async def run(self, job: Job, on_output: OnOutput, progress: Progress) -> RunReport:

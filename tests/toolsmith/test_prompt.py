@@ -82,7 +82,10 @@ def test_every_slot_is_filled_from_the_tables() -> None:
 
 
 def test_the_tables_name_what_there_is() -> None:
-    assert [*REACHED] == [field.name for field in msgspec.structs.fields(Capabilities)]
+    named = [field.name for field in msgspec.structs.fields(Capabilities)]
+    assert [*REACHED, "browser"] == named, (
+        "models are not told of the browser, which a person grants a starter"
+    )
     assert _OWN.fullmatch(f"{FILES}x".encode()) and _OWN.fullmatch(MODEL.encode())
     assert _OWN.fullmatch(f"{TOOLS}x".encode())
     asked = tool_spec("submit_tool").parameters["properties"]["capabilities"]["properties"]

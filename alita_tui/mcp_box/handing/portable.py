@@ -60,6 +60,11 @@ def check_portable(record: ToolRecord) -> None:
             f"{name} asks a model, and only alita carries such calls.",
             hint=f"Hand it on as a pack: alita tools export FILE {name}",
         )
+    if wants.browser:
+        raise UsageError(
+            f"{name} drives the browser of alita's sandbox.",
+            hint=f"Hand it on as a pack: alita tools export FILE {name}",
+        )
     if wants.workspace != "none" and not _OPTIONAL.search(draft.code):
         raise UsageError(
             f"{name} reaches its files through alita alone.",

@@ -15,8 +15,9 @@ from alita_tui.sandbox.broker.files import Workspace
 from alita_tui.sandbox.broker.grants import Caps, RunGrants, Tell
 from alita_tui.sandbox.broker.quota import Quota
 from alita_tui.sandbox.broker.streams import Connections, Send
+from alita_tui.sandbox.policy import LAUNCHER
 from alita_tui.spine.address import AddressPolicy
-from alita_tui.spine.grants import BROKER, secret_names
+from alita_tui.spine.grants import BROKER, BROWSER, BROWSER_TRUST, secret_names
 from alita_tui.spine.ports.models import Asker
 from alita_tui.spine.ports.sandbox import Job, ToolCaller
 from alita_tui.spine.proxies import Proxies
@@ -93,7 +94,8 @@ class Broker:
         service = RequestServer(grants, local, self._authority, self._trust)
         if scratch is not None:
             service = StandInServer(grants, local, self._authority, self._trust, scratch.stand_ins)
-        settings = door(grants, certificate, scratch.token if scratch else "")
+        fingerprint = self._authority.fingerprint if grants.ends_tls and grants.asked.browser else ""
+        settings = door(grants, certificate, scratch.token if scratch else "", fingerprint)
         return RunBroker(grants, Connections(send, service.serve), settings, scratch)
 
     @cached_property
@@ -140,18 +142,21 @@ def tests_broker() -> Broker:
     return Broker(AddressPolicy(nowhere), untold)
 
 
-def door(grants: RunGrants, certificate: str, token: str = "") -> bytes:
+def door(grants: RunGrants, certificate: str, token: str = "", fingerprint: str = "") -> bytes:
     """Return, as JSON, the variables by which the tool finds the broker and the files it needs for that.
 
     With the token of a scratch workspace, the address is added by which the tests alone reach it.
     """
     environment: dict[str, str] = dict(grants.stand_ins)
     files: dict[str, str] = {}
-    if grants.hosts:
+    if grants.hosts or grants.asked.browser:
         for name in ("http_proxy", "https_proxy"):
             environment[name] = environment[name.upper()] = "http://127.0.0.1:{port}"
     if grants.asked.brokered:
         environment[BROKER] = "http://127.0.0.1:{port}"
+    if grants.asked.browser:
+        environment[BROWSER] = LAUNCHER
+        environment |= {BROWSER_TRUST: fingerprint} if certificate else {}
     if certificate:
         files[_CERTIFICATE] = certificate
         for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):

@@ -56,6 +56,8 @@ class LocalEndpoints:
 
     async def answer(self, connection: HttpConnection, method: str, path: str, entry: Entry) -> None:
         """Answer one request. Raise Refused."""
+        if self._grants.asked.browser and not self._own(path):
+            raise Refused(403, "a run with a browser reaches hosts alone: any page could ask for this")
         if path.startswith(FILES):
             await self._file(connection, method, unquote(path[7:], errors="surrogateescape"), entry)
         elif method != "POST":
@@ -64,6 +66,10 @@ class LocalEndpoints:
             await self._model(connection, entry)
         else:
             await self._tool(connection, unquote(path.removeprefix(TOOLS), errors="replace"), entry)
+
+    def _own(self, path: str) -> bool:
+        """Return whether only who is no page can know this path."""
+        return False
 
     async def _file(self, connection: HttpConnection, method: str, name: str, entry: Entry) -> None:
         granted, caps = self._grants.asked.workspace, self._grants.caps

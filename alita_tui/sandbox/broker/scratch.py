@@ -20,6 +20,7 @@ from alita_tui.sandbox.broker.grants import Caps, Entry, Refused, RunGrants
 from alita_tui.sandbox.broker.http import HttpConnection
 from alita_tui.sandbox.broker.local import LocalEndpoints, Longer, asked_of
 from alita_tui.sandbox.broker.stand_ins import StandIns
+from alita_tui.spine.grants import FILES
 from alita_tui.spine.ports.models import Asker
 from alita_tui.spine.trials import ANSWERS
 
@@ -69,6 +70,9 @@ class ScratchEndpoints(LocalEndpoints):
     def __init__(self, grants: RunGrants, scratch: Scratch, models: Asker | None, longer: Longer) -> None:
         super().__init__(grants, scratch.workspace, models, longer)
         self._scratch = scratch
+
+    def _own(self, path: str) -> bool:
+        return path.startswith(f"{FILES}{self._scratch.token}/")
 
     async def _file(self, connection: HttpConnection, method: str, name: str, entry: Entry) -> None:
         token, _, own = name.partition("/")

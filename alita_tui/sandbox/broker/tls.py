@@ -37,6 +37,17 @@ class Authority:
         """Return its own certificate as PEM, for the tool to trust. Takes some milliseconds the first time."""
         return pem(self._root[0])
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """Return the SHA-256 of its public key (RFC 7469, 2.4), as base64: what a browser is told to trust."""
+        import base64
+        from hashlib import sha256
+
+        from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+        key = self._root[1].public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        return base64.b64encode(sha256(key).digest()).decode()
+
     def context(self, host: str) -> ssl.SSLContext:
         """Return the TLS context of a server with this name. Takes some milliseconds the first time."""
         if host not in self._contexts:
@@ -50,7 +61,7 @@ class Authority:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             held = os.memfd_create("certificate")  # the library reads files only; this one is in memory
             try:
-                os.write(held, (secret + pem(certificate(host, key, self._root))).encode())
+                os.write(held, (secret + pem(certificate(host, key, self._root)) + self.certificate).encode())
                 context.load_cert_chain(f"/proc/self/fd/{held}")
             finally:
                 os.close(held)

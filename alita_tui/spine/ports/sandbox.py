@@ -172,8 +172,11 @@ class Sandbox(Protocol):
     async def prepare(self, progress: Progress) -> None:
         """Make sure that engine and base image are present, building what is missing. Raise SandboxUnavailable."""
 
-    async def lock(self, requirements: Sequence[str], progress: Progress) -> Lock:
-        """Resolve requirements to hashed wheels on the host; none of their code runs. Raise RequirementsError."""
+    async def lock(self, requirements: Sequence[str], progress: Progress, *, browser: bool = False) -> Lock:
+        """Resolve requirements to hashed wheels on the host; none of their code runs. Raise RequirementsError.
+
+        With `browser` for tools with that capability, which have another image.
+        """
 
     async def run(self, job: Job, on_output: OnOutput, progress: Progress) -> RunReport:
         """Run a job in a fresh container; a failing tool is a report, not an exception.

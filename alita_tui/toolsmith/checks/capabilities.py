@@ -143,6 +143,7 @@ def _strange(
             return outside if seen else unclaimed
         case "environment":
             own = {*secret_names(wants), *(("ALITA_BROKER",) if wants.brokered else ())}
+            own |= {"ALITA_BROWSER"} if wants.browser else set()
             return unclaimed + [name for name in seen if name not in own]
         case _:
             return used + seen

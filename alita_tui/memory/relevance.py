@@ -50,11 +50,15 @@ class Features(NamedTuple):
     close: float = 0.0
     """How far its cosine is above those of requests of every kind, in standard deviations; 0 without vectors."""
     close_by_recipes: float = 0.0
+    tasks_squared_by_few: float = 0.0
+    """`tasks_squared` divided by the number of recipes: many tasks share words with any task, and a small memory has
+    nothing to hold them against."""
 
 
 BY_WORDS = Features(
     base=-2.076, score=1.046, margin=-4.010, lead=0.706, crowd=4.900, cover=-6.535, pairs=-0.243, likeness=13.694,
     words=0.262, tasks=-0.044, recipes=-0.479, score_by_tasks=0.363, crowd_by_tasks=1.682, tasks_squared=-0.134,
+    tasks_squared_by_few=-0.5,  # by itself, for one to three recipes; the other weights are as fitted without it
 )  # fmt: skip
 WITH_VECTORS = Features(
     base=-2.486, score=0.960, margin=-0.718, lead=0.438, crowd=3.940, cover=-6.012, pairs=0.610, likeness=6.308,
@@ -140,6 +144,7 @@ class Relevance:
             tasks_squared=tasks**2,
             close=best.close,
             close_by_recipes=best.close * math.log(len(self._tasks)),
+            tasks_squared_by_few=tasks**2 / len(self._tasks),
         )
 
 

@@ -102,7 +102,7 @@ def rates(
 
 
 def memory(results: dict[str, Any], row: Row, data: Path | None, encoder: Path | None = None) -> None:
-    """Recall by memories of two sizes, and its time with 2,000 recipes; `encoder` is the folder of a static model."""
+    """Recall by memories of several sizes, and its time with 2,000 recipes; `encoder` is the folder of a static model."""
     if data is None:
         print("bench: memory needs tasks to say what it recalls: --data FOLDER", file=sys.stderr)
     else:
@@ -110,9 +110,11 @@ def memory(results: dict[str, Any], row: Row, data: Path | None, encoder: Path |
         cases: list[tuple[str, Made | None]] = [("", None)]
         if encoder:
             cases.append(("_encoder", vectors_of(tasks, encoder)))
-        for size in (20, len(tasks) * 3 // 4):
+        for size in (1, 2, 3, 10, 20, 50, len(tasks) * 3 // 4):
             for suffix, encoded in cases:
-                found = [rates(tasks, size, seed, encoded) for seed in range(_SEEDS)]
+                found = [
+                    rates(tasks, size, seed, encoded) for seed in range(_SEEDS if size > 5 else _SEEDS * 4)
+                ]
                 wrong, right, some = (statistics.mean(column) for column in zip(*found, strict=True))
                 results[f"memory.unknown_recalled_{size}_percent{suffix}"] = row(wrong, "%")
                 results[f"memory.known_right_{size}_percent{suffix}"] = row(right, "%")

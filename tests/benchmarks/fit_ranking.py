@@ -3,6 +3,12 @@
 Three things, each judged on tools that it was not fitted on (five parts) and on questions that nothing was learned from:
 how common words are in requests (`spine/ranking/common.py`), what its signals weigh (`spine/ranking/ranker.py`), and the
 prior of the bands (`spine/ranking/bands.py`). It prints; what it says is put there by hand.
+
+Tried for 20 uses a tool and not taken, on MetaTool's development half (100 tools; R@1 / R@5 in percent; weights fitted on
+other tools; the three signals alone 81.5 / 93.1): with the nearest served query 81.5 / 93.3, the mean of the nearest three
+81.3 / 92.8, the share of words held 81.6 / 92.8, naive Bayes on words 81.2 / 93.0 and on pairs 81.4 / 93.3, a language model
+of pairs 81.7 / 93.5, ridge classification of character grams 81.4 / 93.1 and of words and pairs 82.5 / 93.1 (needs the
+inverse of a matrix of all served queries), all 27 together 82.3 / 93.6. Of 227 mistakes of the three signals the ridge with grams made 196, too.
 """
 
 from __future__ import annotations

@@ -151,7 +151,8 @@ def _files(
         clean = redactor.text(text)
         if clean != text and any("\udc80" <= sign <= "\udcff" for sign in text):
             raise UsageError(f"its file {known[handle].name} has a secret in it and is no text")
-        found[f"{known[handle].digest[:10]}/{Path(known[handle].name).name}"] = clean.encode(
-            "utf-8", "surrogateescape"
-        )
+        name = Path(known[handle].name).name
+        if redactor.text(name) != name:
+            raise UsageError("the name of one of its files has a secret in it")
+        found[f"{known[handle].digest[:10]}/{name}"] = clean.encode("utf-8", "surrogateescape")
     return found

@@ -35,6 +35,8 @@ _ENDED = r"(?!\w|/[^\W\d]|\^|[\u00b7\u22c5]\w)"
 _OTHERWISE = {"%": "per ?cent"}
 _SIGNED = re.compile(r"(?:^|[^A-Za-z0-9_.])[-\u2212\u2013]$")
 _CURRENCY = "$\u20ac\u00a3\u00a5\u20b9"
+_LONGEST = 50_000
+"""Characters at the end of a text in which numbers are looked for: an answer may be as long as a model likes."""
 _SLACK = 1e-12
 """Share of a value by which the arithmetic of floating point may be off, beyond any tolerance."""
 _EXACT = 2**53
@@ -61,7 +63,7 @@ def numbers_in(text: str, unit: str = "") -> list[float]:
 
     Digits within a word, as in CO2, are no number, unless the text has no other.
     """
-    text = _POWER.sub(_as_exponent, text)
+    text = _POWER.sub(_as_exponent, text[-_LONGEST:])
     written = "|".join(filter(None, (re.escape(unit), _OTHERWISE.get(unit))))
     after = re.compile(rf"{_GAP}(?:{written}){_ENDED}")
     found, within = [], []

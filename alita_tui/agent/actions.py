@@ -203,6 +203,8 @@ def specs(names: Container[str] = LEADS) -> tuple[ToolSpec, ...]:
 @cache
 def _every_spec() -> tuple[ToolSpec, ...]:
     _, components = msgspec.json.schema_components(tuple(ACTIONS.values()))
+    # The starter `browse` is what has a browser: no prompt says how code of a model's own would use one.
+    components["Capabilities"]["properties"].pop("browser")
     found: list[ToolSpec] = []
     for name, kind in ACTIONS.items():
         schema = {

@@ -193,7 +193,10 @@ class Delegation:
         except BudgetExceeded as error:
             raise RegistryError(error.message, hint="Do it yourself, or go on without it.") from error
         except asyncio.CancelledError:
-            await asyncio.wait((handing,))
+            with suppress(
+                asyncio.CancelledError, Exception
+            ):  # a task that is stopped as the session closes: twice
+                await finished(handing)
             if not handing.cancelled() and handing.exception() is None:
                 await self._ended(handing.result(), _End("interrupted", "It was stopped before it began."))
             raise

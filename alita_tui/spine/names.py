@@ -12,8 +12,8 @@ from alita_tui.events import ActionName
 ACTION_NAMES: tuple[ActionName, ...] = get_args(ActionName)
 """What the agent can choose to do; `agent.actions` has a type for each."""
 STARTER_NAMES = (
-    "api_query", "calculator", "chart", "csv_table", "download", "file_read", "file_write", "image_info", "pdf_text",
-    "shell", "sqlite_query", "text_summarizer", "xlsx_read",
+    "api_query", "browse", "calculator", "chart", "csv_table", "download", "file_read", "file_write", "image_info",
+    "pdf_text", "shell", "sqlite_query", "text_summarizer", "xlsx_read",
 )  # fmt: skip
 """The tools that come with alita."""
 

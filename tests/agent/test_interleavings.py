@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from alita_tui import events as e
@@ -84,6 +84,9 @@ def accounts(lab: Lab) -> None:
 
 
 @settings(max_examples=8, deadline=None)
+@example(  # the session closes while a task is being stopped whose second agent has just begun
+    teams=[["report", "report"], []], parallel=2, waits=[0] * 8, act="stop a task", reopens=True
+)
 @given(
     teams=st.lists(st.lists(st.sampled_from(KINDS), max_size=3), min_size=2, max_size=3),
     parallel=st.integers(1, 3),

@@ -31,7 +31,7 @@ FULL = Surroundings(
 
 
 def test_every_kind_of_grant_is_told_with_how_it_is_written_and_reached() -> None:
-    assert set(REACHED) == {*Capabilities.__struct_fields__}
+    assert {*REACHED, "browser"} == {*Capabilities.__struct_fields__}, "a browser is the starter's alone"
     prompt = orchestrator_prompt(FULL)
     for how in REACHED.values():
         assert how in prompt

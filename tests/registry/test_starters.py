@@ -18,6 +18,7 @@ from alita_tui.toolsmith.review import review
 STARTERS = Starters(shipped("starters"))
 GRANTS = {
     "api_query": Capabilities(),
+    "browse": Capabilities(browser=True),
     "calculator": Capabilities(),
     "chart": Capabilities(),
     "csv_table": Capabilities(workspace="read"),
@@ -39,7 +40,7 @@ def test_there_are_these_and_each_asks_for_no_more() -> None:
 
 @pytest.mark.parametrize("name", GRANTS)
 def test_a_starter_meets_the_contract_of_every_tool(name: str) -> None:
-    hosts = ("GET a.example:443",) if name in ("api_query", "download") else ()
+    hosts = ("GET a.example:443",) if name in ("api_query", "browse", "download") else ()
     secrets = [f"KEY@{one.split()[1]}" for one in hosts] if name == "api_query" else []
     draft = STARTERS.draft(name, hosts, secrets)
     assert normalise(draft) == draft

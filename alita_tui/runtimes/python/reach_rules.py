@@ -44,7 +44,7 @@ def note_uses(notes: Notes, tree: ast.Module, draft: ToolDraft) -> Reach | None:
     keys += [] if granted.network else ["network"]
     writes = granted.workspace == "write" or leaves_files(draft)
     keys += [] if writes else ["files"]
-    keys += [] if granted.secrets or brokered else ["environment"]
+    keys += [] if granted.secrets or brokered or granted.browser else ["environment"]
     _apply(notes, keys, reach, brokered=brokered, granted=bool(granted.network))
     if not writes:
         _note_opens(notes, reach, databases=not takes_files(draft))

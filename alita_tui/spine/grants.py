@@ -31,11 +31,11 @@ BROKER = "ALITA_BROKER"
 FILES = "/files/"
 MODEL = "/model"
 TOOLS = "/tools/"
+"""The broker's own paths."""
 BROWSER = "ALITA_BROWSER"
 """The environment variable with the path of the browser, where it is granted."""
 BROWSER_TRUST = "ALITA_BROWSER_TRUST"
 """The environment variable with the fingerprint of the broker's authority, where TLS ends at the broker."""
-"""The broker's own paths."""
 DEEPEST_CALL = 3
 """How many calls a tool's call may be inside of: the agent's call of a tool is inside of none."""
 MOST_TOOL_CALLS = 20

@@ -482,28 +482,26 @@ import sys
 
 
 def run(x):
-    found = [os.listdir("/tmp"), len(alive())]
+    found = [os.listdir("/tmp"), left()]
     open("/tmp/left", "w").close()
     os.makedirs("/tmp/deep/er", exist_ok=True)
     subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], process_group=0)
-    found.append(len(alive()))
-    return found
+    return [*found, left()]
 
 
-def alive():
-    """Processes that are no zombies, which PID 1 has still to collect."""
-    states = []
+def left():
+    """How many processes there are like the one that a piece leaves; a zombie has no command line."""
+    lines = []
     for one in filter(str.isdigit, os.listdir("/proc")):
         try:
-            states.append(open(f"/proc/{one}/stat").read().rpartition(")")[2].split()[0])
+            lines.append(open(f"/proc/{one}/cmdline").read())
         except OSError:  # it ended just now
             pass
-    return [state for state in states if state != "Z"]
+    return sum("time.sleep(60)" in line for line in lines)
 '''
     one = Piece(kind="calls", name="tool", code=code, calls=({"x": 1},), seconds=10)
     first, second = [piece["answers"][0]["result"] for piece in await judged(sandbox, one, one, code=code)]
-    assert first[0] == second[0] == ["tool"]
-    assert first[1] == second[1] == first[2] - 1 == second[2] - 1
+    assert first == second == [["tool"], 0, 1]
 
 
 # --- what it answers is never trusted ---------------------------------------------------------

@@ -17,11 +17,11 @@ run: setup
 languages: setup
 	@.venv/bin/alita doctor --fix --quiet --with bash,javascript
 
-# Everything quick, and a sixth of what starts containers, processes or apps; the next commits try the others.
+# Everything quick, and an eighth of what starts containers, processes or apps; the next commits try the others.
 test: browser languages
 	@$(PY) -m pytest -q -n 3 tests --ignore=tests/benchmarks --hypothesis-seed=$$(git rev-list --count HEAD)
 
-# What `make test` left out: the other five sixths, the long walks through, odd jobs and clusters with packages of the index
+# What `make test` left out: the other seven eighths, the long walks through, odd jobs and clusters with packages of the index
 # among them (the extra `dask` is installed). SHARE=0.2 tries a fifth; WIRE=--other-wire does each job over the other vendor's protocol.
 jobs: browser languages
 	@$(PY) -m pip install -q --disable-pip-version-check -e '.[dask]'

@@ -1,3 +1,3 @@
 """alita: an agent that builds its own tools, and runs none that you did not approve."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -1,4 +1,4 @@
-"""The typed actions a model may choose, as it sees them and as they are checked."""
+"""The typed actions a model may choose: their schemas for the model, and the checks on its calls."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from alita_tui.events import ActionName, Capabilities, Json, ToolRequest, Value, ready
 from alita_tui.spine.errors import AlitaError
+from alita_tui.spine.grants import offered
 from alita_tui.spine.names import taken
 from alita_tui.spine.ports.models import ToolSpec
 from alita_tui.spine.ports.web import SearchKind
@@ -188,42 +189,47 @@ ACTIONS: dict[ActionName, type[Action]] = {
     "report": Report,
 }
 LEADS: tuple[ActionName, ...] = tuple(name for name in ACTIONS if name not in ("delegate", "report"))
-"""What the lead may do where it does not direct others."""
+"""The actions of a lead that does not direct others."""
 
 
 class MalformedAction(AlitaError):
-    """What the model wrote is no valid action; the message is for the model."""
+    """A reply holds no valid action; the message is for the model."""
 
 
-def specs(names: Container[str] = LEADS) -> tuple[ToolSpec, ...]:
-    """The actions of these names as native tools, with flat JSON schemas that every server understands."""
-    return tuple(spec for spec in _every_spec() if spec.name in names)
+def specs(names: Container[str] = LEADS, *, browser: bool = False) -> tuple[ToolSpec, ...]:
+    """The actions of these names as native tools, with flat JSON schemas that every server understands.
+
+    `browser`: whether a tool may ask for one.
+    """
+    return tuple(spec for spec in _every_spec(browser=browser) if spec.name in names)
 
 
 @cache
-def _every_spec() -> tuple[ToolSpec, ...]:
+def _every_spec(*, browser: bool) -> tuple[ToolSpec, ...]:
     _, components = msgspec.json.schema_components(tuple(ACTIONS.values()))
-    # The starter `browse` is what has a browser: no prompt says how code of a model's own would use one.
-    components["Capabilities"]["properties"].pop("browser")
-    found: list[ToolSpec] = []
+    capabilities, fields = components["Capabilities"], offered(browser=browser)
+    capabilities["properties"] = {
+        field: form for field, form in capabilities["properties"].items() if field in fields
+    }
+    specs: list[ToolSpec] = []
     for name, kind in ACTIONS.items():
         schema = {
             key: value
             for key, value in components[kind.__name__].items()
             if key not in ("title", "description")
         }
-        found.append(
+        specs.append(
             ToolSpec(
                 name=name,
                 description=(kind.__doc__ or "").strip(),
                 parameters=_lean(_flat(schema, components)),
             )
         )
-    return tuple(found)
+    return tuple(specs)
 
 
 def _flat(schema: Any, components: dict[str, Any]) -> Any:
-    """Return a schema with what it refers to in its place, and without what only Python's readers need."""
+    """Return a schema with its references inlined, without the titles and descriptions of the referenced schemas."""
     if isinstance(schema, list):
         return [_flat(part, components) for part in schema]
     if not isinstance(schema, dict):
@@ -236,12 +242,12 @@ def _flat(schema: Any, components: dict[str, Any]) -> Any:
     return {key: _flat(value, components) for key, value in schema.items()}
 
 
-_UNSAID = ("pattern", "minLength", "maxLength", "minItems", "maxItems", "minimum")
-"""Bounds that cost tokens on every call; a model that breaks one is told."""
+_LEFT_OUT = ("pattern", "minLength", "maxLength", "minItems", "maxItems", "minimum")
+"""Bounds left out of the schemas to save tokens; a model that breaks one gets an error."""
 
 
 def _lean(schema: Json) -> Json:
-    """The schema without what costs tokens and says little: bounds, empty defaults, that a value may be left out."""
+    """Return the schema without bounds, empty defaults and null, which cost tokens and say little."""
     if isinstance(schema, list):
         return [_lean(part) for part in schema]
     if not isinstance(schema, dict):
@@ -252,20 +258,20 @@ def _lean(schema: Json) -> Json:
     return {
         key: _lean(value)
         for key, value in schema.items()
-        if key not in _UNSAID and not (key in empty and not value)
+        if key not in _LEFT_OUT and not (key in empty and not value)
     }
 
 
 def _shape(name: str) -> str:
-    """How an action's arguments have to look; for a model that got them wrong."""
-    parameters: Json = next((spec.parameters for spec in _every_spec() if spec.name == name), {})
+    """Return the form of an action's arguments, for a model that got them wrong."""
+    parameters: Json = next((spec.parameters for spec in _every_spec(browser=False) if spec.name == name), {})
     return f"Its arguments have this schema: {msgspec.json.encode(parameters).decode()}"
 
 
 def parse(
     request: ToolRequest, tools: Container[str] = (), allowed: Iterable[str] = tuple(ACTIONS)
 ) -> Action:
-    """The typed action behind a native tool call; `tools` are the library's. Raises MalformedAction."""
+    """Return the typed action of a native tool call; `tools` are the library's. Raises MalformedAction."""
     names = (*allowed, "look_back")
     if request.name in ACTIONS and request.name not in names:
         raise MalformedAction(f"You cannot {request.name!r} here; your actions are {', '.join(names[:-1])}.")
@@ -280,12 +286,12 @@ def parse(
         raise MalformedAction(
             f"The arguments of {request.name or 'the call'} are not valid: {request.problem}. {_shape(request.name)}"
         )
-    if request.name == "look_back":  # as it was called before there were files
+    if request.name == "look_back":  # its name before `look` could read files
         event, offset = request.arguments.get("event"), request.arguments.get("offset", 0)
         request = msgspec.structs.replace(
             request, name="look", arguments={"what": f"e{event}", "offset": offset}
         )
-    kind = {str(name): one for name, one in ACTIONS.items()}.get(request.name)
+    kind = {str(name): action for name, action in ACTIONS.items()}.get(request.name)
     if kind is None:
         raise MalformedAction(
             f"There is no action {request.name!r}; the actions are {', '.join(names[:-1])}."

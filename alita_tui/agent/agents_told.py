@@ -1,18 +1,18 @@
-"""What agents are told of one another: an order, a report, what an answer lacks. What a model wrote is fenced."""
+"""The messages that agents get about each other: orders, reports, refused answers. Text by a model is fenced."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
 from alita_tui import events as e
-from alita_tui.agent.references import told
+from alita_tui.agent.references import file_list
 from alita_tui.events import Artefact
 from alita_tui.spine.fence import fenced
 
 TEAM = "/team"
-"""Begins a task, or what the person adds to one, whose parts they want to be handed to several agents."""
+"""Prefix of a task, or of a message to one, that asks for several agents."""
 ORDER = "GOAL: "
-"""Begins the first turn of an agent that was handed a part of a task."""
+"""Prefix of the first message to an agent that was handed a part of a task."""
 _ENDS: Mapping[str, str] = {
     "failed": "It failed",
     "stuck": "It went in circles",
@@ -25,25 +25,25 @@ _ENDS: Mapping[str, str] = {
 
 
 def asks_for_team(text: str) -> bool:
-    """Return whether the person wants parts of a task to be handed on."""
+    """Return whether the person asks for several agents."""
     return text.split(maxsplit=1)[:1] == [TEAM]
 
 
 def without_team(text: str) -> str:
-    """Return what the person wants besides that."""
+    """Return the text without the request for several agents."""
     return text.strip().removeprefix(TEAM).strip() if asks_for_team(text) else text
 
 
 def handed_part(order: e.AgentStarted, files: Mapping[str, Artefact]) -> str:
-    """Return what an agent is told of its part: all that it knows."""
+    """Return the first message to an agent that was handed a part; it sees nothing else of the task."""
     parts = [f"{ORDER}{order.goal}", f"Done when: {order.done_when}"]
-    given = tuple(files[one.handle] for one in order.handed if one.handle in files)
-    if given:
-        parts.append(f"Files that you were handed:\n{fenced('files', told(given))}")
+    files_handed = tuple(files[handed.handle] for handed in order.handed if handed.handle in files)
+    if files_handed:
+        parts.append(f"Files that you were handed:\n{fenced('files', file_list(files_handed))}")
     parts += [
-        f"{one.name}, as you were handed it:\n{fenced(one.name, one.text)}"
-        for one in order.handed
-        if one.text
+        f"{handed.name}, as you were handed it:\n{fenced(handed.name, handed.text)}"
+        for handed in order.handed
+        if handed.text
     ]
     if order.because:
         parts.append(
@@ -53,7 +53,7 @@ def handed_part(order: e.AgentStarted, files: Mapping[str, Artefact]) -> str:
 
 
 def reported(report: e.AgentEnded, files: Mapping[str, Artefact]) -> str:
-    """Return what who handed a part on is told of what came of it."""
+    """Return the message to the agent that handed the part on: the report, or why there is none."""
     source = report.agent_id
     if report.outcome != "reported":
         why = (
@@ -66,14 +66,14 @@ def reported(report: e.AgentEnded, files: Mapping[str, Artefact]) -> str:
     if report.missing:
         parts.append(f"What it could not do:\n{fenced(source, report.missing)}")
     if made := tuple(files[handle] for handle in report.artefacts if handle in files):
-        parts.append(f"Files that it hands back:\n{fenced('files', told(made))}")
+        parts.append(f"Files that it hands back:\n{fenced('files', file_list(made))}")
     if report.evidence:
         parts.append(f"It rests on:\n{fenced(source, ', '.join(report.evidence))}")
     return "\n".join(parts)
 
 
 def directed(branches: Collection[str]) -> str:
-    """Return what the lead is told once it may hand parts on."""
+    """Return the message to the lead once it may hand parts on."""
     listed = "\n".join(f"- {step}" for step in branches)
     return (
         "These steps of your plan need nothing of each other, so from now on you may hand them to specialists with "
@@ -82,7 +82,7 @@ def directed(branches: Collection[str]) -> str:
 
 
 def refused(finding: e.AnswerVerified) -> str:
-    """Return what the lead is told of an answer that was not let through."""
+    """Return the message to the lead about an answer that was refused."""
     faults = "\n".join(f"- {fault}" for fault in finding.faults) or finding.text
     return (
         "The answer was checked against the task and the evidence before it was given, and does not hold:\n"

@@ -1,6 +1,6 @@
 """The archivist: a cheap model that proposes facts when a task ends.
 
-Memory decides which of them the record bears out.
+Memory decides which of them the record confirms.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from alita_tui.spine.ports.models import Asker, ToolSpec
 from alita_tui.spine.text import clip
 
 _SECONDS = 30.0
-"""How long the next task waits for the proposals of this one at most."""
+"""Seconds that the next task waits at most for the proposals of this one."""
 _REPLY_TOKENS = 700
 _SHOWN = 1_500
 """Characters of one event that the model reads."""
 _WHOLE = 12_000
 _MOST = 12
-"""Proposals of one reply that are looked at."""
+"""Proposals of one reply that are considered."""
 _TOOL = ToolSpec(
     name="propose_facts",
     description="Propose facts to remember.",
@@ -64,7 +64,7 @@ class Archivist:
         self._budget_usd = budget_usd
 
     async def propose(self, task_id: str) -> tuple[ProposedFact, ...]:
-        """Return what a model proposes to remember of a task; nothing where it fails, or could break its budget."""
+        """Return the facts that a model proposes to remember of a task; none if it fails or could exceed its budget."""
         record = await asyncio.to_thread(self._record, task_id)
         if not record or not self._budget_usd:
             return ()
@@ -73,7 +73,7 @@ class Archivist:
             _TOOL,
             role="archivist",
             system=files("alita_tui.agent.prompts").joinpath("archivist.md").read_text("utf-8"),
-            told=record,
+            prompt=record,
             reply_tokens=_REPLY_TOKENS,
             seconds=_SECONDS,
             role_usd=self._budget_usd,
@@ -81,23 +81,23 @@ class Archivist:
         return tuple(fact for arguments in calls for fact in _facts(arguments))[:_MOST]
 
     def _record(self, task_id: str) -> str:
-        """Return what the person said in a task and what tools brought, each with its number; the newest counts."""
-        told: list[str] = []
+        """Return the person's words and the tools' results in a task with their event numbers; the newest that fit."""
+        lines: list[str] = []
         room = _WHOLE
         for envelope in self._bus.history.newest(*_SOURCES):
             if envelope.task_id != task_id:
                 continue
-            text = _said(envelope.event)
+            text = _text_of(envelope.event)
             line = f"Event {envelope.seq}, {text}"
             if text and len(line) <= room:
-                told.append(line)
+                lines.append(line)
                 room -= len(line)
             if isinstance(envelope.event, e.TaskSubmitted):
                 break
-        return "\n\n".join(reversed(told))
+        return "\n\n".join(reversed(lines))
 
 
-def _said(event: e.SessionEvent) -> str:
+def _text_of(event: e.SessionEvent) -> str:
     match event:
         case e.TaskSubmitted(text=text) | e.Steered(text=text):
             return f"the person: {clip(text, _SHOWN)[0]}"
@@ -114,10 +114,10 @@ def _said(event: e.SessionEvent) -> str:
 
 def _facts(arguments: Json) -> tuple[ProposedFact, ...]:
     listed = arguments.get("facts") if isinstance(arguments, dict) else None
-    found = []
-    for one in listed if isinstance(listed, list) else ():
+    facts = []
+    for fields in listed if isinstance(listed, list) else ():
         try:
-            found.append(msgspec.convert(one, ready(ProposedFact)))
+            facts.append(msgspec.convert(fields, ready(ProposedFact)))
         except msgspec.ValidationError:
             continue
-    return tuple(found)
+    return tuple(facts)

@@ -1,4 +1,4 @@
-"""What the host checks before a container is started: the tool's name and its arguments."""
+"""Checks a tool's name and arguments on the host, before a container is started."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Misfit = Callable[[Json, Json], str]
 
 
 def record_of(shelf: ToolShelf, name: str, version: int | None) -> ToolRecord:
-    """Return a tool; the error for a name that is none says the nearest ones. Raises RegistryError."""
+    """Return a tool. Raises RegistryError, which suggests the nearest names for an unknown one."""
     try:
         return shelf.get(name, version)
     except RegistryError as error:

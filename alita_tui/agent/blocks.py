@@ -1,4 +1,4 @@
-"""The blocks of a session's context: which are on, what goes with the task, and the prompt that they leave."""
+"""The blocks of a session's context: which are on, which go with the task, and the resulting prompt."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from alita_tui.spine.errors import RegistryError
 from alita_tui.spine.ports.context import BLOCKS, Provided, Provider, off
 
 _SECONDS = 15.0
-"""For all providers together; a folder on a dead server must not hold a task."""
+"""Time limit in seconds for all providers together, because a folder on a dead server must not block a task."""
 
 
 class NothingProvided:
-    """Meets `Provider` where there is nothing outside."""
+    """A `Provider` without any blocks."""
 
     def provide(self, task: str, wanted: Collection[str]) -> Provided:
         """Return nothing."""
@@ -32,7 +32,7 @@ class NothingProvided:
 
 
 class ContextBlocks:
-    """Asked at every step: what was switched off a moment ago is not sent."""
+    """Decides at every step which blocks are sent, so that switching one off takes effect at once."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class ContextBlocks:
         provider: Provider,
         defaults: Collection[str],
     ) -> None:
-        """`defaults` are the blocks that are on where the person switched nothing."""
+        """`defaults` are the blocks that are on unless the person switches them."""
         self._bus = bus
         self._projection = projection
         self._task = task
@@ -53,11 +53,11 @@ class ContextBlocks:
         self._provider = provider
         self._defaults = defaults
         self._around: dict[str, Surroundings] = {}
-        """Task -> what was around when it was read for it."""
+        """Task -> its surroundings, as last read."""
         self._read: dict[str, frozenset[str]] = {}
         """Task -> the blocks that were off when it was read; none: not read for this task."""
-        self._told: set[str] = set()
-        """Problems that the person was told."""
+        self._reported: set[str] = set()
+        """Problems that were reported to the person."""
         self._order = asyncio.Lock()
 
     @property
@@ -66,7 +66,7 @@ class ContextBlocks:
         return off(self._defaults, dict(self._projection.state.switches))
 
     async def switch(self, block: str, on: bool) -> None:
-        """Record that the person switches a block; one that is so already is left alone."""
+        """Record that the person switches a block; do nothing if it already is in that state."""
         if block not in BLOCKS:
             text = f"There is no block {block!r} of the context."
             await self._bus.emit(
@@ -78,7 +78,7 @@ class ContextBlocks:
                 await self._bus.emit(e.ContextSwitched(block=block, on=on))
 
     def begin(self) -> None:
-        """Look anew at what is outside: a task begins or goes on."""
+        """Read the surroundings again, because a task begins or continues."""
         self._read.pop(self._task.id, None)
 
     def end(self) -> None:
@@ -86,6 +86,12 @@ class ContextBlocks:
         self._read.pop(self._task.id, None)
         self._around.pop(self._task.id, None)
         self._context.end()
+
+    @property
+    def browser(self) -> bool:
+        """Whether tools may be granted a browser, as of the start of the present task."""
+        around = self._around.get(self._task.id)
+        return around is not None and around.browser
 
     async def prompt(self) -> str:
         """Return the prompt for the next call, after giving the blocks that are due."""
@@ -100,24 +106,24 @@ class ContextBlocks:
         wanted = frozenset(BLOCKS) - self.off
         try:
             async with asyncio.timeout(_SECONDS):
-                found = await asyncio.to_thread(self._provider.provide, self._task.text, wanted)
+                provided = await asyncio.to_thread(self._provider.provide, self._task.text, wanted)
         except TimeoutError:
-            found = Provided(problems=(f"Reading took longer than {_SECONDS:.0f} seconds.",))
+            provided = Provided(problems=(f"Reading took longer than {_SECONDS:.0f} seconds.",))
         except Exception as error:  # noqa: BLE001  # what a folder holds never fails a task
-            found = Provided(problems=(f"{type(error).__name__}: {error}",))
+            provided = Provided(problems=(f"{type(error).__name__}: {error}",))
         files = workspace(around)
-        return Provided(blocks=(*((files,) if files else ()), *found.blocks), problems=found.problems)
+        return Provided(blocks=(*((files,) if files else ()), *provided.blocks), problems=provided.problems)
 
-    async def _give(self, found: Provided) -> None:
-        for problem in found.problems:
-            if problem not in self._told:
-                self._told.add(problem)
+    async def _give(self, provided: Provided) -> None:
+        for problem in provided.problems:
+            if problem not in self._reported:
+                self._reported.add(problem)
                 text = f"A block of the context is not sent: {problem}"
                 hint = "`alita context` shows what is; `alita config` has the settings under context."
                 await self._bus.emit(e.NoticeRaised(level="warning", text=text, hint=hint))
-        blocks = await asyncio.to_thread(self._bus.redacted, found.blocks)
+        blocks = await asyncio.to_thread(self._bus.redacted, provided.blocks)
         shown = await asyncio.to_thread(self._context.entries)
         turns = [(entry.name, entry.message) for entry in shown if entry.message.role == "user"]
-        async with self._order:  # nothing is switched off between the look and the record
-            if given := due(blocks, turns, self.off):
-                await self._bus.emit(e.ContextGiven(blocks=given))
+        async with self._order:  # no block is switched off between the check and the event
+            if blocks_due := due(blocks, turns, self.off):
+                await self._bus.emit(e.ContextGiven(blocks=blocks_due))

@@ -1,4 +1,4 @@
-"""What is spent and what may be: derived from the events alone, so that it holds across resume."""
+"""Spend and caps, derived from the events alone, so that they survive a resume."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import NamedTuple
 from alita_tui import events as e
 from alita_tui.events import Value
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.history import of
+from alita_tui.spine.history import of_kind
 from alita_tui.spine.shares import Amount as Amount
 from alita_tui.spine.shares import Cap as Cap
 from alita_tui.spine.shares import Shares
 
 NOTICES = (50, 80, 100)
-"""Shares of a cap, in percent, that are told when they are reached."""
+"""Shares of a cap, in percent, at which the person is notified."""
 
 
 class Budget(Value, frozen=True):
@@ -38,7 +38,7 @@ class Breach(NamedTuple):
     unit: e.BudgetUnit
     needed: float
     spent: float
-    """With what is reserved for calls under way."""
+    """Spent so far, with the reservations of running calls."""
     limit: float
 
     def __str__(self) -> str:
@@ -53,8 +53,15 @@ def amount(value: float, unit: e.BudgetUnit) -> str:
     return f"${value:.2f}" if unit == "usd" else f"{value:,.0f} tokens"
 
 
-HEARD = (e.TaskSubmitted, e.BudgetReserved, e.BudgetSpent, e.BudgetRaised, e.AgentStarted, e.AgentEnded)
-"""The events that a ledger hears; others say nothing to it."""
+LEDGER_EVENTS = (
+    e.TaskSubmitted,
+    e.BudgetReserved,
+    e.BudgetSpent,
+    e.BudgetRaised,
+    e.AgentStarted,
+    e.AgentEnded,
+)
+"""The events that a ledger reads."""
 
 
 class Ledger:
@@ -65,15 +72,15 @@ class Ledger:
         self._raised: dict[tuple[e.BudgetScope, e.BudgetUnit, str], float] = {}
         """Caps that the person raised, by scope, unit and, for the scope `task`, the task."""
         self._task_of: dict[str, str] = {}
-        """Call -> its task."""
+        """Task by call."""
         self.shares = Shares()
-        """What agents that parts of tasks were handed to may take."""
+        """The shares of agents that were handed parts of tasks."""
         self._latest = ""
         """The newest task: that of every event of schema 1, which had one task at a time."""
         self.session = Amount()
         self.tasks: dict[str, Amount] = {}
         self.builds: dict[str, float] = {}
-        """What each build took in money."""
+        """The cost of each build."""
         self.roles: dict[str, tuple[float, int]] = {}
         """What the calls of each role cost, and the tokens of those without a price."""
         self.unpriced = 0
@@ -119,7 +126,7 @@ class Ledger:
                 pass
 
     def task(self, task_id: str) -> Amount:
-        """Return what a task has taken so far."""
+        """Return the spend of a task so far."""
         return self.tasks.get(task_id, Amount())
 
     def task_of(self, call_id: str) -> str | None:
@@ -127,36 +134,41 @@ class Ledger:
         return self._task_of.get(call_id)
 
     def limit(self, scope: e.BudgetScope, unit: e.BudgetUnit, task_id: str = "") -> float | None:
-        """Return a cap as it stands, raised or from the settings; None for no cap."""
+        """Return the current cap, as raised or from the settings; None for no cap."""
         cap = self._budget.of(scope)
         raised = self._raised.get((scope, unit, task_id if scope == "task" else ""))
         return raised if raised is not None else cap.usd if unit == "usd" else cap.tokens
 
     @property
     def in_money(self) -> bool:
-        """True where some cap is in money."""
+        """True if some cap is in money."""
         capped = any(self.limit(scope, "usd") is not None for scope in ("task", "session", "day"))
         return capped or self.build_limit is not None
 
     @property
     def build_limit(self) -> float | None:
-        """What one build may cost; None: as much as its task."""
+        """The cap of one build in money; None if only its task's cap applies."""
         return self._budget.build_usd
 
     def build_breach(self, build: str, usd: float | None) -> str:
-        """Why a call for a build could break the build's own cap; empty where it could not."""
+        """Return why a call could break the build's own cap; empty if it cannot."""
         limit = self.build_limit
         if not build or limit is None or usd is None:
             return ""
-        waiting = sum(map(_set_aside, (one for one in self.open.values() if one.build_id == build)))
+        waiting = sum(
+            map(
+                _set_aside,
+                (reservation for reservation in self.open.values() if reservation.build_id == build),
+            )
+        )
         spent = self.builds.get(build, 0.0)
         if spent + waiting + usd <= limit:
             return ""
-        said = f"${spent + waiting:.4f} of ${limit:.4f} are spent, and the next call could take ${usd:.4f}"
-        return f"the build's money was spent: {said}"
+        figures = f"${spent + waiting:.4f} of ${limit:.4f} are spent, and the next call could take ${usd:.4f}"
+        return f"the build's money was spent: {figures}"
 
     def left(self, task_id: str, agent_id: str = "") -> Cap:
-        """Return what an agent of a task (empty: the lead) may still hand out; None where no cap of the task holds."""
+        """Return what an agent of a task (empty: the lead) may still hand out; None if the task has no cap."""
         if agent_id:
             return self.shares.left(agent_id)
         taken = self.task(task_id).plus(self.shares.held(task_id))
@@ -179,13 +191,13 @@ class Ledger:
             for unit, spent, needed in (money, counts):
                 limit = self.limit(scope, unit, task_id)
                 if scope == "task" and agent_id and getattr(self.shares.capped(agent_id), unit) is not None:
-                    continue  # its share is set aside already
+                    continue  # its share is already reserved
                 if limit is not None and needed is not None and spent + needed > limit:
                     return Breach(scope, unit, needed, spent, limit)
         return None
 
     def notices(self, call: Amount, day: Amount, task_id: str) -> Iterator[e.NoticeRaised]:
-        """Yield a notice for each cap of which this settled call reached half, most or all."""
+        """Yield a notice for each cap of which this call used up half, most or all."""
         for scope, used in self._uses(task_id, day, reserved=False):
             money: tuple[e.BudgetUnit, float, float] = ("usd", used.usd, call.usd)
             counts: tuple[e.BudgetUnit, float, float] = ("tokens", used.tokens, call.tokens)
@@ -213,15 +225,13 @@ def _set_aside(reserved: e.BudgetReserved) -> float:
 
 
 def declined(history: Sequence[Envelope]) -> bool:
-    """True where the person was asked to allow more and did not; that holds until a call is paid again."""
-    asked = {
-        one.event.question_id
-        for one in of(history, e.QuestionAsked)
-        if isinstance(one.event, e.QuestionAsked) and one.event.about == "budget"
+    """Return True if the person was asked for more budget and refused; valid until a call is paid again."""
+    question_ids = {
+        question.question_id for question in of_kind(history, e.QuestionAsked) if question.about == "budget"
     }
     for envelope in reversed(history):
         match envelope.event:
-            case e.QuestionAnswered(question_id=question_id) if question_id in asked:
+            case e.QuestionAnswered(question_id=question_id) if question_id in question_ids:
                 return True
             case e.TaskSubmitted() | e.BudgetRaised() | e.BudgetReserved():
                 return False

@@ -1,4 +1,4 @@
-"""Builds on their way to a verdict. A build that is put off waits beside the task, which goes on without it."""
+"""Builds that wait for a verdict. A build that is put off waits beside the task, which continues without it."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from alita_tui.state.build import BuildState
 
 
 class Builder(Protocol):
-    """Closes gaps in the library. Met by `toolsmith`."""
+    """Closes gaps in the library. `toolsmith` implements it."""
 
     async def build(self, order: BuildOrder) -> BuildOutcome:
         """Take a build from the gap to its verdict."""
 
     async def resume(self, state: BuildState) -> BuildOutcome:
-        """Go on with a build that an earlier process left."""
+        """Continue a build that an earlier process left."""
 
 
 class Verdicts(Protocol):
-    """Takes a person's verdicts. Met by `toolsmith`."""
+    """Takes a person's verdicts. `toolsmith` implements it."""
 
     waits: Callable[[str], None]
     """Called with a build's id when it begins to wait for the person."""
 
     def resolve(self, command: ResolveApproval) -> str:
-        """Hand in a verdict; return why it does not count, or an empty string."""
+        """Submit a verdict; return why it is not accepted, or an empty string."""
 
 
 class BuildJob:
@@ -63,13 +63,13 @@ class BuildJob:
         return self.work.result() if self.work.done() else None
 
     def put_off(self, ended: Callable[[BuildJob], None]) -> None:
-        """Let the task go on without this build; `ended` is called when the build ends."""
+        """Let the task continue without this build; `ended` is called when the build ends."""
         self._put_off.set()
         self.work.add_done_callback(lambda _: ended(self))
 
     @property
     def unattended(self) -> ApprovalPending | None:
-        """The error of a build that ended because nobody is here to decide."""
+        """The error of a build that ended because no person is attached to decide."""
         if not self.work.done() or self.work.cancelled():
             return None
         error = self.work.exception()
@@ -95,7 +95,7 @@ class BuildJobs:
         self._ended = ended
         self._jobs: list[BuildJob] = []
         self._followed: list[BuildJob] = []
-        """Those whose verdict an agent waits for."""
+        """Builds whose verdict an agent waits for."""
 
     def __iter__(self) -> Iterator[BuildJob]:
         """The builds of the present task."""
@@ -120,7 +120,7 @@ class BuildJobs:
         return self._add(BuildJob(self._task.id, order.name, order.goal, self._builder.build(order)))
 
     def resume(self, build: BuildState, task_id: str) -> BuildJob:
-        """Go on with a recorded build for a task; one that was put off stays put off."""
+        """Continue a recorded build for a task; one that was put off stays so."""
         job = self._add(BuildJob(task_id, build.name, build.goal, self._builder.resume(build)))
         if build.put_off:
             job.put_off(self._ended)
@@ -141,20 +141,24 @@ class BuildJobs:
                 self._jobs.remove(job)
 
     def take(self, job: BuildJob) -> bool:
-        """Remove a build that ended; False when nobody waits for its result any more."""
+        """Remove a build that ended; return False if nothing waits for its result any more."""
         if job not in self._jobs or job.unattended:
             return False
         self._jobs.remove(job)
         return True
 
     async def put_off(self, approval_id: str) -> None:
-        """Let the task go on without the build that it waits for; the person decides later."""
+        """Let the task continue without the build that it waits for; the person decides later."""
         state = self._projection.state
         pending = [
             build for build in state.builds if build.status == "pending" and build.approval_id == approval_id
         ]
         owner = latest_successor(pending[-1].task_id, successors(state.tasks)) if pending else ""
-        named = (one for one in self._followed if (one.task_id, one.name) == (owner, pending[-1].name))
+        named = (
+            followed
+            for followed in self._followed
+            if (followed.task_id, followed.name) == (owner, pending[-1].name)
+        )
         job = next(named, None)
         if job is None or job.work.done():
             return
@@ -169,9 +173,9 @@ class BuildJobs:
         """
         me = origin.delegate()
         begun = {
-            one.event.build_id
-            for one in (self._bus.history.of(e.BuildStarted) if me else ())
-            if isinstance(one.event, e.BuildStarted) and one.delegate == me
+            envelope.event.build_id
+            for envelope in (self._bus.history.of(e.BuildStarted) if me else ())
+            if isinstance(envelope.event, e.BuildStarted) and envelope.delegate == me
         }
         for build in self._task.builds():
             if build.status == "pending" and (not me or build.build_id in begun):
@@ -218,7 +222,7 @@ class BuildJobs:
                 job.task_id = successor
 
     async def cancel(self, task_id: str | None = None, agent_id: str = "") -> None:
-        """Cancel the builds of one task, or all of them; of a task those of one agent, if it is named."""
+        """Cancel all builds, or those of one task, or of one agent of it."""
         cancelled = [
             job for job in self._jobs if task_id in (None, job.task_id) and agent_id in ("", job.agent_id)
         ]
@@ -229,4 +233,4 @@ class BuildJobs:
             await asyncio.wait([job.work for job in cancelled])
         for job in cancelled:
             if not job.work.cancelled():
-                job.work.exception()  # retrieved, or asyncio complains; closing the session reports it
+                job.work.exception()  # retrieve the error, or asyncio warns; closing the session reports it

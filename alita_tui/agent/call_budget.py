@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from alita_tui import events as e
-from alita_tui.agent.budget import HEARD, Amount, Breach, Budget, Ledger, amount
+from alita_tui.agent.budget import LEDGER_EVENTS, Amount, Breach, Budget, Ledger, amount
 from alita_tui.agent.questions import Questions
 from alita_tui.events import Usage
 from alita_tui.spine import origin
@@ -23,7 +23,7 @@ from alita_tui.spine.shares import CENTS
 
 T = TypeVar("T")
 _Cap = tuple[e.BudgetScope, e.BudgetUnit, str]
-"""A cap, and the task that it is of; empty for what tasks share."""
+"""A cap and its task; empty for a cap that tasks share."""
 _NUMBER = re.compile(r"\$?\s*(\d[\d,_ ]*(?:\.\d+)?)\s*(?:usd|\$|dollars?|tokens?)?\.?", re.IGNORECASE)
 _SETTING = {
     ("task", "usd"): "task_usd", ("session", "usd"): "session_usd", ("day", "usd"): "day_usd",
@@ -52,15 +52,15 @@ class CallBudget:
         self._questions = questions
         self._new_id = new_id
         self._book = book
-        self._heard = 0
+        self._read_upto = 0
         self._mine: set[str] = set()
         self._unpriced: set[str] = set()
         self._unknown_usd = unknown_usd
         self._one_by_one = asyncio.Lock()
         self._settling = asyncio.Lock()
-        """Held from a sum until it is on record, so that no two calls tell the same one."""
+        """Lock held while a total is computed and recorded, so that no two calls report the same one."""
         self._asking = asyncio.Lock()
-        """Held while the person is asked for more; calls that the caps allow go on meanwhile."""
+        """Lock held while the person is asked for more; calls within the caps continue meanwhile."""
         self._refusals: dict[_Cap, int] = {}
 
     async def reserve(
@@ -76,8 +76,8 @@ class CallBudget:
     ) -> None:
         """Set aside what a call may cost at most. Raises BudgetExceeded when the caps do not allow it.
 
-        A build's own cap is not asked about: BuildSpent ends what the build cannot pay. Nor is a `spare` call,
-        nor `role_usd`, what all calls of the role may cost in the session.
+        The person is not asked to raise a build's own cap (BuildSpent ends the build), to allow a `spare` call, or to
+        raise `role_usd`, the limit for all calls of the role in the session.
         """
         refusals = dict(self._refusals)
         usd, tokens = _dearest(model, worst), worst.input_tokens + worst.output_tokens
@@ -88,14 +88,14 @@ class CallBudget:
             assumed_usd=assumed,
         )  # fmt: skip
         while breach := await self._reserve(reserved, amount, model, role_usd):
-            if spare or origin.delegate():  # who handed the part on decides what follows
+            if spare or origin.delegate():  # the delegating agent decides how to continue
                 raise BudgetExceeded(str(breach))
             await self._ask_for_more(breach, refusals)
 
     async def _reserve(
         self, reserved: e.BudgetReserved, amount: Amount, model: Priced, role_usd: float | None
     ) -> Breach | None:
-        """Set the amount aside, unless a cap does not allow it."""
+        """Reserve the amount, unless a cap does not allow it."""
         call_id, build = reserved.call_id, reserved.build_id
         async with self._one_by_one:
             await self._recover()
@@ -120,30 +120,43 @@ class CallBudget:
         return None
 
     async def hand_out(self, order: e.AgentStarted, share: float) -> e.AgentStarted:
-        """Set aside what an agent may take, and record that it begins: its share of what is left where it is handed on.
+        """Reserve an agent's share of what its delegating agent has left, and record that it begins.
 
-        `order.usd` is what it may cost at most, if that is less. Raises BudgetExceeded where nothing is left, or
+        `order.usd` limits it further. Raises BudgetExceeded if nothing is left, or
         less than `order.usd` asks for in its first attempt.
         """
         async with self._one_by_one:
             await self._recover()
-            left = self._ledger.left(origin.current().task_id, origin.delegate())
-            asked = order.usd
-            if left.usd is not None and asked is not None and order.attempt == 1 and asked > left.usd + CENTS:
-                raise BudgetExceeded(f"${asked:.2f} is more than the ${left.usd:.4f} that are left.")
-            if left.usd == 0 or left.tokens == 0:
+            remaining = self._ledger.left(origin.current().task_id, origin.delegate())
+            wanted_usd = order.usd
+            if (
+                remaining.usd is not None
+                and wanted_usd is not None
+                and order.attempt == 1
+                and wanted_usd > remaining.usd + CENTS
+            ):
+                raise BudgetExceeded(
+                    f"${wanted_usd:.2f} is more than the ${remaining.usd:.4f} that are left."
+                )
+            if remaining.usd == 0 or remaining.tokens == 0:
                 raise BudgetExceeded("Nothing of the budget is left to be handed out.")
-            usd = asked if left.usd is None else min(left.usd, left.usd * share if asked is None else asked)
+            usd = (
+                wanted_usd
+                if remaining.usd is None
+                else min(remaining.usd, remaining.usd * share if wanted_usd is None else wanted_usd)
+            )
             tokens = order.tokens
-            if left.tokens is not None:
-                tokens = min(left.tokens, max(int(left.tokens * share), 1) if tokens is None else tokens)
+            if remaining.tokens is not None:
+                tokens = min(
+                    remaining.tokens, max(int(remaining.tokens * share), 1) if tokens is None else tokens
+                )
             order = msgspec.structs.replace(order, usd=usd, tokens=tokens)
             await self._bus.emit(order, span=order.agent_id)
             self._catch_up()
             return order
 
     def taken(self, agent_id: str) -> Amount:
-        """Return what an agent took, with those that it handed parts to."""
+        """Return the spend of an agent, including the agents that it delegated to."""
         self._catch_up()
         return self._ledger.shares.taken(agent_id)
 
@@ -157,7 +170,7 @@ class CallBudget:
         estimated: bool = False,
         build: str = "",
     ) -> None:
-        """Put what a call took in place of what was set aside."""
+        """Replace a call's reservation with its actual cost."""
         full = Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
         cost, uncached = model.price(usage), model.price(full)
         saved = max((uncached or 0.0) - (cost or 0.0), 0.0) if usage.cached_tokens else 0.0
@@ -173,14 +186,14 @@ class CallBudget:
         )  # fmt: skip
 
     async def spared(self, call_id: str, role: e.Payer, model: Priced, usage: Usage) -> None:
-        """A reply came from the cache: nothing is spent, and this is what it would have cost."""
+        """Record what a reply from the cache would have cost; nothing is spent."""
         saved = model.price(usage) or 0.0
         await self._settle(
             e.BudgetSpent(call_id=call_id, cost_usd=0.0, role=role, model=model.name, saved_usd=saved)
         )
 
     async def _settle(self, spent: e.BudgetSpent) -> None:
-        """To its end, even where the call is cancelled: the book and the stream agree."""
+        """Settle completely even if the call is cancelled, so that book and stream agree."""
         await finished(self._enter(spent))
 
     async def _enter(self, spent: e.BudgetSpent) -> None:
@@ -228,11 +241,11 @@ class CallBudget:
                 limit_tokens=None if limit_tokens is None else int(limit_tokens),
             )
         )  # fmt: skip
-        # Another process was quicker: look again.
+        # Another process was faster: check again.
         return None if taken else await self._set_aside(call_id, amount)
 
     async def _ask_for_more(self, breach: Breach, refusals: dict[_Cap, int]) -> None:
-        """Pause until the person allows more. Raises BudgetExceeded where they do not, or are not here.
+        """Pause until the person allows more. Raises BudgetExceeded if they do not, or are not here.
 
         `refusals` are those from before the call began: a newer one is an answer to this call, too.
         """
@@ -248,7 +261,7 @@ class CallBudget:
             self._catch_up()
             limit = self._ledger.limit(breach.scope, breach.unit, task_id)
             if limit is None or limit > breach.limit:
-                return  # another call asked, and more was allowed: look again
+                return  # another call asked, and more was allowed: check again
             try:
                 if self._refusals.get(cap, 0) > refusals.get(cap, 0):
                     raise refused  # another call asked, and no more was allowed
@@ -258,16 +271,16 @@ class CallBudget:
                 raise
 
     async def _ask(self, breach: Breach, setting: str) -> None:
-        kept = BudgetExceeded(
+        exceeded = BudgetExceeded(
             str(breach), hint=f"Raise it with `alita config set {setting} N` and give the task again."
         )
         while True:
             text = f"{breach} What may the {breach.scope} cost in all? Write a number, or `stop`."
             answer = (await self._questions.ask(f"budget-{self._new_id()}", text, about="budget")).strip()
-            found = _NUMBER.fullmatch(answer)
-            if found is None:
-                raise kept
-            limit = float(re.sub("[,_ ]", "", found[1]))
+            number = _NUMBER.fullmatch(answer)
+            if number is None:
+                raise exceeded
+            limit = float(re.sub("[,_ ]", "", number[1]))
             if limit >= breach.spent + breach.needed:
                 await self._bus.emit(e.BudgetRaised(scope=breach.scope, unit=breach.unit, limit=limit))
                 return
@@ -277,62 +290,62 @@ class CallBudget:
             )
 
     async def _recover(self) -> None:
-        """Calls that were under way when an earlier process ended are taken to have cost all they might."""
+        """Settle calls that an ended process left open at the full amount reserved for them."""
         self._catch_up()
-        for call_id, left in list(self._ledger.open.items()):
+        for call_id, reserved in list(self._ledger.open.items()):
             if call_id in self._mine:
                 continue
             with origin.working_on(in_task(self._ledger.task_of(call_id) or "")):
                 await self._settle(
                     e.BudgetSpent(
-                        call_id=call_id, cost_usd=left.usd, role=left.role, model=left.model,
-                        tokens=left.tokens, estimated=True, build_id=left.build_id,
-                        assumed_usd=left.assumed_usd,
+                        call_id=call_id, cost_usd=reserved.usd, role=reserved.role, model=reserved.model,
+                        tokens=reserved.tokens, estimated=True, build_id=reserved.build_id,
+                        assumed_usd=reserved.assumed_usd,
                     )
                 )  # fmt: skip
 
     def _of_role(self, reserved: e.BudgetReserved) -> float:
-        """What a call's role will have cost at most with it, whether or not some cap is in money."""
+        """Return the most that a role will have cost with this call, even if no cap is in money."""
         known, unpriced = self._ledger.roles.get(reserved.role, (0.0, 0))
         unpriced += reserved.tokens if reserved.usd is None else 0
         return known + (reserved.usd or 0.0) + unpriced * self._unknown_usd / 1_000_000
 
     def _assumed(self, usd: float | None, tokens: int) -> float:
-        """What tokens are taken to cost where no price is known and a cap is in money."""
+        """Return the assumed cost of tokens if no price is known and a cap is in money."""
         return tokens * self._unknown_usd / 1_000_000 if usd is None and self._ledger.in_money else 0.0
 
     async def _say_unpriced(self, model: Priced, usd: float | None) -> None:
         if usd is not None or not self._ledger.in_money or model.name in self._unpriced:
             return
         self._unpriced.add(model.name)
-        said = (
+        consequence = (
             f"its calls are taken to cost ${self._unknown_usd:g} for a million tokens (budget.unknown_usd)."
         )
         if not self._unknown_usd:
-            said = "its calls count in tokens, not in money."
+            consequence = "its calls count in tokens, not in money."
         await self._bus.emit(
             e.NoticeRaised(
                 level="info",
-                text=f"No price is known for {model.name}: {said}",
+                text=f"No price is known for {model.name}: {consequence}",
                 hint='Give one with `alita models add "PROVIDER:NAME; input_usd=N; output_usd=N"`.',
             )
         )
 
     def _catch_up(self) -> None:
         history = self._bus.history
-        due, self._heard = self._heard, len(history)
-        for envelope in history.of(*HEARD, since=due):
+        due, self._read_upto = self._read_upto, len(history)
+        for envelope in history.of(*LEDGER_EVENTS, since=due):
             self._ledger.read(envelope)
 
     async def _write(self, action: Callable[[DayBook], T]) -> T | None:
-        """Something done with the book, in a thread, to its end even where the call is cancelled."""
+        """Change the book in a thread, completely even if the call is cancelled."""
         if self._book is None:
             return None
-        return await finished(self._bus.kept(action, self._book))
+        return await finished(self._bus.save_with(action, self._book))
 
 
 def _dearest(model: Priced, worst: Usage) -> float | None:
-    """The price of a call, which some providers raise where they write its whole input to their cache."""
+    """Return the highest price of a call: some providers charge more for writing its input to their cache."""
     written = msgspec.structs.replace(worst, cache_write_tokens=worst.input_tokens)
     prices = [price for usage in (worst, written) if (price := model.price(usage)) is not None]
     return max(prices, default=None)

@@ -34,7 +34,7 @@ _LEAST_REPLY = 1024
 
 
 class ModelCalls:
-    """Meets `Asker`."""
+    """Implements `Asker`."""
 
     def __init__(
         self,
@@ -56,8 +56,8 @@ class ModelCalls:
         self._cached = cached
         self._sleep = sleep
         self._serving: dict[str, str] = {}
-        self._said: dict[tuple[str, str], list[str]] = {}
-        """Task and agent -> what its model has said of a reply that has not ended."""
+        self._partial_replies: dict[tuple[str, str], list[str]] = {}
+        """Task and agent -> the text so far of a reply that is still coming in."""
         self._scales = Scales()
         self._noted: set[str] = set()
 
@@ -86,12 +86,12 @@ class ModelCalls:
                 held = turn
                 await self._enter(request, route, held)
                 call_id = self._new_id()
-                if found := await self._known(held.model, request, call_id):
-                    return found
+                if cached := await self._known(held.model, request, call_id):
+                    return cached
                 try:
-                    asked, limit = await self._fitted(held, request, estimated)
-                    asked = msgspec.structs.replace(asked, hurry=route.spare(held))
-                    reply = await self._paid(held.model, asked, limit, call_id)
+                    fitted, limit = await self._fitted(held, request, estimated)
+                    fitted = msgspec.structs.replace(fitted, hurry=route.spare(held))
+                    reply = await self._paid(held.model, fitted, limit, call_id)
                 except ModelError as error:
                     route.failed(held, error)
                     following = _next(route)
@@ -105,20 +105,20 @@ class ModelCalls:
                 held = None
                 await self._tell_changes()
                 if self._cache is not None and request.role in self._cached:
-                    told = msgspec.structs.replace(reply, call_id="")
-                    await asyncio.to_thread(self._cache.put, turn.name, request, told)
+                    stored = msgspec.structs.replace(reply, call_id="")
+                    await asyncio.to_thread(self._cache.put, turn.name, request, stored)
                 return reply
         finally:
             if held is not None:
                 route.released(held)
 
     async def encode(self, encoder: Encoder, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """Vectors of texts; what is sent is redacted, and paid as a reply is. Raises ModelError, BudgetExceeded."""
+        """Return vectors of texts, which are redacted before they are sent. Raises ModelError, BudgetExceeded."""
         if not encoder.remote:
             return (await encoder.encode(texts)).vectors
         sent = [self._bus.redacted(text) for text in texts]
         most = Usage(input_tokens=sum(map(tokens_in, sent)), reported=False)
-        call_id, usage = self._new_id(), most  # which a call that is cut off may have cost
+        call_id, usage = self._new_id(), most  # the most that an interrupted call may have cost
         await self._call_budget.reserve(call_id, "encoder", encoder, most, spare=True)
         try:
             made = await encoder.encode(sent)
@@ -138,18 +138,18 @@ class ModelCalls:
     @property
     def unfinished(self) -> str:
         """See `Asker.unfinished`."""
-        return "".join(self._said.get(_whose(), ()))
+        return "".join(self._partial_replies.get(_whose(), ()))
 
-    async def _enter(self, request: ModelRequest, route: Route, one: Candidate) -> None:
-        """Tell when the role is served by another model than before."""
+    async def _enter(self, request: ModelRequest, route: Route, candidate: Candidate) -> None:
+        """Record that the role is now served by another model."""
         await self._tell_changes()
         role, seat = request.role, request.seat or request.role
         previous = self._serving.get(seat, route.first)
-        self._serving[seat] = one.name
-        if previous != one.name:
-            reason = route.why(previous, one)
+        self._serving[seat] = candidate.name
+        if previous != candidate.name:
+            reason = route.why(previous, candidate)
             await self._bus.emit(
-                e.ProviderFailedOver(role=role, previous=previous, model=one.name, reason=reason)
+                e.ProviderFailedOver(role=role, previous=previous, model=candidate.name, reason=reason)
             )
 
     async def _tell_changes(self) -> None:
@@ -157,70 +157,70 @@ class ModelCalls:
             await self._bus.emit(change)
 
     async def _known(self, model: Model, request: ModelRequest, call_id: str) -> Reply | None:
-        """The reply from the cache, told and counted, where there is one."""
+        """Return the reply from the cache, recorded and counted; None if there is none."""
         if self._cache is None or request.role not in self._cached:
             return None
         reply = await asyncio.to_thread(self._cache.get, model.name, request)
         if reply is not None:
             reply = msgspec.structs.replace(reply, call_id=call_id)
-            await self._tell(request, model, call_id, reply, cached=True)
+            await self._record_reply(request, model, call_id, reply, cached=True)
             await self._call_budget.spared(call_id, request.role, model, reply.usage)
         return reply
 
     async def _fitted(
-        self, one: Candidate, request: ModelRequest, estimated: Estimate
+        self, candidate: Candidate, request: ModelRequest, estimated: Estimate
     ) -> tuple[ModelRequest, Estimate]:
-        """The request with a reply that fits into the model's window. Raises ModelError where none does."""
-        known = self._router.learn(one.name, 0)
-        window = known or self._router.learn(one.name, await one.model.window())
+        """Return the request with a reply limit that fits the model's window. Raises ModelError if none fits."""
+        known = self._router.learn(candidate.name, 0)
+        window = known or self._router.learn(candidate.name, await candidate.model.window())
         most = request.max_tokens
         if window:
-            taken = self._scales.bound(one.name, estimated).input_tokens
+            taken = self._scales.bound(candidate.name, estimated).input_tokens
             most = min(most, window - taken)
             if most < min(request.max_tokens, _LEAST_REPLY):
-                raise self._router.narrow(one.name, taken)
+                raise self._router.narrow(candidate.name, taken)
         return (
             msgspec.structs.replace(request, max_tokens=most),
             msgspec.structs.replace(estimated, output=most),
         )
 
     async def _paid(self, model: Model, request: ModelRequest, limit: Estimate, call_id: str) -> Reply:
-        """One attempt between its reservation and its settlement, however it ends."""
+        """Make one attempt; reserve its cost before and settle it after, however it ends."""
         estimated = self._scales.bound(model.name, limit)
         await self._call_budget.reserve(
             call_id, request.role, model, estimated, request.build, spare=request.spare,
             role_usd=request.role_usd,
         )  # fmt: skip
-        said: list[str] = []
+        received: list[str] = []
         usage: Usage | None = None
         try:
-            reply = await self._attempt(model, request, call_id, said)
+            reply = await self._attempt(model, request, call_id, received)
             self._scales.learn(model.name, limit, reply.usage)
-            usage = reply.usage if reply.usage.reported else _counted(estimated, said)
+            usage = reply.usage if reply.usage.reported else _counted(estimated, received)
             for note in reply.notes:
                 await self._warn(note)
             return reply
         except ModelError as error:
-            usage = _billed(error, estimated, said)
+            usage = _billed(error, estimated, received)
             raise
         finally:
-            usage = usage or _counted(estimated, said)  # none: it was cancelled
+            usage = usage or _counted(estimated, received)  # no reply: it was cancelled
             await self._call_budget.settle(
                 call_id, request.role, model, usage, estimated=not usage.reported, build=request.build
             )
 
-    async def _attempt(self, model: Model, request: ModelRequest, call_id: str, said: list[str]) -> Reply:
-        """`said` is filled with all that comes, whatever becomes of it."""
+    async def _attempt(self, model: Model, request: ModelRequest, call_id: str, received: list[str]) -> Reply:
+        """Make one attempt; `received` collects all text that arrives, even if the attempt fails."""
         started = time.monotonic()
         first, reply = 0.0, None
-        text_so_far = self._said[_whose()] = []
+        text_so_far = self._partial_replies[_whose()] = []
         meter = Meter(request.max_tokens)
         async with aclosing(model.reply(request)) as pieces:  # type: ignore[type-var]  # async generators
             async for piece in pieces:
                 match piece:
                     case Delta(channel=channel, text=text):
                         first = first or (time.monotonic() - started) * 1000
-                        said.append(text)
+                        received.append(text)
                         if channel == "text":
                             text_so_far.append(text)
                         self._bus.hint(
@@ -230,21 +230,21 @@ class ModelCalls:
                             raise _overlong(model, request)
                     case Reply():
                         reply = msgspec.structs.replace(self._bus.redacted(piece), call_id=call_id)
-        self._said.pop(_whose(), None)
+        self._partial_replies.pop(_whose(), None)
         if reply is None:
             raise ModelError("truncated", f"{model.name} ended its stream without a reply.")
         if request.hurry and (invalid := next((call for call in reply.requests if call.problem), None)):
-            # Where another model can be asked; where none can, the loop tells this one what is wrong.
+            # Only if another model can be asked; otherwise the loop tells this one what is wrong.
             raise ModelError(
                 "malformed",
                 f"{model.name}: the arguments of {invalid.name or 'a call'} are not valid: {invalid.problem}",
                 hint="Try again, or choose another model.",
             )
         duration = (time.monotonic() - started) * 1000
-        await self._tell(request, model, call_id, reply, duration_ms=duration, first_ms=first)
+        await self._record_reply(request, model, call_id, reply, duration_ms=duration, first_ms=first)
         return reply
 
-    async def _tell(
+    async def _record_reply(
         self,
         request: ModelRequest,
         model: Model,
@@ -328,13 +328,15 @@ def _overlong(model: Model, request: ModelRequest) -> ModelError:
     )
 
 
-def _counted(estimated: Usage, said: list[str]) -> Usage:
-    """What a call took where no provider says so."""
-    return Usage(input_tokens=estimated.input_tokens, output_tokens=tokens_in("".join(said)), reported=False)
+def _counted(estimated: Usage, received: list[str]) -> Usage:
+    """Return the estimated usage of a call whose provider reported none."""
+    return Usage(
+        input_tokens=estimated.input_tokens, output_tokens=tokens_in("".join(received)), reported=False
+    )
 
 
-def _billed(error: ModelError, estimated: Usage, said: list[str]) -> Usage:
-    """What a call that failed is likely to be billed: nothing unless the server had begun on it."""
-    if not said and error.kind not in ("timeout", "truncated", "malformed", "refused"):
+def _billed(error: ModelError, estimated: Usage, received: list[str]) -> Usage:
+    """Return the likely bill of a failed call: nothing unless the server had begun to answer."""
+    if not received and error.kind not in ("timeout", "truncated", "malformed", "refused"):
         return Usage()
-    return _counted(estimated, said)
+    return _counted(estimated, received)

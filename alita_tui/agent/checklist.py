@@ -1,4 +1,4 @@
-"""A plan as a checklist: what the model writes as `[x] step`, read into steps with numbers and a status each."""
+"""Parses a plan that the model writes as `[x] step` into numbered steps with a status."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MARKS: dict[str, StepStatus] = {
 
 
 PLAN = "/plan"
-"""Begins what the person writes to change the plan; the steps follow, in lines or with `;` between them."""
+"""Prefix of a message by which the person changes the plan; the steps follow, in lines or separated by `;`."""
 
 
 def from_person(text: str) -> tuple[str, ...] | None:
@@ -33,7 +33,7 @@ def from_person(text: str) -> tuple[str, ...] | None:
 def checklist(
     task_id: str, written: Iterable[str], before: e.PlanProposed | None, recipe: str = ""
 ) -> e.PlanProposed:
-    """Return the plan; a step that the plan before had keeps its number."""
+    """Return the plan; a step that was in the previous plan keeps its number."""
     known = dict(zip(before.steps, before.ids, strict=False)) if before else {}
     last = max(known.values(), default=0)
     steps: list[str] = []
@@ -58,5 +58,5 @@ def checklist(
 
 
 def unmarked(written: Iterable[str]) -> tuple[str, ...]:
-    """Return steps without what says which of them need no other one."""
+    """Return the steps without the marks for steps that depend on no other."""
     return tuple(re.sub(r"^\s*\|\|\s*", "", step) for step in written)

@@ -1,4 +1,4 @@
-"""The part of a task that something is about: a task asks for several things, and a tool answers one of them. Pure."""
+"""Finds the part of a task that a tool answers, because a task may ask for several things. Pure."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _BREAK = re.compile(
     r"|\s+(?:after that|afterwards|finally)[,\s]+",
     re.IGNORECASE,
 )
-"""Where one thing that is asked for ends and the next begins."""
+"""Matches the boundary between two requests."""
 _NEEDED = 2
-"""Words that carry meaning without which a part says nothing of its own."""
+"""Fewest meaningful words that make a part a request of its own."""
 
 
 def relevant(task: str, about: str) -> str:
-    """Return the part of a task that shares most with a text; the whole task where no part shares anything."""
+    """Return the part of a task that shares most words with a text; the whole task if no part shares any."""
     whole = str(one_line(task, _LONGEST))
     wanted = {form for form, _ in words(about)}
     parts = [part for part in _BREAK.split(task[: 20 * _LONGEST]) if len(words(part)) >= _NEEDED]

@@ -1,4 +1,4 @@
-"""Less of what was before, when it grows: masking, then shortening, then a summary. Pure.
+"""Reduces a growing conversation: masking, then shortening, then a summary. Pure.
 
 Old observations as one line cost little quality and half of the prompt (arXiv:2508.21433). They are
 masked in batches, so that the beginning of the prompt stays the same for many calls and stays cached.
@@ -20,7 +20,7 @@ OBSERVATION = 6_000
 """Characters shown of one observation at most."""
 SUMMARY_HEAD = "Summary of what was done before, made by a model:"
 SUMMARY = "summary"
-"""Name of the turn that stands for others."""
+"""Name of the turn that summarises others."""
 _FRESH = 10
 """Observations that always stay whole."""
 _BATCH = 6
@@ -30,7 +30,7 @@ _WORTH = 400
 _SHORT = 1_200
 """Characters that shortening leaves of an observation."""
 _LAST = 1_000
-"""Characters below which no text is cut any more, whatever the room."""
+"""Length in characters below which no text is cut."""
 _NOTE = 60
 """Tokens of the note about turns that were left out."""
 _LEAST = 0.10
@@ -38,7 +38,7 @@ _LEAST = 0.10
 
 
 class Trimmed(Value, frozen=True):
-    """What the model is shown, and what was left out of it."""
+    """The turns for the model, and what was left out."""
 
     messages: tuple[Message, ...]
     masked: tuple[int, ...] = ()
@@ -59,7 +59,7 @@ def _size(message: Message) -> int:
 
 
 def trim(entries: Sequence[Entry], room: int) -> Trimmed:
-    """Mask what is old, then shorten the largest until it fits into `room` tokens, or none is left."""
+    """Mask old observations, then shorten the largest until all fit into `room` tokens or none can be shortened."""
     shown = [_clipped(entry) for entry in entries]
     before = size(shown)
     masked = []
@@ -93,9 +93,9 @@ def trim(entries: Sequence[Entry], room: int) -> Trimmed:
 
 
 def fit(trimmed: Trimmed, room: int) -> Trimmed:
-    """Return what is left when the oldest turns are left out until the rest fits, then the longest text is cut.
+    """Leave out the oldest turns until the rest fits, then cut the longest text.
 
-    The first turn (the task, or what stands for what was before) and the newest exchange stay.
+    The first turn (the task, or the summary of earlier turns) and the newest exchange stay.
     """
     turns = [*trimmed.messages]
     size_of = [_size(message) for message in turns]
@@ -123,7 +123,7 @@ def fit(trimmed: Trimmed, room: int) -> Trimmed:
 
 
 def oldest(entries: Sequence[Entry], share: float = 0.5) -> int:
-    """How many entries from the beginning a summary may stand for; 0 when there are none.
+    """Return how many entries from the beginning a summary may replace.
 
     It ends where every request has its result, and leaves the fresh observations alone.
     """
@@ -142,11 +142,11 @@ def saves_enough(total: int, before: int, after: int) -> bool:
 
 
 def summarised(entries: Sequence[Entry], upto: int, text: str) -> tuple[Entry, ...]:
-    """The conversation with a summary in place of what came up to an event; the person's words stay."""
+    """Return the conversation with everything up to an event replaced by a summary; the person's words stay."""
     covered = [entry for entry in entries if entry.seq <= upto]
-    kept = [entry for entry in covered if entry.message.role == "user"]
+    persons_words = [entry for entry in covered if entry.message.role == "user"]
     message = Message(role="user", text=f"{SUMMARY_HEAD}\n{text}")
-    return (*kept, Entry(seq=upto, message=message, name=SUMMARY), *entries[len(covered) :])
+    return (*persons_words, Entry(seq=upto, message=message, name=SUMMARY), *entries[len(covered) :])
 
 
 def _old(entries: Sequence[Entry]) -> list[int]:

@@ -1,6 +1,6 @@
 """The conversation that a model is shown, derived from the events alone.
 
-Because it is derived, a resumed session goes on with exactly the conversation it had.
+Because it is derived, a resumed session continues with exactly the conversation it had.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from alita_tui import events as e
 from alita_tui.agent.agents_told import directed, handed_part, refused, reported, without_team
 from alita_tui.agent.checklist import from_person
-from alita_tui.agent.given import told as given
-from alita_tui.agent.passages import kept_as, remainder, titled
+from alita_tui.agent.given import block_text
+from alita_tui.agent.passages import said_of, titled
 from alita_tui.agent.progress import STUCK
-from alita_tui.agent.references import told
+from alita_tui.agent.references import file_list
 from alita_tui.agent.tool_cards import hit_text, registered_text
 from alita_tui.events import (
     Artefact,
@@ -37,11 +37,11 @@ from alita_tui.spine.ports.models import Message
 from alita_tui.view.feedback import feedback_told
 
 RECALLED_HEAD = "From earlier tasks, for what it is worth:"
-"""Begins what memory has to say."""
+"""Prefix of recalled memories."""
 
 
 MEMORY = "memory"
-"""Name of the turns that tell what was remembered."""
+"""Name of the turns that show recalled memories."""
 
 
 class Entry(Value, frozen=True):
@@ -50,11 +50,11 @@ class Entry(Value, frozen=True):
     seq: int
     message: Message
     name: str = ""
-    """For an observation the action that brought it, for a block of the context its name."""
+    """For an observation the action that caused it, for a block of the context its name."""
 
 
 class Conversation:
-    """The turns so far, carried on event by event."""
+    """The turns so far, updated with each event."""
 
     def __init__(self, files: dict[str, Artefact] | None = None, agent_id: str = "") -> None:
         """`files` are those of the session by handle, which others add to; `agent_id` is empty for a lead."""
@@ -63,7 +63,7 @@ class Conversation:
         self._seq = 0
         self._open: dict[str, ToolRequest] = {}
         self._instead = ""
-        """What the model is told of the plan that is followed in place of its own."""
+        """The notice that another plan replaces the model's own."""
         """Action id -> the request, for those without a result."""
         self._builds: dict[str, str] = {}
         """Build id -> the action that asked for it."""
@@ -72,23 +72,23 @@ class Conversation:
         self._drafts: dict[str, ToolDraft] = {}
         """Build id -> its newest draft."""
         self._put_off: set[str] = set()
-        """Builds whose action has its result already: what comes of them is told as news."""
+        """Builds whose action has its result already; their outcome is reported as news."""
         self._files: dict[str, Artefact] = {} if files is None else files
         self._made: dict[str, list[Artefact]] = {}
-        """What calls made, by the call's id."""
+        """Artefacts by the id of the call that made them."""
         self._inside: dict[str, str] = {}
         """Call of a tool by a tool -> the agent's own call that it is inside of."""
         self._calls: dict[str, str] = {}
         self._served: dict[str, str] = {}
         """By call of a remote tool: its server."""
         self._recalled: set[str] = set()
-        """Memories that the task was told already."""
+        """Memories that the task has been shown."""
         self._memories: dict[int, tuple[MemoryItem, ...]] = {}
         """Event -> what was recalled there."""
-        self._said: list[tuple[str, str]] = []
-        """What came from the person, or about the task, while requests were open, and its name."""
+        self._held_turns: list[tuple[str, str]] = []
+        """Messages from the person or about the task that arrived while requests were open, each with its name."""
 
-    def hear(self, envelope: Envelope) -> None:  # noqa: C901  # one match over all kinds
+    def apply(self, envelope: Envelope) -> None:  # noqa: C901  # one match over all kinds
         """Take in the next event."""
         event, self._seq = envelope.event, envelope.seq or self._seq
         match event:
@@ -115,7 +115,7 @@ class Conversation:
                 self._forget(item_id)
             case e.ContextGiven(blocks=blocks):
                 for block in blocks:
-                    self._person(given(block), block.name)
+                    self._person(block_text(block), block.name)
             case e.Steered(text=text) if from_person(text):
                 pass  # the plan that it makes follows
             case e.Steered(text=text, files=files):
@@ -141,11 +141,11 @@ class Conversation:
                 self._open = {f"{call_id}.{n}": request for n, request in enumerate(requests)}
             case e.ActionMalformed(problem=problem):
                 none = " None of the actions of this reply was done." if len(self._open) > 1 else ""
-                said = f"No valid action: {problem}{none} Choose one of the actions, with valid arguments."
+                note = f"No valid action: {problem}{none} Choose one of the actions, with valid arguments."
                 if self._open:
-                    self._close_open(said)
+                    self._close_open(note)
                 else:
-                    self._person(said)
+                    self._person(note)
             case e.AgentNudged(text=text):
                 self._person(text)
             case e.PlanProposed(by="person", steps=steps, status=status, ids=ids):
@@ -157,11 +157,11 @@ class Conversation:
             case e.PlansWeighed(followed=followed, because=because):
                 self._instead = _instead(followed, because)
             case e.PlanProposed(status=status):
-                said = self._instead or f"The plan is noted{_progress(status)}. Go on."
+                note = self._instead or f"The plan is noted{_progress(status)}. Go on."
                 instead, self._instead = self._instead, ""
                 if envelope.span in self._open or self._open:
                     self._result(
-                        envelope.span if envelope.span in self._open else next(iter(self._open)), said
+                        envelope.span if envelope.span in self._open else next(iter(self._open)), note
                     )
                 elif instead:
                     self._person(instead)
@@ -170,13 +170,15 @@ class Conversation:
                 self._result(action_id, _THERE + _searched(event) if ordered else _searched(event))
             case e.WebSearched(action_id=action_id, provider=provider, results=results, failed=failed):
                 listed = "\n\n".join(f"{r.title}\n{r.url}\n{r.snippet}" for r in results)
-                instead = "".join(f"\n\n{one.provider} did not answer: {one.reason}" for one in failed)
+                instead = "".join(
+                    f"\n\n{failure.provider} did not answer: {failure.reason}" for failure in failed
+                )
                 self._result(action_id, fenced(f"search:{provider}", (listed or "no results") + instead))
             case e.PageRead(action_id=action_id, url=url):
                 page = fenced(url, titled(event)) if event.text else ""
-                self._result(action_id, "\n".join(filter(None, (page, remainder(event), kept_as(event)))))
+                self._result(action_id, "\n".join(filter(None, (page, *said_of(event)))))
             case e.LookedBack(action_id=action_id, text=text, seq=seq, handle=handle, part=part):
-                # An earlier observation comes with the fences that it had; a file or a part has none of its own.
+                # An earlier note comes with the fences that it had; a file or a part has none of its own.
                 whole = seq and not part
                 source = handle or (f"event {seq}" if seq else "files")
                 self._result(action_id, text if whole else fenced(source, text))
@@ -194,21 +196,21 @@ class Conversation:
                 self._drafts[build_id] = draft
             case e.ToolRegistered(build_id=build_id, card=card, lasting=lasting):
                 where = "is in the library" if lasting == "library" else "may be used for this task only"
-                said = f"Approved: {card.name} v{card.version} {where}. Use run_tool to run it."
+                note = f"Approved: {card.name} v{card.version} {where}. Use run_tool to run it."
                 made = self._drafts.pop(build_id, None)
-                self._built(build_id, f"{said}\n{registered_text(made)}" if made else said)
+                self._built(build_id, f"{note}\n{registered_text(made)}" if made else note)
             case e.ToolAliased(build_id=build_id, name=name, target=target):
-                said = (
+                note = (
                     f"{name} is an alias of {target.label}, which gives the same answers; nothing was added."
                 )
-                self._built(build_id, f"{said} Use run_tool {target.name} to run it.")
+                self._built(build_id, f"{note} Use run_tool {target.name} to run it.")
             case e.BuildFailed(build_id=build_id, reason=reason):
                 self._built(build_id, f"The build failed: {reason}", error=True)
             case e.ApprovalResolved(
                 build_id=build_id, verdict=e.Verdict(decision="rejected" | "banned") as verdict
             ):
-                said = f"The person {verdict.decision} this build: {verdict.why or 'no reason given'}"
-                self._built(build_id, said, error=True)
+                note = f"The person {verdict.decision} this build: {verdict.why or 'no reason given'}"
+                self._built(build_id, note, error=True)
             case e.ApprovalResolved(
                 build_id=build_id, verdict=e.Verdict(decision="withdrawn", via="console" | "cli")
             ):
@@ -225,7 +227,7 @@ class Conversation:
                 )
             case e.WaitEnded(action_id=action_id):
                 self._result(action_id, "There is news.")
-            case e.ToolCalled(call_id=call_id, caller=caller) if caller:  # its caller tells what comes of it
+            case e.ToolCalled(call_id=call_id, caller=caller) if caller:  # the caller reports its result
                 self._inside[call_id] = self._inside.get(caller, caller)
             case e.ToolCalled(call_id=call_id, action_id=action_id, server=server):
                 self._calls[call_id] = action_id
@@ -233,29 +235,29 @@ class Conversation:
                     self._served[call_id] = server
             case e.ToolReturned(call_id=call_id, report=report, misfit=misfit):
                 files_made = tuple(self._made.get(call_id, ()))
-                said = returned(report, self._seq, files_made)
+                note = returned(report, self._seq, files_made)
                 if misfit:
-                    said += f"\nThe result does not fit the tool's output schema:\n{fenced('misfit', misfit)}"
-                self._result(self._calls.get(call_id, ""), said)
+                    note += f"\nThe result does not fit the tool's output schema:\n{fenced('misfit', misfit)}"
+                self._result(self._calls.get(call_id, ""), note)
             case e.ToolFailed(call_id=call_id, text=text, hint=hint, report=failed):
-                if failed:  # what the tool said of it stands in its report, fenced
+                if failed:  # the tool's own words are in its report, fenced
                     text = f"{text.partition(': ')[0]}."
-                elif by := self._served.get(call_id):  # words of the server stand in it
+                elif by := self._served.get(call_id):  # it contains words of the server
                     text = f"The call gave no result.\n{fenced(f'server:{by}', text)}"
-                said = "\n".join(part for part in (text, hint, returned(failed) if failed else "") if part)
-                self._result(self._calls.get(call_id, ""), said, error=True)
+                note = "\n".join(part for part in (text, hint, returned(failed) if failed else "") if part)
+                self._result(self._calls.get(call_id, ""), note, error=True)
             case e.ToolDemoted(name=name, version=version, reason=reason):
-                said = f"{name} v{version} is not relied on any more: {reason}. If it is needed, repair it:"
-                self._person(f"{said} build_tool under the same name, saying what fails.")
+                note = f"{name} v{version} is not relied on any more: {reason}. If it is needed, repair it:"
+                self._person(f"{note} build_tool under the same name, saying what fails.")
             case e.ToolSuspended(name=name, version=version, server=server):
-                said = f"{name} v{version} does not run any more: its server {server} changed it"
-                self._person(f"{said}, and a person has to approve it again. Do without it.")
+                note = f"{name} v{version} does not run any more: its server {server} changed it"
+                self._person(f"{note}, and a person has to approve it again. Do without it.")
             case e.FeedbackGiven(by="person"):
                 self._person(feedback_told(event))
             case e.Interrupted(text=text) if text:
                 self._person(f"The person cut your reply off. It had said: {text}")
             case e.TaskFinished(outcome="parked" | "budget"):
-                pass  # what is open gets its result when the task is taken up
+                pass  # open requests get their results when the task is resumed
             case e.TaskFinished(outcome=outcome, reason=reason):
                 ended = "ok" if outcome == "answered" else f"The task ended: {outcome}. {reason}".strip()
                 self._close_open(ended)
@@ -263,44 +265,48 @@ class Conversation:
                 pass
 
     def entries(self) -> tuple[Entry, ...]:
-        """The turns as they would be if nothing more came; what is open stays open."""
+        """The turns as of now; open requests stay open."""
         whole = copy(self)
-        whole._entries, whole._open, whole._said = [*self._entries], {**self._open}, [*self._said]
+        whole._entries, whole._open, whole._held_turns = (
+            [*self._entries],
+            {**self._open},
+            [*self._held_turns],
+        )
         whole._close_open("The run was interrupted before this was done.")
         return tuple(whole._entries)
 
     def observation(self, seq: int) -> str:
-        """Return what an event brought so far; empty where it brought nothing."""
-        found = (entry.message for entry in self._entries if entry.seq == seq)
-        return next((message.text for message in found if message.role == "tool"), "")
+        """Return the observation that an event has given so far; empty if none."""
+        messages = (entry.message for entry in self._entries if entry.seq == seq)
+        return next((message.text for message in messages if message.role == "tool"), "")
 
     def _add(self, message: Message, name: str = "") -> None:
         self._entries.append(Entry(seq=self._seq, message=message, name=name))
 
     def _forget(self, item_id: str) -> None:
-        """Take something that was recalled out of the turns; a turn with nothing else goes with it."""
-        kept: list[Entry] = []
+        """Remove a recalled memory from the turns, and a turn that had nothing else."""
+        entries: list[Entry] = []
         for entry in self._entries:
             items = self._memories.get(entry.seq, ()) if entry.name == MEMORY else ()
-            left = tuple(item for item in items if item.item_id != item_id)
-            if left != items:
-                self._memories[entry.seq] = left
-                told = replace(entry.message, text=recalled(left))
-                entry = replace(entry, message=told)
-            if left or not items:
-                kept.append(entry)
-        self._entries = kept
+            remaining = tuple(item for item in items if item.item_id != item_id)
+            if remaining != items:
+                self._memories[entry.seq] = remaining
+                message = replace(entry.message, text=recalled(remaining))
+                entry = replace(entry, message=message)
+            if remaining or not items:
+                entries.append(entry)
+        self._entries = entries
 
     def _person(self, text: str, name: str = "") -> None:
         if self._open:
-            self._said.append((text, name))
+            self._held_turns.append((text, name))
         else:
             self._add(Message(role="user", text=text), name)
 
     def _attached(self, handles: tuple[str, ...]) -> str:
-        """Return what is told of files that the person gives with a text."""
+        """Return the list of files that the person attached to a text."""
         files = tuple(self._files[handle] for handle in handles if handle in self._files)
-        return f"\n\nFiles given with it:\n{fenced('files', told(files))}" if files else ""
+        return f"\n\nFiles given with it:\n{fenced('files', file_list(files))}" if files else ""
 
     def _built(self, build_id: str, text: str, *, error: bool = False) -> None:
         if build_id in self._put_off:
@@ -322,21 +328,21 @@ class Conversation:
         self._flush()
 
     def _flush(self) -> None:
-        said, self._said = self._said, []
-        for text, name in said:
+        waiting, self._held_turns = self._held_turns, []
+        for text, name in waiting:
             self._add(Message(role="user", text=text), name)
 
 
 def recalled(items: tuple[MemoryItem, ...]) -> str:
-    """Return what is told of remembered things: the person's own words as they are, all else as data."""
+    """Return recalled memories for the model: the person's own words as they are, everything else as data."""
     own = [item for item in items if item.memory == "semantic" and item.origin in OWN_WORDS]
-    said = [f"- [{one.item_id}] The person said: {defused(one.text)}" for one in own]
+    own_lines = [f"- [{item.item_id}] The person said: {defused(item.text)}" for item in own]
     rest = "\n".join(f"- [{item.item_id}] {item.text}" for item in items if item not in own)
-    return "\n".join(filter(None, (RECALLED_HEAD, *said, fenced(MEMORY, rest) if rest else "")))
+    return "\n".join(filter(None, (RECALLED_HEAD, *own_lines, fenced(MEMORY, rest) if rest else "")))
 
 
 def _instead(followed: PlanCandidate | None, because: str) -> str:
-    """Return what the model is told of a plan that is followed in place of its own; empty for its own."""
+    """Return the message that another plan is followed in place of the model's own; empty for its own."""
     if followed is None or (followed.source == "agent" and not because):
         return ""
     steps = "\n".join(f"{number}. {step}" for number, step in enumerate(followed.steps, 1))
@@ -349,7 +355,9 @@ def _instead(followed: PlanCandidate | None, because: str) -> str:
 def _progress(status: tuple[StepStatus, ...]) -> str:
     counts = Counter(status)
     counted = (
-        f"{counts[one]} {one}" for one in ("done", "doing", "failed", "dropped", "open") if counts[one]
+        f"{counts[status_name]} {status_name}"
+        for status_name in ("done", "doing", "failed", "dropped", "open")
+        if counts[status_name]
     )
     return f": {', '.join(counted)}" if {*status} - {"open"} else ""
 
@@ -370,7 +378,7 @@ def returned(report: RunReport, seq: int = 0, made: tuple[Artefact, ...] = ()) -
         head = f"result{f' (e{seq})' if seq else ''}:"
         parts.append(f"{head} {text}" if plain else f"{head}\n{fenced('result', text)}")
     if files := [file for file in made if file.handle != report.result_handle]:
-        parts.append(f"files it made:\n{fenced('files', told(tuple(files)))}")
+        parts.append(f"files it made:\n{fenced('files', file_list(tuple(files)))}")
     if report.files_lost:
         parts.append(f"files not taken: {report.files_lost}")
     if report.limits_hit:

@@ -1,4 +1,4 @@
-"""Director, delegation and verifier of a session: what several agents on one task need."""
+"""Joins what several agents on one task need: director, delegation and verifier."""
 
 from __future__ import annotations
 
@@ -95,41 +95,49 @@ class Crew:
         started: dict[str, Envelope] = {}
         calls: dict[e.CallId, Envelope] = {}
         kinds = (e.AgentStarted, e.AgentEnded, e.ToolCalled, e.ToolReturned, e.ToolFailed)
-        for one in self._bus.history.of(*kinds):
-            if one.task_id not in chain:
+        for envelope in self._bus.history.of(*kinds):
+            if envelope.task_id not in chain:
                 continue
-            match one.event:
+            match envelope.event:
                 case e.AgentStarted(agent_id=agent_id):
-                    started[agent_id] = one
+                    started[agent_id] = envelope
                 case e.AgentEnded(agent_id=agent_id):
                     started.pop(agent_id, None)
-                case e.ToolCalled(call_id=call_id) if one.delegate:
-                    calls[call_id] = one
+                case e.ToolCalled(call_id=call_id) if envelope.delegate:
+                    calls[call_id] = envelope
                 case e.ToolReturned(call_id=call_id) | e.ToolFailed(call_id=call_id):
                     calls.pop(call_id, None)
                 case _:
                     pass
-        for call_id, one in reversed(calls.items()):  # what a tool called ends before that tool
-            assert isinstance(one.event, e.ToolCalled)
-            text = f"{one.event.name} was interrupted when the program ended; it may have run."
-            failed = e.ToolFailed(call_id=call_id, depth=one.event.depth, reason="interrupted", text=text)
-            with working_on(_where(one)):
+        for call_id, envelope in reversed(calls.items()):  # what a tool called ends before that tool
+            assert isinstance(envelope.event, e.ToolCalled)
+            text = f"{envelope.event.name} was interrupted when the program ended; it may have run."
+            failed = e.ToolFailed(
+                call_id=call_id, depth=envelope.event.depth, reason="interrupted", text=text
+            )
+            with working_on(_where(envelope)):
                 await self._bus.emit(failed, span=call_id)
-        for agent_id, one in reversed(started.items()):
-            assert isinstance(one.event, e.AgentStarted)
+        for agent_id, envelope in reversed(started.items()):
+            assert isinstance(envelope.event, e.AgentStarted)
             ended = e.AgentEnded(
                 agent_id=agent_id,
-                action_id=one.event.action_id,
+                action_id=envelope.event.action_id,
                 outcome="interrupted",
                 reason="The program ended while it worked.",
                 steps=next(
                     (mine.step for mine in reversed(self._bus.history) if mine.delegate == agent_id), 0
                 ),
             )
-            with working_on(_where(one)):
+            with working_on(_where(envelope)):
                 await self._bus.emit(ended, span=agent_id)
 
 
-def _where(one: Envelope) -> Origin:
+def _where(envelope: Envelope) -> Origin:
     """Return the origin of an event, so that the event that ends it carries the same one."""
-    return Origin(task_id=one.task_id, agent_id=one.agent_id, step=one.step, span=one.span, parent=one.parent)
+    return Origin(
+        task_id=envelope.task_id,
+        agent_id=envelope.agent_id,
+        step=envelope.step,
+        span=envelope.span,
+        parent=envelope.parent,
+    )

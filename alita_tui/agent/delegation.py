@@ -2,7 +2,7 @@
 
 The new agent runs in an asyncio task of its own, and its events carry its id. It sees its goal and the inputs it was
 given, not the conversation. It can spend only its share of the budget, and it must report before its deadline; waiting
-for a free slot counts. If it fails, the agent that asked is told, and the other agents go on.
+for a free slot counts. If it fails, the agent that asked is notified, and the other agents continue.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class _End(Value, frozen=True):
 
 
 class Delegation:
-    """Handles the actions `delegate` and `report`, and keeps track of the agents that work."""
+    """Handles the actions `delegate` and `report`, and tracks the running agents."""
 
     def __init__(
         self,
@@ -135,9 +135,9 @@ class Delegation:
     def origin_of(self, agent_id: str) -> Origin:
         """Return the origin that a running agent's events carry."""
         order = next(
-            one
-            for one in self._bus.history.newest(e.AgentStarted)
-            if isinstance(one.event, e.AgentStarted) and one.event.agent_id == agent_id
+            envelope
+            for envelope in self._bus.history.newest(e.AgentStarted)
+            if isinstance(envelope.event, e.AgentStarted) and envelope.event.agent_id == agent_id
         )
         return Origin(task_id=order.task_id, agent_id=agent_id, span=agent_id, parent=order.parent)
 
@@ -186,7 +186,7 @@ class Delegation:
             raise parked
 
     async def _begun(self, order: e.AgentStarted, role: Role) -> e.AgentStarted:
-        """Reserve a share and record that the agent begins, both or neither. Raises RegistryError."""
+        """Reserve a share and record that the agent begins; both happen, or neither. Raises RegistryError."""
         handing = asyncio.ensure_future(self._shared.hand_out(order, role.share))
         try:
             return await asyncio.shield(handing)
@@ -214,9 +214,9 @@ class Delegation:
         """Return how many parts the current agent has delegated."""
         me, task_id = origin.delegate(), origin.current().task_id
         return sum(
-            isinstance(one.event, e.AgentStarted) and one.event.attempt == 1
-            for one in self._bus.history.of(e.AgentStarted)
-            if one.task_id == task_id and one.delegate == me
+            isinstance(envelope.event, e.AgentStarted) and envelope.event.attempt == 1
+            for envelope in self._bus.history.of(e.AgentStarted)
+            if envelope.task_id == task_id and envelope.delegate == me
         )
 
     def _name(self, role: str) -> str:
@@ -308,7 +308,9 @@ class Delegation:
         agent_id = order.agent_id
         report = self._reports.pop(agent_id, None) if end.outcome == "reported" else None
         taken = self._shared.taken(agent_id)
-        steps = next((one.step for one in reversed(self._bus.history) if one.delegate == agent_id), 0)
+        steps = next(
+            (envelope.step for envelope in reversed(self._bus.history) if envelope.delegate == agent_id), 0
+        )
         ended = e.AgentEnded(
             agent_id=agent_id,
             action_id=order.action_id,
@@ -360,8 +362,8 @@ class Delegation:
 
 def _addresses(event: e.SessionEvent) -> tuple[str, ...]:
     match event:
-        case e.PageRead(url=url, asked=asked):
-            return url, asked
+        case e.PageRead(url=url, asked=requested_url):
+            return url, requested_url
         case e.WebSearched(results=results):
             return tuple(result.url for result in results)
         case _:

@@ -1,4 +1,4 @@
-"""Whether one agent does a task or the lead hands parts of it to others: decided by the plan, or by the person."""
+"""Decides by the plan or the person's wish whether one agent does a task or the lead delegates parts of it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from alita_tui.spine.bus import Bus
 
 Setting = Literal["auto", "always", "never"]
 _BRANCHES = 2
-"""Steps that need nothing of each other from which a task has a director."""
+"""Independent steps from which a task gets a director."""
 _FIRST_CALL = 3_000
-"""Tokens that a call is taken to take where the task has made none."""
+"""Assumed tokens of a call in a task without any call so far."""
 _PER_STEP, _PER_AGENT = 2, 6
-"""Calls that a step takes one agent, and a part a specialist, where the session knows no better."""
+"""Assumed calls of one agent for a step, and of a specialist for a part, before the session has own figures."""
 _KNOWN = 3
-"""Agents that have reported, from which the session knows better."""
+"""Reports of agents from which the session's own figures are used."""
 
 
 class Director:
-    """Decides it once for a task, and once more if a later plan has parts that the first one had not."""
+    """Decides once per task, and again if a later plan has independent parts that the first one lacked."""
 
     def __init__(self, bus: Bus, task: CurrentTask, roles: Roles, setting: Setting) -> None:
         self._bus = bus
@@ -36,13 +36,13 @@ class Director:
 
     @property
     def directs(self) -> bool:
-        """Whether the present agent leads a task and may hand parts of it on."""
+        """Whether the present agent leads a task and may delegate parts of it."""
         decided = self._decided
         return self._setting != "never" and decided is not None and decided.directs
 
     @property
     def prompt(self) -> str:
-        """What the lead is told of it; empty where it does not direct."""
+        """The part of the lead's prompt about directing; empty if it does not direct."""
         return self._prompt if self.directs else ""
 
     @property
@@ -53,19 +53,19 @@ class Director:
         return newest if isinstance(newest, e.DirectorChosen) else None
 
     async def begin(self, text: str) -> None:
-        """Decide as a task begins, where nothing of it has to be known for that."""
+        """Decide as a task begins, if that is possible without a plan."""
         if self._setting == "always":
             await self._choose("setting")
         elif asks_for_team(text):
             await self.ask()
 
     async def ask(self) -> None:
-        """The person wants parts to be handed on."""
+        """Record that the person asks for several agents."""
         if not self.directs and self._setting != "never":
             await self._choose("person")
 
     async def consider(self, plan: e.PlanProposed) -> None:
-        """Decide by a plan: two open steps that need nothing of each other make a director."""
+        """Decide by a plan: with two independent open steps the lead becomes a director."""
         if self._setting != "auto" or self.directs:
             return
         apart = branches(plan)
@@ -79,9 +79,9 @@ class Director:
     ) -> None:
         task_id = self._task.id
         apart = branches(plan) if plan else ()
-        left = _open(plan) if plan else ()
+        open_steps = _open(plan) if plan else ()
         parts = len(apart) if because == "plan" else 0
-        made = self._estimated(len(left), parts) if plan else _Estimate()
+        made = self._estimated(len(open_steps), parts) if plan else _Estimate()
         chosen = e.DirectorChosen(
             task_id=task_id,
             directs=because != "single",
@@ -94,15 +94,17 @@ class Director:
         await self._bus.emit(chosen, span=task_id)
 
     def _estimated(self, steps: int, apart: int) -> _Estimate:
-        """Return what the steps that are left are likely to take, by what the task and the session took so far."""
+        """Estimate the cost of the remaining steps from the spend of the task and the session so far."""
         calls = usd = tokens = 0.0
         unknown = False
         agents: list[int] = []
-        for one in self._bus.history.of(e.BudgetSpent, e.AgentEnded):
-            match one.event:
+        for envelope in self._bus.history.of(e.BudgetSpent, e.AgentEnded):
+            match envelope.event:
                 case e.AgentEnded(outcome="reported", tokens=taken):
                     agents.append(taken)
-                case e.BudgetSpent(cost_usd=cost, tokens=taken) if one.task_id == self._task.id and taken:
+                case e.BudgetSpent(cost_usd=cost, tokens=taken) if (
+                    envelope.task_id == self._task.id and taken
+                ):
                     calls, tokens, usd = calls + 1, tokens + taken, usd + (cost or 0.0)
                     unknown = unknown or cost is None
                 case _:
@@ -124,7 +126,7 @@ class _Estimate(Value, frozen=True):
 
 
 def branches(plan: e.PlanProposed) -> tuple[str, ...]:
-    """Return the steps of a plan that are not done and need nothing of each other."""
+    """Return the open steps of a plan that are independent of each other."""
     return tuple(step for number, step in _open(plan) if number in plan.apart)
 
 

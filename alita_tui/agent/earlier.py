@@ -1,6 +1,6 @@
-"""Earlier tasks of a session as a later one is shown them: what was asked, how it ended, where the results are.
+"""Summary of a session's earlier tasks for a later one: their texts, their ends, where the results are.
 
-What is told is what was known as the later task began; it stays the same whatever tasks beside it do meanwhile.
+The summary shows what was known when the later task began; tasks that run beside it do not change it.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from alita_tui.spine.text import clip, one_line
 
 EARLIER_HEAD = "Earlier in this session"
 EARLIER = "earlier"
-"""Name of the turn that stands for earlier tasks."""
+"""Name of the turn that summarises earlier tasks."""
 _RECENT, _OLDER = 5, 30
-"""Tasks that are told in full, and those before them that are told in a line."""
+"""Number of tasks that are summarised in full, and of those before them that get one line."""
 _ASKED, _ANSWERED = 600, 1_500
 _LINE = 140
 _SOURCES = 8
 """Observations that are named for a task."""
 
 
-_KEPT = 2 * (_RECENT + _OLDER)
-"""Newest tasks that are in memory: also where some of them are left out, as those that a task continues are."""
+_IN_MEMORY = 2 * (_RECENT + _OLDER)
+"""Newest tasks in memory: more than are shown, because the tasks that the newest one continues are skipped."""
 
 
 @dataclass
@@ -38,11 +38,11 @@ class _Task:
     ended: int = 0
     """The event of its end; 0 while it has none."""
     sources: dict[str, int] = field(default_factory=dict)
-    """What was observed -> the newest event that holds it."""
+    """Observation -> the newest event that contains it."""
 
 
 class EarlierTasks:
-    """Hears a session; knows what came of the tasks before the newest one."""
+    """Reads a session's events; knows the outcomes of the tasks before the newest one."""
 
     def __init__(self) -> None:
         self._tasks: dict[str, _Task] = {}
@@ -51,14 +51,14 @@ class EarlierTasks:
         self._calls: dict[str, str] = {}
         """Call that has not ended -> its tool."""
 
-    def hear(self, envelope: Envelope) -> None:
+    def apply(self, envelope: Envelope) -> None:
         """Take in the next event."""
         event, seq = envelope.event, envelope.seq or 0
         match event:
             case e.TaskSubmitted(task_id=task_id, text=text):
                 self._tasks[task_id] = _Task(task_id, text)
                 self._count += 1
-                if len(self._tasks) > _KEPT:
+                if len(self._tasks) > _IN_MEMORY:
                     del self._tasks[next(iter(self._tasks))]
             case e.TaskFinished(task_id=task_id, outcome=outcome, answer=answer, reason=reason):
                 if task := self._tasks.get(task_id):
@@ -77,12 +77,12 @@ class EarlierTasks:
                 pass
 
     def _source(self, envelope: Envelope, what: str) -> None:
-        """Note an observation of its task; in schema 1 what follows a task belongs to it."""
+        """Remember an observation of a task; in schema 1 events belong to the task before them."""
         if task := self._tasks.get(envelope.task_id or next(reversed(self._tasks), "")):
             task.sources[what] = envelope.seq or 0
 
     def before(self, chain: Collection[str], now: int) -> Before:
-        """Return what is told of the tasks before the newest one, which was submitted by the event `now`.
+        """Return the summary of the tasks before the newest one, which was submitted by the event `now`.
 
         `chain` are the tasks that continue one another up to the newest; they are left out.
         """
@@ -91,7 +91,7 @@ class EarlierTasks:
 
 
 class Before:
-    """Tasks before another one, as they were known when that began."""
+    """The tasks before another task, as of its beginning."""
 
     def __init__(self, tasks: Sequence[_Task] = (), count: int = 0, now: int = 0) -> None:
         """`tasks` are the newest of `count`; the later task began with the event `now`."""
@@ -100,7 +100,7 @@ class Before:
         self._now = now
 
     def entries(self, seq: int) -> tuple[Entry, ...]:
-        """Return one turn with the number `seq` for them; none where there are none."""
+        """Return one turn about them with the number `seq`; nothing if there were none."""
         if not self._tasks:
             return ()
         tasks = [_as_of(self._now, task) for task in self._tasks]
@@ -113,15 +113,15 @@ class Before:
             for task in older
         ]
         for task in recent:
-            asked, answered = clip(task.text, _ASKED)[0], clip(task.answer, _ANSWERED)[0]
-            lines.append(f"- {asked}\n  {task.end}: {answered}")
+            task_text, answered = clip(task.text, _ASKED)[0], clip(task.answer, _ANSWERED)[0]
+            lines.append(f"- {task_text}\n  {task.end}: {answered}")
             sources = [f"{what}: event {seq}" for what, seq in [*task.sources.items()][-_SOURCES:]]
             lines += [f"  ({'; '.join(sources)})"] if sources else []
         return (Entry(seq=seq, message=Message(role="user", text="\n".join(lines)), name=EARLIER),)
 
 
 def _as_of(now: int, task: _Task) -> _Task:
-    """Return a task as it was known at an event: what came later is left out."""
+    """Return a task as of an event, without anything later."""
     if task.ended > now or not task.ended:
         task = replace(task, end="not ended when this task began", answer="")
     return replace(task, sources={what: seq for what, seq in task.sources.items() if seq < now})

@@ -1,4 +1,4 @@
-"""What a call may take, before it is made. Rather too much than too little, until use shows how much it is."""
+"""Estimates the tokens of a call before it is made: an upper bound until replies show the real number."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _PER_MESSAGE = 8
 _BEFORE_TOOLS = 400
 """Tokens that providers, or the text protocol, put before a list of tools (Anthropic documents up to 346)."""
 MARGIN = 1.25
-"""How much more than it is counted a text may take."""
+"""Factor by which a text may have more tokens than counted."""
 _LEAST = {PLAIN: 0.4}
 """Of the count with its margin, the share that a text in this script takes at least: the prose of the largest
 vocabulary. Other scripts are taken to take nothing."""
 _SHARE = 0.2
-"""Of a request, from which a script in it tells how a model counts that script."""
+"""Least share of a request that a script must have before the model's count of it is learned."""
 _SLACK = 1.3
-"""How much more other texts in a script may take than those that were counted."""
+"""Factor by which other texts in a script may have more tokens than those that were measured."""
 _FLOOR = 0.15
-"""Of the count, what a model is believed to take at least, whatever its server tells."""
+"""Least share of the estimated count that is believed, even if the server reports less."""
 
 
 class Estimate(Value, frozen=True):
-    """What a request takes at most."""
+    """Upper bound of a request's tokens."""
 
     parts: Mapping[str, float]
     """Tokens by script, margin included; see `agent.tokens`."""
@@ -38,12 +38,12 @@ class Estimate(Value, frozen=True):
 
     @property
     def input(self) -> float:
-        """Tokens of all that is sent."""
+        """Tokens of everything that is sent."""
         return sum(self.parts.values())
 
 
 def estimate_of(request: ModelRequest) -> Estimate:
-    """What a call takes at most: its input with a margin, its output at the maximum."""
+    """Return the upper bound of a call: its input with a margin, its output at the maximum."""
     texts = [request.system, *(message.text for message in request.messages)]
     for message in request.messages:
         for call in message.requests:
@@ -61,29 +61,29 @@ def estimate_of(request: ModelRequest) -> Estimate:
 
 
 def worst(request: ModelRequest) -> Usage:
-    """What a call takes at most on a model that nothing is known of."""
+    """Return the upper bound of a call on an unknown model."""
     return Scales().bound("", estimate_of(request))
 
 
 class Scales:
-    """How models count, as far as their replies showed.
+    """How models count tokens, learned from their replies.
 
     A model that counts more than the estimate is estimated higher. One that counts a script in fewer tokens,
-    as larger vocabularies do by a factor of four, is estimated lower for that script alone: what is known of
-    its Russian says nothing of its code.
+    as larger vocabularies do by a factor of four, is estimated lower for that script alone: its count of
+    Russian is no evidence about code.
     """
 
     def __init__(self) -> None:
         self._above: dict[str, float] = {}
         self._scripts: dict[tuple[str, str], float] = {}
 
-    def learn(self, model: str, estimated: Estimate, told: Usage) -> None:
-        """Compare an estimate with what the provider told."""
-        if not told.reported or not estimated.input or not told.input_tokens:
+    def learn(self, model: str, estimated: Estimate, usage: Usage) -> None:
+        """Compare an estimate with the usage that the provider reported."""
+        if not usage.reported or not estimated.input or not usage.input_tokens:
             return
-        if told.input_tokens > sum(self._scaled(model, estimated).values()):
+        if usage.input_tokens > sum(self._scaled(model, estimated).values()):
             self._scripts = {key: share for key, share in self._scripts.items() if key[0] != model}
-            ratio = MARGIN * told.input_tokens / estimated.input
+            ratio = MARGIN * usage.input_tokens / estimated.input
             self._above[model] = max(self._above.get(model, 1.0), ratio)
             return
         least = {script: tokens * _LEAST.get(script, 0.0) for script, tokens in estimated.parts.items()}
@@ -91,13 +91,13 @@ class Scales:
             if script == PLAIN or tokens < _SHARE * estimated.input:
                 continue
             others = sum(least.values()) - least[script]
-            share = min(max(_SLACK * (told.input_tokens - others) / tokens, _FLOOR), 1.0)
+            share = min(max(_SLACK * (usage.input_tokens - others) / tokens, _FLOOR), 1.0)
             known = self._scripts.get((model, script))
-            # Up at once, down by and by: a text of another kind may come.
+            # Up at once, down slowly: a text of another kind may come.
             self._scripts[model, script] = share if known is None else max(share, (3 * known + share) / 4)
 
     def bound(self, model: str, estimated: Estimate) -> Usage:
-        """What a call takes at most on this model."""
+        """Return the upper bound of a call on this model."""
         tokens = int(sum(self._scaled(model, estimated).values()) * self._above.get(model, 1.0))
         return Usage(input_tokens=tokens, output_tokens=estimated.output, reported=False)
 
@@ -120,9 +120,9 @@ class Meter:
         self._upper = self._lower = 0.0
 
     def over(self, text: str) -> bool:
-        """Take in a piece; True where the reply is longer than it may be.
+        """Take in a piece; True if the reply is longer than it may be.
 
-        It is where it has more pieces than tokens, each of which has one at least, and looks as long; or where
+        It is if it has more pieces than tokens, of which each piece has at least one, and looks as long; or if
         it is longer by any vocabulary.
         """
         self._pieces += 1
@@ -142,4 +142,4 @@ class Meter:
 _LOOK = 64
 """Pieces, or four times as many characters, after which a reply is counted again."""
 _LEAST_SAID = {PLAIN: 0.65, "han": 0.35, "kana": 0.3, "hangul": 0.3}
-"""Of a count, what the largest vocabularies take."""
+"""Share of a count that the largest vocabularies need."""

@@ -1,4 +1,4 @@
-"""Blocks that go with a task as turns of the conversation: how they read, what they may take, which are due. Pure."""
+"""Context blocks that go with a task as turns: their text, their limits, and which are due. Pure."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ _MOST_OF_OTHERS = 1_500
 _CUT = "\n(cut here)"
 
 
-def told(block: ContextBlock) -> str:
-    """Return a block as the model reads it; what is not the person's own word is fenced."""
+def block_text(block: ContextBlock) -> str:
+    """Return a block as the model reads it; anything but the person's own words is fenced."""
     head = HEADS.get(block.name, "Given with the task:")
     return f"{head}\n{fenced(block.source, block.text) if block.source else block.text}"
 
 
 def workspace(around: Surroundings) -> ContextBlock | None:
-    """Return the names in the workspace as a block; None where there are none."""
+    """Return the names in the workspace as a block; None if it is empty."""
     if not around.files:
         return None
     return ContextBlock(name="workspace", source="workspace", text=listed(map(json.dumps, around.files)))
 
 
 def capped(block: ContextBlock) -> ContextBlock:
-    """Return a block with its tokens, cut at the end of a line to what one of its name may take."""
+    """Return a block with its token count, cut at a line end to the limit for its name."""
     most = _MOST.get(block.name, _MOST_OF_OTHERS)
-    text, tokens = block.text, tokens_in(told(block))
+    text, tokens = block.text, tokens_in(block_text(block))
     while tokens > most and text:
         text = text[: min(int(len(text) * most / tokens), len(text) - 1)]
         text = text.rpartition("\n")[0] or text
-        tokens = tokens_in(told(replace(block, text=text + _CUT)))
+        tokens = tokens_in(block_text(replace(block, text=text + _CUT)))
     return replace(block, text=text if text == block.text else text + _CUT, tokens=tokens)
 
 
 def due(
     blocks: Iterable[ContextBlock], shown: Sequence[tuple[str, Message]], off: Collection[str]
 ) -> tuple[ContextBlock, ...]:
-    """Return the blocks that are on and say something that the conversation does not; `shown` are named turns."""
+    """Return the enabled blocks whose text is not in the conversation yet; `shown` are its named turns."""
     newest = {name: message.text for name, message in shown}
-    found = (capped(block) for block in blocks if block.text.strip() and block.name not in off)
-    return tuple(block for block in found if newest.get(block.name) != told(block))
+    wanted = (capped(block) for block in blocks if block.text.strip() and block.name not in off)
+    return tuple(block for block in wanted if newest.get(block.name) != block_text(block))

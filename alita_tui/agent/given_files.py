@@ -11,7 +11,7 @@ from alita_tui.spine.ports.artefacts import Artefacts
 
 
 class GivenFiles:
-    """Makes artefacts of them."""
+    """Turns them into artefacts."""
 
     def __init__(self, bus: Bus, artefacts: Artefacts) -> None:
         self._bus = bus
@@ -20,12 +20,12 @@ class GivenFiles:
     async def take_in(self, paths: tuple[str, ...], otherwise: str) -> tuple[str, ...] | None:
         """Record files that the person gives; return their handles, or None after saying why one cannot be taken.
 
-        `otherwise` says what is not done then.
+        `otherwise` is the part of the message that says what is not done then.
         """
         handles: list[str] = []
         try:
             for path in paths:
-                artefact = await self._bus.kept(self._artefacts.add, Path(path))
+                artefact = await self._bus.save_with(self._artefacts.add, Path(path))
                 await self._bus.emit(e.ArtefactAdded(artefact=artefact, origin="person"))
                 handles.append(artefact.handle)
         except UsageError as error:

@@ -1,4 +1,4 @@
-"""Which figures, dates and quotations of an answer no tool, page, file or person gave. Pure.
+"""Finds figures, dates and quotations of an answer that no tool, page, file or person provided. Pure.
 
 A figure is grounded where the evidence has it, rounded as the answer rounds it, or in another unit that the answer
 names. What an answer computes itself is not grounded: a tool has to.
@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 _SMALL = 12
-"""Whole numbers up to this are how people count in sentences."""
+"""Whole numbers up to this are taken as counts within a sentence and not checked."""
 _MOST = 20
 _FEWEST_WORDS = 4
-"""Words from which what stands in quotation marks is a quotation."""
+"""Fewest words in quotation marks that count as a quotation."""
 _NUMBER = re.compile(
     r"(?<![\w.,:/-])(?P<sign>[-−+]?)(?P<whole>\d{1,3}(?:[,  '’ ]\d{3})+|\d+)"
     r"(?P<rest>[.,]\d+)?(?P<power>[eE][-+]?\d{1,3})?(?![\d])(?P<unit>\s?[%‰]|\s?[A-Za-zµ€$£]+\b)?"
@@ -42,15 +42,15 @@ _SCALES: dict[str, tuple[float, ...]] = {
     "h": (1 / 3600, 1 / 60), "hours": (1 / 3600, 1 / 60), "days": (1 / 86_400, 1 / 24), "km": (1e-3,),
     "cm": (100, 0.1), "mm": (1e3,), "kg": (1e-3,), "g": (1e3,), "cents": (100,),
 }  # fmt: skip
-"""What a figure of the evidence is multiplied by to be in this unit; lower case."""
+"""Factor that converts a figure of the evidence into this unit; keys in lower case."""
 
 
 class _Figure(NamedTuple):
     text: str
     values: tuple[float, ...]
-    """More than one where a comma can be either mark."""
+    """More than one if a comma may be a decimal or a thousands mark."""
     slack: tuple[float, ...]
-    """Half a step of the last digit that is said, for each value."""
+    """Half a unit of each value's last written digit."""
     unit: str
 
 
@@ -67,12 +67,12 @@ def ungrounded(answer: str, evidence: Iterable[str]) -> tuple[str, ...]:
             rest = _blanked(rest, match.start(), match.end())
             if _plain(match[1]).strip(" .,;:!?…") not in plain:
                 missing[match.start()] = match[0]
-    for iso, found in _dates(answer):
-        rest = _blanked(rest, found.start(), found.end())
+    for iso, date in _dates(answer):
+        rest = _blanked(rest, date.start(), date.end())
         if iso not in dates:
-            missing[found.start()] = found[0]
-    for found in _NO_FIGURES.finditer(rest):
-        rest = _blanked(rest, found.start(), found.end())
+            missing[date.start()] = date[0]
+    for unrelated in _NO_FIGURES.finditer(rest):
+        rest = _blanked(rest, unrelated.start(), unrelated.end())
     for match in _NUMBER.finditer(rest):
         figure = _figure(match)
         if not _counts(figure) and not _known(figure, known):
@@ -93,11 +93,11 @@ def _figure(match: re.Match[str]) -> _Figure:
     sign = "-" if match["sign"] in ("-", "−") else ""
     readings = [f"{whole}.{rest[1:]}" if rest else whole]
     if len(rest) == 4 and match["whole"] == whole and whole.strip("0") and len(whole) < 4:
-        readings.append(whole + rest[1:])  # a thousand, or three digits behind the mark
+        readings.append(whole + rest[1:])  # a thousand, or three decimals
     groups = re.split(r"\D", match["whole"])
     if len(groups) == 2 and not rest:
         readings.append(f"{groups[0]}.{groups[1]}")
-    shift = max(-300, min(int(power[1:]), 300)) if power else 0  # what a float holds
+    shift = max(-300, min(int(power[1:]), 300)) if power else 0  # within the range of a float
     values = tuple(float(f"{sign}{reading}{power}") for reading in readings)
     slack = tuple(0.5 * 10.0 ** (shift - len(reading.partition(".")[2])) for reading in readings)
     unit = (match["unit"] or "").strip().casefold()

@@ -1,4 +1,4 @@
-"""Unfinished work of a session that was opened: it waits until the person continues it, who may steer it first."""
+"""Holds the unfinished work of an opened session until the person continues it; they may steer it first."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from alita_tui.spine.origin import in_task, working_on
 
 
 class Holding:
-    """Holds what an earlier process left, and lets it go on when the person says so."""
+    """Holds the work that an earlier process left until the person lets it continue."""
 
     def __init__(
         self,
@@ -38,14 +38,14 @@ class Holding:
         self._again = again
         self._held: e.WorkHeld | None = None
         self._early: list[ResolveApproval | PutOff | AnswerQuestion] = []
-        """Decisions that came while work was held; each is handed in again once somebody waits for it."""
+        """Decisions that arrived while work was held; each is submitted again once something waits for it."""
 
     def __bool__(self) -> bool:
         """Return whether work is held."""
         return self._held is not None
 
     def begin(self, *, hold: bool) -> None:
-        """Take up what was left, or with `hold` let it wait if it would go on by itself."""
+        """Resume the unfinished work; with `hold`, work that would continue by itself waits."""
         held = self._taking_up.held() if hold else e.WorkHeld()
         if held.tasks or held.queued:
             self._held = held
@@ -59,9 +59,9 @@ class Holding:
         self._taking_up.all()
 
     async def takes(self, command: object) -> bool:
-        """Carry out a command that means something of its own while work is held; return False for any other."""
+        """Carry out a command with a special meaning while work is held; return False for any other."""
         if self._held is None:
-            return isinstance(command, Continue)  # it goes on already
+            return isinstance(command, Continue)  # no work is held any more
         tasks = self._held.tasks
         match command:
             case Continue():
@@ -80,14 +80,14 @@ class Holding:
         return True
 
     async def _stop(self, tasks: tuple[str, ...]) -> None:
-        """End what is held: each task finds that it was stopped when it is taken up."""
+        """End the held work: each task sees that it was stopped when it is resumed."""
         for task_id in tasks:
             with working_on(in_task(task_id)):
                 await self._bus.emit(e.Interrupted())
         self._release()
 
     def waits(self, approval_id: str = "") -> None:
-        """Somebody waits for a verdict on this build, or for an answer: hand in what was decided before."""
+        """Submit the earlier decision for this build or question, because something waits for it now."""
         for command in tuple(self._early):
             about = "" if isinstance(command, AnswerQuestion) else command.approval_id
             if about == approval_id:

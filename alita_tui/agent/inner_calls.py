@@ -1,6 +1,6 @@
-"""A running tool calls another one: what its approval names and pins, under that one's own grants and nothing else.
+"""A running tool calls another one: only a tool that its approval names and pins, with that tool's own grants.
 
-What a tool asks for here is hostile. It is held to the record of its approval, not to what it says; its arguments are
+A tool's request is hostile input: the record of its approval decides, not what it claims. Its arguments are
 data and refer to nothing; the tool that is called sees neither files nor secrets of the one that calls it.
 """
 
@@ -24,7 +24,7 @@ from alita_tui.spine.text import one_line
 
 
 class InnerCalls:
-    """Calls of tools by tools. Meets `ToolCaller`."""
+    """Calls of tools by tools. Implements `ToolCaller`."""
 
     def __init__(
         self, runs: ToolRuns, shelf: ToolShelf, *, new_id: Callable[[], str], misfit: Misfit
@@ -35,7 +35,7 @@ class InnerCalls:
         self._misfit = misfit
 
     def placed(self, answered: e.BrokerAnswered) -> e.BrokerAnswered:
-        """Return a request with how many calls its run is inside of."""
+        """Return a request with the nesting depth of its run."""
         return msgspec.structs.replace(answered, depth=self._runs.depth(answered.call_id))
 
     async def call(self, caller: str, name: str, arguments: Json) -> Json:
@@ -65,13 +65,13 @@ class InnerCalls:
             with working_on(msgspec.structs.replace(current(), span=caller)):
                 report = await self._runs.run(called, OpenCall(record, call), Work(arguments=arguments))
         if report.status != "ok":
-            said = one_line(last_words(report), 400)
-            raise CallRefused(f"{name} failed ({report.status}): {said}", status=502, failed=True)
+            last_line = one_line(last_words(report), 400)
+            raise CallRefused(f"{name} failed ({report.status}): {last_line}", status=502, failed=True)
         return report.result
 
     async def _allowed(self, call: OpenCall, name: str) -> tuple[ToolGrant, ToolRecord]:
-        """Return the grant and the tool that it is for. Raise CallRefused."""
-        grant = next((one for one in tool_grants(call.record.granted) if one.name == name), None)
+        """Return the grant and its tool. Raise CallRefused."""
+        grant = next((grant for grant in tool_grants(call.record.granted) if grant.name == name), None)
         if grant is None:
             raise CallRefused(f"the tool {one_line(name, 80)} is not granted")
         if call.depth >= DEEPEST_CALL:

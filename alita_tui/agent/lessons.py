@@ -1,4 +1,4 @@
-"""What tasks teach memory: lessons of rejections, and what a finished task leaves."""
+"""Stores in memory what tasks teach: lessons of rejections, and items of finished tasks."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from alita_tui.agent.tasks import CurrentTask
 from alita_tui.agent.tokens import tokens_in
 from alita_tui.events import MemoryItem
 from alita_tui.spine.bus import Bus
+from alita_tui.spine.history import of_kind
 from alita_tui.spine.ports.memory import REJECTION, Learn, Memory, ProposedFact
 from alita_tui.spine.text import one_line
 
@@ -36,9 +37,9 @@ class Lessons:
     ) -> None:
         """`learn` derives the items of one task from the record; with `teaches` false nothing is written.
 
-        With an `archivist` a model proposes facts when a task ends, of which those count that the record bears out.
-        Nothing is recalled for a task while `recalls` is false. `encode` asks an encoder for what a recall lacks, and
-        returns whether anything came.
+        With an `archivist` a model proposes facts when a task ends; only those that the record confirms are stored.
+        Nothing is recalled for a task while `recalls` is false. `encode` fetches missing vectors from an encoder, and
+        returns whether any arrived.
         """
         self._bus = bus
         self._memory = memory
@@ -55,25 +56,25 @@ class Lessons:
         """Record what memory knows about a task."""
         if not self._recalls():
             return
-        found = await asyncio.to_thread(self._memory.recall, text)
+        recalled = await asyncio.to_thread(self._memory.recall, text)
         if self._encode is not None and await self._encode(text):
-            found = await asyncio.to_thread(self._memory.recall, text)
+            recalled = await asyncio.to_thread(self._memory.recall, text)
         # The outcomes of this session's own tasks are in its conversation already.
-        ours = self._bus.session_id
+        own_id = self._bus.session_id
         items = self._within_budget(
-            tuple(one for one in found if one.memory != "episodic" or one.source_session != ours)
+            tuple(item for item in recalled if item.memory != "episodic" or item.source_session != own_id)
         )
         await self._bus.emit(e.MemoryRecalled(task_id=task_id, items=items), span=task_id)
 
     def _within_budget(self, items: tuple[MemoryItem, ...]) -> tuple[MemoryItem, ...]:
         """Return the best items that are short enough together, in their order."""
-        room, kept = self._recall_tokens, set()
-        for item in sorted(items, key=lambda one: -one.score):
+        room, chosen = self._recall_tokens, set()
+        for item in sorted(items, key=lambda item: -item.score):
             tokens = tokens_in(item.text) + tokens_in(item.item_id) + 4
             if tokens <= room:
                 room -= tokens
-                kept.add(item.item_id)
-        return tuple(item for item in items if item.item_id in kept)
+                chosen.add(item.item_id)
+        return tuple(item for item in items if item.item_id in chosen)
 
     async def rejections(self, name: str, goal: str) -> tuple[str, ...]:
         """Return why earlier builds of this kind were rejected; only this session's while nothing is recalled."""
@@ -96,32 +97,30 @@ class Lessons:
         await self._write(item)
 
     async def finish(self, task_id: str, outcome: e.TaskOutcome) -> None:
-        """Count a recipe that did not work, and remember what the task taught."""
+        """Count a recipe that did not work, and store what the task taught."""
         if self._teaches and outcome in _FAILED and (recipe := self._task.recipe(task_id)):
-            await self._bus.kept(self._memory.recipe_failed, recipe)
+            await self._bus.save_with(self._memory.recipe_failed, recipe)
         proposed: tuple[ProposedFact, ...] = ()
         if self._teaches and self._archivist is not None and outcome != "interrupted":
             proposed = await self._archivist.propose(task_id)
         await self.remember(task_id, proposed)
 
     async def remember(self, task_id: str, proposed: tuple[ProposedFact, ...] = ()) -> None:
-        """Write what a task taught, except for what an earlier process wrote already."""
+        """Store what a task taught, except for items that an earlier process stored."""
         if not self._teaches:
             return
         written = {
-            (envelope.event.item.memory, envelope.event.item.text)
-            for envelope in self._task.events()
-            if isinstance(envelope.event, e.MemoryWritten)
+            (noted.item.memory, noted.item.text) for noted in of_kind(self._task.events(), e.MemoryWritten)
         }
         for item in await asyncio.to_thread(self._learn, task_id, proposed):
             if (item.memory, item.text) not in written:
                 await self._write(item, span=task_id)
 
     async def _write(self, item: MemoryItem, *, span: str = "") -> None:
-        closes = await self._bus.kept(self._memory.write, item)
-        if closes is not None:  # None: the person had it forgotten
+        closes = await self._bus.save_with(self._memory.write, item)
+        if closes is not None:  # None: the person deleted it
             await self._bus.emit(e.MemoryWritten(item=item, closes=closes), span=span)
             if item.memory == "procedural" and await asyncio.to_thread(self._memory.offers, item.item_id):
-                said = f"This has worked three times: {' → '.join(item.tools)}. It can be one tool, called at once."
+                text = f"This has worked three times: {' → '.join(item.tools)}. It can be one tool, called at once."
                 hint = f"Have it built from the memory's screen, or: alita memory tool {item.item_id}"
-                await self._bus.emit(e.NoticeRaised(level="info", text=said, hint=hint))
+                await self._bus.emit(e.NoticeRaised(level="info", text=text, hint=hint))

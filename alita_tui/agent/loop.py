@@ -1,6 +1,6 @@
 """The ReAct loop: think, choose, act, observe, until the task ends.
 
-The model is shown the conversation so far and replies with actions; each action's handler records what came of it;
+The model sees the conversation so far and replies with actions; each action's handler records the outcome;
 the next step's conversation is derived from that record.
 """
 
@@ -61,7 +61,7 @@ _UNREAD = (
 
 
 class AgentLoop:
-    """One agent's loop over one task: the lead's. `SpecialistLoop` says where others differ."""
+    """The lead agent's loop over one task. `SpecialistLoop` has what differs for other agents."""
 
     role: ModelRole = "orchestrator"
     seat = ""
@@ -86,9 +86,9 @@ class AgentLoop:
         reply_tokens: int,
         director: Director | None = None,
     ) -> None:
-        """`news` is told when a step begins: the model is about to be shown everything.
+        """`news` is notified when a step begins, since the model then sees everything.
 
-        `turn` is awaited before a step: a task that lent its slot waits there for another one. `waits` says whether a
+        `turn` is awaited before a step: a task that lent its slot waits there for a free one. `waits` says whether a
         tool run needs what an earlier one of the same reply brings.
         """
         self._turn = turn
@@ -107,7 +107,7 @@ class AgentLoop:
         self._blocks = blocks
 
     async def run(self) -> TaskEnd:
-        """Go on with the task until it ends. Raises BudgetExceeded, ModelError, SandboxUnavailable,
+        """Work on the task until it ends. Raises BudgetExceeded, ModelError, SandboxUnavailable,
         ApprovalPending, StoreError.
         """
         self._begin()
@@ -117,15 +117,15 @@ class AgentLoop:
         malformed = 0
         if end := _stopped(earlier[::-1]):
             return end
-        if (left := _left_builds(earlier)) and (end := await self._act(*left)):
+        if (left_builds := _left_builds(earlier)) and (end := await self._act(*left_builds)):
             return end
         while origin.current().step < self._max_steps:
             await self._turn()
             self._next_step()
             start = len(self._bus.history)
             reply = await self._think()
-            if not reply.requests and (said := reply.text.strip()):
-                if asked_to_act and (end := await self._answer(reply.call_id, said)):
+            if not reply.requests and (answer := reply.text.strip()):
+                if asked_to_act and (end := await self._answer(reply.call_id, answer)):
                     return end
                 if not asked_to_act:
                     await self._nudge("act", _ACT.format(self.ends_with))
@@ -163,21 +163,21 @@ class AgentLoop:
         )
 
     def _begin(self) -> None:
-        """The agent begins or goes on."""
+        """Record that the agent begins or continues."""
         self._blocks.begin()
 
     def _next_step(self) -> None:
-        """A step begins: the model is about to be shown everything."""
+        """Begin a step; the model is about to see everything new."""
         origin.begin_step()
         self._news.shown()
 
     @property
     def _allowed(self) -> Iterable[ActionName]:
-        """The actions that the agent may choose now."""
+        """Return the actions that the agent may choose now."""
         return (*LEADS, "delegate") if self._director and self._director.directs else LEADS
 
     async def _plan_anew(self, start: int) -> None:
-        """Change the plan where a tool that it names failed since a place of the record."""
+        """Change the plan if a tool that it names failed since a position in the record."""
         if another := self._planner.reweigh(self._since(start)):
             await self._bus.emit(another)
             followed = another.candidates[another.chosen]
@@ -186,26 +186,32 @@ class AgentLoop:
 
     async def _stuck(self, call_id: str, tried: str, watch: ProgressWatch) -> TaskEnd | None:
         """Ask the person what to change; return the end of the task if they want it to stop."""
-        asked = len(self._bus.history)
+        place = len(self._bus.history)
         await self._questions.ask(f"{STUCK}{call_id}", _what_to_change(tried), choices=(STOP,))
-        watch.note(self._since(asked))
+        watch.note(self._since(place))
         return _stopped(self._task.events())
 
     def _since(self, place: int) -> list[Envelope]:
-        """Return the events of this agent from a place on: others write to the same record."""
-        return [one for one in self._bus.history[place:] if self._task.owns(one)]
+        """Return this agent's events from a position on; other agents write to the same record."""
+        return [envelope for envelope in self._bus.history[place:] if self._task.owns(envelope)]
 
     async def _think(self) -> Reply:
+        system = await self._prompt()
         request = ModelRequest(
             role=self.role,
             seat=self.seat,
-            system=await self._prompt(),
+            system=system,
             messages=(),
-            tools=specs(tuple(self._allowed)),
+            tools=specs(tuple(self._allowed), browser=self._browser),
             must_call="*",
             max_tokens=self._reply_tokens,
         )
         return await self._asker.ask(await self._context.fill(request))
+
+    @property
+    def _browser(self) -> bool:
+        """Whether tools may be granted a browser."""
+        return self._blocks.browser
 
     async def _prompt(self) -> str:
         prompt, more = await self._blocks.prompt(), self._director.prompt if self._director else ""
@@ -218,15 +224,15 @@ class AgentLoop:
 
         `actions` are those to do, each by the place of its request.
 
-        Where a build has to wait and nobody is there, the other builds of the reply still go as far. Raises
-        ApprovalPending.
+        If a build has to wait and no person is attached, the other builds of the reply still run up to the same point.
+        Raises ApprovalPending.
         """
         parked: ApprovalPending | None = None
         unread = any(not isinstance(action, Answer | Report | Plan) for action in actions.values())
         for batch in batches(actions):
             number, action = next(iter(batch.items()))
             if parked and not isinstance(action, BuildTool):
-                continue  # it may need the build, and is told as not done
+                continue  # it may need the build, so it counts as not done
             if len(batch) > 1:
                 await self._run_together(call_id, requests, cast(Mapping[int, RunTool | Delegate], batch))
                 continue
@@ -260,17 +266,17 @@ class AgentLoop:
         Raises what the first one raises.
         """
         room = asyncio.Semaphore(
-            max(_AT_ONCE, *(len(runs) * isinstance(one, Delegate) for one in runs.values()))
+            max(_AT_ONCE, *(len(runs) * isinstance(action, Delegate) for action in runs.values()))
         )
         tasks: dict[int, asyncio.Task[None]] = {}
 
         async def run(number: int, action: RunTool | Delegate) -> None:
             needed = [
-                tasks[other]
-                for other, before in runs.items()
+                tasks[earlier]
+                for earlier, before in runs.items()
                 if isinstance(action, RunTool)
                 and isinstance(before, RunTool)
-                and other < number
+                and earlier < number
                 and self._waits(action, before)
             ]
             name = cast(ActionName, requests[number].name)
@@ -303,7 +309,7 @@ class AgentLoop:
         await self._bus.emit(chosen, span=action_id)
 
     async def _answer(self, call_id: str, text: str) -> TaskEnd | None:
-        """End the task with a reply that is text alone."""
+        """End the task with a reply of text only."""
         return await self._end(f"{call_id}.0", "answer", Answer(text=text))
 
     async def _end(self, action_id: str, name: ActionName, action: Action) -> TaskEnd | None:
@@ -320,14 +326,14 @@ def batches(actions: Mapping[int, Action]) -> list[dict[int, Action]]:
 
     So do parts that are handed on.
     """
-    found: list[dict[int, Action]] = []
+    batches: list[dict[int, Action]] = []
     for number, action in actions.items():
-        before = [*found[-1].values()][-1] if found else None
+        before = [*batches[-1].values()][-1] if batches else None
         if isinstance(action, RunTool | Delegate) and type(before) is type(action):
-            found[-1][number] = action
+            batches[-1][number] = action
         else:
-            found.append({number: action})
-    return found
+            batches.append({number: action})
+    return batches
 
 
 def choose(reply: Reply, tools: Container[str] = (), allowed: Iterable[ActionName] = LEADS) -> list[Action]:
@@ -342,7 +348,7 @@ def choose(reply: Reply, tools: Container[str] = (), allowed: Iterable[ActionNam
 
 
 def _asked_to_act(events: Sequence[Envelope]) -> bool:
-    """Return whether the last thing that the agent was told is that its reply has no action."""
+    """Return whether the newest message to the agent says that its reply had no action."""
     last = [
         envelope.event for envelope in events if isinstance(envelope.event, e.AgentNudged | e.ModelReplied)
     ]
@@ -354,15 +360,15 @@ def _what_to_change(tried: str) -> str:
 
 
 def _stopped(newest_first: Sequence[Envelope]) -> TaskEnd | None:
-    """Return the end of a task that the person stops because it goes in circles."""
-    asked = ""
+    """Return the end of a task that goes in circles and that the person stopped; None otherwise."""
+    stop_id = ""
     for envelope in newest_first:
         match envelope.event:
             case e.QuestionAnswered(question_id=question_id, text=text) if question_id.startswith(STUCK):
                 if text != STOP:
                     return None
-                asked = question_id
-            case e.QuestionAsked(question_id=question_id, text=text) if question_id == asked:
+                stop_id = question_id
+            case e.QuestionAsked(question_id=question_id, text=text) if question_id == stop_id:
                 return TaskEnd("stuck", text.removeprefix(_STUCK).partition(". What should")[0])
             case _:
                 pass

@@ -1,4 +1,4 @@
-"""What happened for a task that its model was not shown yet. Tasks run side by side, so each has its own."""
+"""Signals news that a task's model has not seen yet. Tasks run side by side, so each has its own signal."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from alita_tui.spine import origin
 
 
 class News:
-    """Told of by whoever lets it happen, waited for by the task that it is about."""
+    """Set by whoever causes the news, awaited by the task that it concerns."""
 
     def __init__(self) -> None:
         self._unseen: set[str] = set()
         self._changed = asyncio.Event()
 
     def about(self, task_id: str) -> None:
-        """Something happened that a task's model has to be shown."""
+        """Signal something that a task's model has to see."""
         self._unseen.add(task_id)
         self.look()
 
     def look(self) -> None:
-        """Something happened that bears on whoever waits."""
+        """Wake whoever waits, because something relevant happened."""
         self._changed.set()
         self._changed = asyncio.Event()
 
     def shown(self) -> None:
-        """The model of the present task is about to be shown everything."""
+        """Clear the news of the present task: its model is about to see everything."""
         self._unseen.discard(origin.current().task_id)
 
     async def wait(self, enough: Callable[[], bool]) -> None:

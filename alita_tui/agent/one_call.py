@@ -1,4 +1,4 @@
-"""A question to a model beside the agents' own work, answered by calling one tool."""
+"""One model call outside the agents' loops, answered by calling one tool."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ async def calls_of(
     *,
     role: ModelRole,
     system: str,
-    told: str,
+    prompt: str,
     reply_tokens: int,
     seconds: float,
     seat: str = "",
@@ -23,13 +23,13 @@ async def calls_of(
 ) -> list[Json]:
     """Ask a model to call a tool; return the arguments of its calls, unchecked.
 
-    There are none where the call fails, is not paid for or takes longer, which is on the stream then.
+    Return an empty list if the call fails, exceeds the budget or takes too long; the reason is on the stream.
     """
     request = ModelRequest(
         role=role,
         seat=seat,
         system=system,
-        messages=(Message(role="user", text=told),),
+        messages=(Message(role="user", text=prompt),),
         tools=(tool,),
         must_call=tool.name,
         max_tokens=reply_tokens,

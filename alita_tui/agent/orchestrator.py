@@ -84,7 +84,7 @@ P = ParamSpec("P")
 
 
 class Orchestrator:
-    """The agent's side of a session. Meets `CommandSink`."""
+    """The agent's side of a session. Implements `CommandSink`."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class Orchestrator:
             bus, shelf, sandbox, artefacts, limits=policy.run_limits, progress=progress, misfit=misfit
         )
         self.inner_calls = InnerCalls(tool_runs, shelf, new_id=new_id, misfit=misfit)
-        """What the tools that run here call other tools by."""
+        """Runs the calls of tools by tools."""
         planner = Planner(bus, asker, shelf, memory, self._task, candidates=policy.plans)
         crew = self._crew = Crew(
             bus, asker, self._task, context, references, self._jobs, roles, shared, policy
@@ -206,13 +206,13 @@ class Orchestrator:
         )  # fmt: skip
         self._holding = Holding(bus, self._taking_up, self._steering, self.send)
         self._works: dict[str, asyncio.Task[None]] = {}
-        """What is done now, by task."""
+        """Running work, by task."""
         self.kept_open = False  # somebody looks on, so being idle does not end `run`
 
     # --- commands -------------------------------------------------------------------------
 
     def send(self, command: Command | None) -> None:
-        """Take a command; it is carried out when its turn comes. None: look whether there is something to do."""
+        """Queue a command. None: check whether there is work."""
         self._inbox.put_nowait(command)
 
     def hand_in(self, command: Command, done: Callable[[], None]) -> None:
@@ -221,7 +221,7 @@ class Orchestrator:
 
     async def run(self, *, until_idle: bool = False, hold: bool = False) -> None:
         """Serve commands until the session is closed, or (headless) until nothing is left; `hold`: see `Holding`."""
-        await asyncio.to_thread(lambda: self._projection.state)  # a long session takes a while
+        await asyncio.to_thread(lambda: self._projection.state)  # reading a long session takes a while
         try:
             await self._safely(self._holding.begin, hold=hold)
             while True:
@@ -259,18 +259,18 @@ class Orchestrator:
     async def _safely(
         self, work: Callable[P, Coroutine[None, None, None] | None], *args: P.args, **options: P.kwargs
     ) -> None:
-        """Do something; an error that the code did not foresee becomes a notice, and the session goes on."""
+        """Run an action; an unexpected error becomes a notice, and the session continues."""
         try:
             if (awaitable := work(*args, **options)) is not None:
                 await awaitable
         except AlitaError:
             raise
-        except Exception as error:  # noqa: BLE001  # whatever it is, the session outlives it
+        except Exception as error:  # noqa: BLE001  # no error of one action may end the session
             await self._bus.emit(unexpected(error))
 
     @property
     def idle(self) -> bool:
-        """True while nothing is done and nothing waits to be."""
+        """True while no work runs and none waits."""
         busy = self._works or self._queue.ready or self._jobs.running
         return not busy and self._inbox.empty()
 
@@ -329,7 +329,7 @@ class Orchestrator:
                 pass  # see `Holding`; the latter ends `run`
 
     async def _submit(self, task: SubmitTask) -> None:
-        """Take the files of a task in and queue it; a file that cannot be read keeps the task from beginning."""
+        """Record the files of a task and queue it; the task does not begin if a file cannot be read."""
         if (files := await self._files.take_in(task.attach, "The task is not begun.")) is not None:
             task = SubmitTask(text=task.text.strip(), files=files, queue_id=task.queue_id)
             await self._queue.submit(task, busy=not self._slots.free or bool(self._holding))
@@ -363,7 +363,11 @@ class Orchestrator:
 
     def _interrupt(self, task_id: str = "") -> None:
         running = self._runner.running
-        going = (one for one in reversed(running) if task_id in ("", one) and not running[one])
+        going = (
+            running_id
+            for running_id in reversed(running)
+            if task_id in ("", running_id) and not running[running_id]
+        )
         if stopped := next(going, ""):  # a second one would cut off its ending
             running[stopped] = True
             self._works[stopped].cancel()
@@ -385,7 +389,7 @@ class Orchestrator:
         self._works[task_id] = asyncio.create_task(work, name="alita task")
 
     async def _stop(self) -> None:
-        """Let running tasks go without ending them: they are taken up again with the session."""
+        """Stop running tasks without ending them: they are resumed with the session."""
         works, self._works = self._works, {}
         for work in works.values():
             work.cancel()
@@ -393,11 +397,11 @@ class Orchestrator:
             await asyncio.wait(works.values())
         for work in works.values():
             if not work.cancelled():
-                work.exception()  # retrieved, or asyncio complains; closing the session reports it
+                work.exception()  # retrieve the error, or asyncio warns; closing the session reports it
         await self._jobs.cancel()
 
     async def _conclude(self, job: BuildJob) -> None:
-        """A build that was put off has ended: draw its consequences, and let its task go on."""
+        """Act on the end of a build that was put off, and let its task continue."""
         self._queue.news.about(job.task_id)
         if not self._jobs.take(job):
             return

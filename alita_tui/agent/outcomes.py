@@ -1,7 +1,7 @@
-"""What came of a task's tool runs and of its searches, and what the person says of it; kept with the library's tools.
+"""The outcomes of a task's tool runs and searches, and the person's feedback; stored beside the library's tools.
 
-Derived from the record alone, so doing it again after a crash changes nothing. A run counts as accepted where its task
-was answered and something of its result stands in the answer, or went into a later call.
+Derived from the record alone, so repeating it after a crash changes nothing. A run counts as accepted if its task was
+answered and part of its result is in the answer, or went into a later call.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from alita_tui.spine.commands import GiveFeedback
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.feedback import standing
-from alita_tui.spine.history import History, of
+from alita_tui.spine.history import History, of, of_kind
 from alita_tui.spine.history import newest as newest_of
 from alita_tui.spine.ports.library import Library
 from alita_tui.spine.ports.memory import Memory
@@ -35,12 +35,12 @@ _OF_BUILDS = (
     e.BuildStarted, e.BuildDrafted, e.BuildReviewed, e.BuildTested, e.GateChecked, e.ApprovalRequested,
     e.ApprovalResolved, e.ToolRegistered,
 )  # fmt: skip
-"""A rating of any of these is one of the build."""
+"""A rating of any of these counts as one of the build."""
 _NOT_ITS_FAULT: tuple[e.FailureReason, ...] = ("interrupted", "sandbox")
 _SCALARS = 200
-"""Values of a result that are looked for."""
+"""Values of a result that are looked for in an answer."""
 _SHORTEST = 3
-"""Characters from which a text of a result that stands in an answer says anything."""
+"""Shortest text of a result, in characters, whose appearance in an answer is evidence."""
 _FIGURE = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w]|\.\d)")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _CORRECTING = re.compile(
@@ -52,11 +52,11 @@ _CORRECTING = re.compile(
     r")\b(?!-\w))",
     re.IGNORECASE,
 )
-"""How a person begins who corrects the answer before."""
+"""Matches the start of a message that corrects the previous answer."""
 
 
 class ToolOutcomes(Value, frozen=True):
-    """What a task says of one version of a tool."""
+    """The outcomes that one task adds to a version of a tool."""
 
     name: str
     version: int
@@ -65,7 +65,7 @@ class ToolOutcomes(Value, frozen=True):
 
 
 class Outcomes:
-    """Keeps outcomes and feedback, unless the session only tries something out."""
+    """Stores outcomes and feedback, unless the session only tries something out."""
 
     def __init__(self, bus: Bus, library: Library, memory: Memory, *, teaches: bool) -> None:
         self._bus = bus
@@ -74,29 +74,31 @@ class Outcomes:
         self._teaches = teaches
 
     async def settle(self, task_id: str) -> None:
-        """Keep what came of a task's runs and searches. Raise StoreError."""
+        """Store the outcomes of a task's runs and searches. Raise StoreError."""
         if not self._teaches:
             return
-        for one in await asyncio.to_thread(outcomes_of, self._bus.history, task_id):
-            await self._bus.kept(self._library.note, one.name, one.version, one.outcomes, one.showings)
+        for outcomes in await asyncio.to_thread(outcomes_of, self._bus.history, task_id):
+            await self._bus.save_with(
+                self._library.note, outcomes.name, outcomes.version, outcomes.outcomes, outcomes.showings
+            )
 
     async def feedback(self, command: GiveFeedback) -> None:
-        """Record what the person says of an answer or a run, and keep it. Raise StoreError."""
+        """Record the person's feedback on an answer or a run, and store it. Raise StoreError."""
         try:
-            given = await asyncio.to_thread(rated, self._bus.history, command)
+            feedback = await asyncio.to_thread(rated, self._bus.history, command)
         except UsageError as error:
             await self._bus.emit(e.NoticeRaised(level="info", text=error.message, hint=error.hint))
             return
-        await self._bus.emit(given)
-        await self.settle(given.task_id)
-        await self.weigh(given.task_id)
+        await self._bus.emit(feedback)
+        await self.settle(feedback.task_id)
+        await self.weigh(feedback.task_id)
 
     async def weigh(self, task_id: str) -> None:
-        """Keep what the person says of a task with what it taught, as far as that is written. Raise StoreError."""
+        """Store the person's feedback on a task with each memory item that the task taught. Raise StoreError."""
         if not self._teaches:
             return
-        for one in await asyncio.to_thread(words_about_memory, self._bus.history, task_id):
-            await self._bus.kept(self._memory.rate, one.item_id, one.source, one.rating)
+        for word in await asyncio.to_thread(words_about_memory, self._bus.history, task_id):
+            await self._bus.save_with(self._memory.rate, word.item_id, word.source, word.rating)
 
     async def corrected(self, text: str) -> None:
         """Take a new task that begins by correcting the answer before as feedback on it. Raise StoreError."""
@@ -110,13 +112,13 @@ class Outcomes:
                 )
                 await self.settle(task_id)
                 await self.weigh(task_id)
-            return  # only the answer just before, and not one that the person rated
+            return  # only the last answer, and only if the person has not rated it
 
 
 def rated(history: Sequence[Envelope], command: GiveFeedback) -> e.FeedbackGiven:
-    """Return the feedback that a command is. Raise UsageError where it names neither an answer nor a run.
+    """Return the feedback that a command gives or takes back.
 
-    Also where it takes back what nobody said.
+    Raise UsageError if it names nothing that can be rated, or takes back a rating that was never given.
     """
     if command.undo and not command.seq:
         return _taken_back(history, None)
@@ -132,28 +134,27 @@ def rated(history: Sequence[Envelope], command: GiveFeedback) -> e.FeedbackGiven
             case _:
                 pass
         if command.seq and envelope.seq == command.seq:
-            found = _named(envelope.event, calls, envelope.task_id or task)
-            if found is not None and found[2] and not _joined(history, found[2]):
+            target = _named(envelope.event, calls, envelope.task_id or task)
+            if target is not None and target[2] and not _joined(history, target[2]):
                 raise UsageError("No tool came of that build.", hint="Say why when you reject it.")
-            if found is not None:
-                return _taken_back(history, found) if command.undo else _said(command, *found)
+            if target is not None:
+                return _taken_back(history, target) if command.undo else _feedback(command, *target)
     if command.seq:
         raise UsageError(
             f"Event {command.seq} is nothing that can be rated.",
             hint="Choose an answer, a result, a failure or a registered build.",
         )
-    newest = [one.event for one in of(history, e.TaskFinished) if isinstance(one.event, e.TaskFinished)]
+    newest = list(of_kind(history, e.TaskFinished))
     if not newest:
         raise UsageError("No task of this session has ended yet.", hint="There is nothing to rate.")
-    return _said(command, newest[-1].task_id)
+    return _feedback(command, newest[-1].task_id)
 
 
 def _joined(history: Sequence[Envelope], build_id: str) -> bool:
-    registered = (one.event for one in of(history, e.ToolRegistered))
-    return any(isinstance(one, e.ToolRegistered) and one.build_id == build_id for one in registered)
+    return any(registered.build_id == build_id for registered in of_kind(history, e.ToolRegistered))
 
 
-def _said(command: GiveFeedback, task_id: str, call_id: str = "", build_id: str = "") -> e.FeedbackGiven:
+def _feedback(command: GiveFeedback, task_id: str, call_id: str = "", build_id: str = "") -> e.FeedbackGiven:
     return e.FeedbackGiven(
         task_id=task_id,
         call_id=call_id,
@@ -165,11 +166,13 @@ def _said(command: GiveFeedback, task_id: str, call_id: str = "", build_id: str 
 
 
 def _taken_back(history: Sequence[Envelope], target: tuple[str, str, str] | None) -> e.FeedbackGiven:
-    """Return what takes back the newest rating of a target, of anything for None. Raise UsageError for none."""
-    given = [one.event for one in of(history, e.FeedbackGiven) if isinstance(one.event, e.FeedbackGiven)]
-    for one in reversed(standing(given)):
-        if target in (None, one.target):
-            return msgspec.structs.replace(one, text="", expected="", by="person", undone=True)
+    """Return an event that takes back the newest rating of a target, or of anything for None.
+
+    Raise UsageError if nothing was rated.
+    """
+    for rating in reversed(standing(list(of_kind(history, e.FeedbackGiven)))):
+        if target in (None, rating.target):
+            return msgspec.structs.replace(rating, text="", expected="", by="person", undone=True)
     raise UsageError("Nothing was said of it.", hint="There is nothing to undo.")
 
 
@@ -177,7 +180,7 @@ def _named(event: e.SessionEvent, calls: dict[str, str], task: str) -> tuple[str
     match event:
         case e.TaskFinished(task_id=task_id):
             return task_id, "", ""
-        case e.FeedbackGiven():  # the row of what was said stands for its own
+        case e.FeedbackGiven():  # rating a feedback row changes that feedback's target
             return event.target
         case _ if isinstance(event, _OF_BUILDS) and task:
             return task, "", str(event.build_id)
@@ -188,7 +191,7 @@ def _named(event: e.SessionEvent, calls: dict[str, str], task: str) -> tuple[str
 
 
 def outcomes_of(history: Sequence[Envelope], task_id: str) -> tuple[ToolOutcomes, ...]:
-    """Return what one task says of the tools that it ran or was shown."""
+    """Return the outcomes of the tools that one task ran or was shown."""
     course = _Course(history, task_id)
     outcomes: defaultdict[tuple[str, int], list[RunOutcome]] = defaultdict(list)
     showings: defaultdict[tuple[str, int], list[Showing]] = defaultdict(list)
@@ -208,26 +211,24 @@ def outcomes_of(history: Sequence[Envelope], task_id: str) -> tuple[ToolOutcomes
 
 
 class _Course:
-    """How a task went."""
+    """The events of one task, and the outcomes derived from them."""
 
     def __init__(self, history: Sequence[Envelope], task_id: str) -> None:
-        found = list(_of_task(history, task_id))
-        self._events = found
-        self._session = found[0].session_id if found else ""
+        events = list(_of_task(history, task_id))
+        self._events = events
+        self._session = events[0].session_id if events else ""
         self._task = f"{self._session}/{task_id}"
-        self._ended = next(
-            (one.event for one in reversed(found) if isinstance(one.event, e.TaskFinished)), None
-        )
-        self._calls = {one.event.call_id: one.event for one in found if isinstance(one.event, e.ToolCalled)}
-        said = [one.event for one in found if isinstance(one.event, e.FeedbackGiven)]
-        self._feedback = standing(said)
-        self._taken_back = len(self._feedback) < len(said)
+        self._ended = next(of_kind(reversed(events), e.TaskFinished), None)
+        self._calls = {call.call_id: call for call in of_kind(events, e.ToolCalled)}
+        feedback = list(of_kind(events, e.FeedbackGiven))
+        self._feedback = standing(feedback)
+        self._taken_back = len(self._feedback) < len(feedback)
         self._accepted = self._answered_with()
 
         self._rated = self._accepted or frozenset(
-            str(one.event.call_id) for one in found if isinstance(one.event, e.ToolReturned)
+            str(returned.call_id) for returned in of_kind(events, e.ToolReturned)
         )
-        """The runs that a word about the answer is about."""
+        """The runs that a rating of the answer applies to."""
 
     def runs(self) -> Iterator[tuple[RunOutcome, tuple[str, int]]]:
         """Yield each run's outcome and its tool."""
@@ -243,14 +244,14 @@ class _Course:
             yield self._graded(outcome, event), (call.name, call.version)
 
     def builds(self) -> Iterator[tuple[RunOutcome, tuple[str, int]]]:
-        """Yield what the person said of each build that they rated, and of one taken back that it counts nothing."""
-        said = {one.build_id: one for one in self._feedback if one.build_id}
-        ever = {one.event.build_id for one in self._events if isinstance(one.event, e.FeedbackGiven)}
+        """Yield an outcome for each build that the person rated; one whose rating was taken back counts nothing."""
+        by_build = {feedback.build_id: feedback for feedback in self._feedback if feedback.build_id}
+        ever = {feedback.build_id for feedback in of_kind(self._events, e.FeedbackGiven)}
         for envelope in self._events:
             event = envelope.event
             if not isinstance(event, e.ToolRegistered) or str(event.build_id) not in ever:
                 continue
-            word = said.get(str(event.build_id))
+            word = by_build.get(str(event.build_id))
             outcome = RunOutcome(
                 run=f"{self._session}/{event.build_id}", at=envelope.at.isoformat(), task=self._task,
                 grade=word.rating if word else "ran", share=1.0 if word else 0.0,
@@ -265,21 +266,21 @@ class _Course:
         for place, envelope in enumerate(self._events):
             if not isinstance(envelope.event, e.ToolSearched):
                 continue
-            later = [one.event for one in self._events[place + 1 :]]
-            used = {one.name for one in later if isinstance(one, e.ToolCalled)}
-            built = [str(one.card.name) for one in later if isinstance(one, e.ToolRegistered)]
+            later = self._events[place + 1 :]
+            used = {call.name for call in of_kind(later, e.ToolCalled)}
+            built = [str(registered.card.name) for registered in of_kind(later, e.ToolRegistered)]
             accepted = {
                 call.name
                 for call in self._calls.values()
                 if call.call_id in self._accepted and not self._wrong
             }
-            found = {(hit.card.name, hit.card.version): True for hit in envelope.event.hits}
+            tools = {(hit.card.name, hit.card.version): True for hit in envelope.event.hits}
             for miss in envelope.event.near_misses:
-                found.setdefault((e.ToolName(miss.name), miss.version), False)
-            names = {name for name, _ in found}
-            # used for something that was not accepted: that says neither
+                tools.setdefault((e.ToolName(miss.name), miss.version), False)
+            names = {name for name, _ in tools}
+            # used for something that was not accepted, which is no evidence either way
             prior = envelope.event.prior if names & accepted or not names & used else 0.0
-            for (name, version), shown in found.items():
+            for (name, version), shown in tools.items():
                 showing = Showing(
                     need=f"{self._session}/{envelope.event.action_id}",
                     query=envelope.event.query,
@@ -287,9 +288,9 @@ class _Course:
                     shown=shown,
                     used=name in used,
                     accepted=name in accepted,
-                    prior=prior if (name, version) == next(iter(found)) else 0.0,
+                    prior=prior if (name, version) == next(iter(tools)) else 0.0,
                     met=bool(names & accepted),
-                    instead="" if name in used else next((one for one in built if one != name), ""),
+                    instead="" if name in used else next((new for new in built if new != name), ""),
                 )
                 yield showing, (name, version)
 
@@ -303,24 +304,24 @@ class _Course:
         elif call_id in self._accepted:
             grade = "accepted"
         share, text = 1.0, ""
-        for said in self._feedback:  # the newest counts
-            if said.call_id == call_id:
-                grade, share, text = said.rating, 1.0, said.text
-            elif said.answer and call_id in self._rated:
-                grade, share, text = said.rating, 1 / len(self._rated), said.text
-        asked = self._asked(self._calls[call_id]) if grade in ("accepted", "up") else ""
+        for feedback in self._feedback:  # the newest counts
+            if feedback.call_id == call_id:
+                grade, share, text = feedback.rating, 1.0, feedback.text
+            elif feedback.answer and call_id in self._rated:
+                grade, share, text = feedback.rating, 1 / len(self._rated), feedback.text
+        answered_part = self._answered_part(self._calls[call_id]) if grade in ("accepted", "up") else ""
         undone = self._taken_back and grade not in ("up", "down")
         return msgspec.structs.replace(
-            outcome, grade=grade, share=share, text=text, asked=asked, undone=undone
+            outcome, grade=grade, share=share, text=text, asked=answered_part, undone=undone
         )
 
     @property
     def _wrong(self) -> bool:
         """True if the person found the answer wrong."""
-        said = [one.rating for one in self._feedback if one.answer]
-        return said[-1:] == ["down"]
+        ratings = [feedback.rating for feedback in self._feedback if feedback.answer]
+        return ratings[-1:] == ["down"]
 
-    def _asked(self, call: e.ToolCalled) -> str:
+    def _answered_part(self, call: e.ToolCalled) -> str:
         """Return the part of the task that a call answers; nothing for one that a tool made."""
         if call.depth or call.caller:
             return ""
@@ -330,9 +331,9 @@ class _Course:
                 case e.TaskSubmitted(text=text):
                     task = text
                 case e.ToolSearched(query=query, hits=hits, near_misses=near):
-                    told = {hit.card.name: hit.card.description for hit in hits}
-                    told |= {e.ToolName(miss.name): miss.description for miss in near}
-                    about += f" {query} {told[call.name]}" if call.name in told else ""
+                    descriptions = {hit.card.name: hit.card.description for hit in hits}
+                    descriptions |= {e.ToolName(miss.name): miss.description for miss in near}
+                    about += f" {query} {descriptions[call.name]}" if call.name in descriptions else ""
                 case _:
                     pass
         return relevant(task, about)
@@ -342,73 +343,72 @@ class _Course:
         if self._ended is None or self._ended.outcome != "answered":
             return frozenset()
         returned = [
-            (place, one.event)
-            for place, one in enumerate(self._events)
-            if isinstance(one.event, e.ToolReturned) and one.event.call_id in self._calls
+            (place, envelope.event)
+            for place, envelope in enumerate(self._events)
+            if isinstance(envelope.event, e.ToolReturned) and envelope.event.call_id in self._calls
         ]
         accepted: set[str] = set()
         for place, event in returned:
-            later = (one.event for one in self._events[place + 1 :])
             texts = [self._ended.answer.casefold()]
-            texts += [_text(one.arguments) for one in later if isinstance(one, e.ToolCalled)]
+            texts += [_text(call.arguments) for call in of_kind(self._events[place + 1 :], e.ToolCalled)]
             if event.report.files or event.report.result_handle or _flows(event.report.result, texts):
                 accepted.add(str(event.call_id))
-        for call_id in tuple(accepted):  # a tool that was called by an accepted one had its part
+        for call_id in tuple(accepted):  # a tool called by an accepted one contributed
             accepted |= {str(call.call_id) for call in self._calls.values() if call.caller == call_id}
         return frozenset(accepted)
 
 
 def _of_task(history: Sequence[Envelope], task_id: str) -> Iterator[Envelope]:
-    """Yield what bears on one task; an event of older files belongs to the task that was submitted last."""
+    """Yield the events of one task; in older files an event belongs to the task that was submitted last."""
     newest = ""
     begun = next(
         (
-            one.seq or 0
-            for one in newest_of(history, e.TaskSubmitted)
-            if isinstance(one.event, e.TaskSubmitted) and one.event.task_id == task_id
+            envelope.seq or 0
+            for envelope in newest_of(history, e.TaskSubmitted)
+            if isinstance(envelope.event, e.TaskSubmitted) and envelope.event.task_id == task_id
         ),
         0,
     )
     since = history.of(*_KINDS, since=begun - 1) if isinstance(history, History) and begun else None
-    for one in since or of(history, *_KINDS):  # a long session is read from where the task began
-        match one.event:
+    for envelope in since or of(history, *_KINDS):  # a long session is read from the start of the task only
+        match envelope.event:
             case e.TaskSubmitted(task_id=newest):
                 owner = newest
             case e.FeedbackGiven(task_id=owner) | e.TaskFinished(task_id=owner):
                 pass
             case _:
-                owner = one.task_id or newest
+                owner = envelope.task_id or newest
         if owner == task_id:
-            yield one
+            yield envelope
 
 
 def _flows(result: Json, texts: list[str]) -> bool:
-    """Return True if something of a result stands in one of the texts, or it holds nothing that could."""
-    said = [text for text in _scalars(result) if len(text) >= _SHORTEST or _FIGURE.fullmatch(text)]
-    if not said:
+    """Return True if part of a result is in one of the texts, or if no part of it could be."""
+    scalars = [text for text in _scalars(result) if len(text) >= _SHORTEST or _FIGURE.fullmatch(text)]
+    if not scalars:
         return True
     whole = "\n".join(texts)
     figures = set(_FIGURE.findall(_THOUSANDS.sub("", whole)))
-    return any(one in (figures if _FIGURE.fullmatch(one) else whole) for one in said)
+    return any(scalar in (figures if _FIGURE.fullmatch(scalar) else whole) for scalar in scalars)
 
 
 def _scalars(value: Json) -> list[str]:
     """Return numbers and texts of a result as an answer would write them, the first ones only."""
-    found: list[str] = []
+    scalars: list[str] = []
     rest = [value]
-    while rest and len(found) < _SCALARS:
-        one = rest.pop(0)
-        if isinstance(one, dict):
-            rest += list(one.values())[:_SCALARS]
-        elif isinstance(one, list):
-            rest += one[:_SCALARS]
-        elif isinstance(one, str):
-            found.append(one.strip()[:200].casefold())
-        elif isinstance(one, float):
-            found += [f"{one:g}", f"{one:.2f}", f"{one:.1f}", str(round(one))]
-        elif isinstance(one, int) and not isinstance(one, bool):
-            found.append(str(one))
-    return found
+    while rest and len(scalars) < _SCALARS:
+        element = rest.pop(0)
+        if isinstance(element, dict):
+            rest += list(element.values())[:_SCALARS]
+        elif isinstance(element, list):
+            rest += element[:_SCALARS]
+        elif isinstance(element, str):
+            scalars.append(element.strip()[:200].casefold())
+        elif isinstance(element, float):
+            scalars += [f"{element:g}", f"{element:.2f}", f"{element:.1f}", str(round(element))]
+        elif isinstance(element, int) and not isinstance(element, bool):
+            scalars.append(str(element))
+    return scalars
 
 
 def _text(value: Json) -> str:

@@ -1,4 +1,4 @@
-"""Which part of a page the model is shown: a piece from an offset, or what stands around words. Pure."""
+"""Selects the part of a page that the model sees: from an offset, or around words. Pure."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ PASSAGE = 5_000
 _AROUND = 350
 """Characters shown on each side of words that were looked for."""
 _SHOWN = 6
-"""Places shown with what is around them; of the others the offset."""
+"""Places shown with their surroundings; of further ones only the offset."""
 _LISTED = 20
 _SLACK = 600
-"""Characters that a piece may be shorter, to end where a paragraph, a line or a sentence does."""
+"""Characters by which a piece may be shorter, to end with a paragraph, a line or a sentence."""
 _ENDS = ("\n\n", "\n", ". ", " ")
 
 
@@ -28,20 +28,20 @@ class Part(Value, frozen=True):
 
 
 def piece(text: str, offset: int) -> Part:
-    """Return what begins at an offset, ending where something ends."""
+    """Return the piece from an offset, ending with a paragraph, a line or a sentence if possible."""
     start = min(offset, len(text))
     end = start + PASSAGE
     if end < len(text):
         for mark in _ENDS:
-            found = text.rfind(mark, max(end - _SLACK, start), end)
-            if found > start:
-                end = found + len(mark)
+            place = text.rfind(mark, max(end - _SLACK, start), end)
+            if place > start:
+                end = place + len(mark)
                 break
     return Part(text=text[start:end], start=start)
 
 
-def found(text: str, words: str) -> Part:
-    """Return what stands around some words, each place with its offset; case and line breaks do not count."""
+def around_words(text: str, words: str) -> Part:
+    """Return the text around some words, each place with its offset; case and line breaks do not count."""
     places = _places(text, words)
     if not places:
         return Part(text=_separately(text, words))
@@ -64,17 +64,17 @@ def _places(text: str, words: str) -> list[tuple[int, int]]:
 
 
 def _separately(text: str, words: str) -> str:
-    """Return where the words stand one by one, as together they stand nowhere."""
-    told = []
+    """Return where each single word occurs, for words that never occur together."""
+    lines = []
     for word in dict.fromkeys(words.split()):
         places = _places(text, word)
         at = ", ".join(str(start) for start, _ in places[:_SHOWN])
-        told.append(f"{word}: {counted(len(places), 'time')}, at {at}" if places else f"{word}: nowhere")
-    return "\n".join(told) if len(told) > 1 else ""
+        lines.append(f"{word}: {counted(len(places), 'time')}, at {at}" if places else f"{word}: nowhere")
+    return "\n".join(lines) if len(lines) > 1 else ""
 
 
 def _widened(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return a place with what is around it, from the beginning of a line or word to the end of one."""
+    """Return a place with its surroundings, from the start of a line or word to the end of one."""
     before = text[max(start - _AROUND, 0) : start]
     after = text[end : end + _AROUND]
     if start > _AROUND and (cut := _first(before)) is not None:
@@ -93,13 +93,13 @@ def _first(before: str) -> int | None:
 
 
 def titled(event: PageRead) -> str:
-    """Return the part that was read, under the page's title where it is the beginning and does not say it."""
+    """Return the part that was read; the beginning of a page gets its title, unless the text has it."""
     named = event.start or event.find or not event.title or event.title in event.text[:400]
     return event.text if named else f"{event.title}\n\n{event.text}"
 
 
 def kept_as(event: PageRead) -> str:
-    """Return by which handle a page that is not shown whole can be given to a tool; empty where there is none."""
+    """Return the handle for giving a tool a page that is not shown whole; empty if it has none."""
     if not event.handle:
         return ""
     if not event.text:
@@ -108,20 +108,38 @@ def kept_as(event: PageRead) -> str:
     return "" if shown else f"As it came, it is the file {event.handle}."
 
 
+def said_of(event: PageRead) -> tuple[str, ...]:
+    """Return alita's own remarks about a page that was read."""
+    return by_scripts(event), remainder(event), kept_as(event)
+
+
+def by_scripts(event: PageRead) -> str:
+    """Return a remark for a page whose text is made by scripts; empty for any other page."""
+    if event.scripts == "needed":
+        return "It shows next to nothing without its scripts, which were not run (setting web.browser_hosts)."
+    if event.scripts == "run":
+        others = counted(len(event.refused), "host")
+        kept_out = (
+            f" They were refused {others} that web.browser_hosts does not list." if event.refused else ""
+        )
+        return f"Its scripts were run by a browser in the sandbox.{kept_out}"
+    return ""
+
+
 def remainder(event: PageRead) -> str:
-    """Return what else the page has and how to get it, in our own words; empty where it was shown whole."""
+    """Return a remark on the rest of the page and how to get it; empty if it was shown whole."""
     total = event.total or len(event.text)
     more = " The page itself has more, which was not read." if event.truncated else ""
     if event.find:
-        said = f"{counted(event.matches, 'place')} in a page of {total:,} characters."
+        extent = f"{counted(event.matches, 'place')} in a page of {total:,} characters."
         how = (
             "read_page with offset shows what stands around a place." if event.matches else "Try other words."
         )
-        return f"{said} {how}{more}"
+        return f"{extent} {how}{more}"
     end = event.start + len(event.text)
     if event.start == 0 and end >= total:
         return more.strip()
-    said = f"Characters {event.start:,} to {end:,} of {total:,}."
+    extent = f"Characters {event.start:,} to {end:,} of {total:,}."
     if end < total:
-        said += f" read_page with offset {end} goes on; with find it looks for words in all of it."
-    return said + more
+        extent += f" read_page with offset {end} goes on; with find it looks for words in all of it."
+    return extent + more

@@ -1,6 +1,6 @@
-"""The planner: compares ways to go about a task, follows the one worth most, and changes it when a tool fails.
+"""The planner: compares plans for a task, follows the most promising one, and compares again when a tool fails.
 
-A call is spent only where the records can tell plans apart.
+A model call is spent only if the records can distinguish the plans.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ _TASK = 4_000
 """Characters of the task that the planner reads."""
 _CARDS = 15
 _STEP, _STEPS, _TOOLS = 200, 8, 8
-"""Characters of a step, steps of a plan, tools of a plan that are taken from a reply."""
+"""Limits on a reply: characters of a step, steps of a plan, tools of a plan."""
 _USED = 3
-"""Runs from which a tool's record says something."""
-_TELLING = 2
+"""Fewest runs that make a tool's record meaningful."""
+_COMPARABLE = 2
 """Tools with such a record that make plans comparable."""
 _CERTAIN_TRIES, _CERTAIN = 3, 0.75
-"""A recipe that was tried so often, and is worth so much, is followed without asking for others."""
+"""Tries and worth from which a recipe is followed without asking for other plans."""
 _OWN = 0.6
-"""Confidence of a plan whose author says none."""
+"""Assumed confidence of a plan whose author states none."""
 
 _TOOL = ToolSpec(
     name="propose_plans",
@@ -87,7 +87,7 @@ class Planner:
         self._candidates = candidates
 
     async def weigh(self, steps: Sequence[str], recipe: str) -> e.PlansWeighed | None:
-        """Compare the agent's plan with others; return None where there is nothing to compare it with."""
+        """Compare the agent's plan with others; return None if there is nothing to compare it with."""
         latest = self._task.latest
         if latest is None or self._candidates < 2 or len(steps) < 2:
             return None
@@ -102,7 +102,7 @@ class Planner:
         certain = any(
             plan.recipe and plan.tried >= _CERTAIN_TRIES and plan.value >= _CERTAIN for plan in plans
         )
-        telling = sum(card.runs >= _USED for card in self._shelf.cards()) >= _TELLING
+        telling = sum(card.runs >= _USED for card in self._shelf.cards()) >= _COMPARABLE
         if not certain and (remembered or telling) and len(plans) < self._candidates:
             more = await self._proposed(latest.text, steps)
             taken = {plan.tools for plan in plans}
@@ -113,7 +113,7 @@ class Planner:
         return e.PlansWeighed(task_id=latest.task_id, candidates=tuple(plans), chosen=_best(plans))
 
     def reweigh(self, happened: Sequence[Envelope]) -> e.PlansWeighed | None:
-        """Weigh the task's plans again once a tool has failed; return None where the plan stays."""
+        """Weigh the task's plans again once a tool has failed; return None if the plan stays."""
         before = [event for event in self._task.newest(e.PlansWeighed) if isinstance(event, e.PlansWeighed)]
         if not before or len(before) > MOST_REPLANS:
             return None
@@ -149,14 +149,14 @@ class Planner:
         return [item for item in items if item.memory == "procedural" and item.tools]
 
     async def _proposed(self, task: str, steps: Sequence[str]) -> list[PlanCandidate]:
-        """Return what the planner proposes; nothing where its call fails, which is on the stream then."""
+        """Return the planner's proposals; empty if its call fails, which is then on the stream."""
         hits = await asyncio.to_thread(self._shelf.search, task, limit=_CARDS)
         known = self._known()
         lines = [
             f"- {hit.card.name}: {one_line(hit.card.description, 200)} (relied on {known.get(hit.card.name, 0):.2f})"
             for hit in hits.hits
         ]
-        told = "\n".join(
+        prompt = "\n".join(
             (
                 f"The task: {clip(task, _TASK)[0]}",
                 "The agent's plan:",
@@ -170,7 +170,7 @@ class Planner:
             _TOOL,
             role="planner",
             system=files("alita_tui.agent.prompts").joinpath("planner.md").read_text("utf-8"),
-            told=told,
+            prompt=prompt,
             reply_tokens=_REPLY_TOKENS,
             seconds=_SECONDS,
         )
@@ -198,16 +198,16 @@ def _from_recipe(item: MemoryItem) -> PlanCandidate:
 def _plans(arguments: Json) -> list[PlanCandidate]:
     listed = arguments.get("plans") if isinstance(arguments, dict) else None
     plans = []
-    for one in listed if isinstance(listed, list) else ():
+    for fields in listed if isinstance(listed, list) else ():
         try:
-            proposed = msgspec.convert(one, ready(_Proposed))
+            proposed = msgspec.convert(fields, ready(_Proposed))
         except msgspec.ValidationError:
             continue
         steps = tuple(str(one_line(step, _STEP)) for step in proposed.steps if step.strip())[:_STEPS]
         if len(steps) > 1 and 0 <= proposed.confidence <= 1:
             tools = tuple(tool for tool in proposed.tools if tool.isidentifier())[:_TOOLS]
             sure = proposed.confidence
-            fit = 0.5 + sure / 2  # its author's word alone, so it counts half
+            fit = 0.5 + sure / 2  # only its author vouches for it, so it counts half
             plans.append(PlanCandidate(steps=steps, tools=tools, source="planner", confidence=sure, fit=fit))
     return plans
 

@@ -1,4 +1,4 @@
-"""What a plan is worth: its own record, drawn towards what its tools' records make of it. Pure.
+"""Computes what a plan is worth: its own record, drawn towards the records of its tools. Pure.
 
 Constants and form come from a simulation of 15 kinds of task, 10 plans each and 40 tools, which
 `tests/benchmarks/bench_planner.py` repeats: valuing plans by their tools beats exploring them (UCB, Thompson sampling)
@@ -15,17 +15,17 @@ from msgspec.structs import replace
 from alita_tui.events import PlanCandidate
 
 _SHRINK = 3.0
-"""For how many tries of the plan its tools' records stand."""
+"""Weight of the tools' records, in tries of the plan."""
 _BONUS = 0.1
 """Weight of the planner's own confidence; more than 0.15 explores too much."""
 _COST = 0.01
-"""What one step takes off, for money and time."""
+"""Deduction for one step, for money and time."""
 _BUILD_COST = 0.05
-"""What a tool takes off that has to be written, reviewed and approved first."""
+"""Deduction for a tool that has to be written, reviewed and approved first."""
 UNBUILT = 0.6
-"""What is expected of a tool that does not exist yet."""
+"""Assumed reliability of a tool that does not exist yet."""
 _FAILED_HERE = 0.2
-"""What is left of a tool's reliability once it has failed in the same task."""
+"""Factor on a tool's reliability once it has failed in the same task."""
 
 
 def reliability(plan: PlanCandidate, known: Mapping[str, float], failed: Collection[str] = ()) -> float:
@@ -46,7 +46,7 @@ def value(
     expected = reliability(plan, known, failed) * plan.fit
     believed = (plan.worked + _SHRINK * expected) / (plan.tried + _SHRINK)
     if failed and any(tool in failed for tool in plan.tools):
-        believed = min(believed, expected)  # the plan's own record is of days on which it did not fail
+        believed = min(believed, expected)  # its own record does not include this failure
     bonus = _BONUS * plan.confidence * math.sqrt(1 + tried_together) / (1 + plan.tried)
     new = sum(tool not in known for tool in plan.tools)
     return believed + bonus - _COST * len(plan.steps) - _BUILD_COST * new

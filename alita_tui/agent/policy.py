@@ -1,4 +1,4 @@
-"""What a session's tasks may cost and teach."""
+"""Limits on what a session's tasks may cost and teach."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Policy(Value, frozen=True):
     reply_tokens: int = 8192
     run_limits: Limits = Limits()
     teaches: bool = True
-    """False where something is only tried out, as in a fork: memory learns nothing from it."""
+    """False if something is only tried out, as in a fork: memory learns nothing from it."""
     director: Literal["auto", "always", "never"] = "auto"
     """Whether parts of a task are handed to other agents."""
     agents: int = 3
@@ -25,10 +25,10 @@ class Policy(Value, frozen=True):
     verify: Literal["never", "costly", "always"] = "never"
     """Whether an answer is checked before it is given."""
     verify_usd: float = 0.0
-    """From what known cost on a task is costly."""
+    """Known cost from which a task counts as costly."""
     plans: int = 3
     """How many ways to do a task are compared at most."""
     recall_tokens: int = 600
-    """Most that is recalled for a task."""
+    """Most memory that is recalled for a task."""
     propose_usd: float | None = None
     """What proposing facts may cost in the session; None: no model proposes any."""

@@ -1,4 +1,4 @@
-"""What the orchestrator's next call would send, by part, with tokens: for people."""
+"""Shows people what the orchestrator's next call would send, by part, with tokens."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from alita_tui.agent.actions import specs
 from alita_tui.agent.compaction import SUMMARY_HEAD, Trimmed, size
 from alita_tui.agent.context import RECALLED_HEAD, Entry
 from alita_tui.agent.earlier import EARLIER_HEAD
-from alita_tui.agent.given import HEADS, due, told, workspace
+from alita_tui.agent.given import HEADS, block_text, due, workspace
 from alita_tui.agent.prompt import Surroundings, instructions, orchestrator_prompt, sections
 from alita_tui.agent.tokens import tokens_in
 from alita_tui.agent.transcript import Transcript
 from alita_tui.agent.working import UNKNOWN_WINDOW, fitted, room_for
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.history import of_kind
 from alita_tui.spine.ports.context import BLOCKS, NextCall, Part, Provided, Provider
 from alita_tui.spine.ports.models import Message, ModelRequest
 from alita_tui.spine.redaction import Redactor
@@ -46,18 +47,18 @@ def preview(
     Blocks on the disk.
     """
     transcript = Transcript(defaults)
-    transcript.hear(history)
+    transcript.read(history)
     off = transcript.off
     request = ModelRequest(
         role="orchestrator",
         system=orchestrator_prompt(around, off),
         messages=(),
-        tools=specs(),
+        tools=specs(browser=around.browser),
         must_call="*",
         max_tokens=reply_tokens,
     )
-    found = provider.provide(_task(history), frozenset(BLOCKS) - off)
-    entries = _with_due(transcript.shown(), around, redactor.value(found), off)
+    provided = provider.provide(_task(history), frozenset(BLOCKS) - off)
+    entries = _with_due(transcript.shown(), around, redactor.value(provided), off)
     trimmed: Trimmed = fitted(entries, room_for(request, window))
     parts = _parts(request, around, trimmed.messages, off)
     return NextCall(
@@ -68,24 +69,27 @@ def preview(
         masked=len(trimmed.masked),
         shortened=len(trimmed.shortened),
         left_out=trimmed.left_out,
-        problems=found.problems,
+        problems=provided.problems,
     )
 
 
 def _task(history: Sequence[Envelope]) -> str:
     """Return the newest task in the person's own words."""
-    return next((one.event.text for one in reversed(history) if isinstance(one.event, e.TaskSubmitted)), "")
+    return next(
+        (submitted.text for submitted in of_kind(reversed(history), e.TaskSubmitted)),
+        "",
+    )
 
 
 def _with_due(
-    entries: tuple[Entry, ...], around: Surroundings, found: Provided, off: Collection[str]
+    entries: tuple[Entry, ...], around: Surroundings, provided: Provided, off: Collection[str]
 ) -> tuple[Entry, ...]:
     """Return the turns with those blocks that would be given before the call."""
     files = workspace(around)
-    blocks = (*((files,) if files else ()), *found.blocks)
+    blocks = (*((files,) if files else ()), *provided.blocks)
     turns = [(entry.name, entry.message) for entry in entries if entry.message.role == "user"]
-    given = (Message(role="user", text=told(block)) for block in due(blocks, turns, off))
-    return (*entries, *(Entry(seq=0, message=message) for message in given))
+    messages = (Message(role="user", text=block_text(block)) for block in due(blocks, turns, off))
+    return (*entries, *(Entry(seq=0, message=message) for message in messages))
 
 
 def _parts(
@@ -104,15 +108,15 @@ def _parts(
     in_prompt = sections(around)
     for name in BLOCKS:
         turns = kinds.get(name, [])
-        said = in_prompt.get(name, "") if name not in off else ""
+        prompt_part = in_prompt.get(name, "") if name not in off else ""
         parts.append(
             Part(
                 name=name,
                 block=name,
                 on=name not in off,
-                turns=len(turns) + bool(said),
-                tokens=size(turns) + (tokens_in(said) if said else 0),
-                text="\n\n".join((*((said,) if said else ()), *(turn.text for turn in turns))),
+                turns=len(turns) + bool(prompt_part),
+                tokens=size(turns) + (tokens_in(prompt_part) if prompt_part else 0),
+                text="\n\n".join((*((prompt_part,) if prompt_part else ()), *(turn.text for turn in turns))),
             )
         )
     parts += [

@@ -1,7 +1,7 @@
-"""Noticing that a task goes in circles: actions alike that bring nothing new, and a tool that keeps failing.
+"""Detects that a task goes in circles: similar actions without anything new, or a tool that keeps failing.
 
-Everything is derived from the task's own events, so that a resumed task knows what was tried before. What is new is
-told by words: of an observation, the share that no earlier one of the task had.
+Everything is derived from the task's own events, so that a resumed task knows what was tried before. Novelty is
+measured in words: the share of an observation's words that no earlier one of the task had.
 """
 
 from __future__ import annotations
@@ -16,25 +16,26 @@ import msgspec
 from alita_tui import events as e
 from alita_tui.events import Json, Value, as_json
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.history import of_kind
 from alita_tui.spine.text import one_line
 
 _LOOKUPS = frozenset(("find_tool", "search_web", "read_page", "look", "look_back"))
 _NEW = 0.1
 """Share of an observation's words that have to be new."""
 _ALIKE = {True: 0.3, False: 0.8}
-"""Share of common words from which two actions are alike: lookups, and all others."""
+"""Share of common words from which two actions are alike: for lookups, and for all others."""
 _IDENTICAL, _SIMILAR, _OTHER = 1.0, 0.75, 0.25
-"""What a step that brought nothing new counts; `_OTHER` for lookups in quite other words."""
+"""How much a step without anything new counts; `_OTHER` for lookups in quite different words."""
 _NUDGE, _REPLAN, _STUCK = 1.0, 3.0, 5.0
-"""Such steps until the agent is nudged, asked to plan anew, and stopped."""
+"""Number of such steps until the agent is nudged, asked for a new plan, and stopped."""
 _FAILURES, _FAILED = 2, 5
-"""Failures of one tool until the agent is told to repair it, and stopped."""
+"""Failures of one tool until the agent is asked to repair it, and stopped."""
 _LONGEST = 200_000
-"""Characters that are looked at of an action or of what it brought."""
+"""Longest part of an action or observation that is compared, in characters."""
 _WORDS = re.compile(r"\w+")
 
 STUCK = "stuck-"
-"""Begins the id of the question that is asked where nothing helps."""
+"""Prefix of the id of the question that is asked if no advice helps."""
 STOP = "Stop here"
 """The answer to it that ends the task."""
 
@@ -43,7 +44,7 @@ _Step = list[tuple[str, Json]]
 
 
 class Advice(Value, frozen=True):
-    """What follows from the steps so far."""
+    """The advice that follows from the steps so far."""
 
     nudge: e.NudgeKind | None
     """None: the person is asked what to change."""
@@ -53,7 +54,7 @@ class Advice(Value, frozen=True):
 
 
 class ProgressWatch:
-    """Hears the events of one step after another."""
+    """Follows the events of a task step by step."""
 
     def __init__(self, before: Sequence[Envelope] = (), earlier: Sequence[Envelope] = ()) -> None:
         """Begin with what is on record, the oldest first: of the tasks that this one continues, and of itself.
@@ -65,7 +66,7 @@ class ProgressWatch:
         self._idle = 0.0
         self._tried: list[_Step] = []
         """The steps since something new was learned."""
-        self._told: set[str] = set()
+        self._nudged: set[str] = set()
         """Kinds of advice that were given since."""
         self._mentioned: set[str] = set()
         """Tools whose failures were mentioned, and which did not work since."""
@@ -73,34 +74,30 @@ class ProgressWatch:
         self._failures: Counter[str] = Counter()
         for _, step in groupby(before, lambda envelope: (envelope.task_id, envelope.step)):
             self.note([*step])
-        self._idle, self._tried, self._told = 0.0, [], set()
+        self._idle, self._tried, self._nudged = 0.0, [], set()
         self._failures.clear()
         self._mentioned.clear()
         for _, own in groupby(earlier, lambda envelope: envelope.step):
             self.note([*own])
 
     def note(self, step: Iterable[Envelope]) -> Advice | None:
-        """Take in one step; return what the agent has to be told, if anything."""
+        """Read one step's events; return advice for the agent, if any."""
         step = [*step]
-        actions = [
-            (str(envelope.event.action), envelope.event.arguments)
-            for envelope in step
-            if isinstance(envelope.event, e.ActionChosen)
-        ]
+        actions = [(str(chosen.action), chosen.arguments) for chosen in of_kind(step, e.ActionChosen)]
         self._count_failures(step)
         person = any(map(_of_person, step))
         if actions or person:
             self._weigh(actions, observed(step), person=person)
         for envelope in step:
             if isinstance(envelope.event, e.AgentNudged):
-                self._tell(envelope.event.nudge, envelope.event.about)
+                self._record_nudge(envelope.event.nudge, envelope.event.about)
         advice = self._failing() or self._circling()
         if advice and advice.nudge:
-            self._tell(advice.nudge, advice.about)
+            self._record_nudge(advice.nudge, advice.about)
         return advice
 
-    def _tell(self, nudge: e.NudgeKind, about: str) -> None:
-        self._told.add(nudge)
+    def _record_nudge(self, nudge: e.NudgeKind, about: str) -> None:
+        self._nudged.add(nudge)
         self._mentioned |= {about} if about else set()
 
     def _weigh(self, actions: _Step, observation: str, *, person: bool) -> None:
@@ -109,19 +106,21 @@ class ProgressWatch:
         self._known |= words
         weighed = [
             action for action in actions if action[0] != "plan"
-        ] or actions  # a tick beside it is no step
-        counts = [self._repeats(name, _words(_said(arguments))) for name, arguments in weighed]
-        self._actions += [(name, _words(_said(arguments))) for name, arguments in actions]
+        ] or actions  # ticking off the plan beside another action is not a step
+        counts = [self._repeats(name, _words(_as_words(arguments))) for name, arguments in weighed]
+        self._actions += [(name, _words(_as_words(arguments))) for name, arguments in actions]
         if new:
-            self._idle, self._tried, self._told = 0.0, [], set()
+            self._idle, self._tried, self._nudged = 0.0, [], set()
         else:
             self._idle += min(counts)
             self._tried.append(actions)
 
     def _repeats(self, name: str, words: frozenset[str]) -> float:
-        """Return what an action counts if nothing new came of it."""
+        """Return how much an action counts if it gave nothing new."""
         lookup = name in _LOOKUPS
-        best = max((_common(words, said) for known, said in self._actions if known == name), default=-1.0)
+        best = max(
+            (_common(words, earlier) for known, earlier in self._actions if known == name), default=-1.0
+        )
         if best == 1.0:
             return _IDENTICAL
         if best >= _ALIKE[lookup]:
@@ -131,7 +130,7 @@ class ProgressWatch:
     def _count_failures(self, step: list[Envelope]) -> None:
         for envelope in step:
             if getattr(envelope.event, "depth", 0):
-                continue  # the call that it is inside of tells how it went
+                continue  # the outer call reports how it went
             match envelope.event:
                 case e.ToolCalled(call_id=call_id, name=name):
                     self._called[call_id] = name
@@ -159,81 +158,85 @@ class ProgressWatch:
         for name, count in self._failures.items():
             if count < _FAILURES:
                 continue
-            said = (
+            failing = (
                 f"{name} failed {count} times in this task"  # its own words stay in the fence of its report
             )
             if count >= _FAILED:
-                return Advice(nudge=None, text=said)
+                return Advice(nudge=None, text=failing)
             if name not in self._mentioned:
                 way = (
                     "Do not run it again as it is. Repair it (build_tool under the same name, saying which input "
                     "fails and how), use another tool, or ask the person."
                 )
-                return Advice(nudge="repair", text=f"{said}. {way}", about=name)
+                return Advice(nudge="repair", text=f"{failing}. {way}", about=name)
         return None
 
     def _circling(self) -> Advice | None:
         if self._idle < _NUDGE:
             return None
-        said = f"nothing new came of the last {len(self._tried)} steps. Tried: {_listed(self._tried)}"
+        stall = f"nothing new came of the last {len(self._tried)} steps. Tried: {_listed(self._tried)}"
         if self._idle >= _STUCK:
-            return Advice(nudge=None, text=said)
-        said = f"{said[:1].upper()}{said[1:]}."
-        if self._idle >= _REPLAN and "replan" not in self._told:
+            return Advice(nudge=None, text=stall)
+        stall = f"{stall[:1].upper()}{stall[1:]}."
+        if self._idle >= _REPLAN and "replan" not in self._nudged:
             way = (
                 "Call `plan` with another way to go about it, ask the person with `ask_user`, or `answer` with what "
                 "is known and what is missing."
             )
-            return Advice(nudge="replan", text=f"{said} {way}")
-        if not {"repeat", "replan"} & self._told:
-            return Advice(nudge="repeat", text=f"{said} Do not repeat it in other words; try something else.")
+            return Advice(nudge="replan", text=f"{stall} {way}")
+        if not {"repeat", "replan"} & self._nudged:
+            return Advice(
+                nudge="repeat", text=f"{stall} Do not repeat it in other words; try something else."
+            )
         return None
 
 
 def observed(events: Iterable[Envelope]) -> str:
-    """Return what a step brought, without what differs each time: ids, times, figures."""
-    seen: list[str] = []
+    """Return a step's observations without what differs each time: ids, times, figures."""
+    observations: list[str] = []
     for envelope in events:
         if getattr(envelope.event, "depth", 0):
             continue
         match envelope.event:
             case e.ToolSearched(hits=hits, near_misses=near):
-                seen += [f"{hit.card.name} {hit.card.version}" for hit in hits]
-                seen += [f"{miss.name} {miss.version}" for miss in near]
-                seen.append("" if hits or near else "none")
+                observations += [f"{hit.card.name} {hit.card.version}" for hit in hits]
+                observations += [f"{miss.name} {miss.version}" for miss in near]
+                observations.append("" if hits or near else "none")
             case e.WebSearched(results=results):
-                seen += [f"{result.url} {result.title} {result.snippet}" for result in results]
-                seen.append("" if results else "none")
+                observations += [f"{result.url} {result.title} {result.snippet}" for result in results]
+                observations.append("" if results else "none")
             case e.PageRead(text=text) | e.LookedBack(text=text) | e.ActionFailed(text=text):
-                seen.append(text)
+                observations.append(text)
             case e.ToolFailed(text=text):
-                seen.append(text)
+                observations.append(text)
             case e.ToolReturned(report=report):
-                seen.append(_said(report.result))
+                observations.append(_as_words(report.result))
             case e.ToolAliased(name=name):
-                seen.append(name)
+                observations.append(name)
             case e.ToolRegistered(card=card):
-                seen.append(f"{card.name} {card.digest}")
+                observations.append(f"{card.name} {card.digest}")
             case e.BuildFailed(reason=reason) | e.ApprovalResolved(verdict=e.Verdict(why=reason)):
-                seen.append(reason)
+                observations.append(reason)
             case e.ActionChosen() | e.BuildStarted() | e.ToolCalled() | e.WaitEnded() | e.QuestionAsked():
                 pass
-            case event if hasattr(event, "action_id"):  # what any other action brought
+            case event if hasattr(event, "action_id"):  # the observation of any other action
                 facts = msgspec.to_builtins(event)
-                seen.append(
-                    _said({key: value for key, value in facts.items() if key not in ("kind", "action_id")})
+                observations.append(
+                    _as_words(
+                        {key: value for key, value in facts.items() if key not in ("kind", "action_id")}
+                    )
                 )
             case _:
                 pass
-    return "\n".join(seen)
+    return "\n".join(observations)
 
 
 def _of_person(envelope: Envelope) -> bool:
-    """Return whether somebody said or decided something: that is always new."""
+    """Return whether the person said or decided something, which is always new."""
     return isinstance(envelope.event, e.WaitEnded | e.QuestionAnswered | e.Steered | e.ApprovalResolved)
 
 
-def _said(value: Json) -> str:
+def _as_words(value: Json) -> str:
     return as_json(value)
 
 
@@ -241,26 +244,26 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(_WORDS.findall(text[:_LONGEST].lower()))
 
 
-def _common(one: frozenset[str], other: frozenset[str]) -> float:
+def _common(words: frozenset[str], known: frozenset[str]) -> float:
     """Return the share of words that two texts have in common; numbers have to be the same."""
-    if one == other:
+    if words == known:
         return 1.0
-    if {word for word in one if word.isdigit()} != {word for word in other if word.isdigit()}:
+    if {word for word in words if word.isdigit()} != {word for word in known if word.isdigit()}:
         return 0.0
-    return min(len(one & other) / len(one | other), 0.99)
+    return min(len(words & known) / len(words | known), 0.99)
 
 
 def _listed(steps: list[_Step]) -> str:
-    """Return what was tried, by action: `find_tool ×6 ("count primes", "prime counter", …)`."""
+    """Return the attempts by action: `find_tool ×6 ("count primes", "prime counter", …)`."""
     tried: dict[str, list[str]] = {}
     for step in steps:
         for name, arguments in step:
             values = arguments.values() if isinstance(arguments, dict) else ()
-            said = next((value for value in values if isinstance(value, str)), "")
-            tried.setdefault(name, []).append(str(one_line(said, 60)))
-    return "; ".join(f"{name} ×{len(said)} ({', '.join(_quoted(said))})" for name, said in tried.items())
+            first_text = next((value for value in values if isinstance(value, str)), "")
+            tried.setdefault(name, []).append(str(one_line(first_text, 60)))
+    return "; ".join(f"{name} ×{len(texts)} ({', '.join(_quoted(texts))})" for name, texts in tried.items())
 
 
-def _quoted(said: list[str]) -> list[str]:
-    different = list(dict.fromkeys(text for text in said if text))
+def _quoted(texts: list[str]) -> list[str]:
+    different = list(dict.fromkeys(text for text in texts if text))
     return [*(f'"{text}"' for text in different[:3]), *(("…",) if len(different) > 3 else ())]

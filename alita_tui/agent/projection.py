@@ -1,4 +1,4 @@
-"""Where the session stands, for the engine: its state, kept up to date event by event."""
+"""The session's state for the engine, updated with each event."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ _PIECE = 1_000
 
 
 class StateProjection:
-    """The state after everything on record. No event is reduced twice."""
+    """The state after all recorded events. No event is reduced twice."""
 
     def __init__(self, bus: Bus, known: Callable[[], SessionState | None] = lambda: None) -> None:
-        """`known` returns a state of this session that somebody else has reduced already, or None."""
+        """`known` returns a state of this session that another part has already reduced, or None."""
         self._bus = bus
         self._known = known
         self._state = SessionState()
-        self._seen = 0
+        self._reduced = 0
 
     @property
     def state(self) -> SessionState:
         """The state now."""
         history = self._bus.history
-        if len(history) - self._seen > _PIECE:
+        if len(history) - self._reduced > _PIECE:
             self._take_over()
-        while self._seen < len(history):
-            piece = history[self._seen : self._seen + _PIECE]
+        while self._reduced < len(history):
+            piece = history[self._reduced : self._reduced + _PIECE]
             self._state = reduce_all(piece, self._state)
-            self._seen += len(piece)
+            self._reduced += len(piece)
         return self._state
 
     def _take_over(self) -> None:
@@ -40,4 +40,4 @@ class StateProjection:
         known = self._known()
         if known is not None and known.seq > self._state.seq:
             self._state = known
-            self._seen = bisect_right(self._bus.history, known.seq, key=lambda envelope: envelope.seq or 0)
+            self._reduced = bisect_right(self._bus.history, known.seq, key=lambda envelope: envelope.seq or 0)

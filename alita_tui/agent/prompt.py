@@ -1,4 +1,4 @@
-"""The prompts of agents, made from the tables that also say what holds: grants, settings, library, date."""
+"""The prompts of agents, rendered from the tables that the code enforces: grants, settings, library, date."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from importlib.resources import files
 
 from alita_tui.agent.role import Role, Roles
 from alita_tui.events import Value
-from alita_tui.spine.grants import REACHED
+from alita_tui.spine.grants import offered
 from alita_tui.spine.ports.context import BlockName
 from alita_tui.spine.text import counted, one_line
 
 _NAMED = 12
-"""Names of a kind that are listed; of more only the number is said."""
+"""Most names of a kind that are listed; beyond that only their number is given."""
 
 
 class Surroundings(Value, frozen=True):
-    """What is so outside the conversation when a task begins."""
+    """Facts outside the conversation when a task begins."""
 
     today: str = ""
-    """ISO 8601, the person's own date; empty: not said."""
+    """The person's local date, ISO 8601; if empty, the prompt has none."""
     place: str = ""
     """The person's time zone and locale."""
     tools_run_on: str = ""
@@ -29,32 +29,34 @@ class Surroundings(Value, frozen=True):
     hosts: tuple[str, ...] = ()
     """Hosts that the person named in settings, rules or approvals, as grants are written."""
     secrets: tuple[str, ...] = ()
-    """Names of secrets that are kept for tools."""
+    """Names of the secrets that are stored for tools."""
+    browser: bool = False
+    """Whether tools may be granted a browser."""
     files: tuple[str, ...] = ()
-    """Names in the workspace; from outside, so they are told in the conversation."""
+    """Names in the workspace; they are untrusted, so they go into the conversation, not the prompt."""
 
 
 def orchestrator_prompt(around: Surroundings, off: Collection[str] = ()) -> str:
     """Return the whole prompt without the blocks that are off."""
-    told = "\n".join(text for name, text in sections(around).items() if text and name not in off)
-    return _template().replace("{surroundings}", told)
+    surroundings = "\n".join(text for name, text in sections(around).items() if text and name not in off)
+    return _template(browser=around.browser).replace("{surroundings}", surroundings)
 
 
 def instructions() -> str:
-    """Return what of the prompt cannot be switched off."""
-    return _template().replace("{surroundings}", "")
+    """Return the part of the prompt that cannot be switched off."""
+    return _template(browser=False).replace("{surroundings}", "")
 
 
-def _template() -> str:
-    return _text("orchestrator").replace("{grants}", _grants())
+def _template(*, browser: bool) -> str:
+    return _text("orchestrator").replace("{grants}", _grants(browser=browser))
 
 
-def _grants() -> str:
-    return "\n".join(f"- {field}: {how}" for field, how in REACHED.items())
+def _grants(*, browser: bool) -> str:
+    return "\n".join(f"- {field}: {how}" for field, how in offered(browser=browser).items())
 
 
 def sections(around: Surroundings) -> dict[BlockName, str]:
-    """Return the blocks that stand in the prompt."""
+    """Return the blocks that are part of the prompt."""
     when = f"Today is {around.today}{around.place and f' ({around.place})'}." if around.today else ""
     where = f"Tools run on {around.tools_run_on}." if around.tools_run_on else ""
     named = (
@@ -72,19 +74,21 @@ def sections(around: Surroundings) -> dict[BlockName, str]:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names on one line; of many the first."""
+    """Return names on one line, the first ones of many."""
     shown = [str(one_line(name, 80)) for name in names]
     more = len(shown) - _NAMED
     return ", ".join(shown[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def specialist_prompt(role: Role, roles: Roles | None = None) -> str:
-    """Return what an agent of a role is told; `roles` are those that it may hand parts to, None: none."""
+def specialist_prompt(role: Role, roles: Roles | None = None, *, browser: bool = False) -> str:
+    """Return the prompt of an agent with a role; `roles` are those that it may delegate to, or None.
+
+    `browser`: whether tools may be granted one.
+    """
     more = []
     if "build_tool" in role.actions:
-        more.append(
-            f"Tools run in a sandbox and reach nothing but their arguments, unless the person grants it:\n{_grants()}\n"
-        )
+        reach = "Tools run in a sandbox and reach nothing but their arguments, unless the person grants it:"
+        more.append(f"{reach}\n{_grants(browser=browser)}\n")
     if roles is not None:
         more.append(director_prompt(roles))
     frame = _text("specialist")
@@ -92,7 +96,7 @@ def specialist_prompt(role: Role, roles: Roles | None = None) -> str:
 
 
 def director_prompt(roles: Roles) -> str:
-    """Return what an agent that may hand parts on is told of it."""
+    """Return the part of the prompt for an agent that may delegate."""
     listed = "\n".join(f"- {role.name}: {role.purpose}" for role in roles)
     return _text("director").replace("{roles}", listed)
 

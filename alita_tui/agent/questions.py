@@ -1,4 +1,4 @@
-"""Questions to the person, and the answers that somebody waits for."""
+"""Questions to the person, and the pending answers."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from alita_tui.spine.text import one_line
 
 
 class Questions:
-    """Where questions are asked and their answers come in."""
+    """Asks questions and receives their answers."""
 
-    def __init__(self, bus: Bus, *, parks: bool, given: str = "") -> None:
-        """`parks`: nobody is there to answer. `given` answers the question that an earlier process left open."""
+    def __init__(self, bus: Bus, *, parks: bool, earlier_answer: str = "") -> None:
+        """`parks`: no person is attached; `earlier_answer` is for the question that an earlier process left open."""
         self._bus = bus
         self.parks = parks
-        self._given = given
+        self._earlier_answer = earlier_answer
         self.answered = ""
-        """The question that `given` answers; empty: whichever is waited for first."""
+        """The question that `earlier_answer` is for; empty for whichever is waited for first."""
         self.waits: Callable[[], None] = lambda: None
         """Called when a task begins to wait for the person."""
         self._answers: dict[str, asyncio.Future[str]] = {}
@@ -36,22 +36,22 @@ class Questions:
         about: Literal["task", "budget"] = "task",
         choices: tuple[str, ...] = (),
     ) -> str:
-        """Ask, and wait for the answer. Raises ApprovalPending where nobody can give one."""
-        asked = e.QuestionAsked(question_id=question_id, text=text, about=about, choices=choices)
-        # Before it is emitted: whoever reads the event may answer at once.
+        """Ask, and wait for the answer. Raises ApprovalPending if no person is attached."""
+        question = e.QuestionAsked(question_id=question_id, text=text, about=about, choices=choices)
+        # Created before the event is emitted, because a reader may answer at once.
         answer = self._answers[question_id] = asyncio.get_running_loop().create_future()
         try:
-            await self._bus.emit(asked, span=question_id)
+            await self._bus.emit(question, span=question_id)
             return await self._take(question_id, text, choices, answer)
         finally:
             self._answers.pop(question_id, None)
 
     async def wait(self, question_id: str, text: str = "", choices: tuple[str, ...] = ()) -> str:
-        """Return the answer to what an earlier process asked. Raises ApprovalPending where nobody can give one."""
+        """Return the answer to a question of an earlier process. Raises ApprovalPending if no person is attached."""
         answer = self._answers[question_id] = asyncio.get_running_loop().create_future()
-        if self._given and self.answered in ("", question_id):
-            answer.set_result(self._given)
-            self._given = ""
+        if self._earlier_answer and self.answered in ("", question_id):
+            answer.set_result(self._earlier_answer)
+            self._earlier_answer = ""
         try:
             return await self._take(question_id, text, choices, answer)
         finally:
@@ -67,32 +67,32 @@ class Questions:
             )
         if not answer.done():
             self.waits()
-        said = _chosen(await answer, choices)
-        await self._bus.emit(e.QuestionAnswered(question_id=question_id, text=said), span=question_id)
-        return said
+        reply = _chosen(await answer, choices)
+        await self._bus.emit(e.QuestionAnswered(question_id=question_id, text=reply), span=question_id)
+        return reply
 
-    async def ask_for_server(self, asked: e.ServerQuestion) -> str | None:
-        """Ask what a server wants of the person; return what was typed, or None where nobody can answer.
+    async def ask_for_server(self, question: e.ServerQuestion) -> str | None:
+        """Ask a server's question; return what was typed, or None if no person is attached.
 
-        With choices anything else is no answer, and on record as such.
+        With choices, anything else is recorded as a refusal.
         """
         if self.parks:
             return None
-        question_id = asked.question_id
+        question_id = question.question_id
         answer = self._answers[question_id] = asyncio.get_running_loop().create_future()
-        ended = e.ServerQuestionEnded(question_id=question_id, server=asked.server, outcome="withdrawn")
+        ended = e.ServerQuestionEnded(question_id=question_id, server=question.server, outcome="withdrawn")
         try:
-            await self._bus.emit(asked, span=question_id)
-            said = _chosen(await answer, asked.choices)
-            fits = not asked.choices or said in asked.choices
-            ended = msgspec.structs.replace(ended, text=said, outcome="answered" if fits else "refused")
-            return said
+            await self._bus.emit(question, span=question_id)
+            reply = _chosen(await answer, question.choices)
+            fits = not question.choices or reply in question.choices
+            ended = msgspec.structs.replace(ended, text=reply, outcome="answered" if fits else "refused")
+            return reply
         finally:
             self._answers.pop(question_id, None)
             await self._bus.emit(ended, span=question_id)
 
     def answer(self, question_id: str, text: str) -> None:
-        """Hand an answer in; one that nobody waits for is passed over."""
+        """Deliver an answer; one that nothing waits for is ignored."""
         future = self._answers.get(question_id)
         if future is not None and not future.done():
             future.set_result(text)

@@ -1,4 +1,4 @@
-"""What a word of the person about an answer, a run or a build says of what memory learned from that task."""
+"""Applies the person's rating of an answer, run or build to what memory learned from that task."""
 
 from __future__ import annotations
 
@@ -12,40 +12,46 @@ from alita_tui.spine.history import of
 
 
 class Word(NamedTuple):
-    """A word that stands about an item of memory."""
+    """A valid rating of a memory item."""
 
     item_id: str
     source: str
     """`session:seq` of what it was learned from."""
     rating: e.Rating | None
-    """None where everything was taken back."""
+    """None if everything was taken back."""
 
 
 def words_about_memory(history: Sequence[Envelope], task_id: str) -> list[Word]:
-    """Return what the person says now of each item that a task taught; nothing where they never said anything.
+    """Return the person's current rating of each item that a task taught; empty if they rated nothing.
 
-    A word about the answer is about all of it. As long as there is none, one about a run is about what rests on its
-    tool, and one about a build about the recipe that calls it. Derived from the record: again it changes nothing.
+    A rating of the answer applies to every item. Without one, a rating of a run applies to the items that used its
+    tool, and a rating of a build to the recipe that calls it. Derived from the record, so repeating it is harmless.
     """
     kinds = (e.FeedbackGiven, e.MemoryWritten, e.ToolCalled, e.ToolRegistered)
-    events = [(one.task_id, one.event) for one in of(history, *kinds)]
-    given = [one for _, one in events if isinstance(one, e.FeedbackGiven) and one.task_id == task_id]
-    if not given:
+    events = [(envelope.task_id, envelope.event) for envelope in of(history, *kinds)]
+    feedback_events = [
+        event for _, event in events if isinstance(event, e.FeedbackGiven) and event.task_id == task_id
+    ]
+    if not feedback_events:
         return []
-    tools = {str(one.call_id): one.name for _, one in events if isinstance(one, e.ToolCalled)}
-    tools |= {str(one.build_id): one.card.name for _, one in events if isinstance(one, e.ToolRegistered)}
-    found = []
+    tools = {str(event.call_id): event.name for _, event in events if isinstance(event, e.ToolCalled)}
+    tools |= {
+        str(event.build_id): event.card.name for _, event in events if isinstance(event, e.ToolRegistered)
+    }
+    words = []
     for owner, event in events:
         if isinstance(event, e.MemoryWritten) and owner == task_id:
             item = event.item
             answers: list[e.Rating] = []
             others: list[e.Rating] = []
-            for one in standing(given):
-                if one.answer:
-                    answers.append(one.rating)
-                elif tools.get(one.call_id or one.build_id) in item.tools and (one.call_id or item.steps):
-                    others.append(one.rating)
-            said = answers or others
+            for feedback in standing(feedback_events):
+                if feedback.answer:
+                    answers.append(feedback.rating)
+                elif tools.get(feedback.call_id or feedback.build_id) in item.tools and (
+                    feedback.call_id or item.steps
+                ):
+                    others.append(feedback.rating)
+            ratings = answers or others
             source = f"{item.source_session}:{item.source_seq}"
-            found.append(Word(item.item_id, source, said[-1] if said else None))
-    return found
+            words.append(Word(item.item_id, source, ratings[-1] if ratings else None))
+    return words

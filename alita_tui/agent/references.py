@@ -1,4 +1,4 @@
-"""What an agent refers to by a short name: files, results of earlier calls, parts of both.
+"""Resolves the short names by which an agent refers to files, results of earlier calls, and parts of both.
 
 Arguments may hold `{"$ref": "HANDLE#/json/pointer"}` instead of the data itself, so that large data never goes
 through the model; `HANDLE#base64` is the bytes of a file, for tools of servers that want them so. A HANDLE is an
@@ -38,7 +38,7 @@ _LARGEST_VALUE = 16 << 20
 _EVENT = re.compile(r"e?(\d+)")
 _REFERENCE = "$ref"
 _BASE64 = "base64"
-"""In place of a pointer, and as JSON Schema names it."""
+"""The suffix in place of a pointer, and JSON Schema's name for it."""
 _MOST_EVIDENCE = 8_000_000
 _EVIDENCE = (
     e.TaskSubmitted, e.Steered, e.QuestionAnswered, e.ToolReturned, e.PageRead, e.WebSearched, e.LookedBack,
@@ -48,7 +48,7 @@ _FILE_NAME = re.compile(r"[\w-][\w. -]{0,118}\.[A-Za-z0-9]{1,8}")
 
 
 class Resolved(Value, frozen=True):
-    """Arguments as the tool gets them, and what they refer to."""
+    """Arguments for the tool, and what they refer to."""
 
     arguments: dict[str, Any]
     inputs: tuple[InputFile, ...] = ()
@@ -61,11 +61,11 @@ class Looked(Value, frozen=True):
 
     text: str
     handle: str = ""
-    """The file's; empty for a result."""
+    """The file's handle; empty for a result."""
 
 
 class References:
-    """Finds what the agent refers to, in its session and nowhere else."""
+    """Finds what the agent refers to, only within its session."""
 
     def __init__(self, bus: Bus, projection: StateProjection, artefacts: Artefacts) -> None:
         self._bus = bus
@@ -74,38 +74,38 @@ class References:
 
     @property
     def listed(self) -> tuple[Artefact, ...]:
-        """Return the session's artefacts, the newest last; for an agent what it was handed and what came of its work.
+        """Return the session's artefacts, the newest last; for a delegated agent, those it was handed or made.
 
-        What other agents made is not among them until they hand it back.
+        Files of other agents are not included until they are handed back.
         """
         files = self._projection.state.artefacts
-        seen = self._handed()
-        return files if seen is None else tuple(file for file in files if file.handle in seen)
+        visible = self._handed()
+        return files if visible is None else tuple(file for file in files if file.handle in visible)
 
     def _handed(self) -> frozenset[str] | None:
-        """Return the handles that the present agent sees; None where it sees all: no part was ever handed on."""
+        """Return the handles that the present agent sees; None if it sees all, because nothing was ever delegated."""
         me, task_id = origin.delegate(), origin.current().task_id
         history = self._bus.history
         if not me and next(history.newest(e.AgentStarted), None) is None:
             return None
         mine: set[str] = set()
-        for one in history.of(e.ArtefactAdded, e.AgentStarted, e.AgentEnded):
-            match one.event:
+        for envelope in history.of(e.ArtefactAdded, e.AgentStarted, e.AgentEnded):
+            match envelope.event:
                 case e.ArtefactAdded(artefact=file):
-                    own = one.delegate == me and (not me or one.task_id == task_id)
+                    own = envelope.delegate == me and (not me or envelope.task_id == task_id)
                     mine |= {file.handle} if own else set()
                 case e.AgentStarted(agent_id=agent_id, handed=handed) if agent_id == me:
-                    mine |= {given.handle for given in handed}
-                case e.AgentEnded(artefacts=artefacts) if one.delegate == me:
+                    mine |= {entry.handle for entry in handed}
+                case e.AgentEnded(artefacts=artefacts) if envelope.delegate == me:
                     mine |= {*artefacts}
                 case _:
                     pass
         return frozenset(mine)
 
     def _sees(self, seq: int) -> bool:
-        """Return whether the present agent may refer to what an event brought: a lead to all, others to their own."""
+        """Return whether the present agent may refer to an event's result: the lead to all, others to their own."""
         me = origin.delegate()
-        return not me or any(one.delegate == me for one in self._bus.history[max(seq - 1, 0) : seq])
+        return not me or any(envelope.delegate == me for envelope in self._bus.history[max(seq - 1, 0) : seq])
 
     def resolve(self, arguments: dict[str, Any], schema: Json) -> Resolved:
         """Return the arguments with every reference replaced by what it names. Block on the disk.
@@ -127,7 +127,7 @@ class References:
         )
 
     def needs(self, action: RunTool, before: RunTool) -> bool:
-        """Return whether a run needs what an earlier one of its reply brings: its result, or a file yet to be made."""
+        """Return whether a run needs the result of an earlier run of its reply, or a file that it is yet to make."""
         names = {before.name, before.label} - {""}
         known = {name for file in self.listed for name in (file.handle, file.name)}
         for text, refers in _texts_in(action.arguments):
@@ -137,18 +137,18 @@ class References:
         return False
 
     def artefact(self, name: str) -> Artefact:
-        """Return the artefact with this handle or name; of several with one name the newest of the task, if it has any.
+        """Return the artefact with this handle or name; of several with the same name, the task's newest if it has one.
 
-        Raise RegistryError where there is none, or where a tool made a file of the name of one that the person gave.
+        Raise RegistryError if there is none, or if a tool made a file with the name of one that the person gave.
         """
-        found = [file for file in self.listed if name in (file.handle, file.name)]
-        given = [file for file in found if file.handle in self._projection.state.given]
-        own = self._of_task(found)
-        mixed = given and name == found[-1].name and found[-1] not in given
-        if mixed and not all(file in given for file in own):
+        matches = [file for file in self.listed if name in (file.handle, file.name)]
+        provided = [file for file in matches if file.handle in self._projection.state.given]
+        own = self._of_task(matches)
+        mixed = provided and name == matches[-1].name and matches[-1] not in provided
+        if mixed and not all(file in provided for file in own):
             raise RegistryError(
                 f"Two files are called {name[:80]!r}: the person gave one, a tool made the other.",
-                hint=f"Name it by its handle: {given[-1].handle} is the person's, {found[-1].handle} the tool's.",
+                hint=f"Name it by its handle: {provided[-1].handle} is the person's, {matches[-1].handle} the tool's.",
             )
         if own:
             return own[-1]
@@ -162,12 +162,12 @@ class References:
         """Return the present task, and those that it continues."""
         return chain_of(origin.current().task_id, self._projection.state)
 
-    def _of_task(self, found: list[Artefact]) -> list[Artefact]:
-        """Return those files that the present task was given or made; all where it has none of them."""
+    def _of_task(self, matches: list[Artefact]) -> list[Artefact]:
+        """Return the files that the present task was given or made; all of them if it has none of its own."""
         chain = self._chain()
-        if len(found) < 2 or not chain:
-            return found
-        given = {
+        if len(matches) < 2 or not chain:
+            return matches
+        task_files = {
             file for task in self._projection.state.tasks if task.task_id in chain for file in task.files
         }
         made = {
@@ -175,12 +175,12 @@ class References:
             for added in self._bus.history.of(e.ArtefactAdded)
             if isinstance(added.event, e.ArtefactAdded) and added.task_id in chain
         }
-        return [file for file in found if file.handle in given | made] or found
+        return [file for file in matches if file.handle in task_files | made] or matches
 
     def evidence(self) -> Iterator[str]:
-        """Yield what an answer can rest on, the newest first: what tools, pages, files and the person said.
+        """Yield the texts that an answer can rest on, newest first: from tools, pages, files and the person.
 
-        Of a long session the newest 8 million characters.
+        Of a long session, the newest 8 million characters.
         """
         room = _MOST_EVIDENCE
         for envelope in self._bus.history.newest(*_EVIDENCE):
@@ -197,13 +197,13 @@ class References:
             case e.ToolReturned(report=report):
                 result = report.result
                 if report.result_handle:
-                    with suppress(RegistryError, StoreError):  # its shape, head and tail are in the record
+                    with suppress(RegistryError, StoreError):  # the record has its shape, head and tail
                         result = self._whole(report.result_handle)
                 return f"{as_json(result)}\n{report.stdout}"
             case e.PageRead(text=text, whole=whole):
                 return whole or text
             case e.WebSearched(results=results):
-                return "\n".join(f"{one.title}\n{one.snippet}" for one in results)
+                return "\n".join(f"{hit.title}\n{hit.snippet}" for hit in results)
             case e.LookedBack(text=text):
                 return text
             case e.ArtefactAdded(artefact=file):
@@ -311,7 +311,7 @@ class References:
 
 
 class _Resolution:
-    """One set of arguments on its way."""
+    """The resolution of one set of arguments."""
 
     def __init__(self, references: References) -> None:
         self._known = references
@@ -320,7 +320,7 @@ class _Resolution:
         self.references: list[str] = []
 
     def value(self, value: Json, schema: Json) -> Json:
-        """Return a value with its references replaced, as its schema wants them."""
+        """Return a value with its references replaced in the form that the schema asks for."""
         wants_file = isinstance(schema, dict) and schema.get("format") == "file"
         if (name := _reference(value)) is not None:
             self.references.append(name)
@@ -370,7 +370,7 @@ def described(file: Artefact) -> str:
     return f"{file.name} ({file.handle}, {file.media_type}, {size})"
 
 
-def told(files: Iterator[Artefact] | tuple[Artefact, ...], *, previews: bool = True) -> str:
+def file_list(files: Iterator[Artefact] | tuple[Artefact, ...], *, previews: bool = True) -> str:
     """Return a list of artefacts for a model; previews are data, to be fenced by the caller."""
     parts = []
     for file in islice(files, 40):

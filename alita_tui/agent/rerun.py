@@ -1,4 +1,4 @@
-"""A recorded session as a regression test: its tool calls and self-tests run again, its replies are read again.
+"""Uses a recorded session as a regression test: its tool calls and self-tests run again, its replies are parsed again.
 
 No model is asked: what the model said is taken from the recording. Nothing is granted to any code here; a run
 that was granted something is not done again, because its world is no longer the same.
@@ -19,6 +19,7 @@ from alita_tui.events import Capabilities, Json, Lock, RunReport, ToolDraft, Too
 from alita_tui.runtimes.languages import runtime_of
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, RequirementsError
+from alita_tui.spine.history import of_kind
 from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
 from alita_tui.spine.text import one_line
 from alita_tui.spine.trials import stands_in
@@ -26,11 +27,11 @@ from alita_tui.spine.trials import stands_in
 _SHOWN = 160
 """Characters shown of a value."""
 _BEFORE = 60
-"""Of these, what stands before the first difference."""
+"""How many of these characters come before the first difference."""
 
 
 class Rerun(Value, frozen=True):
-    """One thing that was done again, or why it was not."""
+    """One repeated call, test or reply, or the reason why it was skipped."""
 
     seq: int
     """The event that records it."""
@@ -50,14 +51,14 @@ class _Code(NamedTuple):
 
 
 class Tools(Protocol):
-    """Where the code of tools is found that were in the library before."""
+    """Finds the code of tools that were in the library before."""
 
     def get(self, name: str, version: int | None = None) -> ToolRecord:
         """One version, whole. Raises RegistryError."""
 
 
 class Rerunner:
-    """Does again what a session recorded."""
+    """Repeats what a session recorded."""
 
     def __init__(self, sandbox: Sandbox, shelf: Tools, limits: Limits) -> None:
         self._sandbox = sandbox
@@ -65,26 +66,22 @@ class Rerunner:
         self._limits = limits
 
     async def run(self, envelopes: Sequence[Envelope]) -> AsyncGenerator[Rerun, None]:
-        """Everything in the order of the recording. Raises SandboxUnavailable."""
+        """Repeat everything in the order of the recording. Raises SandboxUnavailable."""
         ends = {
             envelope.event.call_id: envelope.event
             for envelope in envelopes
             if isinstance(envelope.event, e.ToolReturned | e.ToolFailed)
         }
         codes = dict(_codes(envelopes))
-        served = {
-            envelope.event.call_id for envelope in envelopes if isinstance(envelope.event, e.BrokerAnswered)
-        }
+        served = {answered.call_id for answered in of_kind(envelopes, e.BrokerAnswered)}
         built = {
-            envelope.event.card.digest: envelope.event.card
-            for envelope in envelopes
-            if isinstance(envelope.event, e.ToolRegistered)
+            registered.card.digest: registered.card for registered in of_kind(envelopes, e.ToolRegistered)
         }
         drafts = {code.draft.digest: code for code in codes.values()}
-        for index, one in enumerate(envelopes):
-            seq, event = one.seq or 0, one.event
+        for index, envelope in enumerate(envelopes):
+            seq, event = envelope.seq or 0, envelope.event
             if isinstance(event, e.ModelReplied) and event.role == "orchestrator":
-                yield _reply(one, event, envelopes[index + 1 :])
+                yield _reply(envelope, event, envelopes[index + 1 :])
             elif isinstance(event, e.BuildTested) and event.reports:
                 yield await self._tests(seq, event, drafts.get(event.digest))
             elif isinstance(event, e.ToolCalled):
@@ -136,7 +133,7 @@ class Rerunner:
         return await self._done(seq, "call", event.name, job, end.report)
 
     def _shelved(self, event: e.ToolCalled) -> _Code:
-        """The code of a tool that was in the library before. Raises RegistryError."""
+        """Return the code of a tool that was in the library before. Raises RegistryError."""
         record = self._shelf.get(event.name, event.version)
         if record.digest != event.digest:
             raise AlitaError(f"{event.name} v{event.version} is another one here than what ran")
@@ -149,12 +146,18 @@ class Rerunner:
             now = await self._sandbox.run(job, lambda *_: None, lambda *_: None)
         except RequirementsError as error:
             return Rerun(seq=seq, what=what, name=name, outcome="skipped", reason=error.message)
-        found = tuple(_differences(recorded, now))
-        return Rerun(seq=seq, what=what, name=name, outcome="differs" if found else "same", differences=found)
+        differences = tuple(_differences(recorded, now))
+        return Rerun(
+            seq=seq,
+            what=what,
+            name=name,
+            outcome="differs" if differences else "same",
+            differences=differences,
+        )
 
 
 def _codes(envelopes: Sequence[Envelope]) -> Iterator[tuple[str, _Code]]:
-    """Every draft by the digest that an approval of it would name."""
+    """Return every draft by the digest that an approval of it would name."""
     drafts: dict[str, ToolDraft] = {}
     for envelope in envelopes:
         event = envelope.event
@@ -172,44 +175,44 @@ def _why(granted: Capabilities) -> str:
 
 
 def _reply(reply: Envelope, event: e.ModelReplied, later: Sequence[Envelope]) -> Rerun:
-    """Read a recorded reply again: does it still choose the actions that its agent did?"""
+    """Parse a recorded reply again and compare the actions with those that were recorded."""
     seq = reply.seq or 0
     followed: list[tuple[str, Json]] = []
     malformed = False
-    for one in later:
-        if (one.task_id, one.agent_id) != (reply.task_id, reply.agent_id):
-            continue  # other tasks and agents go on meanwhile
-        if isinstance(one.event, e.ModelReplied) and one.event.role == "orchestrator":
+    for envelope in later:
+        if (envelope.task_id, envelope.agent_id) != (reply.task_id, reply.agent_id):
+            continue  # other tasks and agents run meanwhile
+        if isinstance(envelope.event, e.ModelReplied) and envelope.event.role == "orchestrator":
             break
-        malformed = malformed or isinstance(one.event, e.ActionMalformed)
-        if isinstance(one.event, e.ActionChosen):
-            followed.append((one.event.action, one.event.arguments))
-    found: tuple[str, ...] = ()
+        malformed = malformed or isinstance(envelope.event, e.ActionMalformed)
+        if isinstance(envelope.event, e.ActionChosen):
+            followed.append((envelope.event.action, envelope.event.arguments))
+    differences: tuple[str, ...] = ()
     try:
         actions = [parse(request) for request in event.requests]
         if not actions and not event.text.strip():
             raise MalformedAction("The reply is empty.")
     except MalformedAction as error:
         if not malformed:
-            found = (f"it chose {len(followed)} actions → no valid action: {error.message}",)
-        return _read(seq, event, found)
+            differences = (f"it chose {len(followed)} actions → no valid action: {error.message}",)
+        return _read(seq, event, differences)
     if malformed:
         return _read(seq, event, ("it was malformed → it is valid",))
-    asked = [(request.name, request.arguments) for request in event.requests] or [
+    chosen = [(request.name, request.arguments) for request in event.requests] or [
         ("answer", {"text": event.text.strip()})
     ]
     # A task may end, or be stopped, before all actions of a reply are done.
-    found = tuple(
+    differences = tuple(
         f"action {number}: {_apart(recorded, now)}"
-        for number, (recorded, now) in enumerate(zip(followed, asked, strict=False), 1)
+        for number, (recorded, now) in enumerate(zip(followed, chosen, strict=False), 1)
         if recorded != now
     )
-    return _read(seq, event, found)
+    return _read(seq, event, differences)
 
 
-def _read(seq: int, event: e.ModelReplied, found: tuple[str, ...]) -> Rerun:
-    outcome: Literal["same", "differs"] = "differs" if found else "same"
-    return Rerun(seq=seq, what="reply", name=event.model, outcome=outcome, differences=found)
+def _read(seq: int, event: e.ModelReplied, differences: tuple[str, ...]) -> Rerun:
+    outcome: Literal["same", "differs"] = "differs" if differences else "same"
+    return Rerun(seq=seq, what="reply", name=event.model, outcome=outcome, differences=differences)
 
 
 def _differences(recorded: RunReport, now: RunReport) -> Iterator[str]:
@@ -228,7 +231,7 @@ def _differences(recorded: RunReport, now: RunReport) -> Iterator[str]:
 
 
 def _apart(recorded: object, now: object) -> str:
-    """Both as text; of long ones what is around the place where they begin to differ."""
+    """Return both as text; of long ones the part around the first difference."""
     before, after = _text(recorded), _text(now)
     begin = len(commonprefix((before, after))) - _BEFORE
     shown = (one_line(text if begin <= 0 else f"…{text[begin:]}", _SHOWN) for text in (before, after))

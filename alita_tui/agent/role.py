@@ -1,4 +1,4 @@
-"""What kinds of agents a part of a task can be handed to: each a TOML file, shipped or the person's own."""
+"""The kinds of agents that can be handed a part of a task, each in a TOML file, shipped or the person's own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from alita_tui.spine.errors import ConfigError, RegistryError
 from alita_tui.spine.text import one_line
 
 RoleAction = Literal["find_tool", "search_web", "read_page", "look", "build_tool", "run_tool", "delegate"]
-"""What a role may be allowed. Only the lead talks with the person, plans and answers."""
+"""Actions that a role may be allowed. Only the lead talks with the person, plans and answers."""
 VERIFIER = "verifier"
 """Name of the role that checks an answer before it is given."""
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
@@ -40,25 +40,25 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """A kind of agent. Every field but the last two is a key of its file."""
 
     purpose: Short
-    """What it is for, as who delegates reads it."""
+    """What it is for, as shown to the delegating agent."""
     prompt: Annotated[str, Meta(min_length=1, max_length=20_000)]
-    """What it is told about its work, beside the frame that all share."""
+    """Instructions about its work, in addition to the frame that all roles share."""
     actions: Annotated[tuple[RoleAction, ...], Meta(max_length=7)] = ()
-    """What it may do, besides reporting."""
+    """Its actions besides reporting."""
     tools: tuple[Short, ...] = ("*",)
     """Tools of the library that it may find and run: names, or patterns such as `csv_*`."""
     models: tuple[Short, ...] = ()
     """Models in order, as the settings write them; empty: those of `roles.specialist`."""
     share: Annotated[float, Meta(gt=0, le=1)] = 0.3
-    """Share of what is left to who delegates that it may spend, where the order does not say."""
+    """Share of the delegating agent's remaining budget that it may spend, unless the order says otherwise."""
     minutes: Annotated[float, Meta(gt=0, le=1440)] = 10.0
-    """Until when it has to report, from the order on."""
+    """Seconds from the order within which it must report."""
     steps: Annotated[int, Meta(ge=1, le=200)] = 15
     done_when: Short = "The goal is met, or it is clear that it cannot be."
-    """When its work is done, where the order does not say."""
+    """When its work is done, unless the order says otherwise."""
     name: str = ""
     own: bool = False
-    """True for one of the person's."""
+    """True for one of the person's own."""
 
     def allows(self, tool: str) -> bool:
         """Return whether it may use a tool of the library."""
@@ -66,30 +66,30 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Roles:
-    """All roles by name; what is wrong with a file is a problem, and that file counts for nothing."""
+    """All roles by name. A faulty file is ignored and listed as a problem."""
 
-    def __init__(self, found: Mapping[str, Role], problems: Mapping[str, str] | None = None) -> None:
+    def __init__(self, roles: Mapping[str, Role], problems: Mapping[str, str] | None = None) -> None:
         """`problems` are by the file's name or path."""
-        self._found = dict(found)
+        self._roles = dict(roles)
         self.problems = dict(problems or {})
 
     def __iter__(self) -> Iterator[Role]:
-        return iter(self._found.values())
+        return iter(self._roles.values())
 
     def __getitem__(self, name: str) -> Role:
-        """Return a role. Raise RegistryError where there is none."""
-        if name in self._found:
-            return self._found[name]
+        """Return a role. Raise RegistryError for an unknown name."""
+        if name in self._roles:
+            return self._roles[name]
         raise RegistryError(
-            f"There is no role {one_line(name, 60)!r}.", hint=f"There is: {', '.join(self._found)}."
+            f"There is no role {one_line(name, 60)!r}.", hint=f"There is: {', '.join(self._roles)}."
         )
 
 
 def read_role(text: str, name: str, *, own: bool = False) -> Role:
-    """Return a role from the text of its file. Raise ConfigError that says what is wrong."""
+    """Parse a role's file. Raise ConfigError, which says what is wrong."""
     if not _NAME.fullmatch(name):
         raise ConfigError(
-            f"{one_line(name, 60)!r} is no name of a role.",
+            f"{one_line(name, 60)!r} is not a name of a role.",
             hint="Small letters, digits and dashes: web-researcher.toml.",
         )
     try:
@@ -100,7 +100,7 @@ def read_role(text: str, name: str, *, own: bool = False) -> Role:
             )
         role = msgspec.convert(raw, ready(Role))
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{name} is no valid TOML: {one_line(str(error), 200)}.") from None
+        raise ConfigError(f"{name} is not valid TOML: {one_line(str(error), 200)}.") from None
     except msgspec.ValidationError as error:
         detail = one_line(str(error), 200)
         raise ConfigError(
@@ -115,29 +115,29 @@ _KEYS = tuple(field for field in Role.__struct_fields__ if field not in ("name",
 @cache
 def shipped_roles() -> tuple[Role, ...]:
     """Return the roles that come with alita; read once, as every session asks for them several times."""
-    found = sorted(files("alita_tui.agent.roles").iterdir(), key=lambda file: file.name)
+    entries = sorted(files("alita_tui.agent.roles").iterdir(), key=lambda file: file.name)
     return tuple(
         read_role(file.read_text("utf-8"), file.name.removesuffix(".toml"))
-        for file in found
+        for file in entries
         if file.name.endswith(".toml")
     )
 
 
 def read_roles(folder: Path | None = None) -> Roles:
     """Return the shipped roles and those of the person's folder, which come before shipped ones. Block on the disk."""
-    found = {role.name: role for role in shipped_roles()}
+    roles = {role.name: role for role in shipped_roles()}
     problems: dict[str, str] = {}
     for path in _files(folder, problems):
         try:
             if path.stat().st_size > _LARGEST:
                 raise ConfigError(f"It has more than {_LARGEST >> 10} kB.")
             role = read_role(path.read_text("utf-8"), path.stem, own=True)
-            found[role.name] = role
+            roles[role.name] = role
         except ConfigError as error:
             problems[str(path)] = f"{error.message} {error.hint}".strip()
         except (OSError, UnicodeDecodeError) as error:
             problems[str(path)] = f"It cannot be read: {one_line(str(error), 200)}."
-    return Roles(found, problems)
+    return Roles(roles, problems)
 
 
 def _files(folder: Path | None, problems: dict[str, str]) -> Iterable[Path]:

@@ -1,8 +1,8 @@
 """How many tasks of a session run at once, and whose turn it is.
 
 A task that waits for the person (a verdict, an answer, more money) lends its slot to the next one. Once it has what it
-waited for, it goes on at its next step as soon as a slot is free, before any task that has not begun. Where tasks go
-one after another, none lends its slot: the next one begins when the one before has ended.
+waited for, it continues at its next step as soon as a slot is free, before any task that has not begun. If tasks run
+one after another, none lends its slot: the next one begins when the previous one has ended.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from alita_tui.spine import origin
 
 
 class Slots:
-    """Who runs, and who waits to go on."""
+    """The tasks that run, and those that wait to continue."""
 
     def __init__(self, count: int, freed: Callable[[], None]) -> None:
         """`freed` is called when a task that has not begun may do so."""
@@ -34,15 +34,15 @@ class Slots:
         self._held.add(task_id)
 
     def lend(self) -> None:
-        """Give the slot of the present task to another one, while this one waits for the person."""
+        """Lend the present task's slot to another task while this one waits for the person."""
         task_id = origin.current().task_id
         if origin.delegate():
-            return  # those beside it work on, and the lead has what they bring to wait for
+            return  # the others work on, and the lead waits for their reports
         if self._count > 1 and task_id in self._held:
             self._leave(task_id)
 
     async def go_on(self) -> None:
-        """Wait until the present task has a slot; one that has one goes on at once."""
+        """Wait until the present task has a slot; return at once if it has one."""
         task_id = origin.current().task_id
         if task_id in self._held or origin.delegate():
             return

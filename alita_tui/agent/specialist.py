@@ -42,7 +42,8 @@ class SpecialistLoop(AgentLoop):
         origin.begin_step()
 
     async def _prompt(self) -> str:
-        return specialist_prompt(self._kind, self._roles if "delegate" in self._allowed else None)
+        roles = self._roles if "delegate" in self._allowed else None
+        return specialist_prompt(self._kind, roles, browser=self._browser)
 
     async def _plan_anew(self, start: int) -> None:
         """Leave the plan alone: it is the lead's."""

@@ -1,4 +1,4 @@
-"""What the person says to tasks that run: to the lead, to one of the agents that work for it, or to all of them."""
+"""Messages of the person to running tasks: to the lead, to one of its agents, or to all of them."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Steering:
     async def steer(self, command: Steer, running: Collection[str]) -> None:
         """Add to one of the running tasks, by default the newest: to its lead, to an agent, or to all."""
         if command.task_id and command.task_id not in running:
-            await self._say("Nothing was added: that task does not run any more.")
+            await self._notice("Nothing was added: that task does not run any more.")
             return
         task_id = command.task_id or [*running][-1]
         working = self._crew.working(task_id)
         if command.agent_id and command.agent_id not in working:
-            await self._say("Nothing was added: that agent does not work any more.")
+            await self._notice("Nothing was added: that agent does not work any more.")
             return
         files = await self._files.take_in(command.attach, "Nothing was added to the task.")
         if files is None:
@@ -70,5 +70,5 @@ class Steering:
                 await self._crew.director.consider(plan)
         self._queue.news.about(task_id)
 
-    async def _say(self, text: str) -> None:
+    async def _notice(self, text: str) -> None:
         await self._bus.emit(e.NoticeRaised(level="info", text=text))

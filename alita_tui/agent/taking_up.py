@@ -1,4 +1,4 @@
-"""What an earlier process left of a session's tasks, taken up by the next one."""
+"""Takes up the unfinished tasks that an earlier process left in a session."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from alita_tui.spine.origin import in_task, working_on
 from alita_tui.state.session import SessionState, TaskState
 
 _LEARNED_AGAIN = 16
-"""Tasks that ended last and are looked at again: as many as may run side by side at most."""
+"""Tasks that ended last and are checked again: the most that may run side by side."""
 Start = Callable[[str, Coroutine[None, None, None]], None]
-"""Called with a task's id and what is to be done for it."""
+"""Called with a task's id and its work."""
 
 
 class TakingUp:
@@ -52,7 +52,7 @@ class TakingUp:
         self._start = start
 
     def held(self) -> e.WorkHeld:
-        """Return what would go on by itself, without waiting for the person first."""
+        """Return the work that would continue by itself, without waiting for the person first."""
         state = self._projection.state
         waiting = {
             latest_successor(build.task_id, successors(state.tasks))
@@ -63,7 +63,9 @@ class TakingUp:
         waiting |= {state.focus} if state.question is not None else set()
         by_id = {task.task_id: task for task in state.tasks}
         tasks = tuple(
-            one for one in self._running(state) if by_id[one].outcome is None and one not in waiting
+            task_id
+            for task_id in self._running(state)
+            if by_id[task_id].outcome is None and task_id not in waiting
         )
         return e.WorkHeld(tasks=tasks, queued=0 if state.paused else len(state.queue))
 
@@ -77,7 +79,7 @@ class TakingUp:
         return (newest.task_id,) if unfinished else ()
 
     def all(self) -> None:
-        """Take up whatever was left."""
+        """Take up all unfinished work."""
         state = self._projection.state
         newest = state.task
         if newest is not None:
@@ -92,13 +94,13 @@ class TakingUp:
 
     def _go_on(self, task: TaskState) -> None:
         if task.outcome == "budget" and not self._questions.parks and declined(self._bus.history):
-            return  # nobody is asked twice; without a console there is nobody to ask
+            return  # the person is not asked twice, and without a console there is no person to ask
         self._start(task.task_id, self._runner.resume(task.task_id))
 
     def _put_off(self, continuing: Collection[str]) -> None:
-        """Resume builds that were put off, and queue parked tasks that wait for nothing any more.
+        """Resume builds that were put off, and queue parked tasks that no longer wait for anything.
 
-        `continuing` are the tasks that go on by themselves.
+        `continuing` are the tasks that continue by themselves.
         """
         waiting = self._jobs.resume_put_off(continuing)
         tasks = self._projection.state.tasks
@@ -108,15 +110,15 @@ class TakingUp:
                 self._queue.add(self._task.again(task.task_id))
 
     def _ended_last(self, newest: TaskState) -> list[str]:
-        """Return the tasks of which not all may be learned yet, the newest first.
+        """Return the tasks from which something may be left to learn, the newest first.
 
-        A task teaches after its end, while those beside it go on: what ended last may have been learned first.
+        A task teaches after its end, while others still run, so the task that ended last may have been learned first.
         """
         ended = [newest.task_id] if newest.outcome not in UNFINISHED else []
-        for one in self._bus.history.newest(e.TaskFinished):
+        for envelope in self._bus.history.newest(e.TaskFinished):
             if len(ended) >= _LEARNED_AGAIN:
                 break
-            match one.event:
+            match envelope.event:
                 case e.TaskFinished(task_id=task_id, outcome=outcome) if outcome not in UNFINISHED:
                     ended += [task_id] if task_id not in ended else []
                 case _:
@@ -124,7 +126,7 @@ class TakingUp:
         return ended
 
     async def _remember(self, task_ids: Sequence[str]) -> None:
-        """Learn from tasks, the last one first; what was written already stays as it is."""
+        """Learn from tasks, the last one first; stored items stay as they are."""
         for task_id in reversed(task_ids):
             with working_on(in_task(task_id)):
                 await self._outcomes.settle(task_id)

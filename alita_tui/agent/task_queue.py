@@ -1,4 +1,4 @@
-"""Tasks that wait for their turn, and what a person can do about them. Every change is on record before it counts."""
+"""Queue of tasks, which the person can change. Every change is recorded before it takes effect."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class TaskQueue:
         self.add(task)
         self.news.look()
         if self.paused:
-            await self._tell("It waits: the queue is paused.", "Let it go on with `alita tasks resume`.")
+            await self._notice("It waits: the queue is paused.", "Let it go on with `alita tasks resume`.")
 
     def add(self, task: SubmitTask, *, first: bool = False) -> None:
         """Queue a task without recording it."""
@@ -68,21 +68,21 @@ class TaskQueue:
         return self._place(queue_id) is not None
 
     def restore(self, state: SessionState) -> None:
-        """Queue again what an earlier process had queued and not begun."""
+        """Queue the tasks again that an earlier process had queued and not begun."""
         self.paused = state.paused
-        self._waiting = [one for one in self._waiting if not one.queue_id] + [
+        self._waiting = [task for task in self._waiting if not task.queue_id] + [
             SubmitTask(
-                text=one.text,
-                files=one.files,
-                queue_id=one.queue_id,
-                again=one.again,
-                retried=bool(one.again),
+                text=queued.text,
+                files=queued.files,
+                queue_id=queued.queue_id,
+                again=queued.again,
+                retried=bool(queued.again),
             )
-            for one in state.queue
+            for queued in state.queue
         ]
 
     async def change(self, command: EditTask | MoveTask | CancelTask | SwitchQueue) -> None:
-        """Do what the person asks of the queue; what cannot be done is a notice."""
+        """Change the queue as the person asks; report an impossible change in a notice."""
         if isinstance(command, SwitchQueue):
             if command.paused != self.paused:
                 await self._bus.emit(e.QueueSwitched(paused=command.paused))
@@ -91,12 +91,12 @@ class TaskQueue:
         queue_id = command.task_id if isinstance(command, CancelTask) else command.queue_id
         place = self._place(queue_id)
         if place is None:
-            await self._tell(_GONE, "`alita tasks list` shows what waits.")
+            await self._notice(_GONE, "`alita tasks list` shows what waits.")
             return
         task = self._waiting[place]
         match command:
             case EditTask(text=text) if task.again:
-                await self._tell("A task that is tried again keeps its words.", "Cancel it and ask anew.")
+                await self._notice("A task that is tried again keeps its words.", "Cancel it and ask anew.")
             case EditTask(text=text) if text.strip() and text.strip() != task.text:
                 await self._bus.emit(e.TaskEdited(queue_id=queue_id, text=text.strip()))
                 self._waiting[place] = replace(task, text=text.strip())
@@ -110,7 +110,7 @@ class TaskQueue:
 
     async def _move(self, task: SubmitTask, before: str) -> None:
         if before and self._place(before) is None:
-            await self._tell(
+            await self._notice(
                 "It stays in its place: the task that it was to stand before does not wait any more."
             )
             return
@@ -122,14 +122,16 @@ class TaskQueue:
         self._waiting.insert(len(self._waiting) if place is None else place, task)
 
     def _place(self, queue_id: str) -> int | None:
-        return next((n for n, one in enumerate(self._waiting) if queue_id and one.queue_id == queue_id), None)
-
-    def _known(self, queue_id: str) -> bool:
-        """Return whether a task with this id was queued before, whatever came of it."""
-        return any(
-            isinstance(one.event, e.TaskQueued) and one.event.queue_id == queue_id
-            for one in self._bus.history.of(e.TaskQueued)
+        return next(
+            (n for n, task in enumerate(self._waiting) if queue_id and task.queue_id == queue_id), None
         )
 
-    async def _tell(self, text: str, hint: str = "") -> None:
+    def _known(self, queue_id: str) -> bool:
+        """Return whether a task with this id was ever queued."""
+        return any(
+            isinstance(envelope.event, e.TaskQueued) and envelope.event.queue_id == queue_id
+            for envelope in self._bus.history.of(e.TaskQueued)
+        )
+
+    async def _notice(self, text: str, hint: str = "") -> None:
         await self._bus.emit(e.NoticeRaised(level="info", text=text, hint=hint))

@@ -29,11 +29,11 @@ from alita_tui.spine.ports.statistics import Estimate
 from alita_tui.state.session import Question
 
 _ESTIMATE_SECONDS = 2.0
-"""What a task waits for its estimate at most."""
+"""Seconds that a task waits at most for its estimate."""
 
 
 class TaskRunner:
-    """Runs tasks; whatever ends one is recorded as a TaskFinished."""
+    """Runs tasks; every end is recorded as a TaskFinished."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class TaskRunner:
         return await self._builds.improve(command.order)
 
     async def resume(self, task_id: str) -> None:
-        """Go on with a task that has not ended; the steps it took before count, and no other task's."""
+        """Continue a task that has not ended; its earlier steps count, but no other task's."""
         with working_on(in_task(task_id)):
             step = max((envelope.step for envelope in self._task.events()), default=0)
         await self._run(in_task(task_id, step=step), self._continue())
@@ -119,7 +119,7 @@ class TaskRunner:
         return await self._loop.run()
 
     async def _submitted(self, event: e.TaskSubmitted) -> None:
-        """Record that a task begins, also where it is stopped just then: its end needs a beginning."""
+        """Record that a task begins, even if it is stopped at that moment: its end needs a beginning."""
         try:
             await finished(self._bus.emit(event, span=event.task_id))
         finally:
@@ -127,21 +127,21 @@ class TaskRunner:
                 begun.set()
 
     async def _tell_estimate(self, task_id: str, text: str) -> None:
-        """Record what the task will cost and take, where enough alike ones are known in time."""
+        """Record what the task is likely to cost and take, if enough similar tasks are found in time."""
         if self._estimate is None:
             return
         try:
             made = await asyncio.wait_for(asyncio.to_thread(self._estimate, text), _ESTIMATE_SECONDS)
         except (AlitaError, OSError, TimeoutError):
-            return  # it is a service: without it the task goes on as well
+            return  # the task continues without an estimate
         if made.usd is not None or made.seconds is not None:
-            told = e.TaskEstimated(
+            estimated = e.TaskEstimated(
                 task_id=task_id, tasks=made.count, alike=made.alike, usd=made.usd, seconds=made.seconds
             )
-            await self._bus.emit(told, span=task_id)
+            await self._bus.emit(estimated, span=task_id)
 
     async def _continue(self) -> TaskEnd:
-        """Close what a crash or a parked build left open, then go on with the loop."""
+        """Close what a crash or a parked build left open, then continue the loop."""
         await self._slots.go_on()
         await self._crew.close_left(self._task.chain())
         for call_id, name in reversed(self._open_calls()):  # what a tool called ends before that tool
@@ -192,7 +192,7 @@ class TaskRunner:
         return lane.question if lane else state.question
 
     async def _conclude_improvement(self) -> TaskEnd:
-        """Go on with the build of a proposal, or end its task with what came of it already."""
+        """Continue the build of a proposal, or end its task if the build has ended."""
         build = next(iter(self._task.builds()[::-1]), None)
         if build is None:
             return TaskEnd("failed", "It was interrupted before its build began.")
@@ -227,7 +227,7 @@ class TaskRunner:
                 self.running.pop(origin.task_id, None)
                 self._blocks.end()
             self._bus.forget_spans(origin.task_id)
-            if end.outcome not in ("parked", "budget"):  # those go on later
+            if end.outcome not in ("parked", "budget"):  # those continue later
                 await self._clean_up(origin.task_id, end)
 
     async def _end_of(self, task_id: str, work: Coroutine[None, None, TaskEnd]) -> TaskEnd:
@@ -261,6 +261,6 @@ class TaskRunner:
         if self._shelf.give_back(keep=self._jobs.reserved()):
             await self._bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._shelf.cards)))
         await self._outcomes.settle(task_id)
-        if not self._task.improves:  # nobody asked for it, so there is nothing to recall it by
+        if not self._task.improves:  # no person asked for it, so no later task could recall it
             await self._lessons.finish(task_id, end.outcome)
-            await self._outcomes.weigh(task_id)  # said before it was written
+            await self._outcomes.weigh(task_id)  # it may have been rated before it was written

@@ -1,4 +1,4 @@
-"""Tasks: how one ends, and what can be asked about the present one."""
+"""How a task ends, and queries about the present task."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from alita_tui.state.session import SessionState, TaskState
 RETRIABLE: frozenset[e.TaskOutcome] = frozenset(("failed", "stuck", "step_limit", "sandbox", "budget"))
 """Outcomes that trying again may change."""
 UNFINISHED: frozenset[e.TaskOutcome | None] = frozenset((None, "parked", "budget"))
-"""Outcomes after which the same task can go on where it stands; None for a task that was cut off."""
+"""Outcomes after which the same task can continue where it stopped; None for a task that was cut off."""
 _FINAL: dict[e.TaskOutcome, str] = {
     "answered": "was answered",
     "rejected": "ended with your rejection of its build",
@@ -28,16 +28,16 @@ _FINAL: dict[e.TaskOutcome, str] = {
 
 
 class TaskEnd(Value, frozen=True):
-    """How a task ended: a `TaskFinished` before it belongs to a task."""
+    """How a task ended: a `TaskFinished` without its task."""
 
     outcome: e.TaskOutcome
     reason: str = ""
     answer: str = ""
     hint: str = ""
     retry_in: float | None = None
-    """Seconds until the model's server answers again, where it says so."""
+    """Seconds until the model's server answers again, if it said so."""
     ungrounded: tuple[str, ...] = ()
-    """Figures, dates and quotations of the answer that nothing in the session gave."""
+    """Figures, dates and quotations of the answer that nothing in the session supports."""
     finding: Literal["", "holds", "refused", "unknown"] = ""
     faults: tuple[str, ...] = ()
     """See `TaskFinished`."""
@@ -65,7 +65,7 @@ class TaskEnd(Value, frozen=True):
 
 
 class CurrentTask:
-    """The task in which it is asked, as the record tells it: several run side by side. Outside of one, the newest."""
+    """The task of the caller, read from the record, since several run side by side; outside of one, the newest."""
 
     def __init__(self, bus: Bus, projection: StateProjection) -> None:
         self._bus = bus
@@ -91,7 +91,7 @@ class CurrentTask:
 
     @property
     def agent(self) -> e.AgentStarted | None:
-        """The agent in which it is asked, as it was handed its part; None for the lead."""
+        """The order of the present agent; None for the lead."""
         if not (agent_id := origin.delegate()):
             return None
         for envelope in self._bus.history.newest(e.AgentStarted):
@@ -120,14 +120,14 @@ class CurrentTask:
         return ""
 
     def text_of(self, task_id: str) -> str:
-        """Return a task in the person's own words; empty when there is no such task."""
+        """Return a task in the person's own words; empty for an unknown task."""
         for envelope in self._bus.history.of(e.TaskSubmitted):
             if isinstance(envelope.event, e.TaskSubmitted) and envelope.event.task_id == task_id:
                 return envelope.event.text
         return ""
 
     def again(self, task_id: str, *, retried: bool = False) -> SubmitTask:
-        """Return the command that takes an earlier task up again."""
+        """Return the command that resumes an earlier task."""
         files = next((task.files for task in self._projection.state.tasks if task.task_id == task_id), ())
         return SubmitTask(text=self.text_of(task_id), files=files, again=task_id, retried=retried)
 
@@ -145,13 +145,13 @@ class CurrentTask:
     def before(self) -> list[Envelope]:
         """Return what is recorded of the tasks that this one continues, the oldest first."""
         chain = [] if origin.delegate() else self.chain()[1:]
-        found: list[Envelope] = []
+        earlier: list[Envelope] = []
         for envelope in reversed(self._bus.history) if chain else ():
             if any(map(envelope.belongs_to, chain)) and not envelope.delegate:
-                found.append(envelope)
+                earlier.append(envelope)
             if _begins(envelope, chain[-1]):
                 break
-        return found[::-1]
+        return earlier[::-1]
 
     def chain(self) -> list[str]:
         """Return the id of the task, of the one that it continues, and so on."""
@@ -170,7 +170,7 @@ class CurrentTask:
             if of_agent and isinstance(envelope.event, kinds):
                 yield envelope.event
             if _begins(envelope, chain[-1]):
-                return  # what comes before is of other tasks, and may be much
+                return  # earlier events are of other tasks, and may be many
 
     def plan(self, task_id: str) -> e.PlanProposed | None:
         """Return a task's newest plan."""
@@ -203,7 +203,7 @@ def chain_of(task_id: str, state: SessionState) -> list[str]:
 
 
 def successors(tasks: Iterable[TaskState]) -> dict[str, str]:
-    """Return, for each task that another one continues, the id of that other task."""
+    """Return, for each task that a later task continues, the id of the later one."""
     return {task.again: task.task_id for task in tasks if task.again}
 
 
@@ -226,8 +226,8 @@ def why_not_again(task: TaskState | None) -> str:
 
 def why_not_retried(task_id: str, state: SessionState) -> str:
     """Return why one of a session's tasks cannot be tried again; empty when it can."""
-    continued = task_id in successors(state.tasks) or any(one.again == task_id for one in state.queue)
+    continued = task_id in successors(state.tasks) or any(queued.again == task_id for queued in state.queue)
     if continued:
         return "It was taken up again already."
-    task = next((one for one in state.tasks if one.task_id == task_id), None)
+    task = next((task for task in state.tasks if task.task_id == task_id), None)
     return why_not_again(task).replace("the last task", "that task") if task else "There is no such task."

@@ -1,4 +1,4 @@
-"""How many tokens a text has at most, by the look of it.
+"""Estimates from above how many tokens a text has, by its characters.
 
 The weights are upper bounds of what byte-level and SentencePiece vocabularies of 32,000 to 200,000
 tokens take for prose, code and data in each script. Where those differ much (digits, emoji, scripts that
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 
 _SCRIPTS: tuple[tuple[str, str, float], ...] = (
-    # Name, characters, and tokens of one of them at most.
+    # Name, characters, and the most tokens of one character.
     ("latin", "\u00a0-\u024f\u1e00-\u1eff\u2010-\u203f\u20ac", 1.45),
     ("greek", "\u0370-\u03ff", 1.3),
     ("cyrillic", "\u0400-\u04ff", 1.15),
@@ -33,7 +33,7 @@ _SCRIPTS: tuple[tuple[str, str, float], ...] = (
     ("hangul", "\uac00-\ud7af", 1.5),
 )
 PLAIN = "plain"
-"""Name of what is ASCII, beside the scripts and `rest`."""
+"""Name for ASCII text, beside the scripts and `rest`."""
 _KNOWN = "".join(characters for _, characters, _ in _SCRIPTS)
 _RUNS = re.compile(
     r"(?P<long>[A-Za-z0-9]{20,})|(?P<word>[A-Z]?[a-z]+)|(?P<capitals>[A-Z]+)|(?P<single> (?=[0-9]))|(?P<spaces> +)"
@@ -52,15 +52,15 @@ _CAPITAL = 0.7
 
 
 def tokens_in(text: str) -> int:
-    """How many tokens a text has, rather too many than too few."""
+    """Return an upper estimate of the tokens of a text."""
     return int(sum(by_script(text).values())) + bool(text)
 
 
 def by_script(text: str) -> Mapping[str, float]:
-    """How many tokens a text has in each script; see `tokens_in`."""
+    """Return the tokens of a text by script; see `tokens_in`."""
     key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
     parts = _counts.pop(key, None)
-    _counts[key] = parts = counted(text) if parts is None else parts  # those used last stay
+    _counts[key] = parts = counted(text) if parts is None else parts  # the last used ones stay
     if len(_counts) > _COUNTED:
         _counts.pop(next(iter(_counts)), None)
     return parts
@@ -72,17 +72,17 @@ _COUNTED = 1024
 
 
 def counted(text: str) -> Mapping[str, float]:
-    """See `by_script`; for texts that come once."""
-    found: dict[str, float] = {}
-    for one in _RUNS.finditer(text):
-        kind, run = one.lastgroup or "", one.group()
+    """Like `by_script`, without caching, for texts that come only once."""
+    weights: dict[str, float] = {}
+    for match in _RUNS.finditer(text):
+        kind, run = match.lastgroup or "", match.group()
         if kind in _WEIGHTS:
-            found[kind] = found.get(kind, 0.0) + _WEIGHTS[kind] * len(run)
+            weights[kind] = weights.get(kind, 0.0) + _WEIGHTS[kind] * len(run)
         elif kind == "rest":  # byte by byte, where a vocabulary does not have the character
-            found[kind] = found.get(kind, 0.0) + len(run.encode("utf-8", "surrogatepass"))
+            weights[kind] = weights.get(kind, 0.0) + len(run.encode("utf-8", "surrogatepass"))
         else:
-            found[PLAIN] = found.get(PLAIN, 0.0) + _run(kind, run)
-    return found
+            weights[PLAIN] = weights.get(PLAIN, 0.0) + _run(kind, run)
+    return weights
 
 
 def _run(kind: str, run: str) -> float:
@@ -91,7 +91,7 @@ def _run(kind: str, run: str) -> float:
             return _word(run)
         case "capitals":
             return _capitals(run)
-        case "spaces":  # one goes with the word after it, but not with a number
+        case "spaces":  # one space joins the following word, but not a number
             return 1 + len(run) // 16 if len(run) > 1 else 0
         case "long":
             return _long(run)

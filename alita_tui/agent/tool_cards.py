@@ -20,25 +20,27 @@ _LONGEST = 600
 
 
 def with_runs(hits: tuple[SearchHit, ...], history: History) -> tuple[SearchHit, ...]:
-    """Return the hits, each with its newest successful call of this session as its example, where there is one."""
+    """Return the hits; the example of each is its newest successful call in this session, if any."""
     wanted = {hit.card.digest for hit in hits}
     returned = {
         envelope.event.call_id: envelope.event.report.result
         for envelope in islice(history.newest(e.ToolReturned), _LOOKED_AT)
         if isinstance(envelope.event, e.ToolReturned)
     }
-    found: dict[str, Json] = {}
+    examples: dict[str, Json] = {}
     for envelope in islice(history.newest(e.ToolCalled), _LOOKED_AT):
         match envelope.event:
             case e.ToolCalled(call_id=call_id, digest=digest, arguments=arguments) if (
-                digest in wanted and digest not in found and call_id in returned
+                digest in wanted and digest not in examples and call_id in returned
             ):
                 example = Example(arguments=arguments, result=returned[call_id], tested=False)
-                found[digest] = msgspec.to_builtins(example)
+                examples[digest] = msgspec.to_builtins(example)
             case _:
                 pass
     return tuple(
-        msgspec.structs.replace(hit, example=found[hit.card.digest]) if hit.card.digest in found else hit
+        msgspec.structs.replace(hit, example=examples[hit.card.digest])
+        if hit.card.digest in examples
+        else hit
         for hit in hits
     )
 

@@ -1,12 +1,12 @@
-"""One run of an approved tool, from its call on record to its end on record, whoever asked for it."""
+"""One run of an approved tool, from the recorded call to the recorded end, whoever called it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -19,7 +19,7 @@ from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import AlitaError, UsageError
 from alita_tui.spine.finishing import finished
 from alita_tui.spine.ports.artefacts import Artefacts
-from alita_tui.spine.ports.library import Library
+from alita_tui.spine.ports.library import FinishedRun, Library
 from alita_tui.spine.ports.sandbox import InputFile, Job, Limits, Sandbox
 from alita_tui.spine.ports.servers import ServerUnavailable
 from alita_tui.spine.ports.stream import Progress
@@ -31,13 +31,13 @@ _BY_TRUST: tuple[ToolState, ...] = (
 )  # fmt: skip
 """States of a tool, the most trusted first."""
 _NOT_ITS_FAULT = ("killed",)
-"""Ends of a run that say nothing of its tool."""
+"""Ends of a run that say nothing about its tool."""
 _FEW, _SHORT = 8, 200
-"""Values, and characters of each, that are looked at without a thread, which would take longer."""
+"""Values, and characters of each, that are checked without a thread, which would take longer."""
 
 
 class OpenCall:
-    """A call that runs, and what is counted of the calls that its tool makes."""
+    """A running call, with counters for the calls that its tool makes."""
 
     def __init__(self, record: ToolRecord, caller: OpenCall | None = None) -> None:
         self.record = record
@@ -51,15 +51,23 @@ class OpenCall:
 
 
 class Work(Value, frozen=True):
-    """What a run is given."""
+    """The inputs of a run."""
 
     arguments: Json
     inputs: tuple[InputFile, ...] = ()
     query: str = ""
     """What the tool is learned to serve if it succeeds; empty: nothing."""
     kept_at: str = ""
-    """When it began, ISO 8601, where nobody will say what came of it: its outcome is kept with its count, and whoever
-    asked for the run syncs the library once the answer has left."""
+    """When it began, ISO 8601, for a run that no person will rate: its outcome is stored with its count. Empty for
+    other runs."""
+
+
+class CountedRun(NamedTuple):
+    """A run to count, and the state of its tool when it began."""
+
+    call_id: str
+    state: ToolState
+    finished: FinishedRun
 
 
 class ToolRuns:
@@ -75,8 +83,13 @@ class ToolRuns:
         limits: Limits,
         progress: Progress,
         misfit: Misfit = lambda *_: "",
+        count_later: Callable[[CountedRun], None] | None = None,
     ) -> None:
-        """Without `artefacts` what a run leaves is thrown away; `misfit` compares results with output schemas."""
+        """Without `artefacts` what a run leaves is thrown away; `misfit` compares results with output schemas.
+
+        `count_later` takes the runs whose outcome is kept with their count, so that no answer waits for that: the
+        caller hands them to `count`. Without it, every run is counted before it ends.
+        """
         self._bus = bus
         self._shelf = shelf
         self._sandbox = sandbox
@@ -84,6 +97,7 @@ class ToolRuns:
         self._limits = limits
         self._progress = progress
         self._misfit = misfit
+        self._count_later = count_later
         self._open: dict[str, OpenCall] = {}
 
     @property
@@ -92,12 +106,12 @@ class ToolRuns:
         return self._open
 
     def depth(self, call_id: str) -> int:
-        """Return how many calls a run is inside of; 0 for what is no call."""
+        """Return how many calls a run is nested in; 0 for an unknown call."""
         return self._open[call_id].depth if call_id in self._open else 0
 
     @contextmanager
     def opened(self, call_id: str, call: OpenCall) -> Iterator[None]:
-        """Let this call's tool call others meanwhile."""
+        """Allow this call's tool to call others meanwhile."""
         self._open[call_id] = call
         try:
             yield
@@ -109,7 +123,7 @@ class ToolRuns:
         before = self._bus.last_seq
         try:
             return await self._recorded(called, call, work)
-        except asyncio.CancelledError:  # at any moment: as its call is written, or its end is about to be
+        except asyncio.CancelledError:  # at any moment: while its call is written, or just before its end
             if self._unended(called.call_id, before):
                 text = f"{called.name} was interrupted."
                 await finished(self._fail(called.call_id, call, "interrupted", text))
@@ -140,11 +154,11 @@ class ToolRuns:
         await self._bus.emit(called, span=call_id)
         with self.opened(call_id, call):
             try:
-                report, kept, why = await self._run(call_id, call, work)
+                report, recorded, why = await self._run(call_id, call, work)
             except ServerUnavailable as error:  # it ended on record, and the tool is not to blame
                 return RunReport(status="killed", error=error.message)
         if report.status == "ok":
-            returned = e.ToolReturned(call_id=call_id, depth=call.depth, report=kept, misfit=why)
+            returned = e.ToolReturned(call_id=call_id, depth=call.depth, report=recorded, misfit=why)
             await self._bus.emit(returned, span=call_id)
         else:
             await self._fail(
@@ -152,15 +166,19 @@ class ToolRuns:
                 call,
                 report.status,
                 f"{name} failed ({report.status}): {last_words(report)}",
-                report=kept,
+                report=recorded,
             )
-        await self._count(call_id, call.record, work, report, why)
+        run = self._finished(call_id, call.record, work, report, why)
+        if work.kept_at and self._count_later is not None:
+            self._count_later(run)
+        else:
+            await self.count([run])
         return report
 
     async def _run(self, call_id: e.CallId, call: OpenCall, work: Work) -> tuple[RunReport, RunReport, str]:
-        """Return the report, and as it is recorded, and why the result does not fit the tool's output schema.
+        """Return the report, the report as recorded, and why the result does not fit the tool's output schema.
 
-        Whatever keeps the tool from running ends the call on record.
+        If the tool cannot run, the end of the call is recorded.
         """
         record = call.record
         name = record.draft.name
@@ -173,7 +191,7 @@ class ToolRuns:
         try:
             if self._artefacts is not None:
                 landing = self._artefacts.spare_landing()
-                landing = landing or await self._bus.kept(self._artefacts.landing)
+                landing = landing or await self._bus.save_with(self._artefacts.landing)
             job = Job(
                 run_id=call_id,
                 module=name,
@@ -194,7 +212,7 @@ class ToolRuns:
                 raw, why = self._looked_at(record, report)
             else:
                 raw, why = await asyncio.to_thread(self._looked_at, record, report)
-            return report, await self._kept(call_id, report, raw, name, landing), why
+            return report, await self._with_artefacts(call_id, report, raw, name, landing), why
         except AlitaError as error:
             await self._fail(call_id, call, "sandbox", error.message, hint=error.hint)
             raise
@@ -215,36 +233,36 @@ class ToolRuns:
         return raw, self._unlike(record, report.result) if report.status == "ok" else ""
 
     def _unlike(self, record: ToolRecord, result: Json) -> str:
-        """Return why a result does not fit the tool's output schema; empty if it does, or if that cannot be told."""
+        """Return why a result does not fit the tool's output schema; empty if it fits, or if that cannot be checked."""
         schema = record.draft.output_schema
         why = self._misfit(result, schema) if schema else ""
         return "" if why.startswith("the schema cannot") else one_line(why, 300)
 
-    async def _kept(
+    async def _with_artefacts(
         self, call_id: e.CallId, report: RunReport, raw: bytes, name: str, landing: Path | None
     ) -> RunReport:
-        """Record as artefacts what the run left, and a result that is too large for the record: `raw` is the result.
+        """Record the files that the run left as artefacts, and `raw`, its result, if that is too large for the record.
 
-        What is larger than a file may be is told as lost; the rest stays.
+        A file that is too large is reported as lost; the rest is stored.
         """
-        kept: list[LeftFile] = []
+        files: list[LeftFile] = []
         lost = [report.files_lost] if report.files_lost else []
         for number, file in enumerate(report.files if self._artefacts and landing else ()):
             assert self._artefacts and landing
             place = landing / str(number)
             try:
-                taken = await self._bus.kept(self._artefacts.add, place, file.name, take=True)
+                taken = await self._bus.save_with(self._artefacts.add, place, file.name, take=True)
             except UsageError as error:
                 lost.append(f"{file.name}: {error.message.removeprefix(f'{place} ')}")
                 continue
             await self._add(call_id, taken, "tool")
-            kept.append(file)
-        report = msgspec.structs.replace(report, files=tuple(kept), files_lost="; ".join(lost))
+            files.append(file)
+        report = msgspec.structs.replace(report, files=tuple(files), files_lost="; ".join(lost))
         if len(raw) <= LARGEST_RESULT or self._artefacts is None:
             return report
         report = msgspec.structs.replace(report, result=outlined(report.result))
         try:
-            whole = await self._bus.kept(self._artefacts.add_bytes, raw, f"{name}-result.json")
+            whole = await self._bus.save_with(self._artefacts.add_bytes, raw, f"{name}-result.json")
         except UsageError as error:
             return msgspec.structs.replace(report, files_lost="; ".join((*lost, error.message)))
         await self._add(call_id, whole, "result")
@@ -269,24 +287,34 @@ class ToolRuns:
         )
         await self._bus.emit(failed, span=call_id)
 
-    async def _count(
+    def _finished(
         self, call_id: str, record: ToolRecord, work: Work, report: RunReport, misfit: str
-    ) -> None:
-        """Count the run, and record it when the tool lost trust by it."""
-        name, version, ok = record.draft.name, record.version, report.status == "ok"
-        outcome = None
+    ) -> CountedRun:
+        """Return a run as it is counted."""
+        ok, outcome = report.status == "ok", None
         if work.kept_at and report.status not in _NOT_ITS_FAULT:
             grade: e.Grade = "misfit" if misfit else "ran" if ok else "failed"
             run = f"{self._bus.session_id}/{call_id}"
             outcome = e.RunOutcome(run=run, at=work.kept_at, grade=grade)
-        state = await self._bus.kept(
-            self._shelf.record_run, name, version, ok=ok, query=work.query, outcome=outcome,
-            barrier=not work.kept_at,
-        )  # fmt: skip
-        if state is not None and _BY_TRUST.index(state) > _BY_TRUST.index(record.state):
+        done = FinishedRun(
+            name=record.draft.name, version=record.version, ok=ok, query=work.query, outcome=outcome
+        )
+        return CountedRun(call_id, record.state, done)
+
+    async def count(self, runs: Sequence[CountedRun]) -> None:
+        """Count runs on disk, and record each tool that lost trust by them. Raise StoreError."""
+        states = await self._bus.save_with(self._shelf.record_runs, [run.finished for run in runs])
+        demoted: set[tuple[str, int]] = set()
+        for run, state in zip(runs, states, strict=True):
+            name, version = run.finished.name, run.finished.version
+            if state is None or _BY_TRUST.index(state) <= _BY_TRUST.index(run.state):
+                continue
+            if (name, version) in demoted:
+                continue
+            demoted.add((name, version))
             reason = f"{'its last runs' if state == 'stale' else 'of its last three runs two'} failed"
-            demoted = e.ToolDemoted(name=name, version=version, state=state, reason=reason)
-            await self._bus.emit(demoted, span=call_id)
+            event = e.ToolDemoted(name=e.ToolName(name), version=version, state=state, reason=reason)
+            await self._bus.emit(event, span=run.call_id)
 
 
 def _brief(result: Json) -> bool:
@@ -301,5 +329,5 @@ def _brief(result: Json) -> bool:
 
 
 def last_words(report: RunReport) -> str:
-    """Return the last line of what a failed run said."""
+    """Return the last line of a failed run's output."""
     return (report.error.strip().splitlines()[-1:] or [f"exit code {report.exit_code}"])[0]

@@ -1,7 +1,7 @@
 """The conversations of a session's tasks, derived from the events.
 
 Earlier tasks shrink to their outcome. A task that has ended is kept for a while and then dropped, so a long session
-takes no more memory than a short one; whoever needs its turns again gets them from the record.
+takes no more memory than a short one; its turns are derived from the record again when they are needed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from alita_tui.spine.ports.context import BLOCKS, off
 _ENDED = 16
 """Tasks that have ended whose turns are in memory."""
 _FOR_ALL = (e.ToolDemoted, e.ToolSuspended, e.FeedbackGiven, e.MemoryForgotten)
-"""Said in one task, if in any, and heard by all that go on."""
+"""Events that every running task sees, whichever task they belong to."""
 
 
 class _Thread:
@@ -34,51 +34,51 @@ class _Thread:
         self.began = began
         self.chain: set[str] = set()
         self.agents: list[str] = []
-        """Those that parts of the task were handed to."""
+        """The agents that were handed parts of the task."""
         self.before = Before()
-        """The tasks before it."""
+        """The earlier tasks of the session."""
         self.ended = False
 
 
 class Transcript:
-    """The turns of a session's tasks, carried on event by event. Each task has a conversation of its own."""
+    """The turns of a session's tasks, updated with each event. Each task has its own conversation."""
 
     def __init__(self, defaults: Collection[str] = tuple(BLOCKS), *, only: Collection[str] = ()) -> None:
-        """`defaults` are the blocks of the context that are on where the person switched nothing.
+        """`defaults` are the blocks of the context that are on unless the person switched them off.
 
-        With `only` it keeps the conversations of these tasks alone.
+        With `only`, only the conversations of these tasks are built.
         """
         self._defaults = defaults
         self._only = frozenset(only)
         self._switches: dict[str, bool] = {}
         self._threads: list[_Thread] = []
-        """Of tasks that have not ended, and of those that ended last; the oldest first."""
+        """Threads of tasks that have not ended, and of those that ended last; the oldest first."""
         self._of_task: dict[str, _Thread] = {}
         self._of_agent: dict[str, _Thread] = {}
-        """Of those agents that a part of a task was handed to."""
+        """Threads of agents that were handed a part of a task."""
         self._newest: tuple[_Thread, ...] = ()
-        """Of the task that was submitted last, if any was."""
+        """Thread of the task that was submitted last, if any."""
         self._files: dict[str, Artefact] = {}
         self._earlier = EarlierTasks()
         self._history: Sequence[Envelope] = ()
-        self._heard = 0
+        self._read_upto = 0
 
-    def hear(self, history: Sequence[Envelope], *, upto: int | None = None) -> None:
-        """Take in what is new, or what is new of the first `upto` events."""
+    def read(self, history: Sequence[Envelope], *, upto: int | None = None) -> None:
+        """Apply the new events, or those among the first `upto` events."""
         self._history = history
-        while self._heard < (len(history) if upto is None else min(upto, len(history))):
-            envelope = history[self._heard]
+        while self._read_upto < (len(history) if upto is None else min(upto, len(history))):
+            envelope = history[self._read_upto]
             self._take(envelope)
-            self._heard += 1
+            self._read_upto += 1
 
     def _take(self, envelope: Envelope) -> None:
-        self._earlier.hear(envelope)
+        self._earlier.apply(envelope)
         match envelope.event:
             case e.TaskSubmitted(task_id=task_id, again=again):
                 self._begin(task_id, again, envelope.seq or 0)
             case e.AgentStarted(agent_id=agent_id) if not self._only or envelope.task_id in self._only:
                 own = self._of_agent[agent_id] = _Thread(self._files, envelope.seq or 0, agent_id)
-                own.conversation.hear(envelope)
+                own.conversation.apply(envelope)
                 if task := self._of_task.get(envelope.task_id):
                     task.agents.append(agent_id)
             case e.ArtefactAdded(artefact=file):
@@ -87,8 +87,8 @@ class Transcript:
                 self._switches[block] = on
             case _:
                 pass
-        for thread in self._hearers(envelope):
-            thread.conversation.hear(envelope)
+        for thread in self._threads_for(envelope):
+            thread.conversation.apply(envelope)
             match envelope.event:
                 case e.ContextSummarised() as summary:
                     thread.summary = summary
@@ -104,11 +104,14 @@ class Transcript:
             self._newest = ()
             return
         thread = self._of_task.get(again)
-        if thread is None and again and (before := self._recorded(again, upto=self._heard)):
+        if thread is None and again and (before := self._recorded(again, upto=self._read_upto)):
             thread = before._of_task[again]
             self._of_agent |= before._of_agent
         thread = thread or _Thread(self._files, seq)
-        self._threads = [*(one for one in self._threads if one is not thread), thread]
+        self._threads = [
+            *(other_thread for other_thread in self._threads if other_thread is not thread),
+            thread,
+        ]
         thread.chain.add(task_id)
         thread.before = self._earlier.before(thread.chain, seq)
         thread.ended = False
@@ -116,7 +119,7 @@ class Transcript:
         self._newest = (thread,)
 
     def _drop(self) -> None:
-        """Forget the tasks that ended first, as soon as more than some have."""
+        """Drop the tasks that ended first, beyond the number that stays in memory."""
         ended = [thread for thread in self._threads if thread.ended]
         for thread in ended[:-_ENDED]:
             self._threads.remove(thread)
@@ -128,26 +131,28 @@ class Transcript:
     def _recorded(self, task_id: str, *, upto: int) -> Transcript | None:
         """Return a task, those that it continues or that continue it, and its agents, after the first `upto` events.
 
-        They are derived from the record once more. None where it has no such task.
+        They are derived from the record once more. None if it has no such task.
         """
         submitted = {
-            one.event.task_id: (one.event.again, one.seq or 0)
-            for one in of(self._history, e.TaskSubmitted)
-            if isinstance(one.event, e.TaskSubmitted) and (one.seq or 0) <= upto
+            envelope.event.task_id: (envelope.event.again, envelope.seq or 0)
+            for envelope in of(self._history, e.TaskSubmitted)
+            if isinstance(envelope.event, e.TaskSubmitted) and (envelope.seq or 0) <= upto
         }
         if task_id not in submitted:
             return None
         first: dict[str, str] = {}
-        for one, (again, _) in submitted.items():  # in their order: what it continues comes before
-            first[one] = first.get(again, one)
-        alone = Transcript(self._defaults, only=[one for one in first if first[one] == first[task_id]])
+        for submitted_id, (again, _) in submitted.items():  # in their order: what it continues comes before
+            first[submitted_id] = first.get(again, submitted_id)
+        alone = Transcript(
+            self._defaults, only=[related for related in first if first[related] == first[task_id]]
+        )
         alone._files = self._files
-        alone._heard = submitted[first[task_id]][1] - 1
-        alone.hear(self._history, upto=upto)
+        alone._read_upto = submitted[first[task_id]][1] - 1
+        alone.read(self._history, upto=upto)
         return alone
 
-    def _hearers(self, envelope: Envelope) -> Collection[_Thread]:
-        """Return the threads that an event is told in: its task's; without a task, all that go on."""
+    def _threads_for(self, envelope: Envelope) -> Collection[_Thread]:
+        """Return the threads that show an event: its task's, or without a task all running ones."""
         event = envelope.event
         if envelope.schema_version == 1:  # one task at a time
             return self._newest
@@ -162,9 +167,9 @@ class Transcript:
         return [thread for thread in self._threads if not thread.ended or thread is own]
 
     def observation(self, seq: int, agent_id: str = "") -> str:
-        """Return what an event brought, of whichever task; empty where it brought nothing.
+        """Return the observation that an event of any task gave; empty if none.
 
-        An agent that was handed a part is told of its own alone.
+        A delegated agent sees only its own.
         """
         if agent_id:
             agent = self._of_agent.get(agent_id)
@@ -175,13 +180,17 @@ class Transcript:
         return self._brought_before(seq)
 
     def _brought_before(self, seq: int) -> str:
-        """Return what an event brought in a task that is not in memory any more; empty where it brought nothing."""
-        envelope = self._history[seq - 1] if 0 < seq <= self._heard else None
+        """Return the observation of an event whose task is no longer in memory; empty if none."""
+        envelope = self._history[seq - 1] if 0 < seq <= self._read_upto else None
         if envelope is None or envelope.seq != seq:
             return ""
         task_id = envelope.task_id
         if envelope.schema_version == 1:
-            earlier = (one.event for one in newest(self._history, e.TaskSubmitted) if (one.seq or 0) <= seq)
+            earlier = (
+                envelope.event
+                for envelope in newest(self._history, e.TaskSubmitted)
+                if (envelope.seq or 0) <= seq
+            )
             submitted = next(earlier, None)
             task_id = submitted.task_id if isinstance(submitted, e.TaskSubmitted) else ""
         if not task_id or task_id in self._of_task or (before := self._recorded(task_id, upto=seq)) is None:
@@ -196,9 +205,9 @@ class Transcript:
         return off(self._defaults, self._switches)
 
     def shown(self, task_id: str = "", agent_id: str = "") -> tuple[Entry, ...]:
-        """Return the turns of a task, by default the newest, and what stands for those before; no block that is off.
+        """Return a task's turns (default: the newest's) after the summary of earlier tasks; no blocks that are off.
 
-        Of an agent that was handed a part, its own turns and nothing else. Nothing of a task that ended long ago.
+        For a delegated agent, only its own turns. Empty for a task that ended long ago.
         """
         if agent_id:
             agent = self._of_agent.get(agent_id)

@@ -1,4 +1,4 @@
-"""The check of an answer before it is given: task, answer and evidence go to another model, and no reasoning does."""
+"""Checks an answer before it is given: another model gets task, answer and evidence, but no reasoning."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Setting = Literal["never", "costly", "always"]
 _SECONDS = 90.0
 _REPLY_TOKENS = 1_200
 _PIECE, _ALL = 4_000, 40_000
-"""Characters of one piece of evidence, and of all."""
+"""Most characters of one piece of evidence, and of all."""
 _FAULTS, _FAULT = 8, 400
 
 _TOOL = ToolSpec(
@@ -44,14 +44,14 @@ _TOOL = ToolSpec(
 )
 
 
-class _Found(Value, frozen=True):
+class _Judgement(Value, frozen=True):
     holds: bool
     faults: list[str] = []
     why: str = ""
 
 
 class Verifier:
-    """Checks the answers of a session's tasks, where the settings want it."""
+    """Checks the answers of a session's tasks if the settings say so."""
 
     def __init__(
         self, bus: Bus, asker: Asker, task: CurrentTask, roles: Roles, setting: Setting, costly_usd: float
@@ -64,70 +64,72 @@ class Verifier:
         self._costly_usd = costly_usd
 
     async def check(self, action_id: str, answer: str) -> e.AnswerVerified | None:
-        """Check an answer, record the finding and return it; None where it is not checked."""
+        """Check an answer, record the finding and return it; None if answers are not checked."""
         because = self._because()
         if because is None:
             return None
-        known = [one for one in self._task.newest(e.AnswerVerified) if isinstance(one, e.AnswerVerified)]
-        found = await self._found(answer)
+        known = [
+            event for event in self._task.newest(e.AnswerVerified) if isinstance(event, e.AnswerVerified)
+        ]
+        judgement = await self._judged(answer)
         finding: Literal["holds", "refused", "unknown"] = (
-            "unknown" if found is None else "holds" if found.holds else "refused"
+            "unknown" if judgement is None else "holds" if judgement.holds else "refused"
         )
         faults = tuple(
-            str(one_line(fault, _FAULT)) for fault in (found.faults if found else ()) if fault.strip()
+            str(one_line(fault, _FAULT)) for fault in (judgement.faults if judgement else ()) if fault.strip()
         )
         verified = e.AnswerVerified(
             action_id=action_id,
             finding=finding,
             faults=faults[:_FAULTS] if finding == "refused" else (),
-            text=str(one_line(found.why, 2 * _FAULT)) if found else "The check gave no finding.",
+            text=str(one_line(judgement.why, 2 * _FAULT)) if judgement else "The check gave no finding.",
             because=because,
-            returned=finding == "refused" and not any(one.returned for one in known),
+            returned=finding == "refused" and not any(earlier.returned for earlier in known),
         )
         await self._bus.emit(verified, span=action_id)
         return verified
 
     def _because(self) -> Literal["costly", "always"] | None:
-        """Return why the present task's answer is checked; None where it is not."""
+        """Return why the present task's answer is checked; None if it is not."""
         if self._setting == "never" or VERIFIER not in {role.name for role in self._roles}:
             return None
         if self._setting == "always":
             return "always"
         chain = self._task.chain()
         spent = sum(
-            one.event.cost_usd or 0.0  # what nobody knows the price of is not guessed here
-            for one in self._bus.history.of(e.BudgetSpent)
-            if isinstance(one.event, e.BudgetSpent) and one.task_id in chain
+            envelope.event.cost_usd or 0.0  # a call without a known price counts nothing here
+            for envelope in self._bus.history.of(e.BudgetSpent)
+            if isinstance(envelope.event, e.BudgetSpent) and envelope.task_id in chain
         )
         return "costly" if spent >= self._costly_usd else None
 
-    async def _found(self, answer: str) -> _Found | None:
-        """Return what the verifier finds; None where its call comes to nothing, which is on the stream then."""
+    async def _judged(self, answer: str) -> _Judgement | None:
+        """Return the verifier's judgement; None if its call fails, which is then on the stream."""
         try:
             role = self._roles[VERIFIER]
         except RegistryError:
             return None
-        told = await asyncio.to_thread(self._told, answer)
+        prompt = await asyncio.to_thread(self._question, answer)
         calls = await calls_of(
             self._asker,
             _TOOL,
             role="verifier",
             seat=seat_of(VERIFIER) if role.models else "",
             system=_prompt().replace("{role}", role.prompt.strip()),
-            told=told,
+            prompt=prompt,
             reply_tokens=_REPLY_TOKENS,
             seconds=_SECONDS,
         )
         for arguments in calls:
             try:
-                return msgspec.convert(arguments, ready(_Found))
+                return msgspec.convert(arguments, ready(_Judgement))
             except msgspec.ValidationError:
                 continue
         return None
 
-    def _told(self, answer: str) -> str:
+    def _question(self, answer: str) -> str:
         chain = self._task.chain()
-        task = "\n".join(reversed([*self._asked(chain)]))
+        task = "\n".join(reversed([*self._requests(chain)]))
         pieces: list[str] = []
         room = _ALL
         for source, text in self._evidence(chain):
@@ -137,14 +139,14 @@ class Verifier:
             if room <= 0:
                 break
         evidence = "\n".join(reversed(pieces)) or "There is none: no tool ran, and no page or file was read."
-        asked, said = fenced("task", task), fenced("answer", answer)
-        return f"The task:\n{asked}\n\nThe answer:\n{said}\n\nThe evidence:\n{evidence}"
+        task_part, answer_part = fenced("task", task), fenced("answer", answer)
+        return f"The task:\n{task_part}\n\nThe answer:\n{answer_part}\n\nThe evidence:\n{evidence}"
 
-    def _asked(self, chain: list[str]) -> Iterator[str]:
+    def _requests(self, chain: list[str]) -> Iterator[str]:
         """Yield what the person asked for and added, the newest first."""
-        for one in self._bus.history.newest(e.TaskSubmitted, e.Steered, e.QuestionAnswered):
-            if one.task_id in chain and not one.delegate:
-                match one.event:
+        for envelope in self._bus.history.newest(e.TaskSubmitted, e.Steered, e.QuestionAnswered):
+            if envelope.task_id in chain and not envelope.delegate:
+                match envelope.event:
                     case e.TaskSubmitted(text=text, again=""):
                         yield without_team(text)
                     case e.Steered(text=text) | e.QuestionAnswered(text=text):
@@ -155,9 +157,9 @@ class Verifier:
     def _evidence(self, chain: list[str]) -> Iterator[tuple[str, str]]:
         """Yield what tools, pages and files gave in the task, of whichever agent, the newest first."""
         called = {
-            one.event.call_id: one.event.name
-            for one in self._bus.history.of(e.ToolCalled)
-            if isinstance(one.event, e.ToolCalled) and one.task_id in chain
+            envelope.event.call_id: envelope.event.name
+            for envelope in self._bus.history.of(e.ToolCalled)
+            if isinstance(envelope.event, e.ToolCalled) and envelope.task_id in chain
         }
         kinds = (
             e.ToolReturned,
@@ -168,14 +170,14 @@ class Verifier:
             e.ArtefactAdded,
             e.AgentEnded,
         )
-        for one in self._bus.history.newest(*kinds):
-            if one.task_id in chain and (piece := _piece(one, called)):
+        for envelope in self._bus.history.newest(*kinds):
+            if envelope.task_id in chain and (piece := _piece(envelope, called)):
                 yield piece
 
 
-def _piece(one: Envelope, called: Mapping[e.CallId, str]) -> tuple[str, str] | None:
-    source = f"e{one.seq}"
-    match one.event:
+def _piece(envelope: Envelope, called: Mapping[e.CallId, str]) -> tuple[str, str] | None:
+    source = f"e{envelope.seq}"
+    match envelope.event:
         case e.ToolReturned(call_id=call_id, report=report):
             return (
                 f"{source} result of {called.get(call_id, 'a tool')}",
@@ -186,7 +188,7 @@ def _piece(one: Envelope, called: Mapping[e.CallId, str]) -> tuple[str, str] | N
         case e.PageRead(url=url, text=text):
             return f"{source} {url}", text
         case e.WebSearched(results=results):
-            listed = "\n".join(f"{found.title} {found.url}\n{found.snippet}" for found in results)
+            listed = "\n".join(f"{hit.title} {hit.url}\n{hit.snippet}" for hit in results)
             return f"{source} search", listed
         case e.LookedBack(text=text, handle=handle) if handle:
             return f"{source} {handle}", text

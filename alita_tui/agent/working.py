@@ -1,4 +1,4 @@
-"""What the orchestrator's model is shown, kept within its window.
+"""The conversation that the orchestrator's model sees, kept within its window.
 
 When the conversation does not fit, its oldest turns are summarised by a model, piece by piece; what still does not fit
 is left out. The person's words stay.
@@ -27,11 +27,11 @@ from alita_tui.spine.ports.models import Asker, Message, ModelRequest
 from alita_tui.spine.text import clip
 
 UNKNOWN_WINDOW = 32_000
-"""Tokens that a model is taken to read where nobody says."""
+"""Assumed window, in tokens, of a model whose window is unknown."""
 _FULL = 0.9
 """Share of the window from which a summary is tried."""
 _AGAIN = 12
-"""New turns after a summary was refused until another one is tried."""
+"""New turns after a rejected summary until the next attempt."""
 _SUMMARY_TOKENS = 2_000
 _FRAME = 80
 """Tokens around a piece."""
@@ -42,12 +42,12 @@ _PIECES = 12
 def room_for(request: ModelRequest, window: int) -> int:
     """Return the tokens that a conversation may have beside the rest of a request."""
     window = window or UNKNOWN_WINDOW
-    left = window - worst(request).input_tokens - min(request.max_tokens, window // 4)
-    return max(int(left / MARGIN), 0)
+    remaining = window - worst(request).input_tokens - min(request.max_tokens, window // 4)
+    return max(int(remaining / MARGIN), 0)
 
 
 def fitted(entries: Sequence[Entry], room: int) -> Trimmed:
-    """Return what is sent of these turns."""
+    """Return the turns that are sent."""
     trimmed = trim(entries, room)
     return fit(trimmed, room) if trimmed.tokens_after > room else trimmed
 
@@ -75,9 +75,9 @@ class WorkingContext:
         self._seat_window = seat_window or (lambda _: window())
         self._prompt = files("alita_tui.agent.prompts").joinpath("summariser.md").read_text("utf-8")
         self._transcript = Transcript(defaults)
-        self._guard = threading.Lock()  # a cancelled call leaves its thread behind
-        self._told: dict[tuple[str, str], tuple[object, ...]] = {}
-        """Task and agent -> what was said of how its conversation was cut."""
+        self._guard = threading.Lock()  # because a cancelled call leaves its thread running
+        self._reported_cuts: dict[tuple[str, str], tuple[object, ...]] = {}
+        """Task and agent -> the cuts of its conversation that were reported."""
         self._refused_at: dict[tuple[str, str], int] = {}
         """Task and agent -> how long its conversation was when a summary was tried last."""
 
@@ -93,9 +93,9 @@ class WorkingContext:
             trimmed = await asyncio.to_thread(trim, entries, room)
         if trimmed.tokens_after > room:
             trimmed = await asyncio.to_thread(fit, trimmed, room)
-        told = (trimmed.masked, trimmed.shortened, trimmed.left_out)
+        cuts = (trimmed.masked, trimmed.shortened, trimmed.left_out)
         whose = _whose()
-        if told != self._told.get(whose, ((), (), 0)) and any(told):
+        if cuts != self._reported_cuts.get(whose, ((), (), 0)) and any(cuts):
             await self._bus.emit(
                 e.ContextTrimmed(
                     masked=trimmed.masked,
@@ -105,25 +105,27 @@ class WorkingContext:
                     tokens_after=trimmed.tokens_after,
                 )
             )
-        self._told[whose] = told
+        self._reported_cuts[whose] = cuts
         return msgspec.structs.replace(request, messages=trimmed.messages)
 
     def end(self) -> None:
-        """Forget what was said of how the conversations of the present task were cut."""
+        """Forget which cuts were reported for the present task."""
         task_id = origin.current().task_id
-        self._told = {whose: told for whose, told in self._told.items() if whose[0] != task_id}
+        self._reported_cuts = {
+            whose: cuts for whose, cuts in self._reported_cuts.items() if whose[0] != task_id
+        }
         self._refused_at = {whose: at for whose, at in self._refused_at.items() if whose[0] != task_id}
 
     def entries(self) -> tuple[Entry, ...]:
-        """The conversation of the present task, with what stands for what was before."""
+        """Return the present task's conversation, after the summary of earlier tasks."""
         with self._guard:
-            self._transcript.hear(self._bus.history)
+            self._transcript.read(self._bus.history)
             return self._transcript.shown(*_whose())
 
     def again(self, seq: int, offset: int) -> str:
-        """The observation of one event, from a character on; empty when there is none."""
+        """Return one event's observation from a character on; empty if it has none."""
         with self._guard:
-            self._transcript.hear(self._bus.history)
+            self._transcript.read(self._bus.history)
             rest = self._transcript.observation(seq, origin.delegate())[offset:]
         more = len(rest) - OBSERVATION // 2
         if more <= 0:
@@ -131,7 +133,7 @@ class WorkingContext:
         return f"{rest[: OBSERVATION // 2]}\n({more} characters follow: offset {offset + OBSERVATION // 2})"
 
     async def _summarise(self, entries: tuple[Entry, ...]) -> bool:
-        """Have the oldest turns summarised; False where that is not worth it or does not work."""
+        """Have the oldest turns summarised; return False if that is not worth it or fails."""
         whose = _whose()
         if len(entries) < self._refused_at.get(whose, -_AGAIN) + _AGAIN:
             return False
@@ -141,9 +143,9 @@ class WorkingContext:
         self._refused_at[whose] = len(entries)
         if not covered or not saves_enough(total, before, 0):
             return False
-        told = [f"{entry.message.role} {entry.name}: {_said(entry.message)}" for entry in covered]
+        turns = [f"{entry.message.role} {entry.name}: {_text_of(entry.message)}" for entry in covered]
         try:
-            text = await self._summary_of(told)
+            text = await self._summary_of(turns)
         except ModelError:
             return False  # it is on the stream; without a summary the call is longer
         after = size([Message(role="user", text=text)])
@@ -155,21 +157,21 @@ class WorkingContext:
         )
         return True
 
-    async def _summary_of(self, told: list[str]) -> str:
+    async def _summary_of(self, turns: list[str]) -> str:
         """Return a summary of a record, asked for in pieces that fit the summariser. Raises ModelError."""
         window = self._summariser_window() or UNKNOWN_WINDOW
-        asked = ModelRequest(
+        request = ModelRequest(
             role="summariser", system=self._prompt, messages=(), max_tokens=min(_SUMMARY_TOKENS, window // 4)
         )
-        room = room_for(asked, window) - _FRAME
-        pieces = _pieces(told, room)
+        room = room_for(request, window) - _FRAME
+        pieces = _pieces(turns, room)
         if len(pieces) > 1:  # each but the first goes with the summary so far
-            pieces = _pieces(told, room - asked.max_tokens)[-_PIECES:]
+            pieces = _pieces(turns, room - request.max_tokens)[-_PIECES:]
         summary = ""
         for piece in pieces:
             before = f"What was summarised so far:\n{summary}\n\nThe record goes on:\n" if summary else ""
             message = Message(role="user", text=before + piece)
-            summary = (await self._asker.ask(msgspec.structs.replace(asked, messages=(message,)))).text
+            summary = (await self._asker.ask(msgspec.structs.replace(request, messages=(message,)))).text
         return summary
 
 
@@ -177,12 +179,12 @@ def _whose() -> tuple[str, str]:
     return origin.current().task_id, origin.delegate()
 
 
-def _pieces(told: list[str], room: int) -> list[str]:
+def _pieces(turns: list[str], room: int) -> list[str]:
     """Return a record in pieces of at most so many tokens, each of whole turns."""
     pieces: list[str] = []
     current: list[str] = []
     used = 0
-    for text in told:
+    for text in turns:
         tokens = tokens_in(text)
         while tokens > max(room, 200) and len(text) > 400:  # one turn alone is too much
             text = clip(text, len(text) // 2)[0]
@@ -195,7 +197,7 @@ def _pieces(told: list[str], room: int) -> list[str]:
     return [*pieces, "\n\n".join(current)]
 
 
-def _said(message: Message) -> str:
+def _text_of(message: Message) -> str:
     calls = "\n".join(f"{call.name}({call.arguments})" for call in message.requests)
     text = message.text if message.role != "tool" else message.text[:1500]
     return "\n".join(filter(None, (text, calls)))

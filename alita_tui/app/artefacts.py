@@ -58,10 +58,10 @@ class FileOfSession(msgspec.Struct, frozen=True):
     origin: ArtefactOrigin
     seq: int
     path: Path | None
-    """None where the bytes are missing; what they are was not checked."""
+    """None if the bytes are missing; what they are was not checked."""
 
     def bytes_at(self) -> Path:
-        """Return the path, after reading it whole. Raise UsageError where the bytes are missing, StoreError where
+        """Return the path, after reading it whole. Raise UsageError if the bytes are missing, StoreError where
         they are not what was added.
         """
         from alita_tui.store.artefacts import SessionArtefacts
@@ -105,7 +105,7 @@ def look_at(file: FileOfSession, part: Part) -> str:
     artefact, path = file.artefact, file.bytes_at()
     if not is_text(artefact.media_type):
         raise UsageError(
-            f"{artefact.name} is no text ({artefact.media_type}).",
+            f"{artefact.name} is not text ({artefact.media_type}).",
             hint=f"Save it: alita artefacts save {artefact.handle}",
         )
     if not part.pointer:
@@ -113,7 +113,7 @@ def look_at(file: FileOfSession, part: Part) -> str:
     try:
         value = msgspec.json.decode(path.read_bytes())
     except msgspec.DecodeError as error:
-        raise UsageError(f"{artefact.name} is no valid JSON: {error}.") from error
+        raise UsageError(f"{artefact.name} is not valid JSON: {error}.") from error
     return part_of_value(value, part)
 
 

@@ -1,7 +1,7 @@
 """`alita batch`: whole tasks from a file, each in a session of its own, side by side and within one budget.
 
-A map whose rows are tasks: its coordinator, journal and rules of failure hold here too. Beside the journal stands which
-session a task was given, written before the task is: after a kill it goes on there, and nothing is done or paid twice.
+A map whose rows are tasks, with its coordinator, journal and rules of failure. A file beside the journal names each
+task's session before the task begins: after a kill it continues there, and nothing is done or paid twice.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LONGEST = 20_000
 """Characters of a task."""
 _HEAD = "a batch of tasks"
 _AGAIN = ("parked", "interrupted", "")
-"""How a task ends that goes on when the same command is given again."""
+"""Outcomes of tasks that continue when the same command is given again."""
 
 
 class Waiting(Value, frozen=True):
@@ -54,7 +54,7 @@ class Waiting(Value, frozen=True):
 
 
 class Batch(Value, frozen=True):
-    """What came of a batch so far."""
+    """The results of a batch so far."""
 
     answered: int
     failed: int
@@ -89,7 +89,7 @@ class _Sessions:
         except OSError as error:
             raise _unwritten(folder, error) from error
         for line in lines[:-1]:
-            with suppress(msgspec.DecodeError):  # that task begins anew
+            with suppress(msgspec.DecodeError):  # that task begins again
                 begun = msgspec.json.decode(line, type=ready(_Begun))
                 self.by_row[begun.row] = begun
 
@@ -125,9 +125,9 @@ class _Purse:
 
     @asynccontextmanager
     async def for_task(self, row: int, wanted: float) -> AsyncIterator[float | None]:
-        """Return what the session of a task may cost in all, 0 for no limit; None where nothing is left for it.
+        """Return the total that a task's session may cost: 0 for no limit, None if nothing is left for it.
 
-        `wanted` is what it would have without a budget. What another one may give back is waited for.
+        `wanted` is its limit without a budget. Waits for other tasks, which may give back part of theirs.
         """
         if self._usd is None:
             yield wanted
@@ -187,23 +187,23 @@ class Tasks:
             return await self._done(row.number, str(text), attach, usd, task, short=usd != wanted)
 
     def _problem(self, task: dict[str, Json]) -> str:
-        """Return why a row is no task; empty where it is one."""
+        """Return why a row is not a task; empty if it is one."""
         text, files = task.get("task"), task.get("files") or []
         if not isinstance(text, str) or not text.strip():
             return "It has no task: a text under `task`."
         if len(text) > _LONGEST:
             return f"Its task is longer than {_LONGEST:,} characters."
         if not isinstance(files, list) or not all(isinstance(file, str) and file for file in files):
-            return "Its `files` are no list of paths."
+            return "Its `files` are not a list of paths."
         gone = [file for file in files if not (self._beside / str(file)).is_file()]
         return f"There is no file {one_line(str(gone[0]), 200)}." if gone else ""
 
     async def _done(
         self, row: int, text: str, attach: tuple[str, ...], usd: float, task: Json, *, short: bool
     ) -> list[Outcome]:
-        """Do a task, or go on with it; return what came of it, and nothing where it is not over.
+        """Run or continue a task; return its outcome, or an empty list if it has not ended.
 
-        `short` tells that it was allowed less than it would have without the batch's budget.
+        With `short` it was allowed less than it would be without the batch's budget.
         """
         from alita_tui.app.session import open_session
         from alita_tui.state.reduce import reduce_all
@@ -214,12 +214,12 @@ class Tasks:
         try:
             if begun is None:
                 await asyncio.to_thread(self._sessions.put, _Begun(row=row, session=session.session_id))
-            told = any(isinstance(one.event, TaskSubmitted | TaskQueued) for one in history)
-            await _to_its_end(session, Retry() if told else SubmitTask(text=text, attach=attach))
+            submitted = any(isinstance(envelope.event, TaskSubmitted | TaskQueued) for envelope in history)
+            await _to_its_end(session, Retry() if submitted else SubmitTask(text=text, attach=attach))
         finally:
             state = await asyncio.to_thread(reduce_all, history)
             self._purse.spent[row] = state.spend.total_usd
-        end = _end([one.event for one in history])
+        end = _end([envelope.event for envelope in history])
         outcome = end.outcome if end else ""
         if outcome == "sandbox" and end is not None:
             raise SandboxUnavailable(end.reason, hint=end.hint)
@@ -251,7 +251,7 @@ def _within(app: AppContext, usd: float) -> AppContext:
 
 
 async def _to_its_end(session: LiveSession, command: SubmitTask | Retry) -> None:
-    """Run a session until nothing is left to do; where this is cancelled, close it so that it can go on."""
+    """Run a session until it has no work left; if cancelled, close it so that it can continue later."""
 
     async def follow() -> None:
         async for _ in session.source:
@@ -272,7 +272,7 @@ async def _to_its_end(session: LiveSession, command: SubmitTask | Retry) -> None
 
 
 def _end(events: Sequence[SessionEvent]) -> TaskFinished | None:
-    """Return how the newest task ended; None where it has not."""
+    """Return how the newest task ended; None if it has not."""
     for event in reversed(events):
         if isinstance(event, TaskFinished):
             return event
@@ -290,9 +290,9 @@ async def run_batch(
     usd: float | None,
     tell: Callable[[Progress, Tasks, float], None],
 ) -> Batch:
-    """Do each task of the file that the folder has no result of, and write what came of all.
+    """Run each task of the file that has no result in the folder yet, and write the results of all.
 
-    Raise UsageError for a file that is none of tasks or a folder of something else, SandboxUnavailable, StoreError,
+    Raise UsageError for a file without tasks or a folder with something else, SandboxUnavailable, StoreError,
     ConfigError; what is done stays, and the same call goes on.
     """
     given = await asyncio.to_thread(opened, path, SCHEMA)
@@ -331,19 +331,19 @@ async def run_batch(
 
 
 def _costs(app: AppContext, sessions: _Sessions) -> dict[int, float]:
-    """Return by row what the sessions of earlier runs cost. Block on the disk. Raise StoreError."""
+    """Return the cost of each row's session in earlier runs. Block on the disk. Raise StoreError."""
     from alita_tui.state.reduce import reduce_all
 
-    found = {}
+    costs = {}
     for row, begun in sessions.by_row.items():
         if begun.usd is not None:
-            found[row] = begun.usd
+            costs[row] = begun.usd
             continue
-        with suppress(UsageError):  # its file was removed, so it begins anew
-            found[row] = reduce_all(recording(app, begun.session)).spend.total_usd
-    for row in [row for row in sessions.by_row if row not in found]:
+        with suppress(UsageError):  # its file was removed, so it begins again
+            costs[row] = reduce_all(recording(app, begun.session)).spend.total_usd
+    for row in [row for row in sessions.by_row if row not in costs]:
         del sessions.by_row[row]
-    return found
+    return costs
 
 
 def _write_results(journal: Journal, folder: Path) -> None:
@@ -358,5 +358,5 @@ def _write_results(journal: Journal, folder: Path) -> None:
 def _unwritten(path: Path, error: OSError) -> AlitaError:
     return StoreError(
         f"{error.filename or path} cannot be written: {error.strerror}.",
-        hint="What is done stays; the same command goes on.",
+        hint="Finished tasks are kept; run the same command to continue.",
     )

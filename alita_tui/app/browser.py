@@ -3,15 +3,15 @@
 textual-serve alone lets any web page press keys here: it asks for no token, answers to every Host and takes a WebSocket
 from any Origin. In front of it stand:
 
-- loopback only, and the Host that is asked for has to be this address, so that no other site's name leads here (DNS
+- loopback only, and the requested Host has to be this address, so that no other site's name leads here (DNS
   rebinding);
 - a token in the address of the page, new with every start. There is no cookie, which a browser would send to every
   other server of this machine, too;
 - a ticket in the address of the WebSocket, which only the page holds and which opens one console, once, in a minute;
 - an Origin that has to be this page's, and headers that forbid frames, scripts and requests of elsewhere.
 
-The console runs on a pseudo-terminal with its ordinary driver: what a key has to prove before it approves a build, it
-has to prove here. The browser's terminal answers the same questions as any other.
+The console runs on a pseudo-terminal with its ordinary driver, so the checks that a key passes before it approves a
+build apply here as well. The browser's terminal answers the same queries as any other.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _OTHER_TERMINAL = (
     "STY",
     "KITTY_WINDOW_ID",
 )
-"""Variables of the terminal in which the server was started; the console is in another one."""
+"""Variables that describe the terminal in which the server was started, not the console's."""
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -135,7 +135,7 @@ class ConsoleServer(Server):
     async def _guarded(
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
-        """Refuse what does not come from this page, and tell the browser to load nothing from elsewhere."""
+        """Refuse requests that do not come from this page, and forbid the browser to load anything from elsewhere."""
         here = f"{HOST}:{self.port}"
         origins = request.headers.getall("Origin", [])
         if request.headers.getall("Host", []) != [here] or any(
@@ -166,7 +166,7 @@ class ConsoleServer(Server):
         }
 
     async def handle_index(self, request: web.Request) -> web.Response:
-        """Return the page, with a fresh ticket in it, to who has the token."""
+        """Return the page with a fresh ticket, if the token is right."""
         given = request.query.getall("token", [])
         if len(given) != 1 or not hmac.compare_digest(given[0].encode(), self._token.encode()):
             raise web.HTTPForbidden(text="Open the address that `alita serve --web` printed.\n")
@@ -231,7 +231,7 @@ class _Console:
         self._sending = asyncio.create_task(self._send())
 
     async def take(self, text: str) -> bool:
-        """Do what a message of the page says; return False for one that the page never sends."""
+        """Handle a message of the page; return False for one that the page never sends."""
         try:
             message: Any = json.loads(text)
         except (ValueError, RecursionError):
@@ -279,7 +279,7 @@ class _Console:
                 data = os.read(self._terminal, _CHUNK)
             except BlockingIOError:
                 continue
-            except OSError:  # nobody has the other side any more
+            except OSError:  # the other side is closed
                 break
             if not data:
                 break
@@ -313,7 +313,7 @@ class _Console:
 
 
 def _own_terminal() -> None:
-    """Make the pseudo-terminal the program's controlling one, so that it is told of hang-ups and sizes."""
+    """Make the pseudo-terminal the program's controlling one, so that it gets hang-ups and changes of size."""
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 

@@ -67,7 +67,7 @@ class AppCatalog:
         from alita_tui.app.background.client import running
         from alita_tui.console.ports import RunningSession
 
-        return tuple(RunningSession(one.session_id, one.state, one.task) for one in await running(self._app))
+        return tuple(RunningSession(job.session_id, job.state, job.task) for job in await running(self._app))
 
     async def search(self, text: str) -> tuple[SessionHit, ...]:
         """Return the events whose text matches."""
@@ -247,7 +247,7 @@ class AppCatalog:
         return await asyncio.to_thread(lines, self._app)
 
     async def change_server(self, change: ServerChange, name: str) -> str:
-        """Test, switch or remove a server; return what came of it."""
+        """Test, switch or remove a server; return the outcome in words."""
         from alita_tui.app.server_views import changed
 
         return await changed(self._app, change, name)
@@ -259,13 +259,13 @@ class AppCatalog:
         return await asyncio.to_thread(whole, self._app, server, tool)
 
     async def approve_server_tool(self, shown: WholeTool, unread: int) -> str:
-        """Approve exactly the tool that was shown; return what came of it."""
+        """Approve exactly the tool that was shown; return the outcome in words."""
         from alita_tui.app.server_views import approved
 
         return await asyncio.to_thread(approved, self._app, shown, unread)
 
     async def try_server_tool(self, shown: WholeTool, arguments: str) -> str:
-        """Call a tool of a server once; return what came of it."""
+        """Call a tool of a server once; return the outcome in words."""
         from alita_tui.app.server_views import tried
 
         return await tried(self._app, shown, arguments)
@@ -287,8 +287,8 @@ class AppCatalog:
                 redactor = self._app.redactor()
                 self._looking = (redactor, context_provider(self._app, redactor), self._app.models())
             live = self._live()
-            told = history(self._app, session_id) if live is None else live
-            return next_call(self._app, told, *self._looking)
+            envelopes = history(self._app, session_id) if live is None else live
+            return next_call(self._app, envelopes, *self._looking)
 
         return await asyncio.to_thread(look)
 
@@ -403,10 +403,10 @@ def _session_lines(app: AppContext) -> tuple[SessionLine, ...]:
 def _memory_view(app: AppContext) -> MemoryView:
     from alita_tui.app.project import current_project
     from alita_tui.console.memory.ports import MemoryView
-    from alita_tui.memory.recipes import said
+    from alita_tui.memory.recipes import in_words
 
     items = app.memory.remembered()
-    calls = {kept.item.item_id: tuple(said((step,)) for step in kept.steps) for kept in items if kept.steps}
+    calls = {item.item.item_id: tuple(in_words((step,)) for step in item.steps) for item in items}
     return MemoryView(
         items=items, project=current_project(app), forgotten=len(app.memory.forgotten()), calls=calls
     )

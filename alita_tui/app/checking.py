@@ -35,7 +35,7 @@ def checks(
     from alita_tui.sandbox.faults import FaultDatabase
     from alita_tui.toolsmith.checks.registry import all_checks
 
-    found = all_checks(
+    checks = all_checks(
         sandbox,
         app.limits,
         asker=asker,
@@ -48,8 +48,8 @@ def checks(
         accepted=accepted,
     )
     if "hidden-tests" in app.left_out:
-        return found._replace(after=tuple(one for one in found.after if one.name != "hidden"))
-    return found
+        return checks._replace(after=tuple(check for check in checks.after if check.name != "hidden"))
+    return checks
 
 
 class NoModel:

@@ -33,9 +33,12 @@ from alita_tui.spine.text import one_line
 
 if TYPE_CHECKING:
     from alita_tui.agent.references import Resolved
+    from alita_tui.agent.tool_runs import CountedRun
 
 _DATA = "data:"
 _OURS = "alita://artefact/"
+_COUNT_EVERY = 0.1
+"""Seconds until successful runs are counted: a client that calls one tool after another has them counted together."""
 
 
 class ClientSession:
@@ -52,6 +55,8 @@ class ClientSession:
         from alita_tui.toolsmith.checks.probes import misfit
 
         self._client = client
+        self._to_count: list[CountedRun] = []
+        self._count_now = asyncio.Event()
         self._misfit = misfit
         redactor = app.redactor()
         self._file = open_file(app, None)
@@ -71,18 +76,17 @@ class ClientSession:
         self._references = References(self.bus, self._projection, self._artefacts)
         self._runs = ToolRuns(
             self.bus, self._shelf, self._sandbox, self._artefacts, limits=self._limits,
-            progress=lambda *_: None, misfit=misfit,
+            progress=lambda *_: None, misfit=misfit, count_later=self._to_count.append,
         )  # fmt: skip
         self._inner = InnerCalls(self._runs, self._shelf, new_id=new_id, misfit=misfit)
         self._broker.tools = self._inner
         self._tells: dict[str, Tell] = {}
         self._following: asyncio.Task[None] | None = None
         self._warming: asyncio.Task[None] | None = None
-        self._syncing: asyncio.Task[None] | None = None
-        self._counted = False
+        self._counting: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:
-        """Put on record who calls, and start containers ahead. Raise StoreError."""
+        """Record which client calls, and start containers ahead. Raise StoreError."""
         self._following = asyncio.create_task(self._follow())
         title = f"{self._client.name} over MCP"
         await self.bus.emit(e.SessionOpened(title=title, version=__version__))
@@ -92,23 +96,28 @@ class ClientSession:
     async def call(
         self, name: str, arguments: Json, tell: Tell, served: Callable[[str], ToolRecord]
     ) -> Answer:
-        """Run a tool; return what came of it, or why it did not run, without any secret.
+        """Run a tool; return its result, or why it did not run, without any secret.
 
         `served` returns the version that runs; it may block, and refuse by an AlitaError.
         """
         try:
             return await self._call(name, arguments, tell, served)
         finally:
-            self._counted = True
-            if self._syncing is None or self._syncing.done():
-                self._syncing = asyncio.create_task(self._sync())
+            if any(not run.finished.ok for run in self._to_count):
+                self._count_now.set()
+            if self._to_count and (self._counting is None or self._counting.done()):
+                self._counting = asyncio.create_task(self._count())
 
-    async def _sync(self) -> None:
-        """Have what was counted on disk, after the answer has left: a client need not wait for that."""
-        while self._counted:
-            self._counted = False
-            with suppress(StoreError):  # a disk that fails refuses the record of the next call
-                await asyncio.to_thread(self._shelf.sync)
+    async def _count(self) -> None:
+        """Count what has run, on disk: many runs at once, and a failure as soon as its answer leaves."""
+        while self._to_count:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_COUNT_EVERY):
+                    await self._count_now.wait()
+            due, self._to_count[:] = tuple(self._to_count), ()
+            self._count_now.clear()
+            with suppress(AlitaError):  # a disk that fails refuses the record of the next call
+                await self._runs.count(due)
 
     async def _call(
         self, name: str, arguments: Json, tell: Tell, served: Callable[[str], ToolRecord]
@@ -128,7 +137,7 @@ class ClientSession:
                 digest=record.digest, arguments=taken, files=resolved.files, references=resolved.references,
             )  # fmt: skip
             self._tells[call_id] = tell
-            # That nothing was raised says little, and nobody says here that it was right.
+            # A run without an exception is weak evidence, and no person rates it here.
             work = Work(arguments=resolved.arguments, inputs=resolved.inputs, kept_at=now().isoformat())
             report = await self._runs.run(called, OpenCall(record), work)
         except AlitaError as error:
@@ -162,7 +171,7 @@ class ClientSession:
         return record, given, None if files else self._resolved(record, given)
 
     def _resolved(self, record: ToolRecord, arguments: dict[str, Any]) -> Resolved:
-        """Return arguments as the tool gets them. Block on the disk. Raise RegistryError where they do not fit it."""
+        """Return arguments as the tool gets them. Block on the disk. Raise RegistryError if they do not fit it."""
         from alita_tui.agent.arguments import check_arguments
 
         resolved = self._references.resolve(arguments, record.draft.input_schema)
@@ -194,18 +203,18 @@ class ClientSession:
 
     def file(self, digest: str) -> tuple[Artefact, Path] | None:
         """Return a file of the session, and where its bytes are. Raise StoreError."""
-        found = next((one for one in reversed(self.files) if one.digest == digest), None)
-        return (found, self._artefacts.path(found)) if found is not None else None
+        artefact = next((file for file in reversed(self.files) if file.digest == digest), None)
+        return (artefact, self._artefacts.path(artefact)) if artefact is not None else None
 
     async def _taken_in(self, arguments: Any, schema: Json) -> dict[str, Any]:
         """Return arguments whose files are artefacts of this session: a client names no path of this machine.
 
-        Raise UsageError for what is neither a data: URI nor the address of a file that is here.
+        Raise UsageError for anything but a data: URI or the address of a file of this session.
         """
-        found: dict[str, Any] = arguments if isinstance(arguments, dict) else {}
-        for value, place in _files_in(found, schema):
+        taken: dict[str, Any] = arguments if isinstance(arguments, dict) else {}
+        for value, place in _files_in(taken, schema):
             place[0][place[1]] = await self._file_of(value)
-        return found
+        return taken
 
     async def _file_of(self, uri: str) -> str:
         if uri.startswith(_OURS):
@@ -221,7 +230,7 @@ class ClientSession:
                 hint="Give its content as a data: URI (data:text/csv;name=x.csv;base64,…), or an alita:// URI.",
             )
         data, name = decoded(uri)
-        artefact = await self.bus.kept(self._artefacts.add_bytes, data, name)
+        artefact = await self.bus.save_with(self._artefacts.add_bytes, data, name)
         await self.bus.emit(e.ArtefactAdded(artefact=artefact, origin="person"))
         return artefact.handle
 
@@ -254,10 +263,11 @@ class ClientSession:
             if self._warming is not None:
                 self._warming.cancel()
                 await asyncio.wait((self._warming,))
+            if self._counting is not None:
+                self._count_now.set()
+                await self._counting
             with suppress(StoreError):
                 await self.bus.emit(e.SessionClosed(state=self._state(), version=__version__))
-            if self._syncing is not None:
-                await self._syncing
 
     def _state(self) -> str:
         from alita_tui.view.fingerprint import fingerprint
@@ -284,28 +294,28 @@ def decoded(uri: str) -> tuple[bytes, str]:
 
 
 def _files_in(value: Any, schema: Json) -> Iterator[tuple[str, tuple[Any, Any]]]:
-    """Yield each text where the schema asks for a file, and where it stands: a container and its key."""
+    """Yield each text where the schema asks for a file, with its place: a container and its key."""
     if not isinstance(schema, dict):
         return
     if isinstance(value, dict):
         properties = schema.get("properties")
         inner = [
-            (key, one, properties.get(key) if isinstance(properties, dict) else None)
-            for key, one in value.items()
+            (key, element, properties.get(key) if isinstance(properties, dict) else None)
+            for key, element in value.items()
         ]
     elif isinstance(value, list):
-        inner = [(key, one, schema.get("items")) for key, one in enumerate(value)]
+        inner = [(key, element, schema.get("items")) for key, element in enumerate(value)]
     else:
         return
-    for key, one, about in inner:
-        if isinstance(one, str) and isinstance(about, dict) and about.get("format") == "file":
-            yield one, (value, key)
+    for key, element, about in inner:
+        if isinstance(element, str) and isinstance(about, dict) and about.get("format") == "file":
+            yield element, (value, key)
         else:
-            yield from _files_in(one, about)
+            yield from _files_in(element, about)
 
 
 def _failure(name: str, report: RunReport) -> str:
     from alita_tui.agent.tool_runs import last_words
 
-    said = one_line(last_words(report), 600)
-    return f"{name} failed ({report.status}{f', {report.reason}' if report.reason else ''}): {said}"
+    error = one_line(last_words(report), 600)
+    return f"{name} failed ({report.status}{f', {report.reason}' if report.reason else ''}): {error}"

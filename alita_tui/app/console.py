@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import gc
+import logging
 import os
 import shlex
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from alita_tui.app.catalog import AppCatalog
-from alita_tui.app.context import AppContext
+from alita_tui.app.context import AppContext, close_all
 from alita_tui.app.terminal import need_terminal, piped
 from alita_tui.spine.errors import AlitaError, StoreError
 from alita_tui.spine.ports.stream import CommandSink
@@ -21,7 +24,9 @@ from alita_tui.spine.text import one_line
 
 if TYPE_CHECKING:
     from alita_tui.app.live_source import LiveSource
+    from alita_tui.console.first_frame import FirstFrame
     from alita_tui.console.ports import ConsoleOptions, Switch
+    from alita_tui.console.terminal import Terminal
     from alita_tui.replay.playback import LiveTape
     from alita_tui.spine.commands import Command
     from alita_tui.spine.envelope import Envelope
@@ -41,6 +46,7 @@ def open_console(
     """Open the console on `session` or a new one; leaving it may open the next one in its place."""
     written = piped()
     need_terminal()
+    atexit.register(_end)
     gc.disable()  # until the first paint, nothing that is made is garbage
     app = AppContext.open(home, {"model": model, "memory.project": project})
     app.paths.prepare()
@@ -54,6 +60,7 @@ def open_console(
 def open_replay(home: Path | None, session: str | None, at: int | None = None) -> None:
     """Open the console on a recording, at an event: without engine, sandbox or anywhere to send a command."""
     need_terminal()
+    atexit.register(_end)
     app = AppContext.open(home, strict=False)
     app.paths.prepare()
     _run_until_left(app, *asyncio.run(_show_replay(app, session, at)))
@@ -71,15 +78,32 @@ def _run_until_left(app: AppContext, code: int, switch: Switch | None, home: Pat
     """Open each session that was asked for on leaving the one before, then end the process."""
     while switch is not None:
         code, switch = asyncio.run(_show_next(app, switch.session_id or None, home))
-    gc.freeze()  # all is closed: nobody waits while the garbage of a process that ends is sorted
+    close_all()
+    _codes.append(code)
     sys.exit(code)
 
 
+_codes: list[int] = []
+"""The exit code, once everything is closed."""
+
+
+def _end() -> None:
+    """End the process here if all is closed: freeing what it holds would take as long as everything else of leaving.
+
+    It is registered before the others, so it runs after them: threads are joined and temporary files are gone by then.
+    """
+    if _codes:
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(_codes[-1])
+
+
 async def _show_next(app: AppContext, which: str | None, home: Path | None) -> tuple[int, Switch | None]:
-    """Show a session: where the background works on it, it goes on there; else it is opened here."""
+    """Show a session: attach to the background if it works on it, else open it here."""
     from alita_tui.app.background.client import running
 
-    if which is not None and any(one.session_id == which for one in await running(app)):
+    if which is not None and any(session.session_id == which for session in await running(app)):
         return await _show_attached(app, which, home)
     return await _show_session(app, which, home)
 
@@ -153,18 +177,18 @@ class PendingSession:
         await (await self._session()).rebuild()
 
 
-def _options(app: AppContext, written: str = "") -> ConsoleOptions:
+def _options(app: AppContext, written: str = "", terminal: Terminal | None = None) -> ConsoleOptions:
     from alita_tui.config.paths import shipped
     from alita_tui.console.ports import ConsoleOptions
     from alita_tui.console.terminal import ask_terminal
 
     settings = app.loaded.settings.console
-    dark, graphics = ask_terminal()
-    theme = settings.theme if dark or not settings.theme_light else settings.theme_light
+    dark, graphics = terminal or ask_terminal()
+    theme = _theme(app, dark)
     return ConsoleOptions(
         builtin_themes=shipped("themes"),
         user_themes=app.paths.themes,
-        theme=theme or "auto",
+        theme=theme,
         dark=dark,
         graphics=graphics,
         keymap=app.paths.keymap,
@@ -175,19 +199,51 @@ def _options(app: AppContext, written: str = "") -> ConsoleOptions:
     )
 
 
+def _theme(app: AppContext, dark: bool) -> str:
+    """Return the name of the chosen theme."""
+    settings = app.loaded.settings.console
+    return (settings.theme if dark or not settings.theme_light else settings.theme_light) or "auto"
+
+
 async def _show_session(
     app: AppContext, which: str | None, home: Path | None, written: str = ""
 ) -> tuple[int, Switch | None]:
     """Show one session until it is left; its engine runs on the same loop. `written` stands in the composer."""
-    from alita_tui.app.background.consoles import announced
-    from alita_tui.app.idle import improve_when_idle
-    from alita_tui.app.session import open_session
-
     # What is wrong with a session that was asked for is mostly printed before the screen changes.
     if which is not None:
         await asyncio.to_thread(app.sessions.check_available, which)
+    with _first_frame(app) as first:
+        return await _show_own(app, which, home, written, first)
 
+
+@contextmanager
+def _first_frame(app: AppContext) -> Iterator[FirstFrame | None]:
+    """Paint the first frame, for the time in which the rest is imported; none where there is no terminal."""
+    from alita_tui.config.paths import shipped
+    from alita_tui.console.first_frame import FirstFrame, palette_of
+    from alita_tui.console.terminal import ask_terminal
+
+    if not sys.stdin.isatty() or os.environ.get("TEXTUAL_DRIVER"):
+        yield None
+        return
+    terminal = ask_terminal()
+    theme = _theme(app, terminal.dark)
+    first = FirstFrame(terminal)
+    first.paint(palette_of((shipped("themes"), app.paths.themes), theme, dark=terminal.dark))
+    try:
+        yield first
+    finally:
+        first.leave()
+
+
+async def _show_own(
+    app: AppContext, which: str | None, home: Path | None, written: str, first: FirstFrame | None
+) -> tuple[int, Switch | None]:
     async def serve(pending: PendingSession, tape: LiveTape) -> None:
+        from alita_tui.app.background.consoles import announced
+        from alita_tui.app.idle import improve_when_idle
+        from alita_tui.app.session import open_session
+
         session = await open_session(app, which, parks=False)
         session.seen = tape.newest
         tape.follow(session.history)
@@ -195,20 +251,27 @@ async def _show_session(
         idle = asyncio.create_task(improve_when_idle(app, session, home), name="alita idle pass")
         try:
             with announced(app.paths.consoles, session.session_id):
-                # The engine goes on from the state that the console has reduced by then.
+                # The engine continues from the state that the console has reduced.
                 await session.run(ready=session.source.held_read, attended=True)
         finally:
             idle.cancel()
             await asyncio.wait((idle,))
 
     return await _show(
-        app, serve, lambda session_id: f"--session {session_id}", home, new=which is None, written=written
+        app,
+        serve,
+        lambda session_id: f"--session {session_id}",
+        home,
+        new=which is None,
+        written=written,
+        first=first,
     )
 
 
 def open_attached(home: Path | None, session: str | None) -> None:
     """Open the console on a session of the background, by default the one that waits or else the newest."""
     need_terminal()
+    atexit.register(_end)
     app = AppContext.open(home)
     app.paths.prepare()
     _run_until_left(app, *asyncio.run(_show_attached(app, session, home)), home)
@@ -247,9 +310,9 @@ async def _show(
     *,
     new: bool = False,
     written: str = "",
+    first: FirstFrame | None = None,
 ) -> tuple[int, Switch | None]:
     """Show what is served until it is left; `way_back` returns the command that opens the session again."""
-    from alita_tui.app.session import close_session
     from alita_tui.console.app import AlitaApp
     from alita_tui.console.drafts import Drafts
     from alita_tui.console.terminal import guarded_screen
@@ -270,7 +333,7 @@ async def _show(
         pending,
         pending,
         catalog=AppCatalog(app, painted, pending.history),
-        options=_options(app, written),
+        options=_options(app, written, first.terminal if first else None),
         upkeep=pending,
         tape=tape,
         drafts=Drafts(DraftFile(app.paths.drafts, lambda text: redactor().text(text)), new=new),
@@ -278,6 +341,8 @@ async def _show(
     engine.add_done_callback(
         lambda done: console.exit() if not done.cancelled() and done.exception() else None
     )
+    if first is not None:
+        first.hand_over()
     with guarded_screen(app.paths.log):
         switch = await console.run_async(mouse=app.loaded.settings.console.mouse)
     if console.failure is not None and not (engine.done() and engine.exception()):
@@ -286,6 +351,8 @@ async def _show(
     painted.set()
     await asyncio.wait((engine, pending.opened), return_when=asyncio.FIRST_COMPLETED)
     if not engine.done():
+        from alita_tui.app.session import close_session
+
         session = pending.opened.result()
         await close_session(session, engine)
         if switch is None and console.main.view.tasks:

@@ -241,7 +241,7 @@ class AppContext:
             ))  # fmt: skip
 
         lineages = Lineages(self.library, self.tool_documents, enter, now)
-        with suppress(StoreError):  # the log holds even where the library cannot be written
+        with suppress(StoreError):  # the log counts even if the library cannot be written
             lineages.repair()
         return lineages
 
@@ -254,7 +254,7 @@ class AppContext:
 
     @property
     def policy(self) -> Policy:
-        """The rules that may approve, read anew; a revoked rule stays revoked, whatever its file says.
+        """The rules that may approve, read again from disk; a revoked rule stays revoked even if its file is restored.
 
         Raises ConfigError, StoreError.
         """
@@ -281,7 +281,7 @@ class AppContext:
         return load_script(shipped("sessions") / DEMO_SCRIPT).tasks
 
     def candidates(self, role: ModelRole) -> tuple[ModelEntry, ...]:
-        """Return a role's models in order; a model given as a flag stands alone. Raises ConfigError."""
+        """Return a role's models in order; a model given as a flag is the only one. Raises ConfigError."""
         from alita_tui.config.models import candidates
 
         flagged = self.loaded.origin("model.provider") == "flag"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def damaged_files(app: AppContext) -> tuple[Damage, ...]:
-    """Return damage to library, memory, labels and spend, past damage with a kept original included.
+    """Return damage to library, memory, labels and spend, including past damage whose original is still saved.
 
     Never raises.
     """
@@ -73,5 +73,5 @@ def lost_tools(app: AppContext) -> tuple[AuditEntry, ...]:
 
 def count_unknown(history: Sequence[Envelope]) -> int:
     """Count the records that this version cannot read; missing ones are reported elsewhere."""
-    unknown = (one.event for one in of(history, UnknownEvent))
+    unknown = (envelope.event for envelope in of(history, UnknownEvent))
     return sum(isinstance(event, UnknownEvent) and event.raw != "" for event in unknown)

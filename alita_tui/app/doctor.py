@@ -88,7 +88,7 @@ def _check_access(app: AppContext) -> tuple[Check, ...]:
 
 
 def _check_records(app: AppContext) -> tuple[Check, ...]:
-    """Check that the audit log holds and that the library agrees with it."""
+    """Check that the audit log is intact and that the library agrees with it."""
     if not app.paths.data.exists():
         return ()
     try:
@@ -109,7 +109,7 @@ def _check_records(app: AppContext) -> tuple[Check, ...]:
             name="records",
             state="warning",
             detail=f"{name} v{version} does not run: {why}",
-            hint=f"To look at it and approve it anew: alita tools approve {name} --version {version}",
+            hint=f"To look at it and approve it again: alita tools approve {name} --version {version}",
         )
         for (name, version), why in doubts.items()
     ]

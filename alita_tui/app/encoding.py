@@ -40,12 +40,12 @@ def finder(app: AppContext) -> Finder:
 
 
 def vectors_in(app: AppContext, path: Path, background: Sequence[str] = ()) -> Vectors | None:
-    """Return the vectors in a file that are of the encoder that is set; None where none is."""
+    """Return the vectors in a file that are of the encoder that is set; None if none is."""
     if not app.loaded.settings.library.encoder.strip():
         return None
     from alita_tui.registry.index_cache import IndexCache
 
-    with suppress(AlitaError):  # told where it is opened
+    with suppress(AlitaError):  # reported where it is opened
         entry = _entry(app)
         local = None if entry else open_encoder(app)  # a server's key is not looked up for a name
         name = f"{entry.full_name} {entry.base_url}".strip() if entry else local.name if local else ""
@@ -89,9 +89,9 @@ def _entry(app: AppContext) -> ModelEntry | None:
 async def bring(
     vectors: Vectors, encoder: Encoder, query: str, seconds: float, ask: Ask
 ) -> tuple[bool, AlitaError | None]:
-    """Ask for vectors that are missing, the query's first, as far as the time goes.
+    """Ask for missing vectors, the query's first, until the time is up.
 
-    Return whether anything came, and what went wrong.
+    Return whether any arrived, and what went wrong.
     """
     end, came, size = monotonic() + seconds, 0, _FIRST
     texts = await asyncio.to_thread(vectors.missing, query)
@@ -112,14 +112,14 @@ async def bring(
 
 
 class Encoding:
-    """The encoder of one session. What is wrong with it is told once, and search and recall go without."""
+    """The encoder of one session. A problem with it is reported once; search and recall then work without it."""
 
     def __init__(self, app: AppContext, bus: Bus, calls: ModelCalls) -> None:
         self._app = app
         self._bus = bus
         self._calls = calls
         self._encoder: Encoder | None = None
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._one_by_one = asyncio.Lock()
 
     async def for_search(self, query: str) -> bool:
@@ -150,8 +150,8 @@ class Encoding:
 
     async def _tell(self, error: AlitaError) -> None:
         kind = error.kind if isinstance(error, ModelError) else type(error).__name__
-        if kind not in self._told:
-            self._told.add(kind)
+        if kind not in self._reported:
+            self._reported.add(kind)
             text = f"Tools and memories are looked for without the encoder: {error.message}"
             await self._bus.emit(NoticeRaised(level="warning", text=text, hint=error.hint))
 
@@ -175,21 +175,23 @@ async def would_recall(app: AppContext, task: str) -> tuple[tuple[MemoryItem, ..
 async def _twice(
     app: AppContext, find: Callable[[], T], which: Callable[[], Vectors | None], query: str
 ) -> tuple[T, AlitaError | None]:
-    """Find, and find again where the encoder that is set gave what was lacking; else say why it did not."""
-    found = await asyncio.to_thread(find)
+    """Search, and search again if the encoder supplied missing vectors; also return why it did not."""
+    result = await asyncio.to_thread(find)
     try:
         encoder = await asyncio.to_thread(open_encoder, app)
     except (ConfigError, ModelError) as error:
-        return found, error
+        return result, error
     vectors = which()
     if encoder is None or vectors is None:
-        return found, None
+        return result, None
     try:
         seconds = app.loaded.settings.library.encoder_seconds
-        came, problem = await bring(vectors, encoder, query, seconds, lambda one, some: _paid(app, one, some))
+        came, problem = await bring(
+            vectors, encoder, query, seconds, lambda encoding, some: _paid(app, encoding, some)
+        )
     finally:
         await encoder.aclose()
-    return (await asyncio.to_thread(find) if came else found), problem
+    return (await asyncio.to_thread(find) if came else result), problem
 
 
 async def _paid(app: AppContext, encoder: Encoder, texts: Sequence[str]) -> Sequence[Sequence[float]]:

@@ -78,7 +78,7 @@ def begin(
     )  # fmt: skip
     setup = replace(setup, planned=len(planned(setup, suite)))
     if not setup.planned:
-        raise UsageError("No case has such a tag.", hint=f"See the tags in {path}.")
+        raise UsageError("No case has this tag.", hint=f"See the tags in {path}.")
     setup = replace(setup, run=_folder_made(folder, run))
     _write(folder / setup.run, setup)
     return setup
@@ -106,7 +106,10 @@ def raised(app: AppContext, setup: Setup, budget_usd: float) -> Setup:
 
 
 def _write(folder: Path, setup: Setup) -> None:
-    disk.replace(folder / SETUP, [msgspec.json.format(msgspec.json.encode(setup), indent=2)])
+    try:
+        disk.replace(folder / SETUP, [msgspec.json.format(msgspec.json.encode(setup), indent=2)])
+    except OSError as error:
+        raise disk.store_error("written", folder / SETUP, error) from error
 
 
 def planned(setup: Setup, suite: Suite) -> list[tuple[Case, str, int]]:
@@ -126,7 +129,7 @@ def planned(setup: Setup, suite: Suite) -> list[tuple[Case, str, int]]:
 
 
 def _model_name(app: AppContext) -> str:
-    """Return the model that the settings name; the demo's where there is none."""
+    """Return the model in the settings, or the demo's if none is set."""
     if app.demo:
         return "demo:recorded"
     entry = app.candidates("orchestrator")[0]
@@ -136,8 +139,8 @@ def _model_name(app: AppContext) -> str:
 def _prompts() -> dict[str, str]:
     folder = Path(__file__).parents[1]
     places = ("agent/prompts/*.md", "agent/roles/*.toml", "toolsmith/prompts/*.md", "runtimes/*/prompt.md")
-    found = sorted(file for place in places for file in folder.glob(place))
-    return {str(one.relative_to(folder)): sha256(one.read_bytes()).hexdigest() for one in found}
+    files = sorted(file for place in places for file in folder.glob(place))
+    return {str(file.relative_to(folder)): sha256(file.read_bytes()).hexdigest() for file in files}
 
 
 def _approved(app: AppContext) -> tuple[str, ...]:

@@ -14,7 +14,8 @@ import msgspec
 
 from alita_tui import events as e
 from alita_tui.app.context import AppContext
-from alita_tui.confined.answers import Found, Question, as_text, ask
+from alita_tui.confined.answers import Found, Question, as_text, ask, start
+from alita_tui.confined.run import Started
 from alita_tui.evaluation import checks as c
 from alita_tui.evaluation.bounded import read_bounded
 from alita_tui.evaluation.suite import Suite
@@ -32,6 +33,13 @@ _MOST_TEXT = 1_000_000
 """Bytes of a file that a program is given as text."""
 
 
+def start_check(check: c.Check) -> Started | None:
+    """Start the process that a check needs while the task is done; None if it needs none. The caller ends it."""
+    kinds = {"schema" if isinstance(part, c.Schema) else "regex"
+             for part in c.checks_in(check) if isinstance(part, c.Pattern | c.Schema)}  # fmt: skip
+    return start(*sorted(kinds)) if kinds else None
+
+
 async def judge(
     app: AppContext,
     suite: Suite,
@@ -39,18 +47,19 @@ async def judge(
     answer: str,
     history: Sequence[Envelope],
     by_rubric: ByRubric,
+    started: Started | None = None,
 ) -> c.Judged:
-    """Return whether a case is solved; `by_rubric` asks the judge model.
+    """Return whether a case is solved; `by_rubric` asks the judge model. `started`: as from `start_check`.
 
-    Raises AlitaError where the check itself cannot be made.
+    Raises AlitaError if the check itself cannot be made.
     """
     match check:
         case c.Exact() | c.Number() | c.Contains():
             return c.judge_text(check, answer)
         case c.Pattern():
-            return _told(await ask(Question(kind="regex", rule=check.regex, made=answer)))
+            return _judged(await ask(Question(kind="regex", rule=check.regex, made=answer), started))
         case c.Schema():
-            return _told(await ask(Question(kind="schema", rule=check.schema, made=answer)))
+            return _judged(await ask(Question(kind="schema", rule=check.schema, made=answer), started))
         case c.File():
             return await _file(app, suite, check, history)
         case c.Program():
@@ -60,25 +69,25 @@ async def judge(
         case c.Untouched():
             return _untouched(history)
         case c.Every():
-            for one in check.checks:
-                judged = await judge(app, suite, one, answer, history, by_rubric)
+            for part in check.checks:
+                judged = await judge(app, suite, part, answer, history, by_rubric, started)
                 if not judged.solved:
                     return judged
             return c.Judged(solved=True)
 
 
-def _told(found: Found) -> c.Judged:
-    """Return what a process found. Raises UsageError where the check itself is wrong."""
-    if found.fault:
-        raise UsageError(f"The check cannot be made: {one_line(found.why, 300)}.")
-    return c.Judged(solved=found.solved, why=str(one_line(found.why, 300)))
+def _judged(outcome: Found) -> c.Judged:
+    """Return what a process found. Raises UsageError if the check itself is wrong."""
+    if outcome.fault:
+        raise UsageError(f"The check cannot be made: {one_line(outcome.why, 300)}.")
+    return c.Judged(solved=outcome.solved, why=str(one_line(outcome.why, 300)))
 
 
 def _untouched(history: Sequence[Envelope]) -> c.Judged:
-    for one in history:
-        if isinstance(one.event, e.ToolCalled | e.ToolRegistered):
-            what = "ran" if isinstance(one.event, e.ToolCalled) else "was registered"
-            return c.Judged(solved=False, why=f"a tool {what}, in event {one.seq}")
+    for envelope in history:
+        if isinstance(envelope.event, e.ToolCalled | e.ToolRegistered):
+            what = "ran" if isinstance(envelope.event, e.ToolCalled) else "was registered"
+            return c.Judged(solved=False, why=f"a tool {what}, in event {envelope.seq}")
     return c.Judged(solved=True)
 
 
@@ -88,14 +97,14 @@ def made_files(app: AppContext, history: Sequence[Envelope]) -> dict[str, Path]:
 
     if not history:
         return {}
-    kept = session_artefacts(app, history[0].session_id)
-    found: dict[str, Path] = {}
-    for one in history:
-        if isinstance(one.event, e.ArtefactAdded) and one.event.origin == "tool":
-            artefact = one.event.artefact
-            found.pop(artefact.name, None)  # one that is made again becomes the last
-            found[artefact.name] = kept.path(artefact)
-    return found
+    artefacts = session_artefacts(app, history[0].session_id)
+    files: dict[str, Path] = {}
+    for envelope in history:
+        if isinstance(envelope.event, e.ArtefactAdded) and envelope.event.origin == "tool":
+            artefact = envelope.event.artefact
+            files.pop(artefact.name, None)  # one that is made again becomes the last
+            files[artefact.name] = artefacts.path(artefact)
+    return files
 
 
 async def _file(app: AppContext, suite: Suite, check: c.File, history: Sequence[Envelope]) -> c.Judged:
@@ -113,23 +122,23 @@ async def _file(app: AppContext, suite: Suite, check: c.File, history: Sequence[
         question = Question(
             kind="image", rule=as_text(wanted_bytes), made=as_text(made), tolerance=check.tolerance
         )
-        return _told(await ask(question))
+        return _judged(await ask(question))
     if form == "bytes":
         return c.Judged(solved=made == wanted_bytes, why="" if made == wanted_bytes else "the bytes differ")
     return _compared(check, form, made, wanted_bytes)
 
 
 def _compared(check: c.File, form: str, made: bytes, expected: bytes) -> c.Judged:
-    """Compare two CSV or JSON files. Raises UsageError where the expected one cannot be read."""
+    """Compare two CSV or JSON files. Raises UsageError if the expected one cannot be read."""
     values: list[Any] = []
     for raw in (expected, made):
         try:
             values.append(_table(raw) if form == "csv" else msgspec.json.decode(raw.removeprefix(BOM_UTF8)))
         except (msgspec.DecodeError, UnicodeDecodeError, csv.Error, RecursionError) as error:
-            said = one_line(str(error), 200)
+            reason = one_line(str(error), 200)
             if not values:
-                raise UsageError(f"{check.expected} is no {form.upper()}: {said}.") from error
-            return c.Judged(solved=False, why=f"it is no {form.upper()}: {said}")
+                raise UsageError(f"{check.expected} is no {form.upper()}: {reason}.") from error
+            return c.Judged(solved=False, why=f"it is no {form.upper()}: {reason}")
     same = c.same_table if form == "csv" else c.same_value
     why = same(values[1], values[0], check.tolerance)
     return c.Judged(solved=not why, why=str(one_line(why, 300)))
@@ -169,7 +178,9 @@ async def _program(
             f"The program {check.program} failed: {one_line(reason, 300)}.",
             hint=f"Try it: alita sandbox run {one_line(check.program, 80)}",
         )
-    said = row["result"]
-    if isinstance(said, dict):
-        return c.Judged(solved=said.get("solved") is True, why=str(one_line(str(said.get("why", "")), 300)))
-    return c.Judged(solved=said is True, why="" if said is True else f"{check.program} says no")
+    verdict = row["result"]
+    if isinstance(verdict, dict):
+        return c.Judged(
+            solved=verdict.get("solved") is True, why=str(one_line(str(verdict.get("why", "")), 300))
+        )
+    return c.Judged(solved=verdict is True, why="" if verdict is True else f"{check.program} says no")

@@ -20,7 +20,8 @@ from alita_tui.events import Value
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, UsageError
 from alita_tui.spine.feedback import standing
-from alita_tui.spine.redaction import Redactor
+from alita_tui.spine.history import of_kind
+from alita_tui.spine.redaction import MARK, Redactor
 from alita_tui.spine.text import one_line
 from alita_tui.store import disk
 
@@ -30,11 +31,13 @@ _MOST_FIGURES = 5
 
 
 class Gathered(Value, frozen=True):
-    """What came of it."""
+    """What was gathered."""
 
     cases: int
     left_out: tuple[str, ...]
-    """Why what the person rated is no case."""
+    """Why some rated answers are not cases."""
+    unread: tuple[str, ...] = ()
+    """Files of the suite that are not text: a secret that is packed or drawn in one is not found."""
 
 
 def gather(app: AppContext, folder: Path, which: Sequence[str] = ()) -> Gathered:
@@ -42,10 +45,10 @@ def gather(app: AppContext, folder: Path, which: Sequence[str] = ()) -> Gathered
     if folder.exists():
         raise UsageError(f"{folder} is there already.", hint="Choose another name.")
     redactor = app.redactor()
-    chosen = [app.sessions.find_own(one).stem for one in which] if which else [
-        one.session_id for one in reversed(app.sessions.list()) if not one.imported
+    chosen = [app.sessions.find_own(wanted).stem for wanted in which] if which else [
+        session.session_id for session in reversed(app.sessions.list()) if not session.imported
     ]  # fmt: skip
-    cases: dict[str, dict[str, Any]] = {}
+    cases: dict[tuple[str, ...], dict[str, Any]] = {}
     files: dict[str, bytes] = {}
     left_out = []
     for session_id in chosen:
@@ -54,9 +57,9 @@ def gather(app: AppContext, folder: Path, which: Sequence[str] = ()) -> Gathered
         except AlitaError as error:
             left_out.append(f"{session_id}: {error.message}")
             continue
-        for task, ended, said in _rated(history):
+        for task, ended, feedback in _rated(history):
             name = f"{session_id}-{task.task_id}"
-            check = _check(redactor, ended, said)
+            check = _check(redactor, ended, feedback)
             if isinstance(check, str):
                 left_out.append(f"{name}: {check}")
                 continue
@@ -68,9 +71,11 @@ def gather(app: AppContext, folder: Path, which: Sequence[str] = ()) -> Gathered
             files |= given
             case = {
                 "id": name, "task": redactor.text(task.text), "files": sorted(given),
-                "tags": ["corrected" if said.rating == "down" else "liked"], "check": msgspec.to_builtins(check),
+                "tags": ["corrected" if feedback.rating == "down" else "liked"], "check": msgspec.to_builtins(check),
             }  # fmt: skip
-            cases.setdefault(case["task"], case)  # the same task again, rated again, is one case
+            cases[case["task"], *case["files"]] = (
+                case  # the same task again, rated again, is one case: the newest
+            )
     if cases:
         disk.make_folder(folder)
         try:
@@ -81,48 +86,64 @@ def gather(app: AppContext, folder: Path, which: Sequence[str] = ()) -> Gathered
             disk.write_new(folder / CASES, rows)
         except OSError as error:
             raise disk.store_error("written", folder, error) from error
-    return Gathered(cases=len(cases), left_out=tuple(str(one_line(one, 300)) for one in left_out))
+    used = {name for case in cases.values() for name in case["files"]}
+    return Gathered(
+        cases=len(cases),
+        left_out=tuple(str(one_line(reason, 300)) for reason in left_out),
+        unread=tuple(sorted(name for name, body in files.items() if name in used and not _is_text(body))),
+    )
+
+
+def _is_text(body: bytes) -> bool:
+    try:
+        return "\0" not in body.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
 
 
 def _rated(
     history: Sequence[Envelope],
 ) -> Iterator[tuple[e.TaskSubmitted, e.TaskFinished, e.FeedbackGiven]]:
-    """Yield each task whose answer the person rated, with the newest word that stands."""
+    """Yield each task whose answer the person rated, with the newest valid rating."""
     asked: dict[str, e.TaskSubmitted] = {}
     ended: dict[str, e.TaskFinished] = {}
-    said: list[e.FeedbackGiven] = []
-    for one in history:
-        match one.event:
-            case e.TaskSubmitted(again="", improves="") as task:
+    ratings: list[e.FeedbackGiven] = []
+    for envelope in history:
+        match envelope.event:
+            case e.TaskSubmitted(improves="") as task:
                 asked[task.task_id] = task
             case e.TaskFinished(outcome="answered") as end:
                 ended[end.task_id] = end
             case e.FeedbackGiven(call_id="", build_id="") as given:
-                said.append(given)
+                ratings.append(given)
             case _:
                 pass
-    newest = {one.task_id: one for one in standing(said)}
+    newest = {feedback.task_id: feedback for feedback in standing(ratings)}
     for task_id, given in newest.items():
         if task_id in asked and task_id in ended:
             yield asked[task_id], ended[task_id], given
 
 
 def _check(
-    redactor: Redactor, ended: e.TaskFinished, said: e.FeedbackGiven
+    redactor: Redactor, ended: e.TaskFinished, feedback: e.FeedbackGiven
 ) -> Exact | Number | Contains | str:
-    """Return what the answer has to be, or why that is not known."""
-    right = said.expected if said.rating == "down" else ended.answer
+    """Return the check of the right answer, or why there is none."""
+    right = feedback.expected if feedback.rating == "down" else ended.answer
     if not right.strip():
         return "it is wrong, and nobody said what it should be"
-    if redactor.holds(right):
-        return "what it should be has a secret in it"
+    if redactor.text(right) != right or MARK.search(
+        right
+    ):  # in a record the mark already stands in its place
+        return "the right answer has a secret in it"
     right = right.strip()
     figures = numbers_in(right)
     if len(figures) == 1 and re.fullmatch(r"[\W\d_eE]*", right):
         return Number(value=figures[0], relative=1e-9)
     if len(right) <= _SHORT:
         return (
-            Exact(text=right, loose=True) if said.rating == "down" else Contains(texts=(right.rstrip("."),))
+            Exact(text=right, loose=True)
+            if feedback.rating == "down"
+            else Contains(texts=(right.rstrip("."),))
         )
     shown = tuple(dict.fromkeys(re.findall(r"\d[\d.,]*\d|\d", right)))[:_MOST_FIGURES]
     return Contains(texts=shown) if shown else "the answer is long and has no figure to check it by"
@@ -134,25 +155,21 @@ def _files(
     """Return the files that were given with a task, by their paths in the suite. Raises AlitaError."""
     if not task.files:
         return {}
-    kept = session_artefacts(app, session_id)
-    known = {
-        one.event.artefact.handle: one.event.artefact
-        for one in history
-        if isinstance(one.event, e.ArtefactAdded)
-    }
-    found = {}
+    artefacts = session_artefacts(app, session_id)
+    known = {added.artefact.handle: added.artefact for added in of_kind(history, e.ArtefactAdded)}
+    files = {}
     for handle in task.files:
         if handle not in known:
             raise UsageError(f"its file {handle} is not on record")
-        body = disk.read_bytes(kept.path(known[handle]))
+        body = disk.read_bytes(artefacts.path(known[handle]))
         if body is None:
             raise UsageError(f"its file {known[handle].name} is not there any more")
         text = body.decode("utf-8", "surrogateescape")
         clean = redactor.text(text)
         if clean != text and any("\udc80" <= sign <= "\udcff" for sign in text):
-            raise UsageError(f"its file {known[handle].name} has a secret in it and is no text")
+            raise UsageError(f"its file {known[handle].name} has a secret in it and is not text")
         name = Path(known[handle].name).name
         if redactor.text(name) != name:
             raise UsageError("the name of one of its files has a secret in it")
-        found[f"{known[handle].digest[:10]}/{name}"] = clean.encode("utf-8", "surrogateescape")
-    return found
+        files[f"{known[handle].digest[:10]}/{name}"] = clean.encode("utf-8", "surrogateescape")
+    return files

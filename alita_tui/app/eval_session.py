@@ -1,4 +1,4 @@
-"""One case of an evaluation: a session in a home of its own, and what its record says of it."""
+"""One case of an evaluation: a session in a home of its own, and the figures from its record."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from alita_tui import events as e
 from alita_tui.app.context import AppContext
+from alita_tui.app.eval_costs import paid
 from alita_tui.app.lending import Lent
 from alita_tui.config.load import load
 from alita_tui.config.paths import locate
@@ -20,12 +21,14 @@ from alita_tui.evaluation.results import CaseResult, FailureKind, Without
 from alita_tui.spine.commands import ResolveApproval, SubmitTask
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import StoreError
+from alita_tui.spine.history import of_kind
 
 if TYPE_CHECKING:
     from alita_tui.events import Verdict
     from alita_tui.store.sessions import SessionFile
 
 _LONGEST_ANSWER = 20_000
+"""Characters of an answer that stand in a result; it is judged whole."""
 
 
 def case_home(
@@ -65,7 +68,7 @@ def case_home(
             paths.policy.chmod(0o600)
         except OSError as error:
             raise StoreError(f"The policy cannot be copied to {folder}: {error.strerror}.") from error
-    environ = {**_kept(person), **person.environ}
+    environ = {**_env_entries(person), **person.environ}
     return AppContext(
         paths, load(person.paths, person.environ, flags), environ, flags,
         lent=lent, left_out=left_out, described=described,
@@ -81,15 +84,15 @@ def settle(person: AppContext, folder: Path) -> None:
     app.close()
 
 
-def _kept(person: AppContext) -> dict[str, str]:
-    """Return what stands in the person's `.env`, keys among them; it is never written to the case's home."""
+def _env_entries(person: AppContext) -> dict[str, str]:
+    """Return the person's `.env`, which may hold keys; it is never written to the case's home."""
     from alita_tui.spine import env_file
 
     try:
         text = person.paths.env_file.read_text("utf-8")
     except (OSError, UnicodeDecodeError):
         return {}
-    return {one.name: one.value for one in env_file.parse(text) if one.name}
+    return {entry.name: entry.value for entry in env_file.parse(text) if entry.name}
 
 
 async def play(
@@ -101,12 +104,12 @@ async def play(
     named: str = "",
     begun: Callable[[], object] = lambda: None,
 ) -> tuple[str, tuple[Envelope, ...]]:
-    """Run a task to its end, or go on with the one that this home holds; return the session's id and its events.
+    """Run a task to its end, or continue the one in this home; return the session's id and its events.
 
     `named`: the id of the task's session, in a home that has others. `begun` is called when a new task has begun.
 
     A task that ended is not run again. A build whose digest is in `approved` is approved, with the risks that were
-    accepted then. Raises AlitaError where no session can be opened.
+    accepted then. Raises AlitaError if no session can be opened.
     """
     from alita_tui.app.recordings import recording
 
@@ -118,7 +121,7 @@ async def play(
         if _ended(history) and not _decided(app):
             return session_id, history
     while True:
-        submit = not any(isinstance(one.event, e.TaskSubmitted) for one in history)
+        submit = not any(isinstance(envelope.event, e.TaskSubmitted) for envelope in history)
         session_id, history = await _run(
             app, session_id, task if submit else None, files, named=named, begun=begun
         )
@@ -127,7 +130,7 @@ async def play(
 
 
 def _begun(app: AppContext, named: str) -> str | None:
-    """Return the session that this home has for a task; None where it has none yet."""
+    """Return the session that this home has for a task; None if it has none yet."""
     if named:
         path = app.sessions.path(named)
         return named if any(path.parent.glob(f"{path.name}*")) else None
@@ -144,14 +147,14 @@ def _made(app: AppContext, named: str) -> SessionFile:
 def _ended(history: Iterable[Envelope]) -> bool:
     """Return whether the newest task came to an end."""
     newest = None
-    for one in history:
-        if isinstance(one.event, e.TaskSubmitted | e.TaskFinished):
-            newest = one.event
+    for envelope in history:
+        if isinstance(envelope.event, e.TaskSubmitted | e.TaskFinished):
+            newest = envelope.event
     return isinstance(newest, e.TaskFinished) and newest.outcome != "budget"  # it may have more by now
 
 
 def _decided(app: AppContext) -> bool:
-    """Return whether a verdict lies here that no session has taken up."""
+    """Return whether the inbox has a verdict that no session has taken up."""
     return any(build.verdict for build in app.inbox.pending())
 
 
@@ -169,8 +172,8 @@ async def _run(
     session = await open_session(app, which, parks=True)
 
     async def follow() -> None:
-        async for one in session.source:
-            if task is not None and isinstance(one.event, e.TaskSubmitted):
+        async for envelope in session.source:
+            if task is not None and isinstance(envelope.event, e.TaskSubmitted):
                 begun()
 
     following = asyncio.create_task(follow())
@@ -219,39 +222,13 @@ def _verdict(app: AppContext, approval_id: str) -> Verdict | None:
     )
 
 
-def _paid(history: Iterable[Envelope]) -> float:
-    spent = (one.event for one in history if isinstance(one.event, e.BudgetSpent))
-    return math.fsum(one.assumed_usd if one.cost_usd is None else one.cost_usd for one in spent)
-
-
-def paid_in(folder: Path, session_id: str = "") -> float:
-    """Return what the sessions of a case's home, or one of them, cost so far, in US dollars. Raises StoreError."""
-    return spent_in(locate(folder, {}).sessions, f"{session_id or '*'}.json*")
-
-
-def spent_in(sessions: Path, pattern: str) -> float:
-    """Return what the sessions whose files match cost so far, in US dollars. Raises StoreError."""
-    from alita_tui.spine.history import of
-    from alita_tui.store.sessions import SessionFile
-
-    total = 0.0
-    for name in {path.name.split(".")[0] for path in sessions.glob(pattern)}:
-        file = SessionFile.open(sessions / f"{name}.json", readonly=True)
-        try:
-            total += _paid(of(file.history(), e.BudgetSpent))
-        finally:
-            file.close()
-    return total
-
-
 def result_of(case: str, model: str, turn: int, history: Iterable[Envelope]) -> CaseResult:
     """Return the figures of a case from its record alone; whether it is solved is not known yet."""
     from alita_tui.statistics.rows import rows_of
 
     history = tuple(history)
     rows = rows_of(history)
-    ended = next((one for one in reversed(history) if isinstance(one.event, e.TaskFinished)), None)
-    outcome = ended.event if ended and isinstance(ended.event, e.TaskFinished) else None
+    outcome = next(of_kind(reversed(history), e.TaskFinished), None)
     seconds = sum(task.seconds for task in rows.tasks if math.isfinite(task.seconds))
     return CaseResult(
         case=case,
@@ -260,26 +237,35 @@ def result_of(case: str, model: str, turn: int, history: Iterable[Envelope]) -> 
         session_id=history[0].session_id if history else "",
         outcome=outcome.outcome if outcome else "",
         answer=outcome.answer[:_LONGEST_ANSWER] if outcome else "",
-        usd=_paid(history),
-        unpriced=sum(isinstance(one.event, e.BudgetSpent) and one.event.cost_usd is None for one in history),
+        usd=paid(history),
+        unpriced=sum(spent.cost_usd is None for spent in of_kind(history, e.BudgetSpent)),
         tokens=sum(call.tokens for call in rows.calls),
         seconds=round(seconds, 3),
-        steps=sum(isinstance(one.event, e.ActionChosen) for one in history),
-        calls=sum(isinstance(one.event, e.ModelReplied) for one in history),
+        steps=sum(isinstance(envelope.event, e.ActionChosen) for envelope in history),
+        calls=sum(isinstance(envelope.event, e.ModelReplied) for envelope in history),
         runs=len(rows.runs),
         reused=sum(run.reused for run in rows.runs),
-        builds=sum(isinstance(one.event, e.BuildStarted) for one in history),
+        builds=sum(isinstance(envelope.event, e.BuildStarted) for envelope in history),
         ungrounded=len(outcome.ungrounded) if outcome else 0,
     )
 
 
+def answer_of(history: Sequence[Envelope]) -> str:
+    """Return the whole answer of the newest task; of a result only its beginning is kept."""
+    ended = (envelope.event for envelope in reversed(history) if isinstance(envelope.event, e.TaskFinished))
+    return next((event.answer for event in ended), "")
+
+
 def failure_of(history: Sequence[Envelope]) -> tuple[FailureKind, int]:
-    """Return why a case was not solved, as its record tells, and the number of the event where it went wrong."""
+    """Return why a case was not solved, from its record, and the number of the event where it went wrong."""
     from alita_tui.agent.outcomes import outcomes_of
 
-    tasks = [one.event.task_id for one in history if isinstance(one.event, e.TaskFinished)]
+    tasks = [finished.task_id for finished in of_kind(history, e.TaskFinished)]
     graded = outcomes_of(history, tasks[-1]) if tasks else ()
     accepted = {
-        run.run.partition("/")[2] for one in graded for run in one.outcomes if run.grade == "accepted"
+        run.run.partition("/")[2]
+        for outcomes in graded
+        for run in outcomes.outcomes
+        if run.grade == "accepted"
     }
     return failure(history, accepted)

@@ -35,8 +35,8 @@ _BEGUN = re.compile(rb"(?m)^run (\S+)$")
 
 def run_lines(app: AppContext) -> tuple[RunLine, ...]:
     """Return all runs, newest first. Blocks on the disk. Raises StoreError."""
-    at, found = evaluating.folder_of_runs(app), reversed(evaluating.runs(app))
-    return tuple(_line(one, at / one.run, evaluating.results_of(at / one.run)) for one in found)
+    at, setups = evaluating.folder_of_runs(app), reversed(evaluating.runs(app))
+    return tuple(_line(setup, at / setup.run, evaluating.results_of(at / setup.run)) for setup in setups)
 
 
 def _line(setup: Setup, folder: Path, results: tuple[CaseResult, ...]) -> RunLine:
@@ -49,9 +49,12 @@ def _line(setup: Setup, folder: Path, results: tuple[CaseResult, ...]) -> RunLin
     started = None
     with suppress(ValueError):
         started = datetime.fromisoformat(setup.started_at)
+    # A session that goes on changes all the time: what it cost is told once its case has ended, or the run stopped.
+    more = 0.0 if state == "running" else evaluating.unfinished_usd(folder, setup)
     return RunLine(
         run=setup.run, suite=setup.suite, models=setup.models, state=state, started=started, ended=len(results), of=of,
-        solved=sum(result.solved for result in results), usd=sum(result.usd + result.judge_usd for result in results),
+        solved=sum(result.solved for result in results),
+        usd=sum(result.usd + result.judge_usd for result in results) + more,
         unpriced=sum(result.unpriced for result in results), repeat=setup.repeat, budget_usd=setup.budget_usd,
         approve=setup.approve, without=setup.without,
     )  # fmt: skip
@@ -83,16 +86,16 @@ def run_sheet(app: AppContext, run: str) -> RunSheet:
     )
 
 
-def _ended(folder: Path, one: CaseResult) -> CaseLine:
-    home = folder / one.home
-    at = f" --at {one.at}" if one.at else ""
-    replay = f"alita --home {shlex.quote(str(home))} replay {one.session_id}{at}"
-    why = "" if one.solved else FAILURE_WORDS[one.failure]
-    why += f": {one.why}" if why and one.why else ""
+def _ended(folder: Path, result: CaseResult) -> CaseLine:
+    home = folder / result.home
+    at = f" --at {result.at}" if result.at else ""
+    replay = f"alita --home {shlex.quote(str(home))} replay {result.session_id}{at}"
+    why = "" if result.solved else FAILURE_WORDS[result.failure]
+    why += f": {result.why}" if why and result.why else ""
     return CaseLine(
-        case=one.case, model=one.model, turn=one.turn, state="solved" if one.solved else "failed", why=why,
-        usd=one.usd + one.judge_usd, seconds=one.seconds, steps=one.steps, session_id=one.session_id, home=str(home),
-        at=one.at, command=replay if one.session_id else "",
+        case=result.case, model=result.model, turn=result.turn, state="solved" if result.solved else "failed", why=why,
+        usd=result.usd + result.judge_usd, seconds=result.seconds, steps=result.steps,
+        session_id=result.session_id, home=str(home), at=result.at, command=replay if result.session_id else "",
     )  # fmt: skip
 
 
@@ -100,13 +103,13 @@ def _open(folder: Path, line: RunLine, key: evaluating.Key, *, stream: bool) -> 
     """Return a case that has not ended."""
     home, named = evaluating.place_of(folder, key, stream=stream)
     sessions = locate(home, {}).sessions
-    found = sorted({path.name.split(".")[0] for path in sessions.glob(f"{named or '*'}.json*")})
+    recorded = sorted({path.name.split(".")[0] for path in sessions.glob(f"{named or '*'}.json*")})
     state: CaseState = "left"
-    if found:
+    if recorded:
         state = line.state if line.state in ("running", "waiting") else "stopped"
     case, model, turn = key
     return CaseLine(
-        case=case, model=model, turn=turn, state=state, session_id=found[-1] if found else "", home=str(home),
+        case=case, model=model, turn=turn, state=state, session_id=recorded[-1] if recorded else "", home=str(home),
         command=f"alita --home {shlex.quote(str(home))} builds list" if state == "waiting" else "",
     )  # fmt: skip
 
@@ -129,9 +132,9 @@ def case_player(app: AppContext, case: CaseLine) -> Playback:
 
 
 async def begin(app: AppContext, words: str) -> str:
-    """Begin a run, or go on with one, in a process that outlives this one; return the run's name.
+    """Begin or continue a run in a process that outlives this one; return the run's name.
 
-    `words`: as after `alita eval run`. Raises UsageError where they are not understood, StoreError.
+    `words`: as after `alita eval run`. Raises UsageError if they are not understood, StoreError.
     """
     try:
         arguments = shlex.split(words)
@@ -142,11 +145,11 @@ async def begin(app: AppContext, words: str) -> str:
     until = asyncio.get_running_loop().time() + _START_SECONDS
     while True:
         ended = process.poll() is not None
-        said = (await asyncio.to_thread(log.read_bytes))[begins:]
-        if begun := _BEGUN.search(said):
+        output = (await asyncio.to_thread(log.read_bytes))[begins:]
+        if begun := _BEGUN.search(output):
             return begun[1].decode("utf-8", "replace")
         if ended:
-            text = said.decode("utf-8", "replace").strip()
+            text = output.decode("utf-8", "replace").strip()
             raise UsageError(
                 f"Nothing was begun: {one_line(text, 400) or f'it ended with code {process.returncode}'}"
             )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -21,9 +22,13 @@ from alita_tui.app.eval_begin import begin as begin
 from alita_tui.app.eval_begin import folder_of_runs as folder_of_runs
 from alita_tui.app.eval_begin import planned as planned
 from alita_tui.app.eval_begin import raised as raised
-from alita_tui.app.eval_checks import judge
-from alita_tui.app.eval_judge import SESSIONS, judging
-from alita_tui.app.eval_session import case_home, failure_of, paid_in, play, result_of, settle, spent_in
+from alita_tui.app.eval_checks import judge, start_check
+from alita_tui.app.eval_costs import HOMES, RESULTS, home_of, judge_of, judged_in, paid_in
+from alita_tui.app.eval_costs import Key as Key
+from alita_tui.app.eval_costs import place_of as place_of
+from alita_tui.app.eval_costs import unfinished_usd as unfinished_usd
+from alita_tui.app.eval_judge import judging
+from alita_tui.app.eval_session import answer_of, case_home, failure_of, play, result_of, settle
 from alita_tui.app.lending import Lent
 from alita_tui.config.paths import shipped
 from alita_tui.evaluation.checks import Exact, Judged, Rubric
@@ -31,37 +36,43 @@ from alita_tui.evaluation.failures import not_found
 from alita_tui.evaluation.results import CaseResult, Setup, lines
 from alita_tui.evaluation.suite import Case, Suite, read_suite
 from alita_tui.events import ready
-from alita_tui.spine.errors import AlitaError, ConfigError, StoreLocked, UsageError
+from alita_tui.spine.errors import AlitaError, BudgetExceeded, ConfigError, StoreLocked, UsageError
 from alita_tui.spine.ports.builds import ParkedBuild
 from alita_tui.spine.text import one_line
 from alita_tui.store import disk
 
-Key = tuple[str, str, int]
-"""Case, model, repeat."""
 Told = Callable[[CaseResult, int, int], object]
 """Told of each case that ended, how many have, and how many there are."""
 
-_RESULTS, _HOMES, _LOCK = "results.jsonl", "homes", "lock"
+State = Literal["ended", "waits", "spent"]
+"""Of a case: it has its result, it waits for a person, or the run's budget is too small for its judge."""
+
+_LOCK = "lock"
 _LEAST_USD = 1e-6
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 _TRIES, _PAUSE_SECONDS = 10, 0.05
 _INFERRED = ("gap misjudged", "misread task")
-"""Kinds of failure that fit no question for a tool: their record says whether the tool was found."""
+"""Kinds of failure that are inferred from the record instead: whether the tool was found."""
 
 
 def suite_path(given: Path) -> Path:
     """Return where a suite is: a path, or else the name of one that ships with alita."""
     ships = shipped("suites") / given
-    return ships if not given.exists() and len(given.parts) == 1 and ships.is_dir() else given
+    with suppress(OSError):  # a name that is too long, say
+        return ships if not given.exists() and len(given.parts) == 1 and ships.is_dir() else given
+    return given
 
 
 def find_run(app: AppContext, wanted: str) -> tuple[Setup, Path]:
     """Return a run by its name or the beginning of it, or `last`, and its folder. Raises UsageError."""
     names = [setup.run for setup in runs(app)]
-    found = names[-1:] if wanted == "last" else [n for n in names if n == wanted] or _starting(names, wanted)
-    if len(found) != 1:
-        said = "There is no run" if not found else "More than one run begins with"
-        raise UsageError(f"{said} {one_line(wanted, 80)!r}.", hint="`alita eval list` shows them.")
-    folder = folder_of_runs(app) / found[0]
+    matches = (
+        names[-1:] if wanted == "last" else [n for n in names if n == wanted] or _starting(names, wanted)
+    )
+    if len(matches) != 1:
+        problem = "There is no run" if not matches else "More than one run begins with"
+        raise UsageError(f"{problem} {one_line(wanted, 80)!r}.", hint="`alita eval list` shows them.")
+    folder = folder_of_runs(app) / matches[0]
     return _setup(folder), folder
 
 
@@ -71,12 +82,12 @@ def _starting(names: list[str], wanted: str) -> list[str]:
 
 def runs(app: AppContext) -> list[Setup]:
     """Return all runs that can be read, oldest first."""
-    found = []
+    setups = []
     with suppress(OSError):
         for folder in folder_of_runs(app).iterdir():
             with suppress(UsageError):
-                found.append(_setup(folder))
-    return sorted(found, key=lambda one: (one.started_at, one.run))
+                setups.append(_setup(folder))
+    return sorted(setups, key=lambda setup: (setup.started_at, setup.run))
 
 
 def _setup(folder: Path) -> Setup:
@@ -88,38 +99,25 @@ def _setup(folder: Path) -> Setup:
 
 def results_of(folder: Path) -> tuple[CaseResult, ...]:
     """Return the cases of a run that ended. Raises StoreError."""
-    return lines(disk.read_bytes(folder / _RESULTS) or b"")
+    return lines(disk.read_bytes(folder / RESULTS) or b"")
 
 
-def unfinished_usd(folder: Path, setup: Setup) -> float:
-    """Return what was paid for cases that have not ended, in US dollars: the budget did not do, or a kill."""
-    done = results_of(folder)
-    homes, names = {one.home for one in done}, {place_of(folder, one.key, stream=True)[1] for one in done}
-    total = 0.0
-    for home in sorted((folder / _HOMES).glob("*")):
-        if not setup.stream and f"{_HOMES}/{home.name}" in homes:
-            continue
-        for file in (home / "data" / "sessions").glob("*.json"):
-            if not (setup.stream and file.stem in names):
-                with suppress(AlitaError):  # the figure is of what can be read
-                    total += paid_in(home, file.stem)
-    return total
+async def go_on(
+    app: AppContext, setup: Setup, folder: Path, jobs: int, report: Told
+) -> tuple[CaseResult, ...]:
+    """Run the remaining cases, `jobs` at a time; return the results of all that ended.
 
-
-async def go_on(app: AppContext, setup: Setup, folder: Path, jobs: int, told: Told) -> tuple[CaseResult, ...]:
-    """Do what is left of a run, `jobs` cases at a time; return the results of all that ended.
-
-    A case that waits for a person is done again from where it stands. Raises UsageError where the suite has changed,
+    A case that waits for a person continues from where it stopped. Raises UsageError if the suite has changed,
     StoreLocked where another process runs it.
     """
     suite = read_suite(Path(setup.suite_path))
     if suite.digest != setup.suite_digest:
         raise UsageError(
             f"The suite {setup.suite} has changed since the run {setup.run} began.",
-            hint="Begin a new run: what was measured on other cases cannot be gone on with.",
+            hint="Begin a new run: results of other cases cannot be continued.",
         )
     with _locked(folder):
-        work = _Work(app, setup, folder, suite, told)
+        work = _Work(app, setup, folder, suite, report)
         await work.do(jobs)
         return tuple(work.done.values())
 
@@ -153,34 +151,30 @@ def is_running(folder: Path) -> bool:
     return False
 
 
-def place_of(folder: Path, key: Key, *, stream: bool) -> tuple[Path, str]:
-    """Return the home of a case, and the id of its session there; empty where its home has no other."""
-    return folder / _home(key, stream=stream), f"case-{_short(key[0])}" if stream else ""
+def _fills(error: BaseException | None) -> bool:
+    """Return whether something could not be written because the disk has no room, or takes nothing."""
+    return isinstance(error, OSError) and error.errno in _NO_ROOM
 
 
-def _home(key: Key, *, stream: bool = False) -> str:
-    """Return the folder of a case's home, below the run's; the cases of a stream share one."""
-    named = ("", *key[1:]) if stream else key
-    return f"{_HOMES}/{_short(*named)}"
-
-
-def _short(*parts: object) -> str:
-    return sha256(chr(0).join(map(str, parts)).encode()).hexdigest()[:16]
+class _RunSpent(Exception):
+    """What is left of the run's budget is too little for the judge."""
 
 
 class _Work:
-    """A run that goes on."""
+    """A run in progress."""
 
-    def __init__(self, app: AppContext, setup: Setup, folder: Path, suite: Suite, told: Told) -> None:
-        self._app, self._setup, self._folder, self._suite, self._told = app, setup, folder, suite, told
+    def __init__(self, app: AppContext, setup: Setup, folder: Path, suite: Suite, report: Told) -> None:
+        self._app, self._setup, self._folder, self._suite, self._report = app, setup, folder, suite, report
         everything = planned(setup, suite)
         self._total = len(everything)
-        self.done = {one.key: one for one in results_of(folder)}
-        self._left = [one for one in everything if (one[0].id, one[1], one[2]) not in self.done]
+        self.done = {result.key: result for result in results_of(folder)}
+        self._left = [
+            (case, model, turn) for case, model, turn in everything if (case.id, model, turn) not in self.done
+        ]
         self._held: dict[Key, float] = {}
         """What the cases under way may cost at most."""
         self._partial: dict[Key, float] = {}
-        """What was paid for cases that have not ended: they wait, were killed, or the budget did not do."""
+        """What was paid for cases that have not ended: they wait, were killed, or the budget was too small."""
         self._freed = asyncio.Event()
         self._judging = asyncio.Lock()
         self._busy: set[str] = set()
@@ -191,11 +185,12 @@ class _Work:
         """To start an engine and its containers takes longer than most tasks; and a day's cap is the person's."""
 
     async def do(self, jobs: int) -> None:
-        """Do all that is left, as far as the budget goes."""
+        """Run the remaining cases, up to the budget."""
         for case, model, turn in self._left:
             key = case.id, model, turn
             if self._home(key).exists():
                 self._partial[key] = await asyncio.to_thread(paid_in, self._home(key), self._named(key))
+                self._partial[key] += await asyncio.to_thread(judged_in, self._folder, key)
         starting = asyncio.create_task(self._lent.sandbox.status())  # beside the first case's imports
         try:
             async with asyncio.TaskGroup() as group:
@@ -219,27 +214,27 @@ class _Work:
             self._partial.pop(key, None)
             try:
                 await self._settled(key)
-                result, ended = await self._one(case, key, cap)
+                result, state = await self._run_case(case, key, cap)
             finally:
                 del self._held[key]
-                self._busy.discard(_home(key, stream=self._suite.stream))
+                self._busy.discard(home_of(key, stream=self._suite.stream))
                 self._freed.set()
-            if not whole and result.outcome == "budget":  # the run's budget, not its own, did not do
-                self._partial[key] = result.usd
+            if not whole and result.outcome == "budget" or state == "spent":  # the run's budget was too small
+                self._partial[key] = result.usd + result.judge_usd
                 return
-            if ended:
+            if state == "ended":
                 self._keep(result)
             else:
                 self._partial[key] = result.usd
-                self._busy.add(_home(key, stream=self._suite.stream))  # what follows in a stream waits, too
+                self._busy.add(home_of(key, stream=self._suite.stream))  # what follows in a stream waits, too
             if alone:
                 return
 
     async def _next(self) -> tuple[Case, Key] | None:
-        """Take the next case whose home is free; None where none is left or will be."""
+        """Take the next case whose home is free; None if none is left or will be."""
         while True:
             for place, (case, model, turn) in enumerate(self._left):
-                home = _home(key := (case.id, model, turn), stream=self._suite.stream)
+                home = home_of(key := (case.id, model, turn), stream=self._suite.stream)
                 if home not in self._busy:
                     del self._left[place]
                     self._busy.add(home)
@@ -281,9 +276,7 @@ class _Work:
         if not self._setup.budget_usd:
             return case.budget_usd, True
         while True:
-            spent = sum(one.usd + one.judge_usd for one in self.done.values())
-            others = sum(usd for name, usd in self._partial.items() if name != key)
-            left = self._setup.budget_usd - spent - others - sum(self._held.values())
+            left = self._left_for(key)
             if own and left >= own:
                 return own, True
             if not self._held:
@@ -291,18 +284,27 @@ class _Work:
             self._freed.clear()
             await self._freed.wait()
 
-    async def _one(self, case: Case, key: Key, cap: float) -> tuple[CaseResult, bool]:
-        """Do one case; return its result, and False where it waits for a person."""
+    def _left_for(self, key: Key) -> float:
+        """Return what the run's budget leaves for a case, with what it has cost so far."""
+        spent = sum(result.usd + result.judge_usd for result in self.done.values())
+        spent += sum(usd for name, usd in self._partial.items() if name != key)
+        return self._setup.budget_usd - spent - sum(usd for name, usd in self._held.items() if name != key)
+
+    async def _run_case(self, case: Case, key: Key, cap: float) -> tuple[CaseResult, State]:
+        """Do one case; return its result, and what became of it."""
         began = time.perf_counter()
         setup, (_, model, turn) = self._setup, key
-        result = CaseResult(case=case.id, model=model, turn=turn, home=_home(key, stream=self._suite.stream))
-        app = None
+        result = CaseResult(
+            case=case.id, model=model, turn=turn, home=home_of(key, stream=self._suite.stream)
+        )
+        app = checker = None
         try:
             app = await asyncio.to_thread(
                 case_home, self._app, self._folder / result.home, None if setup.configured else model, cap,
                 setup.without, policy=setup.approve == "policy", lent=self._lent, described=self._suite.described,
             )  # fmt: skip
             files = tuple(str(self._suite.file(file)) for file in case.files)
+            checker = await asyncio.to_thread(start_check, case.check)
             played = time.perf_counter()
             session_id, history = await play(
                 app, case.task, files, setup.approved_digests, named=self._named(key), begun=self._settle_next
@@ -311,8 +313,8 @@ class _Work:
             figures = result_of(case.id, model, turn, history)
             result = replace(figures, session_id=session_id, home=result.home)
             if setup.approve == "person" and result.outcome == "parked":
-                return result, False
-            answer = result.answer
+                return result, "waits"
+            answer = answer_of(history)
             try:
                 judged = await judge(
                     app,
@@ -320,10 +322,11 @@ class _Work:
                     case.check,
                     answer,
                     history,
-                    partial(self._by_rubric, key, case.task, answer),
+                    partial(self._by_rubric, result, case.task, answer),
+                    checker,
                 )
             finally:
-                result = replace(result, judge_usd=self._judge_usd(key))
+                result = replace(result, judge_usd=judged_in(self._folder, key))
             result = replace(result, solved=judged.solved, why=judged.why)
             if not judged.solved:
                 kind, at = failure_of(history)
@@ -331,28 +334,47 @@ class _Work:
                     kind, at = not_found(history, case.check.text) if kind in _INFERRED else (kind, at)
                 result = replace(result, failure=kind, at=at)
             took = (time.perf_counter() - began - (ended - played)) * 1000
-            return replace(result, overhead_ms=round(took, 3)), True
+            return replace(result, overhead_ms=round(took, 3)), "ended"
         except ConfigError:
             raise  # no case can be done
+        except _RunSpent:
+            return await self._counted(result), "spent"
         except AlitaError as error:
+            if _fills(error.__cause__):
+                raise  # that says nothing of the case: it is gone on with
             return replace(
                 await self._counted(result), failure="harness", why=str(one_line(str(error), 500))
-            ), True
-        except Exception as error:  # noqa: BLE001  # the other cases have nothing to do with it
-            said = f"unexpected: {type(error).__name__}: {one_line(str(error), 400)}"
-            return replace(await self._counted(result), failure="harness", why=said), True
+            ), "ended"
+        except Exception as error:  # the other cases have nothing to do with it
+            if isinstance(error, OSError) and _fills(error):
+                raise disk.store_error("written", self._folder, error) from error
+            error_text = f"unexpected: {type(error).__name__}: {one_line(str(error), 400)}"
+            return replace(await self._counted(result), failure="harness", why=error_text), "ended"
         finally:
+            if checker is not None:
+                checker.end()
             if app is not None:
                 app.close()
 
-    async def _by_rubric(self, key: Key, task: str, answer: str, check: Rubric) -> Judged:
-        """Ask the judge, one answer at a time: a rubric's labelled examples are judged once."""
-        async with self._judging, judging(self._app, self._folder, f"judge-{_short(*key)}") as one:
-            return await one.judged(self._suite, check, task, answer)
+    async def _by_rubric(self, result: CaseResult, task: str, answer: str, check: Rubric) -> Judged:
+        """Ask the judge, one answer at a time: a rubric's labelled examples are judged once.
 
-    def _judge_usd(self, key: Key) -> float:
-        """Return what judging a case cost, also before a kill."""
-        return spent_in(self._folder / SESSIONS, f"judge-{_short(*key)}-*.json*")
+        It may cost what the run has left. Raises _RunSpent where that is too little.
+        """
+        async with self._judging:
+            left = None
+            if self._setup.budget_usd:
+                left = self._left_for(result.key) - result.usd - judged_in(self._folder, result.key)
+                if left <= _LEAST_USD:
+                    raise _RunSpent
+                self._held[result.key] = self._left_for(result.key)  # no other case gets it meanwhile
+            try:
+                async with judging(self._app, self._folder, judge_of(result.key), left) as judge:
+                    return await judge.judged(self._suite, check, task, answer)
+            except BudgetExceeded as error:
+                if left is None:
+                    raise
+                raise _RunSpent from error
 
     async def _counted(self, result: CaseResult) -> CaseResult:
         """Return a result that has at least what its sessions paid."""
@@ -366,7 +388,7 @@ class _Work:
 
     def _keep(self, result: CaseResult) -> None:
         """Write a result to disk, whole, before it counts. Raises StoreError."""
-        path = self._folder / _RESULTS
+        path = self._folder / RESULTS
         line = msgspec.json.encode(result) + b"\n"
         try:
             handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
@@ -379,21 +401,21 @@ class _Work:
             finally:
                 os.close(handle)
         except OSError as error:
-            raise disk.store_error("write", path, error) from error
+            raise disk.store_error("written", path, error) from error
         self.done[result.key] = result
-        self._told(result, len(self.done), self._total)
+        self._report(result, len(self.done), self._total)
 
 
 def waiting(folder: Path) -> list[tuple[Path, ParkedBuild]]:
     """Return the builds of a run that wait for a person, each with the case's home."""
-    ended = set() if _setup(folder).stream else {one.home for one in results_of(folder)}
-    found = []
-    for home in sorted((folder / _HOMES).glob("*")):
-        if f"{_HOMES}/{home.name}" in ended:
+    ended = set() if _setup(folder).stream else {result.home for result in results_of(folder)}
+    builds = []
+    for home in sorted((folder / HOMES).glob("*")):
+        if f"{HOMES}/{home.name}" in ended:
             continue
         case = AppContext.open(home, strict=False)
         try:
-            found += [(home, build) for build in case.inbox.pending() if not build.verdict]
+            builds += [(home, build) for build in case.inbox.pending() if not build.verdict]
         finally:
             case.close()
-    return found
+    return builds

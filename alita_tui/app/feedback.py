@@ -17,7 +17,7 @@ from alita_tui.spine.commands import GiveFeedback
 async def give_feedback(app: AppContext, which: str, command: GiveFeedback) -> FeedbackGiven:
     """Record feedback in a session and keep it with its tools; nothing of the session goes on.
 
-    Raises UsageError where there is nothing to rate, StoreLocked where the session is open, StoreError.
+    Raises UsageError if there is nothing to rate, StoreLocked where the session is open, StoreError.
     """
     from alita_tui.agent.outcomes import Outcomes, rated
     from alita_tui.view.fingerprint import fingerprint

@@ -49,7 +49,7 @@ class ViewedFile:
         self._streams: list[BinaryIO] = []
         self._head = b""
         self._rows: bytes | None = None
-        """A JSON file's rows as CSV, where it is a list of flat objects."""
+        """A JSON file's rows as CSV, if it is a list of flat objects."""
         self.ways: tuple[Way, ...] = ("hex",)
 
     def read_head(self) -> ViewedFile:
@@ -81,27 +81,27 @@ class ViewedFile:
         return await asyncio.to_thread(self._pages, way)
 
     async def text(self) -> SafeText:
-        """Return the whole text. Raise UsageError where it is too long."""
+        """Return the whole text. Raise UsageError if it is too long."""
         return neutralise((await self._whole(_MOST_TEXT)).decode(encoding_of(self._head), "replace"))
 
     async def value(self) -> Any:
-        """Return the JSON value. Raise UsageError where it is none, too large, or nested too deeply."""
+        """Return the JSON value. Raise UsageError if it is not one, too large, or nested too deeply."""
         data = await self._whole(_MOST_JSON)
         try:
             return await asyncio.to_thread(msgspec.json.decode, data)
         except msgspec.DecodeError as error:
-            raise UsageError(f"It is no valid JSON: {error}.") from error
+            raise UsageError(f"It is not valid JSON: {error}.") from error
         except RecursionError:
             raise UsageError("It is nested too deeply to be shown as JSON.") from None
 
     async def code(self) -> tuple[CodeLine, ...]:
-        """Return the lines of code with the kinds of their parts. Raise UsageError where there are too many."""
+        """Return the lines of code with the kinds of their parts. Raise UsageError if there are too many."""
         from alita_tui.confined.code import code_lines
 
         return await code_lines(await self.text(), self._artefact.name)
 
     async def picture(self, width: int, height: int) -> Picture:
-        """Return the picture, scaled to fit so many pixels. Raise UsageError where it is too large."""
+        """Return the picture, scaled to fit so many pixels. Raise UsageError if it is too large."""
         from alita_tui.confined.pictures import MOST_BYTES, picture
 
         return await picture(await self._whole(MOST_BYTES), width, height)
@@ -188,7 +188,7 @@ class ThreadedPages:
         return await self._read(lambda: self._records.find(needle, start, direction))
 
     async def sort(self, column: int | None, *, descending: bool = False) -> None:
-        """Order the rows by a column, or as in the file. Raise UsageError where they are too many."""
+        """Order the rows by a column, or as in the file. Raise UsageError if they are too many."""
         if column is None:
             await self._read(self._records.unsort)
         else:
@@ -206,17 +206,17 @@ class ThreadedPages:
 
 
 def session_file(app: AppContext, session_id: str, artefact: Artefact) -> ViewedFile:
-    """Return a file of a session to look at. Raise UsageError, StoreError where its bytes are missing."""
+    """Return a file of a session to look at. Raise UsageError, StoreError if its bytes are missing."""
     from alita_tui.app.artefacts import session_artefacts
 
-    kept = session_artefacts(app, session_id)
-    if not _DIGEST.fullmatch(artefact.digest) or not kept.has(artefact):
+    artefacts = session_artefacts(app, session_id)
+    if not _DIGEST.fullmatch(artefact.digest) or not artefacts.has(artefact):
         raise StoreError(
             f"The bytes of {artefact.name} ({artefact.handle}) are missing.",
             hint="The session came without its files; give the file again.",
         )
-    path = kept.folder / artefact.digest
-    return ViewedFile(path, artefact, lambda: kept.path(artefact)).read_head()
+    path = artefacts.folder / artefact.digest
+    return ViewedFile(path, artefact, lambda: artefacts.path(artefact)).read_head()
 
 
 def _unreadable(name: str, error: Exception) -> StoreError:

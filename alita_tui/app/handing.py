@@ -38,7 +38,7 @@ def handed(app: AppContext, name: str) -> Handed:
     check_portable(record)
     record = without_secrets(app, record, what="It is not handed over")
     draft, redactor = record.draft, app.redactor()
-    needs = tuple(one.query for one in reversed(app.library.needs_met(str(draft.name))))
+    needs = tuple(need.query for need in reversed(app.library.needs_met(str(draft.name))))
     return Handed(
         record=record,
         manifest=redactor.value(manifest(record)),
@@ -49,7 +49,7 @@ def handed(app: AppContext, name: str) -> Handed:
 
 
 def without_secrets(app: AppContext, record: ToolRecord, *, what: str) -> ToolRecord:
-    """Return a tool whose sources are redacted. Raise UsageError where its own parts hold a secret.
+    """Return a tool whose sources are redacted. Raise UsageError if its own parts hold a secret.
 
     `what` begins the hint, and says what is not done with it.
     """
@@ -57,13 +57,13 @@ def without_secrets(app: AppContext, record: ToolRecord, *, what: str) -> ToolRe
     if redactor.value((draft, record.lock)) != (draft, record.lock):
         raise UsageError(
             f"{draft.name} v{record.version} holds what looks like a secret.",
-            hint=f"{what}. Build it anew without the secret.",
+            hint=f"{what}. Build it again without the secret.",
         )
     return msgspec.structs.replace(record, sources=redactor.value(record.sources))
 
 
 def export_skills(app: AppContext, names: Sequence[str], into: Path) -> tuple[tuple[Path, int], ...]:
-    """Write a skill for each tool, or for a recipe by its id; return each folder with how many needs it tells.
+    """Write a skill for each tool, or for a recipe by its id; return each folder with the number of needs in it.
 
     Nothing is written unless all of them can be. Raise RegistryError, UsageError, StoreError.
     """
@@ -74,11 +74,11 @@ def export_skills(app: AppContext, names: Sequence[str], into: Path) -> tuple[tu
         try:
             tool = handed(app, name)
         except RegistryError:
-            if (kept := _recipe(app, name)) is None:
+            if (recipe := _recipe(app, name)) is None:
                 raise
-            asked, steps = _steps(app, kept)
+            asked, steps = _steps(app, recipe)
             tools = [handed(app, step) for step in dict.fromkeys(step for step, _ in steps)]
-            called = skill_name("-then-".join(one.name for one in tools))
+            called = skill_name("-then-".join(tool.name for tool in tools))
             files, needs = recipe_skill(called, asked, steps, tools), 1
         else:
             called, files = skill_name(tool.name), tool_skill(tool)
@@ -95,19 +95,19 @@ def export_skills(app: AppContext, names: Sequence[str], into: Path) -> tuple[tu
 
 def _recipe(app: AppContext, name: str) -> Remembered | None:
     try:
-        kept = app.memory.find(name)
+        item = app.memory.find(name)
     except UsageError:
         return None
-    return kept if kept.sort == "recipe" and kept.steps else None
+    return item if item.sort == "recipe" and item.steps else None
 
 
-def _steps(app: AppContext, kept: Remembered) -> tuple[str, list[tuple[str, str]]]:
+def _steps(app: AppContext, recipe: Remembered) -> tuple[str, list[tuple[str, str]]]:
     """Return the task that a recipe answered, and its calls, each with the name of its tool."""
-    from alita_tui.memory.recipes import said
+    from alita_tui.memory.recipes import in_words
 
     redactor = app.redactor()
-    asked = redactor.text(kept.item.text.partition(": ")[0])
-    return asked, [(str(step.tool), redactor.text(said((step,)))) for step in kept.steps]
+    asked = redactor.text(recipe.item.text.partition(": ")[0])
+    return asked, [(str(step.tool), redactor.text(in_words((step,)))) for step in recipe.steps]
 
 
 def export_scripts(app: AppContext, names: Sequence[str], into: Path) -> tuple[Path, ...]:
@@ -135,7 +135,7 @@ def _check_free(path: Path) -> None:
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write a new folder of files, all of it or nothing. Raise UsageError where it is there, or cannot be written."""
+    """Write a new folder of files, all of it or nothing. Raise UsageError if it is there, or cannot be written."""
     _check_free(folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -29,10 +29,10 @@ async def run_headless(
     attach: tuple[str, ...] = (),
     answer: str = "",
 ) -> tuple[str, int]:
-    """Run a task, or go on without one; return the session's id and an exit code.
+    """Run a task, or continue without a new one; return the session's id and an exit code.
 
-    `attach` are paths of files that are given with the task. Without a task, what failed is tried again; with an
-    `answer`, what waits for it goes on. `show` is called for every new envelope, transient ones included.
+    `attach` are paths of files that are given with the task. Without a task, the failed one is tried again; with an
+    `answer`, the task that waits for it continues. `show` is called for every new envelope, transient ones included.
     """
     from alita_tui.app.session import open_session
 
@@ -64,7 +64,7 @@ async def run_headless(
     if not moved and (held := await asyncio.to_thread(_held, session.bus.history)):
         raise UsageError(
             f"The queue of session {session.session_id} is paused: {counted(held, 'task')} in it.",
-            hint=f"Let it go on: alita tasks resume --session {session.session_id}",
+            hint=f"Resume it: alita tasks resume --session {session.session_id}",
         )
     if task is None and not moved and outcome not in ("answered", "rejected", "interrupted"):
         raise UsageError(
@@ -84,7 +84,7 @@ def _held(history: Sequence[Envelope]) -> int:
 
 
 def _last_outcome(history: Sequence[Envelope]) -> str:
-    """Return how the newest task ended; empty where it has not, or where there is none."""
+    """Return how the newest task ended; empty if it has not, or if there is none."""
     for envelope in reversed(history):
         match envelope.event:
             case TaskFinished(outcome=outcome):

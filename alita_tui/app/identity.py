@@ -12,7 +12,7 @@ def now() -> datetime:
 
 
 def me() -> str:
-    """Return who runs this process, by user id: environment variables could name anyone."""
+    """Return the name of the user who runs this process, by user id; environment variables could be forged."""
     import pwd  # not needed for the first paint
 
     try:

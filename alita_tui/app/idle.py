@@ -1,6 +1,6 @@
-"""What alita does while nobody does anything: it has a proposal built, in a process and a session of its own.
+"""What alita does while it is idle: it has a proposal built, in a process and a session of its own.
 
-Nothing is approved or put away by that: a build waits for a verdict, and a notice says so.
+Nothing is approved or retired by that: a build waits for a verdict, and a notice reports it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _room(app: AppContext) -> bool:
 
 
 async def _built(app: AppContext, home: Path | None) -> bytes:
-    """Have `alita tools improve` build one proposal; return what it says.
+    """Have `alita tools improve` build one proposal; return its output.
 
     With `-P` Python imports nothing from the folder that the console was started in.
     """
@@ -73,8 +73,8 @@ async def _built(app: AppContext, home: Path | None) -> bytes:
     )  # fmt: skip
     try:
         async with asyncio.timeout(_LONGEST_SECONDS):
-            said, _ = await process.communicate()
-            return said
+            output, _ = await process.communicate()
+            return output
     except TimeoutError:
         return b""
     finally:
@@ -87,23 +87,19 @@ async def _built(app: AppContext, home: Path | None) -> bytes:
             process.kill()
 
 
-def notices(said: bytes) -> tuple[NoticeRaised, ...]:
-    """Return what to tell of a pass: builds that wait now."""
+def notices(output: bytes) -> tuple[NoticeRaised, ...]:
+    """Return a notice for each build of a pass that waits for a verdict."""
     try:
-        listed = msgspec.json.decode(said or b"[]", type=ready(list[dict[str, Any]]))
+        listed = msgspec.json.decode(output or b"[]", type=ready(list[dict[str, Any]]))
     except msgspec.DecodeError:
         return ()
-    return tuple(
-        NoticeRaised(
-            level="info",
-            text=str(
-                one_line(
-                    f"A proposal waits for your verdict: {one.get('kind')} of {one.get('name')}: {one.get('reason')}",
-                    400,
-                )
-            ),
-            hint="It was built while nothing else was done. See it in the sessions, or: alita builds list",
-        )
-        for one in listed
-        if one.get("outcome") == "parked"
+    return tuple(_notice(proposal) for proposal in listed if proposal.get("outcome") == "parked")
+
+
+def _notice(proposal: dict[str, Any]) -> NoticeRaised:
+    what = f"{proposal.get('kind')} of {proposal.get('name')}: {proposal.get('reason')}"
+    return NoticeRaised(
+        level="info",
+        text=str(one_line(f"A proposal waits for your decision: {what}", 400)),
+        hint="It was built while nothing else was done. See it in the sessions, or: alita builds list",
     )

@@ -47,16 +47,16 @@ class Record(Value, frozen=True):
 
 
 def records(app: AppContext) -> dict[tuple[str, int], Record]:
-    """Return what the newest sessions say of each version that was run."""
+    """Return the calls and failures of each version that the newest sessions ran."""
     known: defaultdict[tuple[str, int], Record] = defaultdict(Record)
     for envelopes in own_recordings(app):
-        for tool, found in _of_session(envelopes).items():
+        for tool, record in _of_session(envelopes).items():
             old = known[tool]
             known[tool] = Record(
-                failures=(*old.failures, *found.failures)[:_MOST_CALLS],
-                calls=(*old.calls, *found.calls)[:_MOST_CALLS],
-                served=old.served + found.served,
-                requests=(*old.requests, *found.requests),
+                failures=(*old.failures, *record.failures)[:_MOST_CALLS],
+                calls=(*old.calls, *record.calls)[:_MOST_CALLS],
+                served=old.served + record.served,
+                requests=(*old.requests, *record.requests),
             )
     return {tool: _without_mended(record) for tool, record in known.items()}
 
@@ -64,7 +64,7 @@ def records(app: AppContext) -> dict[tuple[str, int], Record]:
 def _of_session(envelopes: Sequence[Envelope]) -> dict[tuple[str, int], Record]:
     calls: dict[str, e.ToolCalled] = {}
     asked: defaultdict[str, list[e.BrokerAnswered]] = defaultdict(list)
-    found: defaultdict[tuple[str, int], Record] = defaultdict(Record)
+    by_version: defaultdict[tuple[str, int], Record] = defaultdict(Record)
     for envelope in envelopes:
         match envelope.event:
             case e.ToolCalled(call_id=call_id) as call:
@@ -73,12 +73,12 @@ def _of_session(envelopes: Sequence[Envelope]) -> dict[tuple[str, int], Record]:
                 asked[call_id].append(answered)
             case e.ToolReturned(call_id=call_id, misfit=misfit) if call_id in calls:
                 call = calls[call_id]
-                old = found[call.name, call.version]
+                old = by_version[call.name, call.version]
                 wrong = (
                     _failed(call, f"its result does not fit its output schema: {misfit}") if misfit else ()
                 )
                 plain = (call.arguments,) if not (call.files or call.references or misfit) else ()
-                found[call.name, call.version] = msgspec.structs.replace(
+                by_version[call.name, call.version] = msgspec.structs.replace(
                     old,
                     failures=(*wrong, *old.failures),
                     calls=(*plain, *old.calls),
@@ -89,43 +89,43 @@ def _of_session(envelopes: Sequence[Envelope]) -> dict[tuple[str, int], Record]:
                 call_id in calls and reason in _FAILED_BY_ITSELF
             ):
                 call = calls[call_id]
-                old = found[call.name, call.version]
-                said = report.error if report is not None and report.error else text
-                failures = (*_failed(call, said), *old.failures)
-                found[call.name, call.version] = msgspec.structs.replace(old, failures=failures)
+                old = by_version[call.name, call.version]
+                error_text = report.error if report is not None and report.error else text
+                failures = (*_failed(call, error_text), *old.failures)
+                by_version[call.name, call.version] = msgspec.structs.replace(old, failures=failures)
             case _:
                 pass
-    return dict(found)
+    return dict(by_version)
 
 
-def _failed(call: e.ToolCalled, said: str) -> tuple[FailedCall, ...]:
+def _failed(call: e.ToolCalled, error_text: str) -> tuple[FailedCall, ...]:
     """Return a failed call, if it can be repeated without the files of its session."""
     if call.files or call.references:
         return ()
-    return (FailedCall(version=call.version, arguments=call.arguments, error=said),)
+    return (FailedCall(version=call.version, arguments=call.arguments, error=error_text),)
 
 
 def _without_mended(record: Record) -> Record:
     """Return the record without failures whose arguments succeeded, each of them once."""
-    worked = {as_json(one, ordered=True) for one in record.calls}
+    worked = {as_json(arguments, ordered=True) for arguments in record.calls}
     failures: dict[str, FailedCall] = {}
-    for one in record.failures:
-        key = as_json(one.arguments, ordered=True)
+    for failure in record.failures:
+        key = as_json(failure.arguments, ordered=True)
         if key not in worked:
-            failures.setdefault(key, one)
+            failures.setdefault(key, failure)
     return msgspec.structs.replace(record, failures=tuple(failures.values()))
 
 
 def failed_calls(app: AppContext, name: str) -> tuple[FailedCall, ...]:
     """Return calls of a tool that failed, newest first, and did not succeed since."""
     current = app.library.current(name)
-    return next((one.failures for tool, one in records(app).items() if tool == (name, current)), ())
+    return next((record.failures for tool, record in records(app).items() if tool == (name, current)), ())
 
 
 def unused(granted: Capabilities, requests: Sequence[e.BrokerAnswered]) -> tuple[str, ...]:
     """Return what was granted and never asked for, as in `Capabilities.items`; of writing also `workspace:read`."""
-    lines = [one.request.lower() for one in requests]
-    secrets = {name for one in requests for name in one.secrets}
+    lines = [request.request.lower() for request in requests]
+    secrets = {name for request in requests for name in request.secrets}
     used: set[str] = set()
     for entry in granted.network:
         host = entry.rpartition(" ")[2].rpartition(":")[0].lower().rstrip(".")
@@ -148,9 +148,9 @@ def unused(granted: Capabilities, requests: Sequence[e.BrokerAnswered]) -> tuple
 
 
 async def gather(app: AppContext, names: Sequence[str] = (), *, faults: bool = True) -> tuple[Known, ...]:
-    """Return what is known of the tools that run, by default of all; with `faults` a database is asked.
+    """Return what is known about the running tools, by default all; with `faults` a fault database is asked.
 
-    Near ones are compared by running them. Raises UsageError for a name that is none.
+    Similar tools are compared by running them. Raises UsageError for an unknown name.
     """
     from alita_tui.registry.callers import running
 
@@ -162,8 +162,8 @@ async def gather(app: AppContext, names: Sequence[str] = (), *, faults: bool = T
             f"There is no tool {one_line(strangers[0], 60)} that runs.",
             hint="`alita tools list` shows the library.",
         )
-    told = await asyncio.to_thread(records, app)
-    found: list[Known] = []
+    recorded = await asyncio.to_thread(records, app)
+    known_tools: list[Known] = []
     for bare in chosen:
         if names and bare.draft.name not in names:
             continue
@@ -171,60 +171,68 @@ async def gather(app: AppContext, names: Sequence[str] = (), *, faults: bool = T
             record = await asyncio.to_thread(library.get, bare.draft.name, bare.version)
         except AlitaError:
             continue  # its files are missing or changed, so it does not run either
-        found.append(_known(app, record, told.get((record.draft.name, record.version), Record())))
-    found = await _with_twins(app, found)
+        known_tools.append(_known(app, record, recorded.get((record.draft.name, record.version), Record())))
+    known_tools = await _with_twins(app, known_tools)
     if not faults:
-        return tuple(found)
-    return tuple([await _with_faults(app, one) for one in found])
+        return tuple(known_tools)
+    return tuple([await _with_faults(app, known) for known in known_tools])
 
 
-async def _with_twins(app: AppContext, found: list[Known]) -> list[Known]:
-    """Return them with the tools that do nearly the same; without a sandbox nothing is compared."""
+async def _with_twins(app: AppContext, known_tools: list[Known]) -> list[Known]:
+    """Add to each tool those that do nearly the same; without a sandbox nothing is compared."""
     from alita_tui.registry.proposals import Twins
     from alita_tui.spine.errors import SandboxUnavailable
     from alita_tui.toolsmith.checks.case import CouldNotRun
     from alita_tui.toolsmith.checks.workbench import Workbench
     from alita_tui.toolsmith.kinship import comparable, kinship
 
-    near = await asyncio.to_thread(_near, app, found, comparable)
+    near = await asyncio.to_thread(_near, app, known_tools, comparable)
     if not near:
-        return found
+        return known_tools
     twins: defaultdict[str, list[Twins]] = defaultdict(list)
     sandbox = app.sandbox("improve")
     try:
         bench = Workbench(sandbox, app.limits)
-        for one, other in near:
+        for first, second in near:
             with suppress(CouldNotRun):
-                same, probes = await kinship(bench, one, other)
+                same, probes = await kinship(bench, first, second)
                 if same >= _NEARLY * probes > 0:
-                    twins[one.draft.name].append(Twins(other=other, same=same, probes=probes))
-                    twins[other.draft.name].append(Twins(other=one, same=same, probes=probes))
+                    twins[first.draft.name].append(Twins(near=second, same=same, probes=probes))
+                    twins[second.draft.name].append(Twins(near=first, same=same, probes=probes))
     except SandboxUnavailable:
-        return found
+        return known_tools
     finally:
         await sandbox.close()
-    return [msgspec.structs.replace(one, twins=tuple(twins[one.record.draft.name])) for one in found]
+    return [
+        msgspec.structs.replace(known, twins=tuple(twins[known.record.draft.name])) for known in known_tools
+    ]
 
 
 def _near(
-    app: AppContext, found: list[Known], comparable: Callable[[ToolDraft, ToolDraft], bool]
+    app: AppContext, known_tools: list[Known], comparable: Callable[[ToolDraft, ToolDraft], bool]
 ) -> list[tuple[ToolRecord, ToolRecord]]:
     """Return the pairs that are most alike by their descriptions and take the same arguments, a few of them."""
-    records = {str(one.record.draft.name): one.record for one in found if one.record.origin != "remote"}
+    records = {
+        str(known.record.draft.name): known.record for known in known_tools if known.record.origin != "remote"
+    }
     scored: dict[tuple[str, str], float] = {}
     for name, record in records.items():
         result = app.library.search(f"{name} {record.draft.description}", limit=5)
         others = [(str(hit.card.name), hit.score) for hit in result.hits]
         others += [(str(miss.name), miss.score) for miss in result.near_misses]
-        for other, score in others:
-            if other != name and other in records and comparable(record.draft, records[other].draft):
-                pair = (min(name, other), max(name, other))
+        for near_name, score in others:
+            if (
+                near_name != name
+                and near_name in records
+                and comparable(record.draft, records[near_name].draft)
+            ):
+                pair = (min(name, near_name), max(name, near_name))
                 scored[pair] = max(score, scored.get(pair, 0.0))
     best = sorted(scored, key=lambda pair: (-scored[pair], pair))[:_PAIRS]
-    return [(records[one], records[other]) for one, other in best]
+    return [(records[first], records[second]) for first, second in best]
 
 
-def _known(app: AppContext, record: ToolRecord, told: Record) -> Known:
+def _known(app: AppContext, record: ToolRecord, recorded: Record) -> Known:
     from alita_tui.registry.callers import callers_of
     from alita_tui.registry.proposals import Known
 
@@ -238,42 +246,42 @@ def _known(app: AppContext, record: ToolRecord, told: Record) -> Known:
         record=record,
         track=library.track(name, record.version),
         reliability=library.reliability(name, record.version),
-        failures=told.failures,
-        served=told.served,
-        unused=unused(record.granted, told.requests),
-        calls=told.calls,
-        called_by=tuple(one.draft.name for one, _ in callers_of(library, name)),
+        failures=recorded.failures,
+        served=recorded.served,
+        unused=unused(record.granted, recorded.requests),
+        calls=recorded.calls,
+        called_by=tuple(caller.draft.name for caller, _ in callers_of(library, name)),
         behind=behind,
         pinned=library.pinned(name) == record.version,
     )
 
 
 async def _with_faults(app: AppContext, known: Known) -> Known:
-    """Return it with the known faults of its packages; where they cannot be looked up, nothing is said."""
+    """Add the known faults of a tool's packages; none if they cannot be looked up."""
+    from alita_tui.registry.proposals import faults_by_name
     from alita_tui.sandbox.faults import FaultDatabase
 
     packages = known.record.lock.packages
     if not packages:
         return known
     book = FaultDatabase(app.loaded.settings.web.osv_url)
-    told = await book.faults(packages)
-    faults = tuple((name, ", ".join(ids[:3])) for name, ids in told.known.items() if ids)
-    return msgspec.structs.replace(known, faults=faults)
+    listed = await book.faults(packages)
+    return msgspec.structs.replace(known, faults=faults_by_name(packages, listed.known))
 
 
 async def proposed(
     app: AppContext, names: Sequence[str] = (), *, faults: bool = True
 ) -> tuple[Proposal, ...]:
-    """Return what is proposed for tools, by default for all, without what was built or waits already."""
+    """Return the proposals for tools, by default for all, except those that were built lately or wait."""
     from alita_tui.registry.proposals import proposals
     from alita_tui.registry.proposed import Proposed
 
     built = Proposed(app.tool_documents, now)
     waiting = {build.name for build in await asyncio.to_thread(app.inbox.pending)}
     return tuple(
-        one
-        for one in proposals(await gather(app, names, faults=faults), now())
-        if not built.lately(one.proposal_id) and one.name not in waiting
+        proposal
+        for proposal in proposals(await gather(app, names, faults=faults), now())
+        if not built.lately(proposal.proposal_id) and proposal.name not in waiting
     )
 
 
@@ -287,7 +295,7 @@ def left_today(app: AppContext) -> int:
 async def build(app: AppContext, proposal: Proposal) -> tuple[str, str, str] | None:
     """Build a proposal in a session of its own; return the session, how its task ended, and why.
 
-    None where another process builds it, or took what was left of the day. Nothing is approved here: what passes
+    Return None if another process builds it, or used up the day's share. Nothing is approved here: what passes
     waits for a verdict.
     """
     from alita_tui.app.session import open_session
@@ -309,7 +317,7 @@ async def build(app: AppContext, proposal: Proposal) -> tuple[str, str, str] | N
         asyncio.get_running_loop().add_signal_handler(number, session.send, Interrupt(every=True))
     session.send(Improve(proposal=proposal.proposal_id, text=str(one_line(text, 600)), order=proposal.order))
     await session.run(until_idle=True)
-    ended = next(one.event for one in session.bus.history.newest(TaskFinished))
+    ended = next(envelope.event for envelope in session.bus.history.newest(TaskFinished))
     assert isinstance(ended, TaskFinished)
     gave_up = any(True for _ in session.bus.history.newest(e.BuildFailed))
     if ended.outcome in _NOT_ITS_FAULT or (ended.outcome == "failed" and not gave_up):

@@ -12,7 +12,7 @@ from alita_tui.spine.envelope import Envelope
 
 
 class LiveSource:
-    """Yields what the session holds already, then what happens. Implements `EventSource`."""
+    """Yields the session's recorded events, then new ones as they happen. Implements `EventSource`."""
 
     def __init__(self, history: Sequence[Envelope], news: Subscription) -> None:
         self.history = history

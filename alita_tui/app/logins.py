@@ -1,4 +1,4 @@
-"""Where the tokens of remote servers are kept: in the keyring, else in a file of the person alone."""
+"""Storage for the tokens of remote servers: the keyring, else a file that only the person can read."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class KeptLogin:
         return self._folder / f"{self._name}.lock"
 
     def read(self) -> str:
-        """Return what is kept; empty for nothing."""
+        """Return the stored login; empty if there is none."""
         try:
             import keyring
 
-            if found := keyring.get_password(_SERVICE, self._name):
-                return found
+            if login := keyring.get_password(_SERVICE, self._name):
+                return login
         except Exception:  # noqa: BLE001, S110  # back ends raise what their desktop's bus raises
             pass
         try:
@@ -61,7 +61,7 @@ class KeptLogin:
             raise StoreError(f"{file} could not be written: {error.strerror}.") from error
 
     def forget(self) -> None:
-        """Remove what is kept; nothing is no error."""
+        """Remove the stored login, if any."""
         try:
             import keyring
 

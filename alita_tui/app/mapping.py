@@ -32,7 +32,7 @@ REQUESTS = "requests.jsonl"
 
 
 class Mapped(Value, frozen=True):
-    """What came of a map."""
+    """The results of a map."""
 
     ok: int
     failed: int
@@ -89,9 +89,9 @@ class Lanes:
     async def run(self, rows: Sequence[Row]) -> list[Outcome]:
         """Run rows one after the other. Raise Lost, SandboxUnavailable, RequirementsError, RegistryError."""
         await asyncio.to_thread(self._still_approved)
-        return [await self.one(row) for row in rows]
+        return [await self.run_row(row) for row in rows]
 
-    async def one(self, row: Row) -> Outcome:
+    async def run_row(self, row: Row) -> Outcome:
         """Run a row. Raise Lost, SandboxUnavailable, RequirementsError."""
         from alita_tui.agent.arguments import check_arguments
         from alita_tui.toolsmith.checks.probes import misfit
@@ -123,7 +123,7 @@ class Lanes:
         return Outcome(row=row.number, result=report.result)
 
     def _still_approved(self) -> None:
-        """Raise RegistryError where the tool was revoked or changed since the map began."""
+        """Raise RegistryError if the tool was revoked or changed since the map began."""
         if self._app.library.get(self._record.draft.name, self._record.version).digest != self._record.digest:
             raise RegistryError(f"{self._record.draft.name} is no longer what this map began with.")
 

@@ -82,7 +82,7 @@ def _write(path: Path, text: str, mode: int) -> None:
 
 
 def _read(path: Path) -> str | None:
-    """Return a file's text; None where there is none. Raise StoreError, UsageError."""
+    """Return a file's text; None if it does not exist. Raise StoreError, UsageError."""
     try:
         if path.stat().st_size > _LARGEST:
             raise UsageError(f"{path} is too large to be a settings file.")
@@ -90,6 +90,6 @@ def _read(path: Path) -> str | None:
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is left as it is: it is no UTF-8.") from error
+        raise UsageError(f"{path} is left as it is: it is not UTF-8.") from error
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}.") from error

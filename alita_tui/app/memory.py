@@ -39,7 +39,7 @@ def recollection(app: AppContext) -> Recollection:
 
 
 def edited(app: AppContext, item_id: str, text: str) -> Remembered:
-    """Put the person's words in place of an item's. Raise UsageError where they hold a secret."""
+    """Put the person's words in place of an item's. Raise UsageError if they hold a secret."""
     if app.redactor().text(text) != text:
         raise UsageError(
             "That is not kept: it holds a secret.", hint="Say it without the key, the token or the password."
@@ -62,7 +62,7 @@ def learned(app: AppContext, session: str | None) -> tuple[MemoryItem, ...]:
         for envelope in of(envelopes, e.TaskSubmitted)
         if (envelope.seq or 0) > taught
     ]
-    known = {kept.item.item_id: kept for kept in app.memory.remembered()}
+    known = {item.item.item_id: item for item in app.memory.remembered()}
     new: dict[str, MemoryItem] = {}
     for item in (item for task_id in tasks for item in lessons(envelopes, task_id)):
         source = f"{item.source_session}:{item.source_seq}"
@@ -73,22 +73,22 @@ def learned(app: AppContext, session: str | None) -> tuple[MemoryItem, ...]:
     return tuple(new.values())
 
 
-async def forgotten(app: AppContext, kept: Remembered) -> tuple[str, ...]:
-    """Forget an item, and put that on record in the sessions that taught it.
+async def forgotten(app: AppContext, remembered: Remembered) -> tuple[str, ...]:
+    """Forget an item, and record that in the sessions that taught it.
 
-    A session that was only told of it hears so when it is opened next (`forgotten_since`). Return the sessions that
+    A session that only recalled it is informed when it is opened next (`forgotten_since`). Return the sessions that
     are open elsewhere: those have it in their conversation until they end. Raise StoreError.
     """
     if app.memory.vectors is None:  # an encoder that was set once may have left some
         from alita_tui.registry.index_cache import IndexCache
 
         IndexCache(app.paths.memory_vectors).remove()
-    app.memory.forget(kept.item.item_id)
-    sources = (*kept.sources, f"{kept.item.source_session}:{kept.item.source_seq}")
+    app.memory.forget(remembered.item.item_id)
+    sources = (*remembered.sources, f"{remembered.item.source_session}:{remembered.item.source_seq}")
     busy: list[str] = []
     for session in dict.fromkeys(source.rpartition(":")[0] for source in sources):
         try:
-            await _record(app, session, e.MemoryForgotten(item_id=kept.item.item_id))
+            await _record(app, session, e.MemoryForgotten(item_id=remembered.item.item_id))
         except UsageError:
             continue  # it was deleted, or is another machine's
         except StoreLocked:
@@ -97,24 +97,24 @@ async def forgotten(app: AppContext, kept: Remembered) -> tuple[str, ...]:
 
 
 def forgotten_since(app: AppContext, recorded: Sequence[Envelope]) -> list[e.MemoryForgotten]:
-    """Return events for what a session was told and the person had forgotten since, so that it is not told again."""
-    told: dict[str, None] = {}
+    """Return events for the recalled memories that the person has had forgotten since, so they are not shown again."""
+    recalled: dict[str, None] = {}
     for envelope in of(recorded, e.MemoryRecalled, e.MemoryForgotten):
         match envelope.event:
             case e.MemoryRecalled(items=items):
-                told |= dict.fromkeys(item.item_id for item in items)
+                recalled |= dict.fromkeys(item.item_id for item in items)
             case e.MemoryForgotten(item_id=item_id, back=True):
-                told[item_id] = None
+                recalled[item_id] = None
             case e.MemoryForgotten(item_id=item_id):
-                told.pop(item_id, None)
+                recalled.pop(item_id, None)
             case _:
                 pass
-    gone = app.memory.forgotten_among(told) if told else set()
-    return [e.MemoryForgotten(item_id=item_id) for item_id in told if item_id in gone]
+    gone = app.memory.forgotten_among(recalled) if recalled else set()
+    return [e.MemoryForgotten(item_id=item_id) for item_id in recalled if item_id in gone]
 
 
 async def _record(app: AppContext, session: str, event: e.MemoryForgotten) -> None:
-    """Record an event in a session that nobody has open. Raise UsageError, StoreLocked, StoreError."""
+    """Record an event in a session that is not open. Raise UsageError, StoreLocked, StoreError."""
     from alita_tui.app.session import open_file
     from alita_tui.view.fingerprint import fingerprint
     from alita_tui.view.fold import fold_all
@@ -133,28 +133,29 @@ async def _record(app: AppContext, session: str, event: e.MemoryForgotten) -> No
         await asyncio.to_thread(file.close)
 
 
-def source_of(kept: Remembered) -> str:
+def source_of(remembered: Remembered) -> str:
     """Return the newest event that an item was learned from, as `session:seq`."""
-    item = kept.item
-    return kept.sources[-1] if kept.sources else f"{item.source_session}:{item.source_seq}"
+    item = remembered.item
+    return remembered.sources[-1] if remembered.sources else f"{item.source_session}:{item.source_seq}"
 
 
-def as_json(kept: Remembered) -> dict[str, Json]:
+def as_json(remembered: Remembered) -> dict[str, Json]:
     """Return an item as it is printed and exported."""
-    item = kept.item
+    item = remembered.item
     return {
         "id": item.item_id, "kind": item.memory, "origin": item.origin, "text": item.text, "subject": item.subject,
-        "project": kept.project or None, "pinned": kept.pinned, "at": kept.at or None, "until": kept.until or None,
-        "source": source_of(kept), "sources": list(kept.sources), "tools": list(item.tools),
-        "worked": kept.worked, "failed": kept.failed, "outcome": item.outcome, "cost_usd": item.cost_usd,
-        "artefacts": list(item.artefacts), "steps": msgspec.to_builtins(kept.steps),
+        "project": remembered.project or None, "pinned": remembered.pinned,
+        "at": remembered.at or None, "until": remembered.until or None,
+        "source": source_of(remembered), "sources": list(remembered.sources), "tools": list(item.tools),
+        "worked": remembered.worked, "failed": remembered.failed, "outcome": item.outcome, "cost_usd": item.cost_usd,
+        "artefacts": list(item.artefacts), "steps": msgspec.to_builtins(remembered.steps),
     }  # fmt: skip
 
 
 def exported(app: AppContext) -> dict[str, Json]:
-    """Return the whole memory as one document, without secrets. Of what was forgotten only how much it was."""
+    """Return the whole memory as one document, without secrets; of forgotten items only their number."""
     redact = app.redactor().value
-    items = [redact(as_json(kept)) for kept in app.memory.remembered()]
+    items = [redact(as_json(item)) for item in app.memory.remembered()]
     return {
         "format": FORMAT,
         "at": now().isoformat(timespec="seconds"),
@@ -164,5 +165,5 @@ def exported(app: AppContext) -> dict[str, Json]:
 
 
 def project_named(name: str) -> str:
-    """Return a project as it is kept: `shared` belongs to all."""
+    """Return a project's name as it is stored; `shared` belongs to all projects."""
     return SHARED if name == "shared" else name.strip()

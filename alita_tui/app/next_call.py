@@ -1,4 +1,4 @@
-"""What a session's next call would send, and switching its blocks while nobody has it open."""
+"""Shows what a session's next call would send, and switches its blocks while it is not open."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from alita_tui.events import Lock, Source, ToolDraft, ToolRecord, Value
 from alita_tui.registry.packs import LARGEST, SIGNED_AS, Evidence, Pack, Packed, pack, read, written
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.grants import named_tools, tool_grants
+from alita_tui.spine.history import of_kind
 from alita_tui.spine.text import one_line
 
 if TYPE_CHECKING:
@@ -29,9 +30,9 @@ class Offered(Value, frozen=True):
     draft: ToolDraft
     """With the tools that it calls pinned to what runs here."""
     state: Literal["new", "here", "other version", "not yet"]
-    """`here`: these very bytes run already. `not yet`: something keeps it from being approved."""
+    """`here`: exactly these bytes run already. `not yet`: it cannot be approved, see `problem`."""
     problem: str = ""
-    """What keeps it from being approved now."""
+    """Why it cannot be approved now."""
 
 
 def export_pack(app: AppContext, path: Path, names: Sequence[str]) -> tuple[str, ...]:
@@ -86,14 +87,14 @@ def _add(app: AppContext, chosen: dict[str, ToolRecord], record: ToolRecord) -> 
     if known.version != record.version:
         raise UsageError(
             f"The tools call {record.draft.name} in two versions, v{known.version} and v{record.version}.",
-            hint="Have the older caller built anew: `alita tools improve` proposes it.",
+            hint="Have the older caller built again: `alita tools improve` proposes it.",
         )
     for grant in tool_grants(record.draft.capabilities):
         _add(app, chosen, app.library.get(grant.name, grant.version))
 
 
 def read_pack(path: Path) -> Pack:
-    """Return what a file holds. Raises UsageError where it is no pack, or not whole."""
+    """Read a pack file. Raises UsageError if it is not a pack, or is damaged."""
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
@@ -102,22 +103,24 @@ def read_pack(path: Path) -> Pack:
     return read(data)
 
 
-def signer(app: AppContext, found: Pack) -> str:
-    """Return who signed a pack, in words. Raises UsageError where its signature does not hold."""
+def signer(app: AppContext, pack: Pack) -> str:
+    """Return who signed a pack, in words. Raises UsageError if its signature is invalid."""
     from alita_tui.store.seal import verifier
 
-    if not verifier(found.key, SIGNED_AS)(found.manifest, found.signature):
+    if not verifier(pack.key, SIGNED_AS)(pack.manifest, pack.signature):
         raise UsageError(
             "The pack is refused: its signature does not hold.", hint="Ask whoever made it for another one."
         )
-    ours = found.key == app.audit.reading().public
-    return "this home" if ours else f"the key {found.key[:16]}…, which this home does not know"
+    ours = pack.key == app.audit.reading().public
+    return "this home" if ours else f"the key {pack.key[:16]}…, which this home does not know"
 
 
-def offered(app: AppContext, found: Pack) -> tuple[Offered, ...]:
-    """Return the tools of a pack as they would join this library, those first that others call."""
-    made = [_offer(app, one) for one in found.tools]
-    return tuple(sorted(made, key=lambda one: (len(named_tools(one.draft.capabilities)), one.draft.name)))
+def offered(app: AppContext, pack: Pack) -> tuple[Offered, ...]:
+    """Return the tools of a pack as they would join this library; tools that others call come first."""
+    made = [_offer(app, packed) for packed in pack.tools]
+    return tuple(
+        sorted(made, key=lambda offered: (len(named_tools(offered.draft.capabilities)), offered.draft.name))
+    )
 
 
 def _offer(app: AppContext, packed: Packed) -> Offered:
@@ -132,7 +135,9 @@ def _offer(app: AppContext, packed: Packed) -> Offered:
     try:
         draft = normalise(draft_from(form))
     except ContractError as error:
-        return Offered(packed=packed, draft=given, state="not yet", problem=f"it is no tool: {error.message}")
+        return Offered(
+            packed=packed, draft=given, state="not yet", problem=f"it is not a tool: {error.message}"
+        )
     try:
         draft = pinned(draft, TaskLibrary(app.library))
     except ContractError as error:
@@ -142,11 +147,11 @@ def _offer(app: AppContext, packed: Packed) -> Offered:
     versions = app.library.versions(draft.name)
     doubts = app.library.doubts()
     here = [
-        one
-        for one in versions
-        if one.draft.digest == draft.digest and (draft.name, one.version) not in doubts
+        record
+        for record in versions
+        if record.draft.digest == draft.digest and (draft.name, record.version) not in doubts
     ]
-    if any(one.state in ("provisional", "trusted", "stale") for one in here):
+    if any(record.state in ("provisional", "trusted", "stale") for record in here):
         return Offered(packed=packed, draft=draft, state="here")
     return Offered(packed=packed, draft=draft, state="other version" if versions else "new")
 
@@ -155,7 +160,7 @@ class Tested(Value, frozen=True):
     """A tool of a pack that was reviewed and tested here."""
 
     problem: str
-    """Why it cannot be approved; empty where it can."""
+    """Why it cannot be approved; empty if it can."""
     lock: Lock
     build: BuildState
     risks: tuple[Risk, ...]
@@ -178,11 +183,11 @@ async def tested(app: AppContext, draft: ToolDraft) -> Tested:
 def _build_id(events: tuple[Envelope, ...]) -> str:
     from alita_tui.events import BuildStarted
 
-    return next(one.event.build_id for one in events if isinstance(one.event, BuildStarted))
+    return next(of_kind(events, BuildStarted)).build_id
 
 
 def approve(
-    app: AppContext, found: Pack, one: Offered, seen: Tested, accepted: tuple[str, ...]
+    app: AppContext, pack: Pack, offered: Offered, seen: Tested, accepted: tuple[str, ...]
 ) -> ToolRecord:
     """Enter the approval of a tested tool in the audit log and register it, with where it came from.
 
@@ -193,11 +198,11 @@ def approve(
     from alita_tui.view.seen import evidence
 
     verdict = Verdict(decision="approved", accepted=accepted)
-    origin = f"the pack {found.name}, signed by the key {found.key[:16]}, there v{one.packed.version}"
-    source = Source(url=f"pack:{found.name}", title=str(one_line(f"from {origin}", 200)), excerpt="")
+    origin = f"the pack {pack.name}, signed by the key {pack.key[:16]}, there v{offered.packed.version}"
+    source = Source(url=f"pack:{pack.name}", title=str(one_line(f"from {origin}", 200)), excerpt="")
     return approve_anew(
         app,
-        one.draft,
+        offered.draft,
         seen.lock,
         origin="imported",
         reason=f"from {origin}",
@@ -206,12 +211,23 @@ def approve(
     )
 
 
-def differences(one: Offered, lock: Lock) -> tuple[str, ...]:
+def differences(offered: Offered, lock: Lock) -> tuple[str, ...]:
     """Return how the packages that were resolved here differ from those that it was approved with there."""
-    there = {package.name: package.version for package in one.packed.lock.packages}
-    here = {package.name: package.version for package in lock.packages}
-    return tuple(
+    there, here = _versions(offered.packed.lock), _versions(lock)
+    other = tuple(
         f"{name} {here.get(name, 'not needed')} here, {there.get(name, 'not needed')} there"
         for name in sorted({*there, *here})
         if there.get(name) != here.get(name)
     )
+    # A version has many wheels, of which those for this machine are locked, but one archive of npm.
+    hashes = {one.label: one.hashes for one in offered.packed.lock.npm}
+    changed = {one.label for one in lock.npm if hashes.get(one.label, one.hashes) != one.hashes}
+    return other + tuple(f"{label} has another content here than there" for label in sorted(changed))
+
+
+def _versions(lock: Lock) -> dict[str, str]:
+    """Return the versions by the name of a package, of which there can be several of npm."""
+    found: dict[str, set[str]] = {}
+    for package in lock.packages:
+        found.setdefault(package.name, set()).add(package.version)
+    return {name: " and ".join(sorted(versions)) for name, versions in found.items()}

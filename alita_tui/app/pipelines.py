@@ -24,27 +24,27 @@ def pipeline(app: AppContext, item_id: str, name: str = "") -> tuple[Remembered,
     from alita_tui.toolsmith.contract import normalise
     from alita_tui.toolsmith.pinning import pinned
 
-    kept = app.memory.find(item_id)
-    chosen = name or name_for(kept)
+    recipe = app.memory.find(item_id)
+    chosen = name or name_for(recipe)
     if owner := taken(chosen):
         raise UsageError(f"No tool can be called {chosen}: it is {owner}.", hint="Choose one with --name.")
-    tools = {str(step.tool): app.library.get(str(step.tool)).draft for step in kept.steps}
+    tools = {str(step.tool): app.library.get(str(step.tool)).draft for step in recipe.steps}
     if files := [tool for tool, draft in tools.items() if takes_files(draft) or leaves_files(draft)]:
         raise UsageError(
-            f"{kept.item.item_id} cannot be one tool: {files[0]} takes or makes files.",
-            hint="One tool cannot hand a file to another; the agent goes on following the recipe.",
+            f"{recipe.item.item_id} cannot be one tool: {files[0]} takes or makes files.",
+            hint="One tool cannot hand a file to another; the agent keeps following the recipe.",
         )
     schemas = {tool: (draft.input_schema, draft.output_schema) for tool, draft in tools.items()}
-    draft = normalise(drafted(kept, chosen, schemas))
+    draft = normalise(drafted(recipe, chosen, schemas))
     try:
-        return kept, pinned(draft, TaskLibrary(app.library))
+        return recipe, pinned(draft, TaskLibrary(app.library))
     except ContractError as error:
-        raise UsageError(f"{kept.item.item_id} cannot be one tool: {error.message}") from error
+        raise UsageError(f"{recipe.item.item_id} cannot be one tool: {error.message}") from error
 
 
 def order(app: AppContext, item_id: str) -> Improve:
-    """Return the order to build a recipe as one tool, of which no model writes anything. Raise as `pipeline` does."""
-    kept, draft = pipeline(app, item_id)
-    text = f"Make one tool of {' → '.join(kept.item.tools)}, which worked {kept.shape_worked} times alike"
+    """Return the order to build a recipe as one tool, without any model. Raise as `pipeline` does."""
+    recipe, draft = pipeline(app, item_id)
+    text = f"Make one tool of {' → '.join(recipe.item.tools)}, which worked {recipe.shape_worked} times alike"
     work = BuildOrder(action_id="", name=draft.name, goal=draft.description, draft=draft)
-    return Improve(proposal=kept.item.item_id, text=str(one_line(text, 600)), order=work)
+    return Improve(proposal=recipe.item.item_id, text=str(one_line(text, 600)), order=work)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from alita_tui.app.context import AppContext
 
 BY_FOLDER = "folder"
-"""The setting that says: by the folder that alita was started in."""
+"""The setting for: the project is the folder that alita was started in."""
 
 
 def current_project(app: AppContext) -> str:
@@ -28,15 +28,15 @@ def proposal_budget(app: AppContext) -> float | None:
 
 
 def project_of(setting: str, folder: Path) -> str:
-    """Return the name of a project: the setting's, or one of the folder.
+    """Return the name of a project, from the setting or from the folder.
 
-    A folder's name is followed by a digest of its place, so that two of one name differ. The home folder and the root
-    are no projects: what is learned there is shared.
+    A folder's name is followed by a digest of its path, so that two of the same name differ. The home folder and the
+    root are not projects: what is learned there is shared.
     """
     if setting != BY_FOLDER:
         return setting.strip()
     here = folder.resolve()
-    root = next((one for one in (here, *here.parents) if (one / ".git").exists()), here)
+    root = next((parent for parent in (here, *here.parents) if (parent / ".git").exists()), here)
     if root in (Path.home().resolve(), Path(root.anchor)):
         return SHARED
     name = re.sub(r"[^\w.-]+", "-", root.name)[:40].strip("-") or "folder"

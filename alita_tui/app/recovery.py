@@ -1,4 +1,4 @@
-"""Restores approved tools that the library lost, from wherever their exact bytes are still kept."""
+"""Restores approved tools that the library lost, from any place that still has their exact bytes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from alita_tui.app.recordings import recording
 from alita_tui.events import Capabilities, Lock, ToolDraft, ToolRecord, Value, build_digest
 from alita_tui.registry.recovery import Recovery
 from alita_tui.spine.errors import AlitaError, RegistryError
+from alita_tui.spine.history import of_kind
 from alita_tui.view.fold import fold_all
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class Recovered(Value, frozen=True):
     name: str
     version: int
     source: str = ""
-    """Where its bytes were; empty if they are kept nowhere."""
+    """Where its bytes were found; empty if nowhere."""
     problem: str = ""
 
     @property
@@ -37,7 +38,7 @@ class Recovered(Value, frozen=True):
 def recover(app: AppContext, name: str = "") -> tuple[Recovered, ...]:
     """Put back the lost versions of one tool or of all. This approves nothing: the log has the approvals.
 
-    Raises RegistryError where nothing of that name is lost, StoreError.
+    Raises RegistryError if nothing of that name is lost, StoreError.
     """
     lost = [entry for entry in lost_tools(app) if name in ("", entry.name)]
     if name and not lost:
@@ -97,10 +98,9 @@ def _in_session(
     envelopes = recording(app, entry.session_id)
     grants = next(
         (
-            envelope.event.verdict.grants
-            for envelope in envelopes
-            if isinstance(envelope.event, e.ApprovalResolved)
-            and envelope.event.approval_id == entry.approval_id
+            resolved.verdict.grants
+            for resolved in of_kind(envelopes, e.ApprovalResolved)
+            if resolved.approval_id == entry.approval_id
         ),
         None,
     )

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 def roles_of(app: AppContext) -> Roles:
     """Return the roles of a home; one whose models cannot be read is a problem. Block on the disk."""
-    found = read_roles(app.paths.roles)
-    problems = dict(found.problems)
+    roles = read_roles(app.paths.roles)
+    problems = dict(roles.problems)
     good: dict[str, Role] = {}
-    for role in found:
+    for role in roles:
         try:
             models_of(app, role)
             good[role.name] = role
@@ -47,5 +47,5 @@ def models_of(app: AppContext, role: Role) -> tuple[ModelEntry, ...]:
 def own_models(app: AppContext) -> Mapping[str, tuple[ModelEntry, ...]]:
     """Return the models of those roles that name some, by role. Block on the disk."""
     if app.demo or app.loaded.origin("model.provider") == "flag":
-        return {}  # the chosen model stands alone
+        return {}  # the chosen model is used for all roles
     return {role.name: models_of(app, role) for role in roles_of(app) if role.models}

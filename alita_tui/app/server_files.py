@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _FETCHING_SECONDS = 3600.0
-"""A folder that no server names may be one that is being fetched, or looked at before it is kept."""
+"""Age in seconds up to which an unnamed folder may belong to a server that is still being fetched or added."""
 
 
 def new_folder(data: Path, server: str, unique: str) -> Path:
@@ -19,9 +19,9 @@ def new_folder(data: Path, server: str, unique: str) -> Path:
     return folder
 
 
-def tidy(data: Path, kept: Iterable[str], gone: str = "") -> None:
-    """Remove the folders that no server names: `gone` at once, others once nobody can be filling them."""
-    named = set(kept)
+def tidy(data: Path, used: Iterable[str], gone: str = "") -> None:
+    """Remove the folders that no server names: `gone` at once, others once they are too old to be in use."""
+    named = set(used)
     with suppress(OSError):
         for folder in (data / "servers").iterdir():
             if str(folder) in named or folder.is_symlink():

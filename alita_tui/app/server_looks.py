@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 async def servers_alone(
     app: AppContext, redactor: Redactor, show: Show | None = None
 ) -> AsyncIterator[tuple[Fleet, Servers]]:
-    """Return servers outside a session, of which nothing is recorded; with `show` the person can log in."""
+    """Yield servers outside a session, without recording anything; with `show` the person can log in."""
     from alita_tui.mcp_box.remote.servers import ServerEvent
 
     async def untold(_: ServerEvent) -> None:
@@ -47,8 +47,8 @@ async def look_at(app: AppContext, known: Known, show: Show | None = None) -> Kn
     ServerBook(app).check_typed(known)
     redactor = await asyncio.to_thread(app.redactor)
     async with servers_alone(app, redactor, show if known.spec.url else None) as (_, servers):
-        found, protocol, took = await servers.look(known.spec, known.lock)
-        return seen(known, found, protocol, took)
+        listing, protocol, took = await servers.look(known.spec, known.lock)
+        return seen(known, listing, protocol, took)
 
 
 async def trial(app: AppContext, known: Known, draft: ToolDraft, arguments: Json) -> RunReport:

@@ -50,31 +50,31 @@ def _line(book: ServerBook, known: Known, risks_of: _Risks) -> ServerLine:
         may_use=_may_use(spec),
         listed_at=known.listed_at,
         start_ms=known.start_ms,
-        tools=tuple(_tool(known, one, risks_of) for one in book.offered(known)),
+        tools=tuple(_tool(known, offered, risks_of) for offered in book.offered(known)),
         refused=known.refused,
     )
 
 
 def _may_use(spec: ServerSpec) -> tuple[str, ...]:
     used = (*spec.network, *spec.secrets) or (("all that you may",) if spec.place == "host" else ())
-    return (*used, *(f"may {said}" for said in spec.requests_said))
+    return (*used, *(f"may {request}" for request in spec.requests_said))
 
 
-def _tool(known: Known, one: Offered, risks_of: _Risks) -> ServerTool:
-    suspended = one.before is not None and one.before.state == "quarantined"
-    risks = () if one.state == "approved" else risks_of(one.draft)
+def _tool(known: Known, offered: Offered, risks_of: _Risks) -> ServerTool:
+    suspended = offered.before is not None and offered.before.state == "quarantined"
+    risks = () if offered.state == "approved" else risks_of(offered.draft)
     return ServerTool(
-        name=str(one.draft.name),
-        state="suspended" if suspended and one.state != "approved" else one.state,
-        digest=build_digest(one.draft, known.lock),
-        description=one.draft.description,
-        problem=one.problem,
+        name=str(offered.draft.name),
+        state="suspended" if suspended and offered.state != "approved" else offered.state,
+        digest=build_digest(offered.draft, known.lock),
+        description=offered.draft.description,
+        problem=offered.problem,
         risks=tuple(dict.fromkeys(risk.name for risk in risks)),
     )
 
 
 async def changed(app: AppContext, change: ServerChange, name: str) -> str:
-    """Test, switch or remove a server; return what came of it. Raise AlitaError."""
+    """Test, switch or remove a server; return the outcome in words. Raise AlitaError."""
     book = ServerBook(app)
     known = await asyncio.to_thread(book.get, name)
     match change:
@@ -96,12 +96,12 @@ def whole(app: AppContext, server: str, tool: str) -> WholeTool:
     book = ServerBook(app)
     known = book.get(server)
     book.check_typed(known)
-    one = next((one for one in book.offered(known) if one.draft.name == tool), None)
-    if one is None:
+    offered = next((offered for offered in book.offered(known) if offered.draft.name == tool), None)
+    if offered is None:
         raise UsageError(f"{server} lists no tool {one_line(tool, 60)} any more.", hint="Look again with r.")
-    if one.problem:
-        raise UsageError(f"{one.draft.name} cannot be approved: {one.problem}")
-    return _whole(book, known, one)
+    if offered.problem:
+        raise UsageError(f"{offered.draft.name} cannot be approved: {offered.problem}")
+    return _whole(book, known, offered)
 
 
 def approved(app: AppContext, shown: WholeTool, unread: int) -> str:
@@ -128,16 +128,16 @@ def approved(app: AppContext, shown: WholeTool, unread: int) -> str:
 
 
 async def tried(app: AppContext, shown: WholeTool, arguments: str) -> str:
-    """Call the tool that was shown once, approved or not, and record nothing; return what came of it.
+    """Call the tool that was shown once, approved or not, without recording it; return the outcome in words.
 
-    Raise UsageError where the arguments are no JSON object, and where the tool is another one by now; AlitaError.
+    Raise UsageError if the arguments are not a JSON object, or if the tool has changed since; AlitaError.
     """
     try:
         given = msgspec.json.decode(arguments)
     except msgspec.DecodeError as error:
-        raise UsageError(f"The arguments are no JSON: {error}.") from error
+        raise UsageError(f"The arguments are not JSON: {error}.") from error
     if not isinstance(given, dict):
-        raise UsageError('The arguments are no JSON object, such as {"text": "x"}.')
+        raise UsageError('The arguments are not a JSON object, such as {"text": "x"}.')
     known, draft = await asyncio.to_thread(_as_shown, app, shown)
     report = await trial(app, known, draft, given)
     result = _pretty(report.result) if report.status == "ok" else report.error
@@ -145,9 +145,9 @@ async def tried(app: AppContext, shown: WholeTool, arguments: str) -> str:
 
 
 def _as_shown(app: AppContext, shown: WholeTool) -> tuple[Known, ToolDraft]:
-    """Return the server and the draft of the tool that was shown. Raise UsageError where it is another one by now."""
+    """Return the server and the draft of the tool that was shown. Raise UsageError if it has changed since."""
     known = ServerBook(app).get(shown.server)
-    draft = next((one for one in known.drafts if build_digest(one, known.lock) == shown.digest), None)
+    draft = next((draft for draft in known.drafts if build_digest(draft, known.lock) == shown.digest), None)
     if draft is None:
         raise UsageError(f"{shown.name} is not what was on screen any more; it was not called.")
     return known, draft
@@ -161,26 +161,26 @@ def _example(tool: dict[str, Any]) -> str:
     if not isinstance(properties, dict) or not isinstance(needed, list):
         return "{}"
     kinds = {str(name): properties.get(name) for name in needed[:20] if isinstance(name, str)}
-    found = {
+    example = {
         name: empty.get(str(schema.get("type")) if isinstance(schema, dict) else "", "")
         for name, schema in kinds.items()
     }
-    return one_line(reveal(msgspec.json.encode(found).decode()), 400)
+    return one_line(reveal(msgspec.json.encode(example).decode()), 400)
 
 
-def _whole(book: ServerBook, known: Known, one: Offered) -> WholeTool:
-    here = pinned(one.draft)
+def _whole(book: ServerBook, known: Known, offered: Offered) -> WholeTool:
+    here = pinned(offered.draft)
     changes: list[str] = []
-    if one.before is not None and one.state == "changed":
-        was, now = (_pretty(side).split("\n") for side in (pinned(one.before.draft), here))
+    if offered.before is not None and offered.state == "changed":
+        was, now = (_pretty(side).split("\n") for side in (pinned(offered.before.draft), here))
         changes = list(difflib.unified_diff(was, now, "approved", "now", lineterm="", n=2))
-    risks = book.reviewer()(one.draft)
+    risks = book.reviewer()(offered.draft)
     by_name = sorted(risks, key=lambda risk: names_of(risks).index(risk.name))
     return WholeTool(
         server=known.spec.name,
-        name=str(one.draft.name),
-        digest=build_digest(one.draft, known.lock),
-        state=one.state,
+        name=str(offered.draft.name),
+        digest=build_digest(offered.draft, known.lock),
+        state=offered.state,
         risks=tuple((risk.name, risk.text, risk.serious) for risk in by_name),
         changes=tuple(changes),
         example=_example(here.tool),

@@ -1,4 +1,4 @@
-"""MCP servers as this home has them: what is kept of each, and the one gate by which their tools join the library."""
+"""The MCP servers of this home: what is stored of each, and the only way for their tools to join the library."""
 
 from __future__ import annotations
 
@@ -58,18 +58,18 @@ class Known(Value, frozen=True):
 
 
 class Offered(Value, frozen=True):
-    """A tool of a server, as it stands to what was approved."""
+    """A tool of a server, compared with the approved version."""
 
     draft: ToolDraft
     state: Literal["new", "approved", "changed", "not yet"]
     problem: str = ""
-    """What keeps it from being approved."""
+    """Why it cannot be approved."""
     before: ToolRecord | None = None
     """What was approved of it before."""
 
 
 class ServerBook:
-    """What is kept of servers. Implements `Book` of the servers in use."""
+    """The stored servers. Implements the `Book` of running servers."""
 
     def __init__(self, app: AppContext) -> None:
         self._app = app
@@ -80,28 +80,28 @@ class ServerBook:
         """Return every server by name; one that cannot be read is left out. Raise StoreError."""
         documents = self._documents.all()
         if self._read[0] is not documents:
-            found = []
+            servers = []
             for document in documents:
                 try:
-                    found.append(msgspec.convert(document, ready(Known)))
+                    servers.append(msgspec.convert(document, ready(Known)))
                 except msgspec.ValidationError:
                     continue
-            self._read = (documents, tuple(sorted(found, key=lambda one: one.spec.name)))
+            self._read = (documents, tuple(sorted(servers, key=lambda known: known.spec.name)))
         return self._read[1]
 
     def get(self, name: str) -> Known:
         """Return a server. Raise UsageError, StoreError."""
-        for one in self.all():
-            if one.spec.name == name:
-                return one
-        names = ", ".join(one.spec.name for one in self.all()) or "none"
+        for known in self.all():
+            if known.spec.name == name:
+                return known
+        names = ", ".join(known.spec.name for known in self.all()) or "none"
         raise UsageError(f"There is no server {one_line(name, 40)}.", hint=f"There are: {names}.")
 
     def keep(self, known: Known) -> None:
         """Add or replace a server. Raise UsageError, StoreError."""
         if not NAME.fullmatch(known.spec.name):
             raise UsageError(
-                f"{one_line(known.spec.name, 40)!r} is no name for a server.",
+                f"{one_line(known.spec.name, 40)!r} is not a name for a server.",
                 hint="Use lower-case letters, digits and hyphens, 31 at most.",
             )
         self._documents.put(known.spec.name, msgspec.to_builtins(known))
@@ -112,16 +112,16 @@ class ServerBook:
             self.keep(msgspec.structs.replace(self.get(name), enabled=on))
 
     def relisted(self, looked_at: Known) -> None:
-        """Keep what a server lists, and nothing else of what it was when the look began.
+        """Store the tools that a server lists, and keep everything else as it is stored now.
 
-        Raise UsageError where it is another one by now, or gone; StoreError.
+        Raise UsageError if the server was replaced or removed meanwhile; StoreError.
         """
         with self._documents.changing():
             now_kept = self.get(looked_at.spec.name)
             if now_kept.spec != looked_at.spec:
                 raise UsageError(f"The server {looked_at.spec.name} was replaced meanwhile.")
-            kept = {name: getattr(now_kept, name) for name in ("enabled", "signature")}
-            self.keep(msgspec.structs.replace(looked_at, **kept))
+            own_fields = {name: getattr(now_kept, name) for name in ("enabled", "signature")}
+            self.keep(msgspec.structs.replace(looked_at, **own_fields))
 
     def typed(self, known: Known) -> Known:
         """Return a server as the person typed it, signed. Raise StoreError."""
@@ -137,14 +137,14 @@ class ServerBook:
             )
 
     def put_in_place(self, known: Known, *, replace: bool) -> tuple[str, ...]:
-        """Keep a server, and suspend the tools that were approved of another one of its name; return their names.
+        """Store a server, and suspend approved tools of a previous server of its name; return their names.
 
-        Raise UsageError where there is one of its name that is not to be replaced; StoreError.
+        Raise UsageError if its name is taken and `replace` is not set; StoreError.
         """
         with self._documents.changing():
             if not replace:
                 self.check_free(known.spec.name)
-            before = [one.spec.folder for one in self.all() if one.spec.name == known.spec.name]
+            before = [server.spec.folder for server in self.all() if server.spec.name == known.spec.name]
             self.keep(known)
         self._tidy(*before)
         lineages, suspended = self._app.lineages("cli"), []
@@ -156,8 +156,8 @@ class ServerBook:
         return tuple(suspended)
 
     def check_free(self, name: str) -> None:
-        """Raise UsageError where there is a server of this name."""
-        if any(one.spec.name == name for one in self.all()):
+        """Raise UsageError if there is a server of this name."""
+        if any(server.spec.name == name for server in self.all()):
             raise UsageError(
                 f"There is a server {name} already.", hint="--replace replaces it, or choose another name."
             )
@@ -183,7 +183,7 @@ class ServerBook:
         return tuple(archived)
 
     def _tidy(self, gone: str = "") -> None:
-        tidy(self._app.paths.data, [one.spec.folder for one in self.all()], gone)
+        tidy(self._app.paths.data, [server.spec.folder for server in self.all()], gone)
 
     def check(self, spec: ServerSpec) -> None:
         """Raise UsageError for a server that is switched off, or not the one that a person typed."""
@@ -199,19 +199,19 @@ class ServerBook:
 
     def legacy(self, name: str) -> bool:
         """Return whether a server is known to open with a handshake, so that nothing else is tried first."""
-        return any(one.protocol.startswith(_LEGACY) for one in self.all() if one.spec.name == name)
+        return any(server.protocol.startswith(_LEGACY) for server in self.all() if server.spec.name == name)
 
-    def listed(self, spec: ServerSpec, found: Listing, protocol: str) -> tuple[tuple[str, int, str], ...]:
-        """Keep what a server lists, and suspend the approved tools of it that are others by now.
+    def listed(self, spec: ServerSpec, listing: Listing, protocol: str) -> tuple[tuple[str, int, str], ...]:
+        """Store the tools that a server lists, and suspend its approved tools that have changed.
 
         Return name, version and reason of each.
         """
         for known in self.all():
             if known.spec == spec:
                 with suppress(UsageError):  # it was removed or replaced a moment ago
-                    self.relisted(seen(known, found, protocol, known.start_ms))
-        codes = {str(draft.name): draft.code for draft in found.drafts}
-        refused = {one.name: f"it cannot be used any more: {one.reason}" for one in found.refused}
+                    self.relisted(seen(known, listing, protocol, known.start_ms))
+        codes = {str(draft.name): draft.code for draft in listing.drafts}
+        refused = {tool.name: f"it cannot be used any more: {tool.reason}" for tool in listing.refused}
         suspended = []
         lineages = self._app.lineages("engine")
         for record in self.tools_of(spec.name):
@@ -237,7 +237,7 @@ class ServerBook:
         )
 
     def offered(self, known: Known) -> tuple[Offered, ...]:
-        """Return the tools that a server listed, each with how it stands to what was approved."""
+        """Return the tools that a server listed, each compared with its approved version."""
         return tuple(self._offer(draft, known) for draft in known.drafts)
 
     def _offer(self, draft: ToolDraft, known: Known) -> Offered:
@@ -269,7 +269,7 @@ class ServerBook:
         )
 
     def reviewer(self) -> Callable[[ToolDraft], tuple[Risk, ...]]:
-        """Return what tells the risks of a tool beside all other tools and servers that are known now."""
+        """Return a function that lists the risks of a tool, given all other tools and servers known now."""
         from alita_tui.mcp_box.remote.review import Names, ServerNames, remote_risks
         from alita_tui.toolsmith.prompt_injection import addressed
 
@@ -287,16 +287,16 @@ class ServerBook:
         """
         from alita_tui.app.tool_runs import approve_anew
 
-        one = pinned(draft)
-        if one.server.lock != lock.digest:
-            raise RegistryError(f"The wheels of {one.server.name} are not those that its tools name.")
+        descriptor = pinned(draft)
+        if descriptor.server.lock != lock.digest:
+            raise RegistryError(f"The wheels of {descriptor.server.name} are not those that its tools name.")
         evidence = (
-            f"server {one.server.name}, {one.server.where}, identity {one.server.digest[:16]}",
+            f"server {descriptor.server.name}, {descriptor.server.where}, identity {descriptor.server.digest[:16]}",
             *(f"△ {risk.name}: {risk.text}" for risk in self.reviewer()(draft)),
             *((f"accepted: {', '.join(accepted)}",) if accepted else ()),
             *((f"approved with {counted(unread, 'line')} unread",) if unread else ()),
         )
-        reason = f"{one_line(one.tool_name, 80)} of the server {one.server.name}"
+        reason = f"{one_line(descriptor.tool_name, 80)} of the server {descriptor.server.name}"
         return approve_anew(self._app, draft, lock, origin="remote", reason=reason, evidence=evidence)
 
 
@@ -304,29 +304,31 @@ def as_listed(draft: ToolDraft, spec: ServerSpec) -> bool:
     """Return whether a draft is what a descriptor of this server comes to, in all its parts."""
     from alita_tui.mcp_box.remote.pinning import listing
 
-    one = pinned(draft)
-    return one.server == spec and listing(spec, one.calls_itself, (one.tool,)).drafts == (draft,)
+    descriptor = pinned(draft)
+    return descriptor.server == spec and listing(
+        spec, descriptor.calls_itself, (descriptor.tool,)
+    ).drafts == (draft,)
 
 
-def seen(known: Known, found: Listing, protocol: str, start_ms: float) -> Known:
+def seen(known: Known, listing: Listing, protocol: str, start_ms: float) -> Known:
     """Return a server with what it lists now."""
     return msgspec.structs.replace(
         known,
         protocol=protocol,
-        calls_itself=found.calls_itself,
-        drafts=found.drafts,
-        refused=tuple((one.name, one.reason) for one in found.refused),
+        calls_itself=listing.calls_itself,
+        drafts=listing.drafts,
+        refused=tuple((tool.name, tool.reason) for tool in listing.refused),
         listed_at=now().isoformat(),
         start_ms=start_ms,
     )
 
 
 def what_changed(before: Pinned, code: str) -> str:
-    """Return which parts of a tool are others by now, in one line."""
+    """Return which parts of a tool have changed, in one line."""
     after = msgspec.json.decode(code.encode(), type=ready(Pinned))
     parts = sorted(key for key in {*before.tool, *after.tool} if before.tool.get(key) != after.tool.get(key))
     if before.calls_itself != after.calls_itself:
-        claims = (" ".join(one.calls_itself.values()) for one in (before, after))
+        claims = (" ".join(version.calls_itself.values()) for version in (before, after))
         parts.append(f"the server itself ({' → '.join(claims)})")
     return one_line(f"changed: {', '.join(parts) or 'how it is started'}", 300)
 
@@ -345,8 +347,8 @@ class LazyServers:
         asker: Asker | None = None,
         ask_person: AskPerson | None = None,
     ) -> None:
-        """The redactor learns each secret before it is used. With `show` the person logs in where a server asks for
-        it; otherwise what is kept has to do. `asker` and `ask_person` answer servers that were granted that.
+        """The redactor learns each secret before it is used. With `show` the person logs in if a server asks for it;
+        otherwise only a stored login is used. `asker` and `ask_person` answer servers that were granted that.
         """
         self._asker = asker
         self._ask_person = ask_person
@@ -378,14 +380,14 @@ class LazyServers:
             return self._made
 
     async def _login(self, spec: ServerSpec) -> httpx2.Auth:
-        """Return what answers a server that asks who this is."""
+        """Return the authentication for a server that asks for one."""
         from alita_tui.mcp_box.remote.oauth import login, quiet_login
 
-        kept = KeptLogin(self._app.paths.config / "logins", spec.url)
+        stored = KeptLogin(self._app.paths.config / "logins", spec.url)
         if self._show is None:
-            return await quiet_login(spec.url, kept, kept.lock, spec.name, self._redactor.learn)
+            return await quiet_login(spec.url, stored, stored.lock, spec.name, self._redactor.learn)
         return await self.logged_in.enter_async_context(
-            login(spec.url, kept, kept.lock, self._show, self._policy(), self._redactor.learn)
+            login(spec.url, stored, stored.lock, self._show, self._policy(), self._redactor.learn)
         )
 
     def _policy(self) -> AddressPolicy:

@@ -41,7 +41,7 @@ class Serving:
         self._work: set[asyncio.Task[Any]] = set()
         self._builds = AskedBuilds(app)
         self._held: dict[str, ToolRecord] = {}
-        """Records whose bytes were found to be what their digest says, by digest."""
+        """Records whose bytes match their digest, by digest."""
         self._offers = Offers(app)
 
     def tools(self) -> tuple[ToolRecord, ...]:
@@ -75,11 +75,11 @@ class Serving:
         """Return the served tools that fit a need, the best first."""
         served = {record.digest: record for record in self.tools()}
         hits = self._app.library.search(need, limit=4 * limit).hits
-        found = [(served[hit.card.digest], hit.score) for hit in hits if hit.card.digest in served]
-        return tuple(found[:limit])
+        scored = [(served[hit.card.digest], hit.score) for hit in hits if hit.card.digest in served]
+        return tuple(scored[:limit])
 
     async def call(self, client: Client, name: str, arguments: Json, tell: Tell) -> Answer:
-        """Run a tool for a client. What was begun is ended on record, also when the client goes away."""
+        """Run a tool for a client. The end of the run is recorded even if the client disconnects."""
         if self._waiting >= _MOST_WAITING:
             return Answer(
                 failed="Too many calls wait already.", hint="Wait for answers before you call again."
@@ -162,7 +162,7 @@ class Serving:
 
     @property
     def builds(self) -> bool:
-        """Whether tools may be asked for: the settings allow it, and a model is there to write them."""
+        """Whether clients may ask for tools: the settings allow it, and a model is configured."""
         return self._chosen.builds_per_day > 0 and not self._app.demo
 
     async def build(self, client: Client, request: BuildRequest) -> Standing:

@@ -35,7 +35,7 @@ State = Literal["building", "waiting", "approved", "rejected", "failed"]
 
 
 class Asked(Value, frozen=True):
-    """A build that a client asked for, and what is known of it; kept beside the library's documents."""
+    """A build that a client asked for, and its state; stored beside the library's documents."""
 
     session_id: str
     name: str
@@ -51,12 +51,12 @@ class Asked(Value, frozen=True):
 
     @property
     def ended(self) -> bool:
-        """True when nothing more will come of it."""
+        """True once its state is final."""
         return self.state not in ("building", "waiting")
 
     @property
     def standing(self) -> Standing:
-        """As its client is told."""
+        """Its state as reported to the client."""
         return Standing(build_id=self.session_id, name=self.name, state=self.state, text=self.text)
 
 
@@ -75,14 +75,18 @@ class AskedBuilds:
 
     def approved(self) -> frozenset[str]:
         """Return the digests of what clients asked for and the person approved. Block on the disk."""
-        return frozenset(one.digest for one in self._all() if one.digest)
+        return frozenset(asked.digest for asked in self._all() if asked.digest)
 
     async def begin(self, client: Client, request: BuildRequest) -> Standing:
         """Begin a build and return its handle at once. Raise UsageError, StoreError."""
         order = _order(f"The MCP client {client.name}", request)
         async with self._begin:
-            known = [one for one in await asyncio.to_thread(self._all) if not one.ended]
-            if waiting := next((one for one in known if one.name == request.name), None):
+            known = [
+                asked_before for asked_before in await asyncio.to_thread(self._all) if not asked_before.ended
+            ]
+            if waiting := next(
+                (asked_before for asked_before in known if asked_before.name == request.name), None
+            ):
                 return waiting.standing
             await asyncio.to_thread(self._check, request)
             session = await open_session(self._capped(), None, parks=True)
@@ -98,11 +102,11 @@ class AskedBuilds:
         return asked.standing
 
     def _check(self, request: BuildRequest) -> None:
-        """Raise UsageError where no build may begin now."""
+        """Raise UsageError if no build may begin now."""
         if self._running:
             raise UsageError("Another tool is being built.", hint="Ask again when it waits for its verdict.")
         most = self._app.loaded.settings.mcp.builds_per_day
-        if sum(now() - _when(one.at) < timedelta(days=1) for one in self._all()) >= most:
+        if sum(now() - _when(asked.at) < timedelta(days=1) for asked in self._all()) >= most:
             raise UsageError(
                 f"As many tools were asked for today as may be: {most}.",
                 hint="The owner of this library can raise it: alita config set mcp.builds_per_day N",
@@ -121,7 +125,7 @@ class AskedBuilds:
         return AppContext(app.paths, load(app.paths, app.environ, flags), app.environ, flags)
 
     def _run(self, session: LiveSession, asked: Asked) -> None:
-        """Run a session in the background until its build waits or is decided, and keep what came of it."""
+        """Run a session in the background until its build waits or is decided, and store the outcome."""
 
         async def run() -> None:
             try:
@@ -142,7 +146,7 @@ class AskedBuilds:
             self._watching = asyncio.create_task(self._watch())
 
     async def _watch(self) -> None:
-        while open_ones := [one for one in await asyncio.to_thread(self._all) if not one.ended]:
+        while open_ones := [asked for asked in await asyncio.to_thread(self._all) if not asked.ended]:
             for asked in open_ones:
                 with suppress(AlitaError):
                     await self._go_on(asked)
@@ -161,21 +165,21 @@ class AskedBuilds:
             decided = await asyncio.to_thread(self._app.inbox.verdict, asked.approval_id)
         if asked.ended or (asked.state == "waiting" and not decided) or stamp in self._tried:
             return
-        with suppress(StoreLocked):  # another process goes on with it
+        with suppress(StoreLocked):  # another process continues it
             session = await open_session(self._capped(), asked.session_id, parks=True)
-            self._tried.add(stamp)  # what does not get further by this is not begun again and again
+            self._tried.add(stamp)  # an attempt that changes nothing is not repeated forever
             self._run(session, asked)
 
     def _stamp(self, session_id: str) -> tuple[object, ...]:
         """Return what changes whenever a session's record does."""
         path = self._app.sessions.path(session_id)
         beside = path.with_name(path.name + ".journal")
-        found = [one.stat() for one in (path, beside) if one.exists()]
-        return (session_id, *((one.st_mtime_ns, one.st_size) for one in found))
+        stats = [file.stat() for file in (path, beside) if file.exists()]
+        return (session_id, *((stat.st_mtime_ns, stat.st_size) for stat in stats))
 
     def standing(self, build_id: str) -> Standing:
         """Return how far a build is. Raise UsageError."""
-        asked = next((one for one in self._all() if one.session_id == build_id), None)
+        asked = next((build for build in self._all() if build.session_id == build_id), None)
         if asked is None:
             raise UsageError(f"No build {one_line(build_id, 60)} was asked for here.")
         if not asked.ended:
@@ -183,24 +187,24 @@ class AskedBuilds:
         return asked.standing
 
     def _settle(self, asked: Asked) -> Asked:
-        """Keep what a session's record says of its build, and return it. Raise StoreError."""
+        """Store the state of a build as its session's record shows it, and return it. Raise StoreError."""
         try:
-            found = told(asked, recording(self._app, asked.session_id))
+            settled = as_recorded(asked, recording(self._app, asked.session_id))
         except UsageError:
-            found = _with(asked, "failed", "Its record was removed.")
-        if found != asked:
-            self._keep(found)
-        return found
+            settled = _with(asked, "failed", "Its record was removed.")
+        if settled != asked:
+            self._keep(settled)
+        return settled
 
     def _keep(self, asked: Asked) -> None:
         self._app.tool_documents.put(_KEY + asked.session_id, {"asked": msgspec.to_builtins(asked)})
 
     def _all(self) -> tuple[Asked, ...]:
         documents = self._app.tool_documents.all()
-        return tuple(one for document in documents if (one := _read(document)) is not None)
+        return tuple(asked for document in documents if (asked := _read(document)) is not None)
 
     async def close(self) -> None:
-        """End builds that run; their sessions go on with `alita resume`, or when tools are served again."""
+        """Stop running builds; their sessions continue with `alita resume`, or when tools are served again."""
         tasks = [*self._running.values(), *((self._watching,) if self._watching else ())]
         for task in tasks:
             task.cancel()
@@ -208,33 +212,33 @@ class AskedBuilds:
             await asyncio.wait(tasks)
 
 
-def told(asked: Asked, envelopes: Sequence[Envelope]) -> Asked:
-    """Return what a record says of the build of its session."""
-    found = asked
+def as_recorded(asked: Asked, envelopes: Sequence[Envelope]) -> Asked:
+    """Return the state of a build as its session's record shows it."""
+    build = asked
     for envelope in envelopes:
         match envelope.event:
             case e.ApprovalRequested(approval_id=approval_id):
                 words = (
                     "It was built and tested, and waits for the verdict of the person who owns this library."
                 )
-                found = _with(found, "waiting", words, approval_id=approval_id)
+                build = _with(build, "waiting", words, approval_id=approval_id)
             case e.ApprovalResolved(verdict=verdict) if verdict.decision in ("rejected", "banned", "stopped"):
-                found = _with(found, "rejected", verdict.reason or "The person rejected it.")
+                build = _with(build, "rejected", verdict.reason or "The person rejected it.")
             case e.ApprovalResolved(verdict=e.Verdict(decision="withdrawn", via="console" | "cli")):
-                found = _with(found, "rejected", "The person withdrew it without a verdict.")
+                build = _with(build, "rejected", "The person withdrew it without a verdict.")
             case e.ToolRegistered(card=card, lasting="library"):
                 words = f"{card.name} v{card.version} was approved, and can be called."
-                found = _with(found, "approved", words, digest=card.digest)
+                build = _with(build, "approved", words, digest=card.digest)
             case e.ToolRegistered():
-                found = _with(found, "approved", "It was approved for a task of the person's alone.")
+                build = _with(build, "approved", "It was approved for a task of the person's alone.")
             case e.ToolAliased(target=target):
                 words = f"There is a tool that does the same: {target.name}."
-                found = _with(found, "approved", words, digest=target.digest)
-            case e.TaskFinished(outcome=outcome, reason=reason) if outcome != "parked" and not found.ended:
-                found = _with(found, "failed", reason or "It could not be built.")
+                build = _with(build, "approved", words, digest=target.digest)
+            case e.TaskFinished(outcome=outcome, reason=reason) if outcome != "parked" and not build.ended:
+                build = _with(build, "failed", reason or "It could not be built.")
             case _:
                 pass
-    return found
+    return build
 
 
 def _with(asked: Asked, state: State, text: str, *, approval_id: str = "", digest: str = "") -> Asked:
@@ -248,7 +252,7 @@ def _with(asked: Asked, state: State, text: str, *, approval_id: str = "", diges
 
 
 async def build_now(app: AppContext, name: str, need: str) -> Asked:
-    """Build a tool that the person asked for, until it waits for a verdict; return what came of it.
+    """Build a tool that the person asked for, until it waits for a verdict; return its state.
 
     Raise UsageError, StoreError. Nothing is approved here.
     """
@@ -266,14 +270,14 @@ async def build_now(app: AppContext, name: str, need: str) -> Asked:
     session.send(Improve(proposal=f"new:{name}", text=str(one_line(text, 600)), order=order))
     await session.run(until_idle=True)
     asked = Asked(session_id=session.session_id, name=name, client="", at=now().isoformat())
-    return told(asked, session.bus.history)
+    return as_recorded(asked, session.bus.history)
 
 
 def _order(who: str, request: BuildRequest) -> BuildOrder:
     """Return what is to be built for `who`. Raise UsageError."""
     if not _NAME.fullmatch(request.name):
         raise UsageError(
-            f"{one_line(request.name, 60)!r} is no name for a tool.",
+            f"{one_line(request.name, 60)!r} is not a name for a tool.",
             hint="Snake case: 3 to 48 of a-z, 0-9 and _.",
         )
     if not request.need.strip() or len(request.need) > 2000 or len(request.details) > 8000:

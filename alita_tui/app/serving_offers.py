@@ -27,38 +27,45 @@ class Offers:
 
         served = {record.draft.name for record in tools()}
         redactor = self._app.redactor()
-        found = []
-        for kept in self._app.memory.remembered():
-            if not kept.steps or not {step.tool for step in kept.steps} <= served:
+        prompts = []
+        for recipe in self._app.memory.remembered():
+            if not recipe.steps or not {step.tool for step in recipe.steps} <= served:
                 continue
-            named = (name for step in kept.steps for name in parameters(step.arguments))
-            name = "recipe_" + sha256(kept.item.item_id.encode()).hexdigest()[:8]
-            text = f"Do this as it worked before, with alita's tools. {redactor.text(kept.item.text)}"
-            found.append(Prompt(name=name, text=text, parameters=tuple(dict.fromkeys(named))))
-        return tuple(found)
+            named = (name for step in recipe.steps for name in parameters(step.arguments))
+            name = "recipe_" + sha256(recipe.item.item_id.encode()).hexdigest()[:8]
+            text = f"Do this as it worked before, with alita's tools. {redactor.text(recipe.item.text)}"
+            prompts.append(Prompt(name=name, text=text, parameters=tuple(dict.fromkeys(named))))
+        return tuple(prompts)
 
     def documents(self, offers: Collection[str], tools: Tools) -> tuple[Document, ...]:
         """Return what can be read, without its text."""
-        found = []
+        documents = []
         if "transcripts" in offers:
             redactor = self._app.redactor()
-            found += [
-                Document(name=_TRANSCRIPT + one.session_id, title=redactor.text(one.title or one.session_id))
-                for one in self._app.sessions.list()[:_MOST_SESSIONS]
+            documents += [
+                Document(
+                    name=_TRANSCRIPT + session.session_id,
+                    title=redactor.text(session.title or session.session_id),
+                )
+                for session in self._app.sessions.list()[:_MOST_SESSIONS]
             ]
         if "audit" in offers:
-            found += [
+            documents += [
                 Document(name=_AUDIT + record.draft.name, title=f"Who approved {record.draft.name}, and when")
                 for record in tools()
             ]
-        return tuple(found)
+        return tuple(documents)
 
     def document(self, name: str, offers: Collection[str], tools: Tools) -> Document | None:
         """Return one with its text. Raise StoreError."""
         if name.startswith(_TRANSCRIPT) and "transcripts" in offers:
             return self._transcript(name)
         tool = name.removeprefix(_AUDIT)
-        if name.startswith(_AUDIT) and "audit" in offers and tool in {one.draft.name for one in tools()}:
+        if (
+            name.startswith(_AUDIT)
+            and "audit" in offers
+            and tool in {record.draft.name for record in tools()}
+        ):
             text = self._app.redactor().text("\n".join(self._audit(tool)))
             return Document(name=name, title=tool, text=text)
         return None
@@ -68,7 +75,7 @@ class Offers:
         from alita_tui.app.recordings import recording
 
         session_id = name.removeprefix(_TRANSCRIPT)
-        if session_id not in {one.session_id for one in self._app.sessions.list()}:
+        if session_id not in {session.session_id for session in self._app.sessions.list()}:
             return None
         try:
             envelopes = recording(self._app, session_id)

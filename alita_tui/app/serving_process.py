@@ -23,7 +23,7 @@ _SHORTEST_TOKEN = 32
 
 
 async def serve_stdio(app: AppContext) -> None:
-    """Serve until the client closes stdin, or the process is told to end."""
+    """Serve until the client closes stdin, or the process is asked to end."""
     from alita_tui.mcp_box.serve import stdio
 
     await _until_ended(app, stdio.serve_stdio)
@@ -32,7 +32,7 @@ async def serve_stdio(app: AppContext) -> None:
 async def serve_http(
     app: AppContext, address: str, *, open_to_all: bool, names: tuple[str, ...], ready: Callable[[str], None]
 ) -> None:
-    """Serve on an address until the process is told to end; `ready` is told the address.
+    """Serve on an address until the process is asked to end; `ready` is called with the address.
 
     With `open_to_all` no token is asked for. Raise UsageError, StoreError.
     """
@@ -41,7 +41,9 @@ async def serve_http(
     host, _, port = address.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
     if not port.isdecimal() or int(port) > 65535:
-        raise UsageError(f"{address!r} is no address.", hint="Write HOST:PORT, for example 127.0.0.1:8765.")
+        raise UsageError(
+            f"{address!r} is not an address.", hint="Write HOST:PORT, for example 127.0.0.1:8765."
+        )
     if open_to_all and host not in http.LOOPBACK:
         raise UsageError(
             f"{host} can be reached from other machines, so it is not served without a token.",
@@ -55,7 +57,7 @@ async def serve_http(
 
 
 def token_of(path: Path) -> str:
-    """Return the token that clients show, made when there is none. Raise StoreError, UsageError."""
+    """Return the token that clients have to send; create it on first use. Raise StoreError, UsageError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with suppress(FileExistsError):
@@ -81,7 +83,7 @@ def token_of(path: Path) -> str:
 
 
 async def _until_ended(app: AppContext, how: Callable[[ToolServer], Coroutine[Any, Any, None]]) -> None:
-    """Serve in good order: whatever ends it, runs are ended and sessions closed."""
+    """Serve; however it ends, stop the runs and close the sessions."""
     serving = Serving(app)
     server = ToolServer(serving, __version__, listed=app.loaded.settings.mcp.listed)
     work = asyncio.create_task(how(server))

@@ -31,7 +31,7 @@ from alita_tui.events import MemoryItem, SandboxStatus
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import CloseSession, Command, ResolveApproval, SubmitTask
 from alita_tui.spine.errors import AlitaError, ConfigError, SandboxUnavailable, StoreError
-from alita_tui.spine.history import History, of
+from alita_tui.spine.history import History, of, of_kind
 from alita_tui.spine.inventory import Inventory
 from alita_tui.spine.ports.memory import ProposedFact
 from alita_tui.spine.redaction import Redactor
@@ -49,7 +49,7 @@ RETRY_SECONDS = 1.0
 
 
 _PATIENCE = 0.05
-"""Seconds for which a person who leaves waits until containers are removed; what runs in them is ended before that."""
+"""Longest wait in seconds for containers to be removed when the person leaves; their processes have ended by then."""
 _READ_FOR_ESTIMATE = 20
 """Sessions that are read for the estimate of a task, where the statistics have not read them yet."""
 
@@ -72,6 +72,7 @@ class LiveSession:
         from alita_tui.agent.policy import Policy
         from alita_tui.agent.questions import Questions
         from alita_tui.agent.working import WorkingContext
+        from alita_tui.app.page_browser import pages
         from alita_tui.app.roles import crew_policy, roles_of
         from alita_tui.app.statistics import estimate
         from alita_tui.app.surroundings import context_provider, surroundings
@@ -86,7 +87,7 @@ class LiveSession:
         self._models = models
         self.session_id = file.session_id
         history = file.history()
-        retry = None if parks else RETRY_SECONDS  # without a screen nobody could free disk space meanwhile
+        retry = None if parks else RETRY_SECONDS  # without a screen no person can free disk space meanwhile
         self.bus = Bus(file.session_id, file, now, history=history, redactor=redactor, retry=retry)
         self.source = LiveSource(self.bus.history, self.bus.subscribe())
         self._checked: SandboxStatus | None = None
@@ -99,7 +100,7 @@ class LiveSession:
         self._loop = asyncio.get_running_loop()
         chosen = app.loaded.settings
         budget, window = chosen.budget, models.router.window
-        questions = Questions(self.bus, parks=parks, given=answer)
+        questions = Questions(self.bus, parks=parks, earlier_answer=answer)
         asker = model_calls(app, self.bus, models, questions)
         broker = app.broker(self._record_request, asker, redactor)
         self._sandbox = app.sandbox(file.session_id, pool=True, broker=broker)
@@ -108,7 +109,7 @@ class LiveSession:
         )
         self._encoding = Encoding(app, self.bus, asker)
         library = TaskLibrary(app.library, self._encoding.for_search)
-        app.inbox.told = self._warn
+        app.inbox.report = self._warn
         gate = ApprovalGate(
             self.bus,
             app.inbox,
@@ -137,11 +138,9 @@ class LiveSession:
             prover,
             library,
             gate,
-            max_repairs=budget.max_repairs,
-            model_name=models.name,
-            new_id=new_id,
-            languages=app.loaded.settings.sandbox.languages or ("python",),
-        )
+            max_repairs=budget.max_repairs, model_name=models.name, new_id=new_id,
+            languages=chosen.sandbox.languages or ("python",), browser=chosen.sandbox.browser,
+        )  # fmt: skip
         self._artefacts = session_artefacts(app, file.session_id)
         self.engine: Orchestrator = Orchestrator(
             self.bus,
@@ -151,7 +150,7 @@ class LiveSession:
             library,
             self._sandbox,
             app.memory,
-            self._web,
+            pages(app, self._web, self._sandbox, self._progress),
             questions,
             WorkingContext(
                 self.bus, asker, partial(window, "orchestrator"), partial(window, "summariser"),
@@ -288,7 +287,7 @@ class LiveSession:
             await self._sandbox.warm_up(self._app.limits, lambda *_: None)
 
     async def _close(self, *, attended: bool) -> None:
-        """Close every part, even where another one fails to close."""
+        """Close every part, even if closing another one fails."""
         self.bus.leave()
         async with AsyncExitStack() as parts:
             parts.push_async_callback(asyncio.to_thread, self._file.close)
@@ -325,10 +324,9 @@ class LiveSession:
 
         events = events_of(self.bus.history, request.build_id)
         resolved = next(
-            envelope.event
-            for envelope in reversed(events)
-            if isinstance(envelope.event, e.ApprovalResolved)
-            and envelope.event.approval_id == request.approval_id
+            verdict
+            for verdict in of_kind(reversed(events), e.ApprovalResolved)
+            if verdict.approval_id == request.approval_id
         )
         build = build_of(events, request.build_id)
         self._unlooked.note(request.name, command.verdict)
@@ -394,7 +392,7 @@ class LiveSession:
 def open_file(app: AppContext, which: str | None) -> SessionFile:
     """Open a session's file for writing, or make a new one.
 
-    Raises UsageError, also for one from elsewhere: neither its verdicts nor its evidence are this home's. StoreLocked,
+    Raises UsageError, also for an imported session, whose verdicts and evidence are not this home's; StoreLocked,
     StoreError.
     """
     from alita_tui.store.sessions import SessionFile, from_elsewhere

@@ -1,4 +1,4 @@
-"""Agent Skills of others as this home has them: approved by digest, kept as they were approved, suspended on change."""
+"""Agent Skills from elsewhere: approved by digest, stored as approved, suspended if they change."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _FOLDERS = (".agents/skills", ".claude/skills", ".codex/skills", ".gemini/skills
 """Where other agents look for skills, below the home and below the folder where alita was started."""
 _MOST_FOUND = 200
 _PLACE = re.compile(r"[0-9a-f]{64}/[a-z0-9-]{1,64}")
-"""Where a skill's files are; the document that says so may be anyone's."""
+"""Valid folder of a skill's files; checked because the document that names it could be forged."""
 _LARGEST_SHOWN = 300_000
 """Bytes of a file whose lines are compared."""
 
 
-class Kept(Value, frozen=True):
+class StoredSkill(Value, frozen=True):
     """A skill that was added."""
 
     name: str
@@ -49,22 +49,22 @@ class Kept(Value, frozen=True):
 
 
 class Added:
-    """An added skill as it stands now."""
+    """An added skill and its current state."""
 
     def __init__(
-        self, kept: Kept, problem: str = "", skill: Skill | None = None, now: Skill | None = None
+        self, entry: StoredSkill, problem: str = "", skill: Skill | None = None, now: Skill | None = None
     ) -> None:
-        self.kept = kept
+        self.entry = entry
         self.problem = problem
-        """Why it is suspended; empty while it holds."""
+        """Why it is suspended; empty if it is approved."""
         self.skill = skill
-        """As it was approved; None where its files here are gone or changed."""
+        """The skill as approved; None if its files here are missing or changed."""
         self.now = now
-        """As it is where it came from, if that is another one by now."""
+        """The skill at its source, if that has changed since."""
 
     @property
     def state(self) -> Literal["approved", "suspended"]:
-        """Whether the agent is told of it."""
+        """Whether the agent may use it."""
         return "suspended" if self.problem else "approved"
 
 
@@ -79,7 +79,7 @@ class Found(Value, frozen=True):
 
 
 class SkillBook:
-    """The skills of a home. Nothing is told of one unless the audit log has its approval and every byte is the same."""
+    """The skills of a home. The agent sees one only if the audit log has its approval and every byte is the same."""
 
     def __init__(self, app: AppContext) -> None:
         self._app = app
@@ -88,27 +88,27 @@ class SkillBook:
     def _documents(self) -> DocumentTable:
         return self._app.documents(self._app.paths.skills, "skills")
 
-    def kept(self) -> tuple[Kept, ...]:
+    def entries(self) -> tuple[StoredSkill, ...]:
         """Return every added skill by name; one that cannot be read is left out. Raise StoreError."""
         if not self._app.paths.skill_files.exists():
             return ()  # a home without skills gets no file for them
-        found = []
+        entries = []
         for document in self._documents.all():
             try:
-                one = msgspec.convert(document, ready(Kept))
+                entry = msgspec.convert(document, ready(StoredSkill))
             except msgspec.ValidationError:
                 continue
-            if _PLACE.fullmatch(f"{one.digest}/{one.name}"):
-                found.append(one)
-        return tuple(sorted(found, key=lambda one: one.name))
+            if _PLACE.fullmatch(f"{entry.digest}/{entry.name}"):
+                entries.append(entry)
+        return tuple(sorted(entries, key=lambda entry: entry.name))
 
     def all(self) -> tuple[Added, ...]:
-        """Return every added skill as it stands; block on the disk. Raise StoreError."""
-        return tuple(map(self._stands, self.kept()))
+        """Return every added skill with its current state; block on the disk. Raise StoreError."""
+        return tuple(map(self._stands, self.entries()))
 
     def get(self, name: str) -> Added | None:
-        """Return an added skill as it stands. Raise StoreError."""
-        return next((self._stands(kept) for kept in self.kept() if kept.name == name), None)
+        """Return an added skill with its current state; None if there is none. Raise StoreError."""
+        return next((self._stands(entry) for entry in self.entries() if entry.name == name), None)
 
     def _approved(self, name: str) -> str:
         """Return the digest that the newest entry about a skill approves, or an empty string. Raise StoreError."""
@@ -119,86 +119,88 @@ class SkillBook:
                 return entry.digest if entry.verdict == _APPROVED else ""
         return ""
 
-    def _stands(self, kept: Kept) -> Added:
+    def _stands(self, entry: StoredSkill) -> Added:
         from alita_tui.mcp_box.skills.reading import read_from
 
-        if self._approved(kept.name) != kept.digest:
-            return Added(kept, "the audit log has no approval of it")
+        if self._approved(entry.name) != entry.digest:
+            return Added(entry, "the audit log has no approval of it")
         try:
-            skill = read_from(self._place(kept))
+            skill = read_from(self._place(entry))
         except AlitaError as error:
-            return Added(kept, f"its files here cannot be read: {error.message}")
-        if skill.digest != kept.digest:
-            return Added(kept, "its files here are not what was approved")
-        source = Path(kept.source)
+            return Added(entry, f"its files here cannot be read: {error.message}")
+        if skill.digest != entry.digest:
+            return Added(entry, "its files here are not what was approved")
+        source = Path(entry.source)
         if not source.exists():
-            return Added(kept, skill=skill)
+            return Added(entry, skill=skill)
         try:
             there = read_from(source)
         except AlitaError as error:
-            return Added(kept, f"{kept.source} changed: {error.message}", skill)
-        if there.digest == kept.digest:
-            return Added(kept, skill=skill)
-        return Added(kept, f"{kept.source} changed since it was approved", skill, there)
+            return Added(entry, f"{entry.source} changed: {error.message}", skill)
+        if there.digest == entry.digest:
+            return Added(entry, skill=skill)
+        return Added(entry, f"{entry.source} changed since it was approved", skill, there)
 
-    def _place(self, kept: Kept) -> Path:
-        return self._app.paths.skill_files / kept.digest / kept.name
+    def _place(self, entry: StoredSkill) -> Path:
+        return self._app.paths.skill_files / entry.digest / entry.name
 
     def risks(self, skill: Skill) -> tuple[Risk, ...]:
         """Return the risks of a skill. Raise StoreError."""
         from alita_tui.mcp_box.skills.review import skill_risks
         from alita_tui.toolsmith.prompt_injection import addressed
 
-        return skill_risks(skill, addressed, [one.name for one in self.kept()])
+        return skill_risks(skill, addressed, [entry.name for entry in self.entries()])
 
-    def approve(self, skill: Skill, source: Path, accepted: tuple[str, ...]) -> Kept:
+    def approve(self, skill: Skill, source: Path, accepted: tuple[str, ...]) -> StoredSkill:
         """Keep a skill's files and enter its approval in the audit log. Raise StoreError, UsageError."""
         name, added_at = skill.text.name, now().isoformat()
-        kept = Kept(name=name, digest=skill.digest, source=str(source.resolve()), added_at=added_at)
-        before = [one for one in self.kept() if one.name == name and one.digest != kept.digest]
+        entry = StoredSkill(name=name, digest=skill.digest, source=str(source.resolve()), added_at=added_at)
+        before = [
+            earlier for earlier in self.entries() if earlier.name == name and earlier.digest != entry.digest
+        ]
         shutil.rmtree(
-            self._place(kept), ignore_errors=True
+            self._place(entry), ignore_errors=True
         )  # perhaps damaged; now it is written as it was read
-        write_folder(self._place(kept), skill.files)
+        write_folder(self._place(entry), skill.files)
         risks = tuple(f"△ {risk.name}: {risk.text}" for risk in self.risks(skill))
-        said = (f"accepted: {', '.join(accepted)}",) if accepted else ()
-        self._log(_APPROVED, kept, f"from {one_line(kept.source, 200)}", (*risks, *said))
-        self._documents.put(name, msgspec.to_builtins(kept))
-        for one in before:
-            shutil.rmtree(self._place(one).parent, ignore_errors=True)
-        return kept
+        acceptance = (f"accepted: {', '.join(accepted)}",) if accepted else ()
+        self._log(_APPROVED, entry, f"from {one_line(entry.source, 200)}", (*risks, *acceptance))
+        self._documents.put(name, msgspec.to_builtins(entry))
+        for earlier in before:
+            shutil.rmtree(self._place(earlier).parent, ignore_errors=True)
+        return entry
 
     def remove(self, name: str) -> None:
-        """Forget a skill and its files. Raise UsageError where there is none, StoreError."""
-        for kept in self.kept():
-            if kept.name == name:
-                self._log(_REMOVED, kept, "", ())
+        """Remove a skill and its files. Raise UsageError for an unknown name, StoreError."""
+        for entry in self.entries():
+            if entry.name == name:
+                self._log(_REMOVED, entry, "", ())
                 self._documents.remove(name)
-                shutil.rmtree(self._place(kept).parent, ignore_errors=True)
+                shutil.rmtree(self._place(entry).parent, ignore_errors=True)
                 return
         raise self.unknown(name)
 
     def unknown(self, name: str) -> UsageError:
         """Return the error for a skill that was not added."""
-        names = ", ".join(one.name for one in self.kept()) or "none"
+        names = ", ".join(entry.name for entry in self.entries()) or "none"
         return UsageError(f"There is no skill {one_line(name, 60)}.", hint=f"There are: {names}.")
 
-    def _log(self, verdict: str, kept: Kept, reason: str, evidence: tuple[str, ...]) -> None:
+    def _log(self, verdict: str, entry: StoredSkill, reason: str, evidence: tuple[str, ...]) -> None:
         self._app.audit.append(
             AuditEntry(
-                who=me(), verdict=verdict, digest=kept.digest, name=kept.name, version=0, session_id="",
+                who=me(), verdict=verdict, digest=entry.digest, name=entry.name, version=0, session_id="",
                 approval_id=f"skill-{new_id()}", reason=reason, evidence=evidence, via="cli",
             )
         )  # fmt: skip
 
     # --- what the agent is told -------------------------------------------------------------------
 
-    def told(self) -> tuple[tuple[str, str], ...]:
+    def descriptions(self) -> tuple[tuple[str, str], ...]:
         """Return name and description of each skill that is approved and unchanged. Raise StoreError."""
         return tuple(
-            (one.kept.name, one.skill.text.description)
-            for one in self.all()
-            if one.skill is not None and not one.problem
+            (skill.entry.name, skill.skill.text.description)
+            for skill in self.all()
+            if skill.skill is not None and not skill.problem
         )
 
     def file(self, path: str) -> bytes:
@@ -207,20 +209,20 @@ class SkillBook:
         Raise RegistryError, StoreError.
         """
         name, _, inside = path.partition("/")
-        one = self.get(name)
-        if one is None or one.skill is None or one.problem:
-            why = f"is suspended: {one.problem}" if one else "is not among those that the person approved"
+        skill = self.get(name)
+        if skill is None or skill.skill is None or skill.problem:
+            why = f"is suspended: {skill.problem}" if skill else "is not among those that the person approved"
             raise RegistryError(f"The skill {one_line(name, 60)!r} {why}.")
-        if (data := one.skill.files.get(inside or "SKILL.md")) is None:
-            listed = ", ".join(sorted(one.skill.files)[:60])
+        if (data := skill.skill.files.get(inside or "SKILL.md")) is None:
+            listed = ", ".join(sorted(skill.skill.files)[:60])
             raise RegistryError(
                 f"The skill {name} has no {one_line(inside, 80)!r}.", hint=f"It has: {listed}."
             )
         return data
 
 
-def found(below: Path) -> tuple[Found, ...]:
-    """Return the skills that lie where other agents look for them; none of them is loaded."""
+def discovered(below: Path) -> tuple[Found, ...]:
+    """Return the skills in the folders where other agents look for them; none of them is loaded."""
     places = [base / folder for base in (Path.home(), below) for folder in _FOLDERS]
     return tuple(_looked(tuple(dict.fromkeys(places))))
 
@@ -232,7 +234,7 @@ def _looked(places: tuple[Path, ...]) -> Iterator[Found]:
     seen = 0
     for place in places:
         try:
-            folders = sorted(one for one in place.iterdir() if one.is_dir())
+            folders = sorted(path for path in place.iterdir() if path.is_dir())
         except OSError:
             continue
         for folder in folders:
@@ -263,7 +265,7 @@ def differences(before: Skill, after: Skill) -> Iterator[str]:
 
 
 def _lines(data: bytes | None) -> list[str] | None:
-    """Return a file's lines; None for one that is no text, or so large that nobody reads it."""
+    """Return a file's lines; None if it is not text, or too large to read."""
     if data is None:
         return []
     if b"\0" in data or len(data) > _LARGEST_SHOWN:
@@ -275,15 +277,15 @@ def replaced(app: AppContext, draft: ToolDraft) -> tuple[Risk, ...]:
     """Return the risk that a script takes the place of a tool that runs here: the skill chooses its name."""
     from alita_tui.view.risk import Risk
 
-    running = [one for one in app.library.versions(draft.name) if one.state in RUNS]
+    running = [record for record in app.library.versions(draft.name) if record.state in RUNS]
     if not running or running[-1].draft.digest == draft.digest:
         return ()
-    said = f"{draft.name} v{running[-1].version}, which runs here, is replaced by it"
-    return (Risk("replaces", said),)
+    text = f"{draft.name} v{running[-1].version}, which runs here, is replaced by it"
+    return (Risk("replaces", text),)
 
 
 def script_draft(app: AppContext, skill: Skill, path: str) -> ToolDraft:
-    """Return a script of a skill as the draft of a tool. Raise UsageError with the reason where it can be none."""
+    """Return a script of a skill as the draft of a tool. Raise UsageError with the reason if it cannot be one."""
     from alita_tui.mcp_box.skills.scripts import script_form
     from alita_tui.runtimes.port import ContractError
     from alita_tui.runtimes.python.form import header_requirements

@@ -33,7 +33,7 @@ def read_report(
 ) -> Report:
     """Return the statistics of the newest days up to today, of everything for None. Blocks on the disk.
 
-    Sessions that cannot be read whole are named in it. Raises StoreError where the folder of sessions cannot be read.
+    Sessions that cannot be read whole are named in it. Raises StoreError if the folder of sessions cannot be read.
     """
     from alita_tui.statistics.report import period, report
 
@@ -110,17 +110,17 @@ def gather(
 
 def _stamps(folder: os.PathLike[str]) -> Iterator[tuple[str, Stamp]]:
     """Yield each session's name and the state of its files."""
-    found: dict[str, list[int]] = {}
+    stamps: dict[str, list[int]] = {}
     with os.scandir(folder) as entries:
         for entry in entries:
             name = entry.name.removesuffix(_JOURNAL)
             if name.startswith(".") or not name.endswith(_ENDING) or not entry.is_file(follow_symlinks=False):
                 continue
             status = entry.stat(follow_symlinks=False)
-            mine = found.setdefault(name.removesuffix(_ENDING), [0] * 6)
+            mine = stamps.setdefault(name.removesuffix(_ENDING), [0] * 6)
             at = 3 if name != entry.name else 0
             mine[at : at + 3] = status.st_ino, status.st_mtime_ns, status.st_size
-    yield from ((name, tuple(stamp)) for name, stamp in sorted(found.items()))
+    yield from ((name, tuple(stamp)) for name, stamp in sorted(stamps.items()))
 
 
 def _read(app: AppContext, name: str, stamp: Stamp) -> tuple[str, Stamp, SessionRows]:
@@ -132,7 +132,7 @@ def _read(app: AppContext, name: str, stamp: Stamp) -> tuple[str, Stamp, Session
     file = SessionFile.open(app.sessions.path(name), readonly=True)
     try:
         rows = rows_of(of(file.history(), *KINDS))
-        rows.damaged = file.restored.discarded > 0 and file.restored.note != TORN
+        rows.damaged = file.restored.note not in ("", TORN)
         return file.session_id, stamp, rows
     finally:
         file.close()

@@ -1,4 +1,4 @@
-"""What the model is told of this machine: hosts, secrets and files by name, never values; documents, a repository."""
+"""What the model learns about this machine: hosts, secrets and files by name, never values; documents, a repository."""
 
 from __future__ import annotations
 
@@ -52,6 +52,7 @@ def surroundings(app: AppContext) -> Surroundings:
         tools=tools,
         hosts=tuple(hosts),
         secrets=tuple(secrets),
+        browser=app.loaded.settings.sandbox.browser,
         files=_files(app),
     )
 

@@ -20,6 +20,7 @@ from alita_tui.events import AgentEnded, SessionClosed, SessionOpened, SessionRe
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import CancelTask, Retry, SubmitTask
 from alita_tui.spine.errors import StoreLocked, UsageError
+from alita_tui.spine.history import of_kind
 from alita_tui.spine.text import one_line
 from alita_tui.store.journal_reader import journal_of
 
@@ -66,7 +67,7 @@ class TaskEntry(Value, frozen=True, omit_defaults=False):
     standing: Standing
     text: str
     at: str
-    """When it was queued or begun: ISO 8601."""
+    """When it was queued or began, ISO 8601."""
     place: int = 0
     """In the queue, from 1; 0 for one that began."""
     outcome: str = ""
@@ -74,7 +75,7 @@ class TaskEntry(Value, frozen=True, omit_defaults=False):
     reason: str = ""
     hint: str = ""
     again: str = ""
-    """The task that it goes on with."""
+    """The task that it continues."""
     agents: tuple[AgentEntry, ...] = ()
     """Those it handed parts to, each after the one that it worked for."""
 
@@ -101,7 +102,7 @@ class Tasks(Value, frozen=True, omit_defaults=False):
     tasks: tuple[TaskEntry, ...]
     """Those that began, the oldest first, then the queue in its order."""
     schedules: tuple[ScheduleEntry, ...] = ()
-    """Those of the home, whatever the session."""
+    """All schedules of the home, of whichever session."""
 
 
 def tasks_of(app: AppContext, which: str | None) -> Tasks:
@@ -109,7 +110,7 @@ def tasks_of(app: AppContext, which: str | None) -> Tasks:
     from alita_tui.state.reduce import reduce_all
 
     history = recording(app, which)
-    ended = {one.event.agent_id: one.event for one in history if isinstance(one.event, AgentEnded)}
+    ended = {end.agent_id: end for end in of_kind(history, AgentEnded)}
     tasks = _listed(reduce_all(history), ended)
     return replace(tasks, schedules=scheduled(app))
 
@@ -117,20 +118,20 @@ def tasks_of(app: AppContext, which: str | None) -> Tasks:
 def _agents(state: SessionState, task_id: str, ended: Mapping[str, AgentEnded]) -> Iterator[AgentEntry]:
     from alita_tui.view.agents import tree
 
-    for depth, one in tree(state, task_id):
-        end = ended.get(one.agent_id)
+    for depth, agent in tree(state, task_id):
+        end = ended.get(agent.agent_id)
         yield AgentEntry(
-            id=one.agent_id,
-            parent=one.parent,
-            role=one.role,
-            goal=one.goal,
-            attempt=one.attempt,
-            outcome=one.outcome or "",
+            id=agent.agent_id,
+            parent=agent.parent,
+            role=agent.role,
+            goal=agent.goal,
+            attempt=agent.attempt,
+            outcome=agent.outcome or "",
             said=(end.result or end.reason) if end else "",
             missing=end.missing if end else "",
-            steps=one.step,
-            usd=round(one.usd, 9),
-            tokens=one.tokens,
+            steps=agent.step,
+            usd=round(agent.usd, 9),
+            tokens=agent.tokens,
             depth=depth,
         )
 
@@ -158,14 +159,14 @@ def _listed(state: SessionState, ended: Mapping[str, AgentEnded]) -> Tasks:
     )
     queued = tuple(
         TaskEntry(
-            id=one.queue_id,
+            id=queued.queue_id,
             standing="queued",
-            text=one.text,
-            at=one.since.isoformat(),
+            text=queued.text,
+            at=queued.since.isoformat(),
             place=place,
-            again=one.again,
+            again=queued.again,
         )
-        for place, one in enumerate(state.queue, 1)
+        for place, queued in enumerate(state.queue, 1)
     )
     return Tasks(session_id=state.session_id, paused=state.paused, tasks=(*begun, *queued))
 
@@ -224,7 +225,7 @@ def repeat(
 
 
 def change_schedule(app: AppContext, wanted: str, what: Literal["pause", "resume", "cancel"]) -> None:
-    """Pause or cancel a schedule, or let it go on: what was due meanwhile is not made up for. Raises UsageError."""
+    """Pause, cancel or resume a schedule; runs missed while paused are not made up for. Raises UsageError."""
     from alita_tui.app.background.ledger import Ledger
 
     ledger = Ledger(app)
@@ -239,12 +240,12 @@ def change_schedule(app: AppContext, wanted: str, what: Literal["pause", "resume
                 ledger.put(replace(schedule, paused=False, last=now() if schedule.paused else schedule.last))
 
 
-def found(tasks: Tasks, wanted: str, *, queued: bool = False) -> TaskEntry:
+def find_task(tasks: Tasks, wanted: str, *, queued: bool = False) -> TaskEntry:
     """Return a task by its place in the queue, its id, or the beginning of it. Raises UsageError."""
     some = [task for task in tasks.tasks if task.place or not queued]
-    exact = [one for one in some if one.id == wanted or (one.place and str(one.place) == wanted)]
+    exact = [task for task in some if task.id == wanted or (task.place and str(task.place) == wanted)]
     place = wanted.isdecimal() and len(wanted) <= _LONGEST_PLACE  # so no id that begins with it is meant
-    matches = exact or [one for one in some if wanted and not place and one.id.startswith(wanted)]
+    matches = exact or [task for task in some if wanted and not place and task.id.startswith(wanted)]
     if len(matches) == 1:
         return matches[0]
     what = "queued task" if queued else "task"
@@ -254,16 +255,16 @@ def found(tasks: Tasks, wanted: str, *, queued: bool = False) -> TaskEntry:
         )
     raise UsageError(
         f"There is no {what} {one_line(wanted, 60)!r} in session {tasks.session_id}.",
-        hint=f"Those that there are: alita tasks list --session {tasks.session_id}",
+        hint=f"List them with: alita tasks list --session {tasks.session_id}",
     )
 
 
 async def change(
     app: AppContext, which: str | None, command: QueueCommand, *, fresh: bool = False
 ) -> tuple[str, bool]:
-    """Do something with a session's queue; return the session's id, and False where it was left for another process.
+    """Change a session's queue; return the session's id, and False if the change was left for another process.
 
-    Without a session it is the newest of this home; a task to add makes one where there is none, or, with `fresh`, in
+    Without a session it is the newest of this home; a task to add creates one if there is none, or, with `fresh`, in
     any case. Raises UsageError, StoreError.
     """
     from alita_tui.app.session import open_file
@@ -288,7 +289,7 @@ async def change(
 
 
 async def begin_with(app: AppContext, session_id: str, task: SubmitTask) -> None:
-    """Make a session with this id whose queue holds the task; one that has the task already stays as it is.
+    """Create a session with this id and the task in its queue; do nothing if it has the task already.
 
     Raises StoreError, StoreLocked.
     """
@@ -336,14 +337,14 @@ async def _carry_out(app: AppContext, bus: Bus, command: QueueCommand, restored:
     if isinstance(command, Retry):
         if why := why_not_retried(command.task_id, state):
             raise UsageError(why, hint="`alita tasks list` shows how each task ended.")
-        task = next(one for one in state.tasks if one.task_id == command.task_id)
+        task = next(task for task in state.tasks if task.task_id == command.task_id)
         command = SubmitTask(
             text=task.text, files=task.files, again=task.task_id, retried=True, queue_id=new_id()
         )
     elif isinstance(command, CancelTask) and not queue.waits(command.task_id):
         raise UsageError(
             "That task is not in the queue.",
-            hint="It goes on when the session is opened; stop it there with Interrupt.",
+            hint="It continues when the session is opened; stop it there with Interrupt.",
         )
     if bus.history:
         await bus.emit(SessionResumed(restored=restored, note=note))

@@ -29,7 +29,14 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _SECONDS = 10.0
 _TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864)
 _DURATIONS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
-"""Boundaries that the conventions advise."""
+_TASKS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6)
+"""Boundaries that the conventions advise: of tokens, and of seconds of a call or run, and of a task."""
+_TIMED = {
+    "chat": ("gen_ai.client.operation.duration", "GenAI operation duration.", _DURATIONS),
+    "execute_tool": ("gen_ai.execute_tool.duration", "The duration of a single tool execution.", _DURATIONS),
+    "invoke_agent": ("gen_ai.invoke_agent.duration", "The duration of a single agent invocation.", _TASKS),
+}
+"""The metric of each operation's seconds."""
 
 
 class Sent(NamedTuple):
@@ -57,10 +64,10 @@ def send(
     progress: Callable[[int, int], object] = lambda done, of: None,
     receivers: Receivers | None = None,
 ) -> Sent:
-    """Send the sessions of the newest days, of all for None. Blocks.
+    """Send the sessions of the newest days, or all for None. Blocks.
 
-    `texts` sends what tasks, replies, arguments and results say, too, without the secrets that are known here.
-    Raises UsageError for an address that cannot be used, AlitaError where the extra is missing or nobody takes it.
+    `texts` also sends the texts of tasks, replies, arguments and results, without the secrets that are known here.
+    Raises UsageError for an address that cannot be used, AlitaError if the extra is missing or no collector answers.
     """
     _imports()
     to = receivers or _over_http(_checked(url))
@@ -72,9 +79,9 @@ def send(
     try:
         for done, path in enumerate(paths):
             progress(done, len(paths))
-            found = _spans(path, since, redactor, texts=texts)
+            rows = _spans(path, since, redactor, texts=texts)
             before = spans
-            while batch := list(islice(found, _BATCH)):
+            while batch := list(islice(rows, _BATCH)):
                 _export(to.spans, batch, url)
                 metrics.add(batch)
                 spans += len(batch)
@@ -105,14 +112,16 @@ def _spans(path: Path, since: datetime | None, redactor: Redactor, *, texts: boo
 
 def _older(path: Path, since: datetime) -> bool:
     """Return True if a session's files were written before: then nothing in it is newer."""
-    stamps = [one.stat().st_mtime for one in (path, path.with_name(f"{path.name}.journal")) if one.exists()]
+    stamps = [
+        file.stat().st_mtime for file in (path, path.with_name(f"{path.name}.journal")) if file.exists()
+    ]
     return bool(stamps) and max(stamps) < since.timestamp() - 86_400
 
 
 def _clean(redactor: Redactor, value: Attribute) -> Attribute:
     if isinstance(value, str):
         return redactor.text(value)
-    return tuple(redactor.text(one) for one in value) if isinstance(value, tuple) else value
+    return tuple(redactor.text(text) for text in value) if isinstance(value, tuple) else value
 
 
 def _imports() -> None:
@@ -134,7 +143,7 @@ def _checked(url: str) -> str:
         host, parts = None, urlsplit("")
     if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
         raise UsageError(
-            f"{one_line(url, 200)!r} is no address of a collector.",
+            f"{one_line(url, 200)!r} is not an address of a collector.",
             hint="Write one as http://127.0.0.1:4318.",
         )
     if parts.username or parts.password:
@@ -170,7 +179,7 @@ def _over_http(url: str) -> Receivers:
 
     logging.getLogger("opentelemetry").setLevel(
         logging.CRITICAL
-    )  # what went wrong is said once, as our error
+    )  # the problem is reported once, as our error
     spans = OTLPSpanExporter(f"{url}/v1/traces", timeout=_SECONDS, session=session())
     metrics = OTLPMetricExporter(f"{url}/v1/metrics", timeout=_SECONDS, session=session())
     reader = PeriodicExportingMetricReader(metrics, export_interval_millis=float("inf"))
@@ -180,7 +189,7 @@ def _over_http(url: str) -> Receivers:
 def _export(exporter: Any, batch: Iterable[SpanRow], url: str) -> None:
     from opentelemetry.sdk.trace.export import SpanExportResult
 
-    if exporter.export([_readable(one) for one in batch]) is not SpanExportResult.SUCCESS:
+    if exporter.export([_readable(span) for span in batch]) is not SpanExportResult.SUCCESS:
         raise AlitaError(
             f"{one_line(url, 200)} did not take the spans.", hint="Is an OTLP/HTTP collector listening there?"
         )
@@ -192,31 +201,31 @@ def _resource() -> Any:
     return Resource({"service.name": "alita", "service.version": __version__})
 
 
-def _readable(one: SpanRow) -> Any:
+def _readable(span: SpanRow) -> Any:
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.sdk.util.instrumentation import InstrumentationScope
     from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
     def context(span_id: int) -> Any:
         sampled = TraceFlags(TraceFlags.SAMPLED)
-        return SpanContext(trace_id=one.trace_id, span_id=span_id, is_remote=False, trace_flags=sampled)
+        return SpanContext(trace_id=span.trace_id, span_id=span_id, is_remote=False, trace_flags=sampled)
 
     return ReadableSpan(
-        name=one.name,
-        context=context(one.span_id),
-        parent=context(one.parent_id) if one.parent_id else None,
+        name=span.name,
+        context=context(span.span_id),
+        parent=context(span.parent_id) if span.parent_id else None,
         resource=_resource(),
-        attributes=one.attributes,
-        kind=SpanKind.CLIENT if one.kind == "client" else SpanKind.INTERNAL,
-        status=Status(StatusCode.ERROR, one.error) if one.error else Status(StatusCode.UNSET),
-        start_time=one.start,
-        end_time=one.end,
+        attributes=span.attributes,
+        kind=SpanKind.CLIENT if span.kind == "client" else SpanKind.INTERNAL,
+        status=Status(StatusCode.ERROR, span.error) if span.error else Status(StatusCode.UNSET),
+        start_time=span.start,
+        end_time=span.end,
         instrumentation_scope=InstrumentationScope("alita", __version__),
     )
 
 
 class _Metrics:
-    """The conventions' two histograms, and what the calls cost."""
+    """The conventions' histograms, and what the calls cost."""
 
     def __init__(self, reader: Any) -> None:
         from opentelemetry.sdk.metrics import MeterProvider
@@ -230,28 +239,36 @@ class _Metrics:
             resource=_resource(),
             shutdown_on_exit=False,
             views=[
-                buckets("gen_ai.client.operation.duration", _DURATIONS),
+                *(buckets(name, bounds) for name, _, bounds in _TIMED.values()),
                 buckets("gen_ai.client.token.usage", _TOKENS),
             ],
         )
         meter = self._provider.get_meter("alita", __version__)
-        self._duration = meter.create_histogram("gen_ai.client.operation.duration", unit="s")
-        self._tokens = meter.create_histogram("gen_ai.client.token.usage", unit="{token}")
+        self._durations = {
+            operation: meter.create_histogram(name, unit="s", description=said)
+            for operation, (name, said, _) in _TIMED.items()
+        }
+        self._tokens = meter.create_histogram(
+            "gen_ai.client.token.usage", unit="{token}", description="Number of input and output tokens used."
+        )
         self._cost = meter.create_counter("alita.cost", unit="USD", description="Known cost of model calls")
         self._named: set[str] = set()
 
     def add(self, spans: Iterable[SpanRow]) -> None:
         """Count spans."""
         for span in spans:
-            found = measures_of(span)
-            self._duration.record(found.seconds, found.attributes)
-            self._named.add("duration")
-            for kind, tokens in (("input", found.input_tokens), ("output", found.output_tokens)):
+            measures = measures_of(span)
+            self._durations[measures.operation].record(measures.seconds, measures.attributes)
+            self._named.add(measures.operation)
+            for kind, tokens in (("input", measures.input_tokens), ("output", measures.output_tokens)):
                 if tokens:
-                    self._tokens.record(tokens, {**found.attributes, "gen_ai.token.type": kind})
+                    used = {
+                        name: value for name, value in measures.attributes.items() if name != "error.type"
+                    }
+                    self._tokens.record(tokens, {**used, "gen_ai.token.type": kind})
                     self._named.add("tokens")
-            if found.usd:
-                self._cost.add(found.usd, found.attributes)
+            if measures.usd:
+                self._cost.add(measures.usd, measures.attributes)
                 self._named.add("cost")
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ _MOST = 200_000
 
 
 def wants_lines() -> bool:
-    """Return whether the person wants lines that are only added, instead of a full screen (ACCESSIBLE=1)."""
+    """Return whether the person asked for plain lines instead of a full screen (ACCESSIBLE=1)."""
     return os.environ.get("ACCESSIBLE", "") not in ("", "0")
 
 
@@ -39,7 +39,7 @@ def piped() -> str:
 
 
 def need_terminal() -> None:
-    """Raise ConfigError where no full-screen console can be drawn or no keys can be read."""
+    """Raise ConfigError if no full-screen console can be drawn or no keys can be read."""
     drawable = os.environ.get("TERM", "dumb") not in ("", "dumb")
     if not (sys.stdin.isatty() and sys.stdout.isatty() and drawable):
         raise ConfigError(

@@ -18,7 +18,7 @@ def ruling(
 ) -> ResolveApproval | None:
     """Return the verdict of the first rule that covers a build. Raises ConfigError, StoreError.
 
-    No rule covers what alita proposed by itself: nobody asked for it, and it may replace what runs.
+    No rule covers a build that alita proposed by itself: the person did not ask for it, and it may replace a tool.
     """
     from alita_tui.view.policy import unmet
     from alita_tui.view.queries import build_of
@@ -50,12 +50,12 @@ def is_proposed(envelopes: Iterable[Envelope], build_id: str) -> bool:
     """Return True if the task that a build is for is a proposal of alita's own, or may be."""
     improves: dict[str, bool] = {}
     newest = ""
-    for one in of(envelopes, e.TaskSubmitted, e.BuildStarted):
-        match one.event:
+    for envelope in of(envelopes, e.TaskSubmitted, e.BuildStarted):
+        match envelope.event:
             case e.TaskSubmitted(task_id=newest, improves=proposal):
                 improves[newest] = bool(proposal)
-            case e.BuildStarted() if one.event.build_id == build_id:
-                return improves.get(one.task_id or newest, False)
+            case e.BuildStarted() if envelope.event.build_id == build_id:
+                return improves.get(envelope.task_id or newest, False)
             case _:
                 pass
     return any(improves.values())  # whose build it is is not on record: so no rule decides on it

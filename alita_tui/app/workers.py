@@ -26,14 +26,14 @@ from alita_tui.sandbox.fleet import Fleet
 from alita_tui.spine.errors import AlitaError, RegistryError, UsageError
 
 _SECONDS = 15.0
-"""After which an answer is sent with the rows that are done: so long may rows run that nobody waits for any more."""
+"""Seconds after which the rows done so far are sent; also how long rows may run on after the coordinator left."""
 _BYTES = ANSWER_BYTES // 4
 """Of results, after which it is sent, too."""
 _STEP = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def cluster_part(name: Literal["client", "machine"]) -> ModuleType:
-    """Return a module that needs Dask. Raise UsageError where it is not installed."""
+    """Return a module that needs Dask. Raise UsageError if it is not installed."""
     try:
         return import_module(f"alita_tui.mapping.cluster.{name}")
     except ModuleNotFoundError as error:
@@ -66,7 +66,7 @@ class Rows:
         await self._sandbox.close()
 
     async def answer(self, text: object) -> str:
-        """Return the answer to an order, as text; whatever goes wrong is one."""
+        """Return the answer to an order, as text; an error is an answer, too."""
         try:
             order = read_order(text)
             async with self._library:
@@ -105,8 +105,8 @@ class Rows:
         if piece.sha256 != order.sha256:
             raise UsageError(f"{path} is another file here than where the map was started.")
         schema = record.draft.input_schema
-        found = rows_within(path, schema, piece.header, piece.rows, order.first)
-        calls = [row for row in found if not row.problem]
+        rows = rows_within(path, schema, piece.header, piece.rows, order.first)
+        calls = [row for row in rows if not row.problem]
         if len(calls) != order.rows or calls[0].number != order.first:
             raise ValueError("they are other rows than were counted")
         return calls
@@ -128,7 +128,7 @@ class Rows:
             held = following
         if not stat.S_ISREG(os.fstat(held).st_mode):
             os.close(held)
-            raise UsageError(f"{path} is no regular file.")
+            raise UsageError(f"{path} is not a regular file.")
         return held
 
     async def _run(self, record: ToolRecord, given: Sequence[Row]) -> list[Outcome]:
@@ -140,7 +140,7 @@ class Rows:
         outcomes: list[Outcome] = []
         size, end = 0, time.monotonic() + _SECONDS
         for row in given:
-            outcomes.append(replace(await lanes.one(row), arguments=None))  # the coordinator has them
+            outcomes.append(replace(await lanes.run_row(row), arguments=None))  # the coordinator has them
             size += len(encoded(Answer(outcomes=(outcomes[-1],))))
             if size > _BYTES or time.monotonic() > end:
                 break

@@ -1,4 +1,4 @@
-"""Artefacts: what kind of file it is, what a model is shown of it, how arguments refer to it.
+"""Artefacts: their media types, the part that a model sees, how arguments refer to them.
 
-Their bytes are kept by `store.artefacts`.
+Their bytes are stored by `store.artefacts`.
 """

@@ -95,7 +95,7 @@ def shape(value: Any, depth: int = 3) -> str:
 
 
 def _decoded(head: bytes) -> str | None:
-    """Return the bytes as text; None where they are none."""
+    """Return the bytes as text; None if they are not text."""
     if b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return None
     encoding = "utf-16" if head.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"

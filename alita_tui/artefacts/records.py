@@ -1,6 +1,6 @@
-"""Lines of a text or rows of a table in a file of any size, found as far as they are wanted.
+"""Lines of a text or rows of a table in a file of any size, found as they are needed.
 
-The file is never held: the place of about every 256th record is, which is a few MB for the largest files.
+Only the place of about every 256th record is held in memory, a few MB for the largest files.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from alita_tui.artefacts.media import HEAD_BYTES
 from alita_tui.events.base import Value
 
 LONGEST_ROW = 1 << 20
-"""Bytes of one row; what is longer is no table, or a quotation mark is missing."""
+"""Longest row in bytes; a longer one means that it is not a table, or that a quotation mark is missing."""
 PIECE = 2_000
 """Bytes of a line that are one record: a file may be one line."""
 _CHUNK = 1 << 20
@@ -28,7 +28,7 @@ _MOST_WIDE = 32_000_000
 """Bytes of a text in UTF-16, which is made UTF-8 in memory."""
 
 Ends = Callable[[bytes, bool], Iterator[int]]
-"""Where records end in some bytes; the last argument says that nothing follows them."""
+"""Returns where records end in some bytes; the last argument is True if no bytes follow."""
 
 
 class Extent(Value, frozen=True):
@@ -128,9 +128,9 @@ class Records:
     def find(
         self, needle: str, start: int, direction: int, *, encoding: str, blocks: int
     ) -> tuple[int | None, int]:
-        """Return the next record from `start` on that contains a text, whatever its case, and where to look on.
+        """Return the next record from `start` on that contains a text, ignoring case, and where to continue.
 
-        That is -1 at the end. `blocks` is how many parts of a few hundred records are looked at.
+        That is -1 at the end. `blocks` is how many parts of a few hundred records are searched.
         """
         wanted = needle.casefold()
         at = bisect_right(self._numbers, start) - 1
@@ -170,7 +170,7 @@ def opened(path: Path, head: bytes) -> BinaryIO:
 
 
 def encoding_of(head: bytes) -> str:
-    """Return the encoding of a text that begins so: UTF-8, or Latin-1 where it cannot be that."""
+    """Return the encoding of a text from its beginning: UTF-8, or Latin-1 if it is not valid UTF-8."""
     try:
         head.decode()
     except UnicodeDecodeError as error:
@@ -197,7 +197,7 @@ def ends_of_lines(data: bytes, last: bool) -> Iterator[int]:
 
 
 def ends_of_rows(delimiter: str) -> Ends:
-    """Return what finds the ends of rows: line ends within quotation marks are none."""
+    """Return a function that finds the ends of rows; line ends within quotation marks do not count."""
     mark = re.escape(delimiter.encode())
     field = rb'(?:"(?:[^"]++|"")*+"?+[^' + mark + rb"\n]*+|[^" + mark + rb'"\n][^' + mark + rb"\n]*+)?+"
     row = re.compile(field + rb"(?:" + mark + field + rb")*+(?:(\n)|\Z)")
@@ -207,8 +207,8 @@ def ends_of_rows(delimiter: str) -> Ends:
         quoted = b'"' in data
         while start < size:
             if quoted:
-                found = row.match(data, start)
-                end = found.end() if found and (found[1] or last) else 0
+                match = row.match(data, start)
+                end = match.end() if match and (match[1] or last) else 0
             else:
                 end = data.find(b"\n", start) + 1 or (size if last else 0)
             if not 0 < end - start <= LONGEST_ROW:

@@ -31,7 +31,7 @@ def at_pointer(value: Any, pointer: str) -> Any:
         return value
     if not pointer.startswith("/"):
         raise UsageError(
-            f"{pointer[:80]!r} is no JSON pointer.", hint="It begins with a slash: /rows/0/name."
+            f"{pointer[:80]!r} is not a JSON pointer.", hint="It begins with a slash: /rows/0/name."
         )
     here = value
     for number, raw in enumerate(pointer[1:].split("/"), 1):
@@ -56,7 +56,7 @@ def at_pointer(value: Any, pointer: str) -> Any:
 
 
 class Part(Value, frozen=True):
-    """Which part is wanted; of a text the first forty lines where nothing is said."""
+    """The part of a file to show; by default the first forty lines of a text."""
 
     pointer: str = ""
     """A JSON pointer, for a value alone."""
@@ -73,7 +73,7 @@ def part_of_value(value: Any, part: Part) -> str:
 
 def part_of_file(path: Path, kind: str, part: Part) -> str:
     """Return a part of a text file of this media type. Raise UsageError, OSError."""
-    newline = "" if part.rows else None  # the table's reader wants line ends as they are
+    newline = "" if part.rows else None  # the table's reader needs line ends unchanged
     with path.open(encoding="utf-8-sig", errors="replace", newline=newline) as content:
         return part_of_text(content, part, "\t" if kind == "text/tab-separated-values" else ",")
 
@@ -141,15 +141,15 @@ def _row_lines(content: TextIO) -> Iterator[str]:
 
 
 def _matches(content: TextIO, wanted: str) -> str:
-    """Return the numbered lines that contain a text, whatever its case; the first ones and their count."""
+    """Return the first numbered lines that contain a text, ignoring case, and the count of all."""
     needle = wanted.casefold()
     hits: list[str] = []
     count = counted = 0
     before = _Piece(0, "")
     for piece in _pieces(content):
-        # A match may begin in the piece before, and what stands around it is shown too.
-        kept = before.text[-_LONGEST_LINE - len(wanted) :] if before.number == piece.number else ""
-        text = kept + piece.text
+        # A match may begin in the previous piece, and the text around it is shown, too.
+        overlap = before.text[-_LONGEST_LINE - len(wanted) :] if before.number == piece.number else ""
+        text = overlap + piece.text
         if piece.number != counted and needle in text.casefold():
             counted, count = piece.number, count + 1
             if count <= _MATCHES:
@@ -162,7 +162,7 @@ def _matches(content: TextIO, wanted: str) -> str:
 
 
 def json_text(value: Any) -> str:
-    """Return a JSON value as text: on one line where it is short, else indented and clipped."""
+    """Return a JSON value as text: on one line if it is short, else indented and clipped."""
     line = json.dumps(value, ensure_ascii=False)
     return line if len(line) <= 200 else clipped(json.dumps(value, ensure_ascii=False, indent=1))
 

@@ -19,7 +19,7 @@ MOST_SORTED = 200_000
 """Rows that are put in order; their keys are held meanwhile."""
 MOST_COLUMNS = 500
 SEARCHED = 64
-"""Blocks of records that are looked at in one go; whoever waits can stop between two."""
+"""Blocks of records that are searched at once; a search can be stopped in between."""
 _SEARCHED_SORTED = 4_000
 _CELL, _NARROW_CELL = 200, 40
 _MANY_COLUMNS = 50
@@ -33,7 +33,7 @@ class Shown(Value, frozen=True):
     """A record as it is shown: without control characters, on one line."""
 
     label: str
-    """Its number in the file; empty where it continues the line before."""
+    """Its number in the file; empty if it continues the line before."""
     cells: tuple[SafeText, ...]
 
 
@@ -66,14 +66,14 @@ class Table:
     def page(self, first: int, count: int) -> tuple[Shown, ...]:
         """Return some rows, in the order that was chosen."""
         if self._order is None:
-            found = list(islice(self._records.from_(first + 1), count))
+            records = list(islice(self._records.from_(first + 1), count))
         else:
             numbers, offsets = (part[first : first + count] for part in self._order)
-            found = [self._records.at(*place) for place in zip(numbers, offsets, strict=True)]
-        return tuple(self._shown(record) for record in found)
+            records = [self._records.at(*place) for place in zip(numbers, offsets, strict=True)]
+        return tuple(self._shown(record) for record in records)
 
     def find(self, needle: str, start: int, direction: int) -> tuple[int | None, int]:
-        """Return the next row that contains a text, whatever its case, and where to look on; -1 at the end."""
+        """Return the next row that contains a text, ignoring case, and where to continue; -1 at the end."""
         if self._order is not None:
             return self._find_sorted(needle, start, direction)
         hit, further = self._records.find(
@@ -84,7 +84,7 @@ class Table:
         return (None if hit is None else hit - 1), further - (further > 0)
 
     def sort(self, column: int, *, descending: bool) -> None:
-        """Order the rows by a column: numbers, then texts, then empty cells. Raise UsageError where they are many."""
+        """Order the rows by a column: numbers, then texts, then empty cells. Raise UsageError if they are many."""
         while not self._records.extent.ended and self._records.extent.count <= MOST_SORTED + 1:
             self._records.look_further()
         if self._records.extent.count > MOST_SORTED + 1:
@@ -103,11 +103,11 @@ class Table:
                 numbers.append((number, record.number, record.offset))
             else:
                 texts.append((cell[:_KEY].casefold(), record.number, record.offset))
-        numbers.sort(key=lambda one: one[0], reverse=descending)
-        texts.sort(key=lambda one: one[0], reverse=descending)
-        placed = [one[1:] for one in numbers], [text[1:] for text in texts]
+        numbers.sort(key=lambda keyed: keyed[0], reverse=descending)
+        texts.sort(key=lambda keyed: keyed[0], reverse=descending)
+        placed = [number[1:] for number in numbers], [text[1:] for text in texts]
         order = [place for part in (reversed(placed) if descending else placed) for place in part] + empty
-        self._order = array("Q", (one[0] for one in order)), array("Q", (one[1] for one in order))
+        self._order = array("Q", (place[0] for place in order)), array("Q", (place[1] for place in order))
 
     def unsort(self) -> None:
         """Go back to the order of the file."""
@@ -155,19 +155,19 @@ def delimiter_of(media_type: str, head: bytes) -> str:
 
 def flat_objects(value: Any) -> BinaryIO | None:
     """Return a list of objects without objects in them as CSV; None for any other value."""
-    if not isinstance(value, list) or not value or not all(isinstance(one, dict) for one in value):
+    if not isinstance(value, list) or not value or not all(isinstance(element, dict) for element in value):
         return None
-    if any(isinstance(cell, dict | list) for one in value for cell in one.values()):
+    if any(isinstance(cell, dict | list) for element in value for cell in element.values()):
         return None
     names: dict[str, None] = {}
-    for one in value:
-        names.update(dict.fromkeys(map(str, one)))
+    for element in value:
+        names.update(dict.fromkeys(map(str, element)))
     if not names or len(names) > 20 * MOST_COLUMNS:
         return None
     written = io.StringIO(newline="")
     rows = csv.writer(written, lineterminator="\n")
     rows.writerow(names)
-    rows.writerows([_text(one.get(name)) for name in names] for one in value)
+    rows.writerows([_text(element.get(name)) for name in names] for element in value)
     return io.BytesIO(written.getvalue().encode("utf-8", "replace"))
 
 

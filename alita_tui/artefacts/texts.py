@@ -47,7 +47,7 @@ class Lines:
         return tuple(shown)
 
     def find(self, needle: str, start: int, direction: int) -> tuple[int | None, int]:
-        """Return the next line that contains a text, whatever its case, and where to look on; -1 at the end."""
+        """Return the next line that contains a text, ignoring case, and where to continue; -1 at the end."""
         return self._records.find(needle, start, direction, encoding=self._encoding, blocks=SEARCHED)
 
     def sort(self, column: int, *, descending: bool) -> None:

@@ -57,7 +57,7 @@ def restore(
         json_document({"restored": restored, "before": before, "held": differences, "problem": problem})
         return
     typer.echo(f"Restored {restored.backup_id}. To undo it: alita backup restore {before.backup_id}")
-    typer.echo("The audit log was not touched: its verdicts hold, whatever the backup says.")
+    typer.echo("The audit log was not changed: its verdicts count, not the backup's.")
     for line in differences:
         typer.echo(reveal(line))
     if problem:

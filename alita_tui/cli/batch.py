@@ -71,7 +71,7 @@ def batch(
         done = asyncio.run(run_batch(app, tasks, output, jobs=jobs, usd=budget, tell=shown.tell))
     except KeyboardInterrupt:
         shown.end()
-        typer.echo(f"Stopped. The same command goes on where this ended: {shlex.join(again)}", err=True)
+        typer.echo(f"Stopped. Continue with the same command: {shlex.join(again)}", err=True)
         raise typer.Exit(130) from None
     finally:
         shown.end()
@@ -96,9 +96,9 @@ def _print(done: Batch, again: str) -> None:
             f"{counted(done.unpaid, 'task')} not done: the budget is spent. Give more with --budget-usd.",
             err=True,
         )
-    for one in done.waiting[:_SHOWN]:
+    for task in done.waiting[:_SHOWN]:
         typer.echo(
-            reveal(f"waits: row {one.row}, session {one.session}: {one_line(one.what, 160)}"), err=True
+            reveal(f"waits: row {task.row}, session {task.session}: {one_line(task.what, 160)}"), err=True
         )
     if len(done.waiting) > _SHOWN:
         typer.echo(f"… and {len(done.waiting) - _SHOWN:,} more", err=True)

@@ -1,4 +1,4 @@
-"""A build as text: what speaks against it, what it changes, what it asks for, what was found, and what is new in it."""
+"""A build as text: its risks, changes, capabilities, the evidence, and the difference from the last version."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def list_builds(context: typer.Context, json: Json = False) -> None:
     """List the builds that wait, oldest first. `show` prints a build and then how to approve it."""
     parked = AppContext.open(context.obj).inbox.pending()
     if json:
-        # Without the digest: nobody approves by it what they have not seen.
+        # Without the digest, so that no build can be approved from the list without having been shown.
         json_document(
             [
                 {key: value for key, value in msgspec.to_builtins(build).items() if key != "digest"}
@@ -88,9 +88,11 @@ def show(context: typer.Context, build: Build, json: Json = False) -> None:
     parked, envelopes = AppContext.open(context.obj).inbox.show(build)
     view = _view(parked, envelopes)
     draft = _presented(view)
-    found = risks(view, draft)
+    build_risks = risks(view, draft)
     if json:
-        json_document({"build": parked, "risks": found, "accept": names_of(found), "events": envelopes})
+        json_document(
+            {"build": parked, "risks": build_risks, "accept": names_of(build_risks), "events": envelopes}
+        )
         return
     typer.echo(f"{parked.name} v{parked.version}   session {parked.session_id}\n")
     print_summary(view, draft)
@@ -103,7 +105,7 @@ def show(context: typer.Context, build: Build, json: Json = False) -> None:
         typer.echo(f"  alita builds merge {parked.approval_id}")
         typer.echo(f"  alita builds alias {parked.approval_id} --digest {parked.digest[:16]}")
     typer.echo(f"sha256 {parked.digest}")
-    accept = "".join(f" --accept {name}" for name in names_of(found))
+    accept = "".join(f" --accept {name}" for name in names_of(build_risks))
     typer.echo(
         f"Approve with: alita builds approve {parked.approval_id} --digest {parked.digest[:16]}{accept}"
     )

@@ -77,7 +77,7 @@ def _show(call: NextCall, name: str) -> None:
             return
     raise UsageError(
         f"There is no part {one_line(name, 80)!r}.",
-        hint=f"There are {', '.join(one.name for one in call.parts)}.",
+        hint=f"There are {', '.join(part.name for part in call.parts)}.",
     )
 
 
@@ -102,5 +102,5 @@ def _table(call: NextCall) -> None:
         (call.shortened, "shortened"),
         (call.left_out, "turns left out"),
     )
-    if said := ", ".join(f"{number} {what}" for number, what in left if number):
-        typer.echo(f"{said}; the agent can look back at each")
+    if trimmed := ", ".join(f"{number} {what}" for number, what in left if number):
+        typer.echo(f"{trimmed}; the agent can look back at each")

@@ -21,7 +21,7 @@ from alita_tui.cli.output import Json, json_document, table
 from alita_tui.evaluation.agreement import Agreement
 from alita_tui.evaluation.results import FAILURE_WORDS, CaseResult, Rule, Setup, Without, share
 from alita_tui.evaluation.suite import CASES, read_suite
-from alita_tui.spine.errors import UsageError
+from alita_tui.spine.errors import StoreError, StoreLocked, UsageError
 from alita_tui.spine.text import counted, one_line, reveal
 
 commands = group()
@@ -83,8 +83,8 @@ def run(
     """Do the cases of a suite, each in a home of its own, and check the answers.
 
     A run that ended early, however it ended, goes on with --resume: nothing is done or paid twice. Its
-    --budget-usd may then be another. Exit code 0 once all cases ended, 1 under --fail-under, 3 where the budget did not
-    do, 4 where cases wait for your approval.
+    --budget-usd may then be another. Exit code 0 once all cases ended, 1 under --fail-under, 3 where the budget was
+    too small, 4 where cases wait for your approval.
     """
     app = AppContext.open(context.obj)
     if resume:
@@ -113,6 +113,14 @@ def run(
     except KeyboardInterrupt:
         typer.echo(f"\nStopped. Go on: alita eval run --resume {setup.run}", err=True)
         raise typer.Exit(130) from None
+    except StoreLocked:
+        raise
+    except StoreError:
+        typer.echo(
+            f"The run stopped; what has ended is kept. Go on later: alita eval run --resume {setup.run}",
+            err=True,
+        )
+        raise
     missing = len(evaluating.planned(setup, read_suite(Path(setup.suite_path)))) - len(results)
     if json:
         json_document(_document(setup, results, agreements(folder), folder))
@@ -137,7 +145,7 @@ def run(
 
 
 def _is_given(context: typer.Context, name: str) -> bool:
-    """Return whether an argument or option stands on the command line."""
+    """Return whether an argument or option is on the command line."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
 
@@ -149,14 +157,14 @@ def _parts(given: Sequence[str]) -> tuple[Without, ...]:
             raise UsageError(
                 f"{one_line(name, 40)!r} cannot be left out.", hint=f"There is {', '.join(known)}."
             )
-    return tuple(one for one in known if one in given)
+    return tuple(part for part in known if part in given)
 
 
 def _tell(result: CaseResult, done: int, of: int) -> None:
     """Print a line for each case that ended, on stderr: the same for people, pipes and screen readers."""
-    said = "solved" if result.solved else f"{FAILURE_WORDS[result.failure]}: {result.why}"
+    verdict = "solved" if result.solved else f"{FAILURE_WORDS[result.failure]}: {result.why}"
     who = f"{one_line(result.case, 60)} ({one_line(result.model, 60)}, {result.turn})"
-    sys.stderr.write(f"{done}/{of} {who} {reveal(said)[:300]}  ${result.usd:.4f} {result.seconds:.1f} s\n")
+    sys.stderr.write(f"{done}/{of} {who} {reveal(verdict)[:300]}  ${result.usd:.4f} {result.seconds:.1f} s\n")
     sys.stderr.flush()
 
 
@@ -164,7 +172,7 @@ def _tell(result: CaseResult, done: int, of: int) -> None:
 def list_runs(context: typer.Context, json: Json = False) -> None:
     """List the runs, oldest first."""
     app = AppContext.open(context.obj)
-    found = [
+    listed = [
         (
             setup,
             evaluating.results_of(folder := evaluating.folder_of_runs(app) / setup.run),
@@ -173,9 +181,9 @@ def list_runs(context: typer.Context, json: Json = False) -> None:
         for setup in evaluating.runs(app)
     ]
     if json:
-        json_document([{**_row(setup), **_summary(results, more)} for setup, results, more in found])
+        json_document([{**_row(setup), **_summary(results, more)} for setup, results, more in listed])
         return
-    if not found:
+    if not listed:
         typer.echo("No run yet. Make a suite: alita eval new FOLDER")
         return
     table(
@@ -187,7 +195,7 @@ def list_runs(context: typer.Context, json: Json = False) -> None:
                 f"{share(results):.0%}",
                 f"${sum(result.usd + result.judge_usd for result in results) + more:.4f}",
             )
-            for setup, results, more in found
+            for setup, results, more in listed
         ),
     )  # fmt: skip
 
@@ -205,7 +213,7 @@ def show(context: typer.Context, run: Run = "last", json: Json = False) -> None:
     _tell_unfinished(setup, folder)
     left = setup.planned - len(results)
     if left > 0 and evaluating.is_running(folder):
-        typer.echo(f"{counted(left, 'case')} to go: it goes on in another process.")
+        typer.echo(f"{counted(left, 'case')} to go: the run continues in another process.")
     elif left > 0:
         typer.echo(f"{counted(left, 'case')} to go. Go on: alita eval run --resume {setup.run}")
     for judge in agreements(folder):
@@ -261,8 +269,10 @@ def from_sessions(
     from alita_tui.app.eval_gathering import gather
 
     made = gather(AppContext.open(context.obj), folder, session or ())
-    for one in made.left_out:
-        typer.echo(f"left out: {reveal(one)}", err=True)
+    for reason in made.left_out:
+        typer.echo(f"left out: {reveal(reason)}", err=True)
+    for name in made.unread:
+        typer.echo(f"look for secrets in it yourself, since it is not text: {one_line(name, 200)}", err=True)
     if not made.cases:
         raise UsageError(
             "You rated no answer that makes a case.", hint="Rate one: alita feedback SESSION --should-be TEXT"
@@ -309,10 +319,11 @@ def _table(setup: Setup, results: tuple[CaseResult, ...]) -> None:
         mine = tuple(result for result in results if result.model == model)
         count = max(len(mine), 1)
         rows.append((
-            model, f"{sum(one.solved for one in mine)} of {len(mine)}",
-            f"${sum(one.usd + one.judge_usd for one in mine):.4f}",
-            f"{sum(one.seconds for one in mine) / count:.1f} s", f"{sum(one.steps for one in mine) / count:.1f}",
-            str(sum(one.builds for one in mine)), str(sum(one.ungrounded for one in mine)),
+            model, f"{sum(result.solved for result in mine)} of {len(mine)}",
+            f"${sum(result.usd + result.judge_usd for result in mine):.4f}",
+            f"{sum(result.seconds for result in mine) / count:.1f} s",
+            f"{sum(result.steps for result in mine) / count:.1f}",
+            str(sum(result.builds for result in mine)), str(sum(result.ungrounded for result in mine)),
         ))  # fmt: skip
     table(("MODEL", "SOLVED", "COST", "TIME EACH", "STEPS EACH", "BUILDS", "UNGROUNDED"), rows)
     unpriced = sum(result.unpriced for result in results)

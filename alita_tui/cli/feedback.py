@@ -69,7 +69,7 @@ def _target(given: FeedbackGiven, answer: str) -> str:
 def _show(app: AppContext, session: str, *, json: bool) -> None:
     from alita_tui.app.recordings import recording
 
-    events = [one.event for one in recording(app, session)]
+    events = [envelope.event for envelope in recording(app, session)]
     given = [event for event in events if isinstance(event, FeedbackGiven)]
     if json:
         json_document(given)
@@ -80,9 +80,9 @@ def _show(app: AppContext, session: str, *, json: bool) -> None:
         if answers
         else "No answer."
     )
-    for one in standing(given):
-        said = f": {one.text}" if one.text else ""
-        said += f"; it should be: {one.expected}" if one.expected else ""
-        what = _target(one, "an answer").removeprefix("for ")
-        typer.echo(reveal(f"{'👍' if one.rating == 'up' else '👎'} {what}{said}"))
+    for rating in standing(given):
+        words = f": {rating.text}" if rating.text else ""
+        words += f"; it should be: {rating.expected}" if rating.expected else ""
+        what = _target(rating, "an answer").removeprefix("for ")
+        typer.echo(reveal(f"{'👍' if rating.rating == 'up' else '👎'} {what}{words}"))
     typer.echo(f"Rate it with: alita feedback {session} --up | --down [TEXT] | --should-be TEXT | --undo")

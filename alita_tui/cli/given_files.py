@@ -60,7 +60,7 @@ def piped_file(folder: Path, most_mb: float) -> Path | None:
     except OSError as error:
         raise UsageError(
             f"Standard input could not be read and written to {path}: {error.strerror}.",
-            hint="Is the disk full? TMPDIR says where it is written.",
+            hint="Is the disk full? It is written to TMPDIR.",
         ) from error
     return path if path.stat().st_size else None
 
@@ -82,15 +82,15 @@ def with_local_files(arguments: Json, schema: Json, most_mb: float) -> tuple[Jso
     Where the schema asks for a file (`"format": "file"`), a path becomes that of a read-only copy in the container. An
     empty text stays: it leaves an optional file out. Raise UsageError as `check_file` does.
     """
-    found: list[InputFile] = []
+    files: list[InputFile] = []
 
     def seen(value: Json, part: Json) -> Json:
         part = part if isinstance(part, dict) else {}
         if isinstance(value, str) and value and part.get("format") == "file":
             path = Path(value).expanduser()
             check_file(path, most_mb)
-            found.append(InputFile(path=str(path.resolve()), name=path.name))
-            return input_path(len(found) - 1, path.name)
+            files.append(InputFile(path=str(path.resolve()), name=path.name))
+            return input_path(len(files) - 1, path.name)
         if isinstance(value, list):
             return [seen(item, part.get("items")) for item in value]
         if isinstance(value, dict):
@@ -99,4 +99,4 @@ def with_local_files(arguments: Json, schema: Json, most_mb: float) -> tuple[Jso
             return {name: seen(inner, named.get(name)) for name, inner in value.items()}
         return value
 
-    return seen(arguments, schema), tuple(found)
+    return seen(arguments, schema), tuple(files)

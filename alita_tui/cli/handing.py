@@ -61,8 +61,8 @@ def export(
         for folder, needs in export_skills(app, names, into):
             typer.echo(reveal(f"{folder}"))
             if needs:
-                said = f"It tells {counted(needs, 'need')} of your own tasks as when to use it: read"
-                typer.echo(reveal(f"  {said} {folder / 'SKILL.md'} before you hand it on."))
+                warning = f"It tells {counted(needs, 'need')} of your own tasks as when to use it: read"
+                typer.echo(reveal(f"  {warning} {folder / 'SKILL.md'} before you hand it on."))
     elif form in (Form.SERVER, Form.WHEEL):
         from alita_tui.app.handing import export_servers
 

@@ -34,7 +34,7 @@ def improve(
 ) -> None:
     """Propose repairs, upgrades, better descriptions, narrower grants, merges and retirements of tools.
 
-    Each is built in a session of its own and waits for your verdict; what a command does is only listed. A day's cap
+    Each is built in a session of its own and waits for your decision; what a command does is only listed. A day's cap
     and each build's budget are settings (`improve.per_day`, `improve.build_usd`; a lower one under `budget` holds).
     Exit code 4 if a build waits.
     """
@@ -42,8 +42,12 @@ def improve(
 
     app = AppContext.open(context.obj)
     app = AppContext.open(context.obj, _caps(app.loaded.settings))
-    found = asyncio.run(proposed(app, tools or (), faults=not offline))
-    builds = [one for one in found if one.order is not None and (one.order.draft is not None or not app.demo)]
+    proposals = asyncio.run(proposed(app, tools or (), faults=not offline))
+    builds = [
+        proposal
+        for proposal in proposals
+        if proposal.order is not None and (proposal.order.draft is not None or not app.demo)
+    ]
     room = 0 if only_list else min(left_today(app), len(builds) if most is None else most)
     left = room < len(builds) and not only_list
     ended = {}
@@ -58,9 +62,9 @@ def improve(
         if done[1] == "interrupted":
             break
     if json:
-        json_document([_document(one, ended.get(one.proposal_id)) for one in found])
+        json_document([_document(proposal, ended.get(proposal.proposal_id)) for proposal in proposals])
     else:
-        _print(found, ended, left=left, modelless=app.demo)
+        _print(proposals, ended, left=left, modelless=app.demo)
     parked = any(outcome == "parked" for _, outcome, _ in ended.values())
     raise typer.Exit(EXIT_CODES["parked"] if parked else 0)
 
@@ -88,11 +92,11 @@ def _document(proposal: Proposal, ended: tuple[str, str, str] | None) -> dict[st
 
 
 def _print(
-    found: tuple[Proposal, ...], ended: dict[str, tuple[str, str, str]], *, left: bool, modelless: bool
+    proposals: tuple[Proposal, ...], ended: dict[str, tuple[str, str, str]], *, left: bool, modelless: bool
 ) -> None:
-    if not found:
+    if not proposals:
         typer.echo("Nothing is proposed.")
-    for proposal in found:
+    for proposal in proposals:
         typer.echo(reveal(_line(proposal)))
         if proposal.command:
             typer.echo(f"  do it with: {proposal.command}")
@@ -102,7 +106,9 @@ def _print(
             typer.echo(
                 "  look at it with: alita builds list" if outcome == "parked" else f"  session {session}"
             )
-    waiting = [one for one in found if one.order is not None and one.proposal_id not in ended]
+    waiting = [
+        proposal for proposal in proposals if proposal.order is not None and proposal.proposal_id not in ended
+    ]
     if waiting and modelless:
         typer.echo("Most of them need a model to be built: alita setup")
     elif waiting and left:

@@ -148,7 +148,7 @@ _TAKES = {
     "resume": ("model", "session", "project"),
     "answer": ("model", "project"),
 }
-"""Commands that know an option which may also stand before them."""
+"""Commands with an option that may also be given before them."""
 
 
 def _hand_on(context: typer.Context, given: dict[str, str | None]) -> None:

@@ -73,7 +73,7 @@ def map_rows(
     except KeyboardInterrupt:
         shown.end()
         typer.echo(
-            "Stopped. The same command goes on where this ended: "
+            "Stopped. Continue with the same command: "
             + _command(record, file, output, engines or (), lanes, json=json),
             err=True,
         )

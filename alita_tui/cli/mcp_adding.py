@@ -155,7 +155,7 @@ def _known(
 
     if not NAME.fullmatch(name):
         raise UsageError(
-            f"{one_line(name, 40)!r} is no name for a server.",
+            f"{one_line(name, 40)!r} is not a name for a server.",
             hint="Use lower-case letters, digits and hyphens.",
         )
     if len(command) == 1 and "://" in command[0]:
@@ -208,10 +208,10 @@ def _known(
 
 def _program(word: str, folder: Path) -> str:
     """Return where a program is, so that no folder has a say in it later. Raise UsageError."""
-    found = shutil.which(folder / word if "/" in word else word)
-    if found is None:
+    program = shutil.which(folder / word if "/" in word else word)
+    if program is None:
         raise UsageError(f"There is no program {one_line(word, 80)}.")
-    return str(Path(found).absolute())
+    return str(Path(program).absolute())
 
 
 def _add(app: AppContext, known: Known, *, replace: bool) -> None:
@@ -235,10 +235,10 @@ def _add(app: AppContext, known: Known, *, replace: bool) -> None:
 
 def _pairs(given: list[str] | None, option: str) -> dict[str, str]:
     pairs = {}
-    for one in given or ():
-        key, equals, value = one.partition("=")
+    for pair in given or ():
+        key, equals, value = pair.partition("=")
         if not equals or not key:
-            raise UsageError(f"{option} {one_line(one, 60)!r} is no NAME=VALUE.")
+            raise UsageError(f"{option} {one_line(pair, 60)!r} is not of the form NAME=VALUE.")
         pairs[key] = value
     return pairs
 
@@ -258,7 +258,7 @@ def import_file(
     from alita_tui.mcp_box.remote.importing import servers_in
 
     app = AppContext.open(context.obj)
-    taken = {one.spec.name for one in ServerBook(app).all()}
+    taken = {server.spec.name for server in ServerBook(app).all()}
     failed = False
     for entry in servers_in(file):
         if only and entry.name not in only and entry.called not in only:

@@ -1,4 +1,4 @@
-"""`alita mcp install` and `alita mcp config`: how other programs are told where alita's tools are."""
+"""`alita mcp install` and `alita mcp config`: configure other programs to use alita's tools."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def install(
         return
     backup = apply(plan)
     typer.echo(f"Changed {reveal(str(plan.path))}." + (f" Before it was: {backup}" if backup else ""))
-    typer.echo("Start the program anew, or have it read its settings again.")
+    typer.echo("Restart the program, or have it read its settings again.")
 
 
 def config(
@@ -78,7 +78,7 @@ def _command(context: typer.Context) -> tuple[str, ...]:
 
 
 def _difference(before: str, after: str) -> str:
-    """Return what goes and what comes, and nothing around it: such files hold other things, nobody's to print."""
+    """Return only the removed and added lines: the rest of such files may be private."""
     begin = len(os.path.commonprefix((before, after)))
     rest = len(os.path.commonprefix((before[begin:][::-1], after[begin:][::-1])))
     gone, new = before[begin : len(before) - rest], after[begin : len(after) - rest]

@@ -28,7 +28,7 @@ def new(
 ) -> None:
     """Make a server of your own out of approved tools: a package with tests, a README and a Containerfile.
 
-    What is not given is asked for. A tool that is not there yet is built first and waits for your verdict: exit code 4.
+    What is not given is asked for. A tool that is missing is built first and waits for your decision: exit code 4.
     It is what `alita tools export --as mcp-server --pack NAME` writes.
     """
     from alita_tui.app.handing import export_servers
@@ -38,9 +38,9 @@ def new(
     called = server_name(name or _asked("What is the server called?", "NAME"))
     chosen = list(dict.fromkeys(tools or ())) or _chosen(app)
     known = {str(card.name) for card in app.library.cards()}
-    if missing := [one for one in chosen if one not in known]:
+    if missing := [tool for tool in chosen if tool not in known]:
         _build(app, missing)
-        again = " ".join(["alita mcp new", called, *(f"--tool {one}" for one in chosen)])
+        again = " ".join(["alita mcp new", called, *(f"--tool {tool}" for tool in chosen)])
         typer.echo(f"Decide on each, then make the server: {again}")
         raise typer.Exit(EXIT_CODES["parked"])
     into = to or Path()
@@ -80,13 +80,13 @@ def _build(app: AppContext, names: list[str]) -> None:
         if built.state != "waiting":
             raise UsageError(
                 f"{name} was not built: {built.text or 'its task was interrupted.'}",
-                hint=f"alita sessions show {built.session_id} tells what happened.",
+                hint=f"alita sessions show {built.session_id} shows what happened.",
             )
-        typer.echo(f"{name} waits for your verdict: alita builds show {built.approval_id}")
+        typer.echo(f"{name} waits for your decision: alita builds show {built.approval_id}")
 
 
 def _asked(question: str, option: str) -> str:
-    """Return the person's answer. Raise UsageError where nobody is there to ask."""
+    """Return the person's answer. Raise UsageError if the input is not a terminal."""
     if not sys.stdin.isatty():
         raise UsageError(f"Nobody is there to ask: {question}", hint=f"Say it with {option}.")
     return str(typer.prompt(question)).strip()

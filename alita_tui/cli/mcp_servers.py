@@ -30,7 +30,7 @@ def listed(context: typer.Context, json: Json = False) -> None:
     book = ServerBook(AppContext.open(context.obj))
     rows: list[tuple[Known, dict[str, int]]] = []
     for known in book.all():
-        states: list[str] = [one.state for one in book.offered(known)]
+        states: list[str] = [offer.state for offer in book.offered(known)]
         rows.append((known, {state: states.count(state) for state in sorted(set(states))}))
     if json:
         json_document([_facts(known, counts) for known, counts in rows])
@@ -55,7 +55,7 @@ def _facts(known: Known, counts: Mapping[str, int]) -> dict[str, Any]:
     return {
         "name": known.spec.name, "enabled": known.enabled, "where": known.spec.where, "identity": known.spec.digest,
         "protocol": known.protocol, "calls_itself": known.calls_itself, "listed_at": known.listed_at,
-        "start_ms": round(known.start_ms, 1), "tools": counts, "refused": [list(one) for one in known.refused],
+        "start_ms": round(known.start_ms, 1), "tools": counts, "refused": [list(tool) for tool in known.refused],
     }  # fmt: skip
 
 
@@ -84,15 +84,15 @@ def show(
     app = AppContext.open(context.obj)
     known = ServerBook(app).get(name)
     if tool:
-        one = _named(app, known, tool)
+        offer = _named(app, known, tool)
         if json:
             from alita_tui.spine.servers import pinned
 
             json_document(
-                {**_offer_facts(app, known, (one,))[0], "pinned": msgspec.to_builtins(pinned(one.draft))}
+                {**_offer_facts(app, known, (offer,))[0], "pinned": msgspec.to_builtins(pinned(offer.draft))}
             )
         else:
-            _show_tool(app, known, one)
+            _show_tool(app, known, offer)
     elif json:
         offers = _offer_facts(app, known, ServerBook(app).offered(known))
         json_document({**_facts(known, {}), "spec": msgspec.to_builtins(known.spec), "tools": offers})
@@ -138,13 +138,13 @@ def print_tools(app: AppContext, known: Known) -> None:
         ("TOOL", "STATE", "SHA256", "RISKS", "DESCRIPTION"),
         [
             (
-                str(one.draft.name),
-                one.state,
-                build_digest(one.draft, known.lock)[:_TELLS_APART],
-                ", ".join(dict.fromkeys(risk.name for risk in risks(one.draft))) or "none found",
-                one.draft.description,
+                str(offer.draft.name),
+                offer.state,
+                build_digest(offer.draft, known.lock)[:_TELLS_APART],
+                ", ".join(dict.fromkeys(risk.name for risk in risks(offer.draft))) or "none found",
+                offer.draft.description,
             )
-            for one in book.offered(known)
+            for offer in book.offered(known)
         ],
     )
 
@@ -152,23 +152,23 @@ def print_tools(app: AppContext, known: Known) -> None:
 def _named(app: AppContext, known: Known, tool: str) -> Offered:
     from alita_tui.spine.servers import pinned
 
-    for one in ServerBook(app).offered(known):
-        if tool in (one.draft.name, pinned(one.draft).tool_name):
-            return one
+    for offer in ServerBook(app).offered(known):
+        if tool in (offer.draft.name, pinned(offer.draft).tool_name):
+            return offer
     raise UsageError(
         f"{known.spec.name} lists no tool {one_line(tool, 60)}.",
         hint=f"See: alita mcp show {known.spec.name}",
     )
 
 
-def _show_tool(app: AppContext, known: Known, one: Offered) -> None:
+def _show_tool(app: AppContext, known: Known, offer: Offered) -> None:
     from alita_tui.cli.accepting import list_risks
     from alita_tui.events import build_digest
     from alita_tui.spine.servers import pinned
 
-    here = pinned(one.draft)
-    digest = build_digest(one.draft, known.lock)
-    typer.echo(f"{one.draft.name}  {one.state}  sha256 {digest}")
+    here = pinned(offer.draft)
+    digest = build_digest(offer.draft, known.lock)
+    typer.echo(f"{offer.draft.name}  {offer.state}  sha256 {digest}")
     typer.echo(
         reveal(
             f"{here.tool_name} of {known.spec.name}, which calls itself {' '.join(here.calls_itself.values())}"
@@ -176,14 +176,14 @@ def _show_tool(app: AppContext, known: Known, one: Offered) -> None:
     )
     typer.echo(f"\nDescriptor, as the server sent it\n{_pretty(here.tool)}\n")
     typer.echo(f"How it is started or reached\n{_pretty(here.server)}\n")
-    list_risks(ServerBook(app).reviewer()(one.draft), none="none found")
-    if one.before is not None and one.state == "changed":
-        typer.echo(f"\nWhat changed since v{one.before.version} was approved")
-        for line in _difference(pinned(one.before.draft), here):
+    list_risks(ServerBook(app).reviewer()(offer.draft), none="none found")
+    if offer.before is not None and offer.state == "changed":
+        typer.echo(f"\nWhat changed since v{offer.before.version} was approved")
+        for line in _difference(pinned(offer.before.draft), here):
             typer.echo(reveal(line))
-    if one.problem:
-        typer.echo(reveal(f"\nIt cannot be approved: {one.problem}"))
-    elif one.state != "approved":
+    if offer.problem:
+        typer.echo(reveal(f"\nIt cannot be approved: {offer.problem}"))
+    elif offer.state != "approved":
         typer.echo(f"\nTry it: alita mcp test {known.spec.name} {here.tool_name} --arguments '{{…}}'")
         typer.echo(f"Approve it: alita mcp approve {known.spec.name} --digest {digest}")
 
@@ -197,7 +197,7 @@ def _pretty(value: object) -> str:
 def _difference(before: Any, after: Any) -> list[str]:
     import difflib
 
-    was, now = (_pretty(one).split("\n") for one in (before, after))
+    was, now = (_pretty(descriptor).split("\n") for descriptor in (before, after))
     return list(difflib.unified_diff(was, now, "approved", "now", lineterm="", n=2))[:400]
 
 
@@ -230,32 +230,37 @@ def approve(
     chosen: list[Offered] = []
     for given in digest:
         prefix = given.lower().removeprefix("sha256:")
-        found = next(
-            (one for one in offers if prefix and build_digest(one.draft, known.lock).startswith(prefix)), None
+        named = next(
+            (
+                candidate
+                for candidate in offers
+                if prefix and build_digest(candidate.draft, known.lock).startswith(prefix)
+            ),
+            None,
         )
-        if found is None:
+        if named is None:
             raise UsageError(
                 f"No tool of {name} has the digest {one_line(given, 70)!r}.",
                 hint=f"See: alita mcp show {name}",
             )
-        whole, look = build_digest(found.draft, known.lock), f"alita mcp show {name} {found.draft.name}"
-        check_digest(given, whole, what=found.draft.name, show=look, whole=True)
-        chosen.append(found)
+        whole, look = build_digest(named.draft, known.lock), f"alita mcp show {name} {named.draft.name}"
+        check_digest(given, whole, what=named.draft.name, show=look, whole=True)
+        chosen.append(named)
     ready, review = [], book.reviewer()
-    for one in chosen:
-        if one.problem:
-            raise UsageError(f"{one.draft.name} cannot be approved: {one.problem}")
-        risks = review(one.draft)
-        typer.echo(f"{one.draft.name}")
+    for offer in chosen:
+        if offer.problem:
+            raise UsageError(f"{offer.draft.name} cannot be approved: {offer.problem}")
+        risks = review(offer.draft)
+        typer.echo(f"{offer.draft.name}")
         list_risks(risks, none="none found")
         own = [risk for risk in names_of(risks) if risk in set(accept or ())]
-        show_it = f"alita mcp show {name} {one.draft.name}"
-        ready.append((one, all_accepted(risks, own, what=str(one.draft.name), show=show_it)))
-    for one, accepted in ready:
-        if one.state == "approved":
-            typer.echo(f"{one.draft.name} is approved already.")
+        show_it = f"alita mcp show {name} {offer.draft.name}"
+        ready.append((offer, all_accepted(risks, own, what=str(offer.draft.name), show=show_it)))
+    for offer, accepted in ready:
+        if offer.state == "approved":
+            typer.echo(f"{offer.draft.name} is approved already.")
             continue
-        record = book.approve(one.draft, known.lock, accepted)
+        record = book.approve(offer.draft, known.lock, accepted)
         typer.echo(f"approved: {record.draft.name} v{record.version}, sha256 {record.digest[:16]}…")
 
 
@@ -276,17 +281,17 @@ def test(
     app = AppContext.open(context.obj)
     known = ServerBook(app).get(name)
     if tool:
-        one = _named(app, known, tool)
+        offer = _named(app, known, tool)
         try:
             given = msgspec.json.decode(arguments)
         except msgspec.DecodeError as error:
-            raise UsageError(f"--arguments is no JSON: {error}.") from error
-        report = asyncio.run(trial(app, known, one.draft, given))
+            raise UsageError(f"--arguments is not JSON: {error}.") from error
+        report = asyncio.run(trial(app, known, offer.draft, given))
         typer.echo(f"{report.status} after {report.duration_ms:,.0f} ms")
-        said = report.error or msgspec.json.format(msgspec.json.encode(report.result), indent=2).decode(
+        outcome = report.error or msgspec.json.format(msgspec.json.encode(report.result), indent=2).decode(
             "utf-8", "replace"
         )
-        typer.echo(reveal(said))
+        typer.echo(reveal(outcome))
         raise typer.Exit(0 if report.status == "ok" else 1)
     known = asyncio.run(look_at(app, known))
     ServerBook(app).relisted(known)

@@ -47,19 +47,19 @@ def list_items(
     from alita_tui.app.project import current_project
 
     app = AppContext.open(context.obj)
-    found = [
-        kept
-        for kept in reversed(app.memory.remembered())
-        if (everything or (kept.holds and kept.project in ("", current_project(app))))
-        and (kind is None or kept.sort == kind)
+    listed = [
+        remembered
+        for remembered in reversed(app.memory.remembered())
+        if (everything or (remembered.holds and remembered.project in ("", current_project(app))))
+        and (kind is None or remembered.sort == kind)
     ]
     if json:
-        json_document([as_json(kept) for kept in found])
+        json_document([as_json(remembered) for remembered in listed])
         return
-    if not found:
+    if not listed:
         typer.echo("Nothing is remembered yet." if not everything else "Nothing is remembered.")
         return
-    _table(found)
+    _table(listed)
 
 
 @commands.command()
@@ -67,35 +67,37 @@ def show(context: typer.Context, item: ItemId, json: Json = False) -> None:
     """Show an item whole: what it says, where it comes from, how far it is trusted."""
     from alita_tui.app.memory import as_json, source_of
 
-    kept = AppContext.open(context.obj).memory.find(item)
+    remembered = AppContext.open(context.obj).memory.find(item)
     if json:
-        json_document(as_json(kept))
+        json_document(as_json(remembered))
         return
-    one = kept.item
-    typer.echo(f"{reveal(one.text)}\n")
+    shown = remembered.item
+    typer.echo(f"{reveal(shown.text)}\n")
     facts = {
-        "id": one.item_id,
-        "kind": kept.sort,
-        "learned from": _ORIGINS[one.origin],
-        "source": f"{source_of(kept)}, of {counted(len(kept.sources), 'event')}",
-        "about": one.subject,
-        "project": kept.project or "shared by all",
-        "since": kept.at,
-        "held until": kept.until,
-        "pinned": "yes" if kept.pinned else "",
-        "worked": f"{kept.worked} of {kept.worked + kept.failed} times" if kept.sort == "recipe" else "",
-        "you said": kept.said,
-        "cost": f"${one.cost_usd:.4f}" if one.cost_usd else "",
-        "files": ", ".join(one.artefacts),
+        "id": shown.item_id,
+        "kind": remembered.sort,
+        "learned from": _ORIGINS[shown.origin],
+        "source": f"{source_of(remembered)}, of {counted(len(remembered.sources), 'event')}",
+        "about": shown.subject,
+        "project": remembered.project or "shared by all",
+        "since": remembered.at,
+        "held until": remembered.until,
+        "pinned": "yes" if remembered.pinned else "",
+        "worked": f"{remembered.worked} of {remembered.worked + remembered.failed} times"
+        if remembered.sort == "recipe"
+        else "",
+        "you said": remembered.said,
+        "cost": f"${shown.cost_usd:.4f}" if shown.cost_usd else "",
+        "files": ", ".join(shown.artefacts),
     }
     for name, value in facts.items():
         if value:
             typer.echo(f"{name:13} {reveal(value)}")
-    from alita_tui.memory.recipes import said
+    from alita_tui.memory.recipes import in_words
 
-    for number, step in enumerate(kept.steps, 1):
-        typer.echo(f"{f's{number}':13} {reveal(said((step,)))}")
-    session, _, seq = source_of(kept).rpartition(":")
+    for number, step in enumerate(remembered.steps, 1):
+        typer.echo(f"{f's{number}':13} {reveal(in_words((step,)))}")
+    session, _, seq = source_of(remembered).rpartition(":")
     typer.echo(f"\nLook at its source: alita replay {session} --at {seq}", err=True)
 
 
@@ -122,9 +124,10 @@ def search(
     known = {item.item_id for item in recalled}
     words = wanted.casefold().split()
     others = [
-        kept
-        for kept in app.memory.remembered()
-        if kept.item.item_id not in known and all(word in kept.item.text.casefold() for word in words)
+        remembered
+        for remembered in app.memory.remembered()
+        if remembered.item.item_id not in known
+        and all(word in remembered.item.text.casefold() for word in words)
     ]
     if json:
         json_document(
@@ -133,7 +136,7 @@ def search(
                     {"id": item.item_id, "text": item.text, "score": item.score, "why": item.why}
                     for item in recalled
                 ],
-                "others": [as_json(kept) for kept in others],
+                "others": [as_json(remembered) for remembered in others],
             }
         )
     else:
@@ -164,17 +167,17 @@ def edit(
     if not text and project is None:
         raise UsageError("There is nothing to change.", hint="Give a text, or --project NAME.")
     app = AppContext.open(context.obj)
-    kept = app.memory.find(item)
+    remembered = app.memory.find(item)
     if text:
-        kept = edited(app, kept.item.item_id, text)
+        remembered = edited(app, remembered.item.item_id, text)
     if project is not None:
-        kept = app.memory.move(kept.item.item_id, project_named(project))
+        remembered = app.memory.move(remembered.item.item_id, project_named(project))
     if json:
-        json_document(as_json(kept))
+        json_document(as_json(remembered))
     else:
-        typer.echo(f"{kept.item.item_id} says now: {reveal(kept.item.text)}")
+        typer.echo(f"{remembered.item.item_id} says now: {reveal(remembered.item.text)}")
         if project is not None:
-            typer.echo(f"It belongs to {kept.project or 'all projects'}.")
+            typer.echo(f"It belongs to {remembered.project or 'all projects'}.")
 
 
 @commands.command()
@@ -185,8 +188,8 @@ def pin(
 ) -> None:
     """Keep an item from ageing: it is trusted wholly wherever it fits."""
     memory = AppContext.open(context.obj).memory
-    kept = memory.pin(memory.find(item).item.item_id, not off)
-    typer.echo(f"{kept.item.item_id} is {'pinned' if kept.pinned else 'not pinned any more'}.")
+    remembered = memory.pin(memory.find(item).item.item_id, not off)
+    typer.echo(f"{remembered.item.item_id} is {'pinned' if remembered.pinned else 'not pinned any more'}.")
 
 
 @commands.command()
@@ -205,20 +208,20 @@ def forget(
     from alita_tui.app.memory import forgotten
 
     app = AppContext.open(context.obj)
-    found = [app.memory.find(item) for item in items]
-    for kept in found:
-        typer.echo(f"{kept.item.item_id}  {one_line(reveal(kept.item.text), 160)}")
+    chosen = [app.memory.find(item) for item in items]
+    for remembered in chosen:
+        typer.echo(f"{remembered.item.item_id}  {one_line(reveal(remembered.item.text), 160)}")
     if not yes:
         if not sys.stdin.isatty():
-            raise UsageError("Nothing is forgotten: nobody is there to confirm it.", hint="Say --yes.")
-        typer.confirm(f"Forget {counted(len(found), 'item')} for good?", abort=True)
-    for kept in found:
-        for session in asyncio.run(forgotten(app, kept)):
+            raise UsageError("Nothing is forgotten: this needs a confirmation.", hint="Say --yes.")
+        typer.confirm(f"Forget {counted(len(chosen), 'item')} for good?", abort=True)
+    for remembered in chosen:
+        for session in asyncio.run(forgotten(app, remembered)):
             typer.echo(
                 f"Session {session} is open elsewhere, and has it in its conversation until it ends.",
                 err=True,
             )
-    typer.echo(f"Forgotten: {counted(len(found), 'item')}. Backups made before still have it.")
+    typer.echo(f"Forgotten: {counted(len(chosen), 'item')}. Backups made before still have it.")
 
 
 @commands.command()
@@ -293,9 +296,9 @@ def tool(
     from alita_tui.view.risk import draft_risks, names_of
 
     app = AppContext.open(context.obj)
-    kept, draft = pipeline(app, recipe, name)
+    recipe_item, draft = pipeline(app, recipe, name)
     risks = draft_risks(draft.capabilities, review(draft).findings)
-    look = f"alita memory tool {kept.item.item_id}{f' --name {name}' if name else ''}"
+    look = f"alita memory tool {recipe_item.item.item_id}{f' --name {name}' if name else ''}"
     if not digest:
         if json:
             json_document({**msgspec.to_builtins(draft), "digest": draft.digest, "accept": names_of(risks)})
@@ -320,17 +323,19 @@ def tool(
     typer.echo(f"approved: {draft.name} v{record.version}, sha256 {record.digest[:16]}…")
 
 
-def _table(found: Iterable[Remembered]) -> None:
+def _table(items: Iterable[Remembered]) -> None:
     table(
         ("ID", "KIND", "SINCE", "PROJECT", "TEXT"),
         (
             (
-                kept.item.item_id,
-                kept.sort + (" *" if kept.pinned else "") + (" (old)" if kept.until else ""),
-                f"{datetime.fromisoformat(kept.at):%Y-%m-%d}" if kept.at else "",
-                kept.project or "shared",
-                kept.item.text,
+                remembered.item.item_id,
+                remembered.sort
+                + (" *" if remembered.pinned else "")
+                + (" (old)" if remembered.until else ""),
+                f"{datetime.fromisoformat(remembered.at):%Y-%m-%d}" if remembered.at else "",
+                remembered.project or "shared",
+                remembered.item.text,
             )
-            for kept in found
+            for remembered in items
         ),
     )

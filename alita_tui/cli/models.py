@@ -172,4 +172,4 @@ def forget(context: typer.Context, provider: str) -> None:
     if left is not None:
         typer.echo(f"{neutralise(provider)} still has a key: {neutralise(left.where)}.", err=True)
         raise typer.Exit(1)
-    typer.echo(f"{neutralise(provider)} has no key any more.")
+    typer.echo(f"{neutralise(provider)} has no key now.")

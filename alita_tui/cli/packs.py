@@ -1,4 +1,4 @@
-"""`alita tools import`: tools that were handed on in one file, each approved anew by whoever takes it."""
+"""`alita tools import`: tools shared in one file; each has to be approved here again."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def import_pack(
     from alita_tui.app.packs import offered, read_pack, signer
 
     app = AppContext.open(context.obj)
-    found = read_pack(pack)
-    signed_by = signer(app, found)
-    tools = offered(app, found)
+    opened = read_pack(pack)
+    signed_by = signer(app, opened)
+    tools = offered(app, opened)
     if show:
         _show(pack, _named(tools, show))
     elif digest:
-        raise typer.Exit(0 if _approve(app, pack, found, tools, digest, accept or []) else 1)
+        raise typer.Exit(0 if _approve(app, pack, opened, tools, digest, accept or []) else 1)
     elif json:
         rows = [
             {
@@ -61,9 +61,9 @@ def import_pack(
             }
             for tool in tools
         ]  # fmt: skip
-        json_document({"pack": found.name, "signed_by": signed_by, "key": found.key, "tools": rows})
+        json_document({"pack": opened.name, "signed_by": signed_by, "key": opened.key, "tools": rows})
     else:
-        typer.echo(reveal(f"{found.name}: {counted(len(tools), 'tool')}, signed by {signed_by}"))
+        typer.echo(reveal(f"{opened.name}: {counted(len(tools), 'tool')}, signed by {signed_by}"))
         table(
             ("NAME", "STATE", "SHA256", "MAY USE", "DESCRIPTION"),
             [
@@ -93,13 +93,13 @@ def _named(tools: tuple[Offered, ...], name: str) -> Offered:
     )
 
 
-def _show(pack: Path, one: Offered) -> None:
-    draft, there = one.draft, one.packed.evidence
+def _show(pack: Path, offer: Offered) -> None:
+    draft, there = offer.draft, offer.packed.evidence
     typer.echo(f"{draft.name}  sha256 {draft.digest}\n{reveal(draft.description)}\n")
     typer.echo(f"May use {reveal('; '.join(phrases(draft.capabilities))) or 'nothing but its arguments'}")
     typer.echo(f"Packages {reveal(', '.join(draft.requirements)) or 'none'}")
-    said = (there.origin, "approved", there.approved_at[:10], there.approved_via)
-    typer.echo(f"There: v{one.packed.version}, {one_line(' '.join(said))}")
+    approval = (there.origin, "approved", there.approved_at[:10], there.approved_via)
+    typer.echo(f"There: v{offer.packed.version}, {one_line(' '.join(approval))}")
     typer.echo(f"There relied on {one_line(there.reliability)}; none of that counts here")
     for lines in (there.accepted, tuple(f"source {url}" for url in there.sources)):
         for line in lines[:_MOST_CLAIMS]:
@@ -109,8 +109,8 @@ def _show(pack: Path, one: Offered) -> None:
     for what, schema in (("Input", draft.input_schema), ("Output", draft.output_schema)):
         typer.echo(f"\n{what} schema\n{reveal(msgspec.json.encode(schema).decode())}")
     typer.echo(f"\nCode\n{reveal(draft.code)}\nTests\n{reveal(draft.tests)}")
-    if one.problem:
-        typer.echo(reveal(f"It cannot be approved yet: {one.problem}"))
+    if offer.problem:
+        typer.echo(reveal(f"It cannot be approved yet: {offer.problem}"))
     else:
         typer.echo(f"Review, test and approve with: alita tools import {pack} --digest {draft.digest[:16]}")
 
@@ -118,30 +118,32 @@ def _show(pack: Path, one: Offered) -> None:
 def _approve(
     app: AppContext,
     pack: Path,
-    found: Pack,
+    opened: Pack,
     tools: tuple[Offered, ...],
     digests: list[str],
     accept: list[str],
 ) -> bool:
-    """Approve the named tools one after the other, those first that others call; return whether all were."""
+    """Approve the named tools in order, called tools before their callers; return whether all were approved."""
     from alita_tui.app.packs import offered
 
     wanted = [_by_digest(tools, given, pack) for given in digests]
-    names = [one.draft.name for one in sorted(wanted, key=tools.index)]
+    names = [offer.draft.name for offer in sorted(wanted, key=tools.index)]
     given = set(accept)
     for name in names:
-        one = _named(offered(app, found), name)  # anew: what it calls may have joined just now
-        if one.state == "here":
+        offer = _named(
+            offered(app, opened), name
+        )  # again, because a tool that it calls may just have been approved
+        if offer.state == "here":
             typer.echo(f"{name} runs here already.")
             continue
-        if one.problem or one.draft.digest != _named(tools, name).draft.digest:
+        if offer.problem or offer.draft.digest != _named(tools, name).draft.digest:
             why = (
-                one.problem
+                offer.problem
                 or "what it calls joined meanwhile, so its digest is another one: look at it again"
             )
             typer.echo(reveal(f"{name} was not approved: {why}"), err=True)
             return False
-        if not _approve_one(app, pack, found, one, given):
+        if not _approve_one(app, pack, opened, offer, given):
             return False
     return True
 
@@ -162,28 +164,28 @@ def _by_digest(tools: tuple[Offered, ...], given: str, pack: Path) -> Offered:
     )
 
 
-def _approve_one(app: AppContext, pack: Path, found: Pack, one: Offered, given: set[str]) -> bool:
+def _approve_one(app: AppContext, pack: Path, opened: Pack, offer: Offered, given: set[str]) -> bool:
     from alita_tui.app.packs import approve, differences, tested
 
-    name = one.draft.name
+    name = offer.draft.name
     typer.echo(f"{name}: reviewed and tested here …", err=True)
-    seen = asyncio.run(tested(app, one.draft))
+    seen = asyncio.run(tested(app, offer.draft))
     print_checks(seen)
     if seen.problem:
         typer.echo(reveal(f"{name} was not approved: {seen.problem}"), err=True)
         return False
-    for line in differences(one, seen.lock):
+    for line in differences(offer, seen.lock):
         typer.echo(reveal(f"  package {line}"))
     list_risks(seen.risks, none="none found: every check passed, nothing asked for")
     own = [risk for risk in names_of(seen.risks) if risk in given]
     accepted = all_accepted(seen.risks, own, what=str(name), show=f"alita tools import {pack} --show {name}")
-    record = approve(app, found, one, seen, accepted)
+    record = approve(app, opened, offer, seen, accepted)
     typer.echo(f"approved: {name} v{record.version}, sha256 {record.digest[:16]}…")
     return True
 
 
 def print_checks(seen: Tested) -> None:
-    """Print what each check and each of its own tests said of a tool."""
+    """Print the result of each check and of each of a tool's own tests."""
     attempt = seen.build.current
     for check in attempt.gates if attempt else ():
         typer.echo(f"  {check.state:8} {check.gate}: {reveal(check.summary)}")

@@ -64,7 +64,7 @@ A line is a task; while one runs it is added to it. @FILE gives it a file. Comma
   /review    look at the build that waits, and decide
   /answer    answer a question about money or of a server
   /new TASK  queue another task; /queue lists them, /cancel N, /sooner N, /pause, /continue
-  /good      rate the newest answer; /bad WHAT IS WRONG; /unrate takes it back
+  /good      rate the newest answer; /bad WHAT IS WRONG; /should-be TEXT; /unrate takes it back
   /stop      stop the running task
   /where     say what is done now
   /quit      leave; opened again, the session asks before it goes on"""
@@ -118,7 +118,7 @@ class PlainConsole:
         """Say what the person can do now about what waits, and ring."""
         match envelope.event:
             case ApprovalRequested(name=name, version=version):
-                typer.echo(f"\a{one_line(name)} v{version} waits for your verdict. /review looks at it.")
+                typer.echo(f"\a{one_line(name)} v{version} waits for your decision. /review looks at it.")
             case QuestionAsked(choices=choices, about=about):
                 numbered(choices)
                 how = "/answer answers it." if about != "task" else "The next line answers it."
@@ -151,7 +151,7 @@ class PlainConsole:
         if state.queue:
             typer.echo(f"{counted(len(state.queue), 'task')} in the queue")
         for build in self._waiting:
-            typer.echo(f"waits for your verdict: {one_line(build.name)} v{build.version}  (/review)")
+            typer.echo(f"waits for your decision: {one_line(build.name)} v{build.version}  (/review)")
         for question in self._questions:
             typer.echo(f"waits for your answer: {one_line(_text_of(question), 300)}")
         if self._held.tasks or self._held.queued:
@@ -207,7 +207,9 @@ class PlainConsole:
             typer.echo("No task runs. /quit leaves.")
 
     def _say(self, line: str) -> None:
-        question = next((one for one in self._questions if isinstance(one, QuestionAsked)), None)
+        question = next(
+            (question for question in self._questions if isinstance(question, QuestionAsked)), None
+        )
         if question is not None and question.about == "task":
             self._session.send(AnswerQuestion(question_id=question.question_id, text=line))
         elif (files := files_of(line)) is None:
@@ -267,16 +269,16 @@ class PlainConsole:
                         return
                 case "8":
                     self._session.send(PutOff(approval_id=build.approval_id))
-                    typer.echo("The agent goes on without it. /review comes back to it.")
+                    typer.echo("The agent continues without it. /review shows it again.")
                     return
                 case "9" | None:
                     return
-                case other:
-                    if await self._other(other, build, draft, shown_at):
+                case typed:
+                    if await self._other_choice(typed, build, draft, shown_at):
                         return
-                    typer.echo(f"{one_line(other, 60)!r} is none of the numbers.")
-            if not any(one.approval_id == build.approval_id for one in self._waiting):
-                typer.echo("It does not wait any more.")
+                    typer.echo(f"{one_line(typed, 60)!r} is not one of the numbers.")
+            if not any(waiting.approval_id == build.approval_id for waiting in self._waiting):
+                typer.echo("It no longer waits.")
                 return
 
     async def _approve(
@@ -315,7 +317,7 @@ class PlainConsole:
         )
         return True
 
-    async def _other(self, choice: str, build: BuildState, draft: Attempt, shown_at: float) -> bool:
+    async def _other_choice(self, choice: str, build: BuildState, draft: Attempt, shown_at: float) -> bool:
         """Ban, reuse, merge or alias; return whether a verdict was given."""
         reason = ""
         if choice == "10":
@@ -410,8 +412,8 @@ async def _converse(
 ) -> None:
     """Print what happens in a session and do what is typed, until the person leaves or the session ends."""
     typer.echo(f"Session {session.session_id}. Type a task, or /help.")
-    for one in () if recorded else suggestions[:3]:
-        typer.echo(f"  for example: {one_line(one, 200)}")
+    for suggestion in () if recorded else suggestions[:3]:
+        typer.echo(f"  for example: {one_line(suggestion, 200)}")
     with Lines() as lines:
         console = PlainConsole(session, lines)
         showing = asyncio.create_task(console.show(recorded))

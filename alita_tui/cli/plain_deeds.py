@@ -15,7 +15,7 @@ from alita_tui.state.session import SessionState
 from alita_tui.view.queries import merge_of, reuse_of
 
 QUEUE_COMMANDS = ("/queue", "/cancel", "/sooner", "/pause", "/continue")
-RATINGS = ("/good", "/bad", "/unrate")
+RATINGS = ("/good", "/bad", "/should-be", "/unrate")
 
 
 def files_of(text: str) -> tuple[str, ...] | None:
@@ -33,8 +33,8 @@ def of_queue(word: str, rest: str, state: SessionState) -> Command | None:
     """Do a command of the queue: list it, or return what to send."""
     queue = state.queue
     if word == "/queue":
-        for number, one in enumerate(queue, 1):
-            typer.echo(f"  {number} {one_line(one.text, 200)}")
+        for number, queued in enumerate(queue, 1):
+            typer.echo(f"  {number} {one_line(queued.text, 200)}")
         typer.echo(
             "It is paused: /continue goes on." if state.paused else "" if queue else "The queue is empty."
         )
@@ -65,9 +65,15 @@ def rating(word: str, rest: str, state: SessionState) -> Command | None:
     if word == "/unrate":
         typer.echo("Your newest rating is taken back.")
         return GiveFeedback(rating="up", undo=True)
+    right = rest.strip()
+    if word == "/should-be" and not right:
+        typer.echo("Say what it should be: /should-be TEXT")
+        return None
     typer.echo("Rated: good." if word == "/good" else "Rated: not good.")
     return GiveFeedback(
-        rating="up" if word == "/good" else "down", text=rest.strip() if word == "/bad" else ""
+        rating="up" if word == "/good" else "down",
+        text=right if word == "/bad" else "",
+        expected=right if word == "/should-be" else "",
     )
 
 
@@ -82,7 +88,7 @@ def other_choices(draft: Attempt) -> str:
 
 
 def other_verdict(choice: str, draft: Attempt, reason: str = "") -> Verdict | None:
-    """Return the verdict of such a choice; None where it is none of them. A ban needs its reason."""
+    """Return the verdict of such a choice; None for any other. A ban needs a reason."""
     twin = draft.twins[0] if draft.twins else None
     match choice:
         case "10" if reason:
@@ -104,7 +110,7 @@ def tell_held(held: WorkHeld, state: SessionState) -> None:
     if held.queued:
         typer.echo(f"Not begun: {counted(held.queued, 'task')} in the queue")
     if held.tasks:
-        typer.echo("Nothing runs yet. /continue goes on; what you type first is added to it; /stop ends it.")
+        typer.echo("Nothing runs yet. /continue resumes; what you type before that is added; /stop ends it.")
     elif held.queued:
         typer.echo("Nothing runs yet. /continue begins it.")
 

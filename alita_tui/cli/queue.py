@@ -17,7 +17,7 @@ from alita_tui.app.tasks import (
     Tasks,
     change,
     change_schedule,
-    found,
+    find_task,
     repeat,
     scheduled,
     tasks_of,
@@ -134,22 +134,22 @@ def _standing(agent: AgentEntry) -> str:
 def show(context: typer.Context, task: Task, session: Session = None, json: Json = False) -> None:
     """Print one task: what it asks for, where it stands, what came of it, and the agents that worked on it."""
     _no_schedule(task)
-    entry = found(tasks_of(AppContext.open(context.obj), session), task)
+    entry = find_task(tasks_of(AppContext.open(context.obj), session), task)
     if json:
         json_document(entry)
         return
     typer.echo(f"{entry.id}  {entry.outcome.replace('_', ' ') or entry.standing}  {entry.at}")
-    for said in (entry.text, entry.reason, entry.hint, entry.answer):
-        if said:
-            typer.echo(reveal(said))
+    for text in (entry.text, entry.reason, entry.hint, entry.answer):
+        if text:
+            typer.echo(reveal(text))
     for agent in entry.agents:
         indent = "  " * agent.depth
         attempt = ", second attempt" if agent.attempt > 1 else ""
         took = f"{counted(agent.steps, 'step')}, {agent.tokens:,} tokens, ${agent.usd:.4f}"
         typer.echo(reveal(f"{indent}{agent.id}  {_standing(agent)}{attempt}  {took}"))
         missing = f"Could not do: {agent.missing}" if agent.missing else ""
-        for said in (agent.goal, agent.said, missing):
-            for line in said.splitlines():
+        for text in (agent.goal, agent.said, missing):
+            for line in text.splitlines():
                 typer.echo(reveal(f"{indent}  {line}"))
 
 
@@ -159,7 +159,7 @@ def cancel(context: typer.Context, task: Task, session: Session = None, json: Js
     if _is_schedule(task):
         _reschedule(context, task, "cancel", json=json)
         return
-    app, entry = _one(context, session, task)
+    app, entry = _found_task(context, session, task)
     if entry.standing in ("done", "failed", "cancelled"):
         raise UsageError(f"{one_line(entry.text, 60)} ended already.")
     _change(app, session, CancelTask(task_id=entry.id), json=json)
@@ -168,7 +168,7 @@ def cancel(context: typer.Context, task: Task, session: Session = None, json: Js
 @commands.command()
 def retry(context: typer.Context, task: Task, session: Session = None, json: Json = False) -> None:
     """Queue a task again that failed or stopped at a limit."""
-    app, entry = _one(context, session, task)
+    app, entry = _found_task(context, session, task)
     if entry.place:
         raise UsageError(f"{one_line(entry.text, 60)} has not begun yet.")
     _change(app, session, Retry(task_id=entry.id), json=json)
@@ -183,8 +183,8 @@ def move(
     json: Json = False,
 ) -> None:
     """Give a queued task another place."""
-    app, entry = _one(context, session, task, queued=True)
-    others = [one for one in tasks_of(app, session).tasks if one.place and one.id != entry.id]
+    app, entry = _found_task(context, session, task, queued=True)
+    others = [queued for queued in tasks_of(app, session).tasks if queued.place and queued.id != entry.id]
     before = others[place - 1].id if place <= len(others) else ""
     _change(app, session, MoveTask(queue_id=entry.id, before=before), json=json)
 
@@ -198,7 +198,7 @@ def edit(
     json: Json = False,
 ) -> None:
     """Change what a queued task asks for."""
-    app, entry = _one(context, session, task, queued=True)
+    app, entry = _found_task(context, session, task, queued=True)
     if not text.strip():
         raise UsageError("A task needs words.", hint=f"To drop it: alita tasks cancel {entry.id}")
     if entry.again:
@@ -261,12 +261,12 @@ def _reschedule(
 
 
 def _repeat(app: AppContext, task: SubmitTask, rhythm: Rhythm, model: str | None, *, json: bool) -> None:
-    """Enter a repeated task, and say whether something is there to do it."""
+    """Enter a repeated task, and warn if no background process runs."""
     from alita_tui.app.background.client import ask
     from alita_tui.app.background.wire import Look
 
     wanted = repeat(app, task, rhythm, model=model, project=current_project(app))
-    (made,) = (one for one in scheduled(app) if one.id == wanted)
+    (made,) = (schedule for schedule in scheduled(app) if schedule.id == wanted)
     if json:
         json_document(made)
         return
@@ -275,12 +275,12 @@ def _repeat(app: AppContext, task: SubmitTask, rhythm: Rhythm, model: str | None
         typer.echo("Nothing is done while no background runs; start one: alita serve", err=True)
 
 
-def _one(
+def _found_task(
     context: typer.Context, session: str | None, task: str, *, queued: bool = False
 ) -> tuple[AppContext, TaskEntry]:
     _no_schedule(task)
     app = AppContext.open(context.obj)
-    return app, found(tasks_of(app, session), task, queued=queued)
+    return app, find_task(tasks_of(app, session), task, queued=queued)
 
 
 def _change(app: AppContext, session: str | None, command: QueueCommand, *, json: bool) -> None:

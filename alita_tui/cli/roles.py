@@ -88,8 +88,8 @@ def check(context: typer.Context, json: Json = False) -> None:
 
 
 def _described(role: Role) -> dict[str, Any]:
-    told = {field: getattr(role, field) for field in role.__struct_fields__}
-    return {"name": role.name, **msgspec.to_builtins(told)}
+    fields = {field: getattr(role, field) for field in role.__struct_fields__}
+    return {"name": role.name, **msgspec.to_builtins(fields)}
 
 
 def _tell_problems(roles: Roles) -> None:

@@ -88,12 +88,12 @@ def pool(context: typer.Context, json: Json = False) -> None:
     settings = app.loaded.settings.sandbox
     inventory = _with_sandbox(app, lambda sandbox: sandbox.inventory())
     if json:
-        kept = {
+        pool_sizes = {
             "hot": settings.pool_hot,
             "warm": settings.pool_warm,
             "environments": settings.pool_environments,
         }
-        json_document({"kept": kept, "containers": inventory.containers, "silent": inventory.silent})
+        json_document({"kept": pool_sizes, "containers": inventory.containers, "silent": inventory.silent})
         return
     typer.echo(
         f"kept for each environment: {settings.pool_hot} hot, {settings.pool_warm} warm; "

@@ -146,4 +146,4 @@ def _serve_browser(context: typer.Context, port: int) -> None:
 
 def _tell(link: str) -> None:
     typer.echo(f"Open this address in a browser of this machine. It is a key: do not pass it on.\n{link}")
-    typer.echo("Ctrl+C ends it, and with it the consoles that are open; sessions are kept.", err=True)
+    typer.echo("Ctrl+C ends it and its open consoles; sessions are saved.", err=True)

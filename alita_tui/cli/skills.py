@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from alita_tui.app.context import AppContext
-from alita_tui.app.skills import Added, SkillBook, differences, found, replaced, script_draft
+from alita_tui.app.skills import Added, SkillBook, differences, discovered, replaced, script_draft
 from alita_tui.cli.accepting import Accept, all_accepted, check_digest, list_risks
 from alita_tui.cli.lazy import group
 from alita_tui.cli.output import Json, json_document, table
@@ -60,22 +60,22 @@ def add(
         typer.echo(reveal(f"\nApprove it with: {look} --digest {skill.digest}{options}"))
         return
     check_digest(digest, skill.digest, what=f"The skill {skill.text.name}", show=look, whole=True)
-    kept = book.approve(skill, path, all_accepted(risks, accept or [], what="It", show=look))
-    typer.echo(f"approved: the skill {kept.name}, sha256 {kept.digest[:16]}…")
+    approved = book.approve(skill, path, all_accepted(risks, accept or [], what="It", show=look))
+    typer.echo(f"approved: the skill {approved.name}, sha256 {approved.digest[:16]}…")
     for script in skill.scripts:
-        typer.echo(reveal(f"  make a tool of {script}: alita skills script {kept.name} {script}"))
+        typer.echo(reveal(f"  make a tool of {script}: alita skills script {approved.name} {script}"))
 
 
 def _print_skill(skill: Skill) -> None:
     text = skill.text
     typer.echo(reveal(f"{text.name}  sha256 {skill.digest}\n{text.description}"))
-    for what, said in (
+    for what, detail in (
         ("licence", text.license),
         ("compatibility", text.compatibility),
         *text.metadata.items(),
     ):
-        if said:
-            typer.echo(reveal(f"{what}: {said}"))
+        if detail:
+            typer.echo(reveal(f"{what}: {detail}"))
     typer.echo("\nFiles")
     for path, data in sorted(skill.files.items()):
         typer.echo(reveal(f"  {len(data):>9,}  {path}"))
@@ -99,21 +99,27 @@ def _print_difference(before: Skill, after: Skill) -> None:
 def list_skills(context: typer.Context, json: Json = False) -> None:
     """List the skills that you added, and those that lie where other agents look: these are not loaded."""
     added = SkillBook(AppContext.open(context.obj)).all()
-    sources = {one.kept.source for one in added}
-    others = [one for one in found(Path.cwd()) if str(Path(one.folder).resolve()) not in sources]
+    sources = {skill.entry.source for skill in added}
+    others = [skill for skill in discovered(Path.cwd()) if str(Path(skill.folder).resolve()) not in sources]
     if json:
         json_document({
             "added": [
-                {**msgspec.to_builtins(one.kept), "state": one.state, "problem": one.problem} for one in added
+                {**msgspec.to_builtins(skill.entry), "state": skill.state, "problem": skill.problem} for skill in added
             ],
-            "found": [msgspec.structs.asdict(one) for one in others],
+            "found": [msgspec.structs.asdict(skill) for skill in others],
         })  # fmt: skip
         return
     rows: list[tuple[str, str, str]] = [
-        (one.kept.name, one.state, one.problem or (one.skill.text.description if one.skill else ""))
-        for one in added
+        (
+            skill.entry.name,
+            skill.state,
+            skill.problem or (skill.skill.text.description if skill.skill else ""),
+        )
+        for skill in added
     ]
-    rows += [(one.name, "found", f"{one.folder}: {one.problem or one.description}") for one in others]
+    rows += [
+        (skill.name, "found", f"{skill.folder}: {skill.problem or skill.description}") for skill in others
+    ]
     if rows:
         table(("NAME", "STATE", "DESCRIPTION"), rows)
     else:
@@ -128,27 +134,29 @@ def show(
 ) -> None:
     """Show a skill that you added, or one of its files; where it is suspended, what changed."""
     book = SkillBook(AppContext.open(context.obj))
-    one = _named(book, name)
-    typer.echo(reveal(f"{one.state}{f': {one.problem}' if one.problem else ''}  from {one.kept.source}"))
-    if one.skill is None:
+    skill = _named(book, name)
+    typer.echo(
+        reveal(f"{skill.state}{f': {skill.problem}' if skill.problem else ''}  from {skill.entry.source}")
+    )
+    if skill.skill is None:
         return
     if file:
-        if file not in one.skill.files:
+        if file not in skill.skill.files:
             raise UsageError(f"{name} has no {one_line(file, 80)!r}.", hint=f"See: alita skills show {name}")
-        typer.echo(reveal(one.skill.files[file].decode("utf-8", "replace")))
+        typer.echo(reveal(skill.skill.files[file].decode("utf-8", "replace")))
         return
-    _print_skill(one.skill)
+    _print_skill(skill.skill)
     typer.echo("")
-    list_risks(book.risks(one.skill), none="none found")
-    if one.now is not None:
-        _print_difference(one.skill, one.now)
-        typer.echo(reveal(f"\nApprove it as it is now: alita skills add {one.kept.source}"))
+    list_risks(book.risks(skill.skill), none="none found")
+    if skill.now is not None:
+        _print_difference(skill.skill, skill.now)
+        typer.echo(reveal(f"\nApprove it as it is now: alita skills add {skill.entry.source}"))
 
 
 def _named(book: SkillBook, name: str) -> Added:
-    if (one := book.get(name)) is None:
+    if (skill := book.get(name)) is None:
         raise book.unknown(name)
-    return one
+    return skill
 
 
 @commands.command()
@@ -180,10 +188,10 @@ def script(
     from alita_tui.view.seen import evidence
 
     app = AppContext.open(context.obj)
-    one = _named(SkillBook(app), name)
-    if one.skill is None or one.problem:
-        raise UsageError(f"{name} is suspended: {one.problem}.", hint=f"See: alita skills show {name}")
-    draft = script_draft(app, one.skill, path)
+    skill = _named(SkillBook(app), name)
+    if skill.skill is None or skill.problem:
+        raise UsageError(f"{name} is suspended: {skill.problem}.", hint=f"See: alita skills show {name}")
+    draft = script_draft(app, skill.skill, path)
     before = replaced(app, draft)
     look = f"alita skills script {name} {path}"
     if not digest:
@@ -209,6 +217,6 @@ def script(
     accepted = all_accepted(risks, accept or [], what=str(draft.name), show=look)
     verdict = Verdict(decision="approved", accepted=accepted)
     build = msgspec.structs.replace(seen.build, verdict=verdict)
-    reason = f"{path} of the skill {name}, {one.kept.digest[:16]}"
+    reason = f"{path} of the skill {name}, {skill.entry.digest[:16]}"
     record = approve_anew(app, draft, seen.lock, origin="imported", reason=reason, evidence=evidence(build))
     typer.echo(f"approved: {draft.name} v{record.version}, sha256 {record.digest[:16]}…")

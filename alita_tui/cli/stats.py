@@ -75,11 +75,11 @@ def days_of(since: str) -> int | None:
     """Return how many days `30d`, `4w` or `all` are; None for all. Raises UsageError."""
     if since == "all":
         return None
-    found = re.fullmatch(r"([1-9]\d{0,3})([dw]?)", since)
-    days = int(found[1]) * (7 if found[2] == "w" else 1) if found else 0
+    match = re.fullmatch(r"([1-9]\d{0,3})([dw]?)", since)
+    days = int(match[1]) * (7 if match[2] == "w" else 1) if match else 0
     if not 1 <= days <= _MOST_DAYS:
         raise UsageError(
-            f"{one_line(since, 40)!r} is no time back.", hint=f"Write 30d, 4w or all; up to {_MOST_DAYS}d."
+            f"{one_line(since, 40)!r} is not a time span.", hint=f"Write 30d, 4w or all; up to {_MOST_DAYS}d."
         )
     return days
 
@@ -112,9 +112,9 @@ def _show(report: Report, by: By) -> None:
             typer.echo(f"  ! {odd.day}  {reveal(name)}{odd.text}\n      rule: {odd.rule}")
     if report.advice:
         typer.echo("\nwhat would help:")
-        for one in report.advice:
-            rests = ", ".join(f"{place.session_id}:{place.seq}" for place in one.places[:3])
-            typer.echo(f"  {reveal(one.text)}\n      {reveal(one.command)}   (from {rests})")
+        for advice in report.advice:
+            rests = ", ".join(f"{place.session_id}:{place.seq}" for place in advice.places[:3])
+            typer.echo(f"  {reveal(advice.text)}\n      {reveal(advice.command)}   (from {rests})")
     typer.echo(f"\n{words.held_words(report.held)}")
 
 

@@ -118,16 +118,14 @@ def answer(
     from alita_tui.app.headless import open_question, was_recorded
 
     app = AppContext.open(context.obj, {"model": model})
-    said = (sys.stdin.read() if text == "-" else text).strip()
-    if not said:
+    reply = (sys.stdin.read() if text == "-" else text).strip()
+    if not reply:
         raise UsageError("The answer is empty.", hint='Give one: alita answer SESSION "TEXT"')
     if not open_question(app, session):
-        raise UsageError(
-            "That session waits for no answer.", hint="`alita sessions show` tells where it stands."
-        )
+        raise UsageError("That session waits for no answer.", hint="`alita sessions show` shows its state.")
     if was_recorded(app, session) and model is None:
         model = _DEMO
-    _run(context, model, None, session, json=json, answer=said, project=project)
+    _run(context, model, None, session, json=json, answer=reply, project=project)
 
 
 def demo(

@@ -86,7 +86,7 @@ def _report_unproven(library: ToolLibrary) -> None:
         typer.echo(reveal(difference.text), err=True)
     for (name, version), why in library.doubts().items():
         typer.echo(
-            reveal(f"{name} v{version} does not run: {why}. To look at it and approve it anew: ")
+            reveal(f"{name} v{version} does not run: {why}. To look at it and approve it again: ")
             + f"alita tools approve {name} --version {version}",
             err=True,
         )
@@ -160,18 +160,18 @@ def show(context: typer.Context, name: str, json: Json = False) -> None:
         typer.echo(f"tags {' '.join(f'#{tag}' for tag in tags)}")
     typer.echo(f"approved as {record.approval_id} on {record.created_at}")
     typer.echo(f"may use {reveal('; '.join(phrases(record.granted))) or 'nothing but its arguments'}")
-    told = app.lineages("cli").of(record.draft.name)
-    if trust := told.reliability.get(record.version):
+    tool_lineage = app.lineages("cli").of(record.draft.name)
+    if trust := tool_lineage.reliability.get(record.version):
         typer.echo(f"relied on {reveal(trust.words)}")
         typer.echo(reveal(trust.needs) if trust.needs else "found for no need yet")
     if record.origin != "built":
         typer.echo(f"origin {record.origin}")
     for source in record.sources:
         typer.echo(reveal(f"source {source.title or source.url}"))
-    if told.calls:
-        typer.echo(reveal(f"calls {', '.join(told.calls)}"))
-    if told.called_by:
-        typer.echo(reveal(f"called by {'; '.join(told.called_by)}"))
+    if tool_lineage.calls:
+        typer.echo(reveal(f"calls {', '.join(tool_lineage.calls)}"))
+    if tool_lineage.called_by:
+        typer.echo(reveal(f"called by {'; '.join(tool_lineage.called_by)}"))
     typer.echo(f"\n{reveal(shown(record))}")
 
 
@@ -180,11 +180,11 @@ def graph(context: typer.Context, json: Json = False) -> None:
     """Show which tools call which, and who calls an older version than the one that runs."""
     from alita_tui.registry.callers import edges
 
-    found = edges(AppContext.open(context.obj).library)
+    calls = edges(AppContext.open(context.obj).library)
     if json:
-        json_document([{**msgspec.to_builtins(edge), "behind": edge.behind} for edge in found])
+        json_document([{**msgspec.to_builtins(edge), "behind": edge.behind} for edge in calls])
         return
-    if not found:
+    if not calls:
         typer.echo("No tool calls another one.")
         return
     table(
@@ -195,7 +195,7 @@ def graph(context: typer.Context, json: Json = False) -> None:
                 f"{edge.callee} v{edge.callee_version}",
                 ("no version" if edge.current is None else f"v{edge.current}") if edge.behind else "the same",
             )
-            for edge in found
+            for edge in calls
         ),
     )
 
@@ -222,7 +222,7 @@ def history(context: typer.Context, name: str, json: Json = False) -> None:
     table(("VERSION", "STATE", "SHA256", "FROM", "RUNS/FAILED", "BUILT FOR", "REGISTERED"), rows)
     if versions.spent_usd:
         spent = sum(versions.spent_usd.values())
-        typer.echo(f"Built for ${spent:.4f}; building it anew for each run: ${versions.saved_usd:.4f} more.")
+        typer.echo(f"Built for ${spent:.4f}; building it again for each run: ${versions.saved_usd:.4f} more.")
     if versions.aliases:
         typer.echo(f"Also called {', '.join(versions.aliases)}.")
     for move in versions.moves:
@@ -296,11 +296,13 @@ def tag_tool(
         raise UsageError(
             f"There is no tool {one_line(name, 60)}.", hint="`alita tools list` shows the library."
         )
-    found = library.tags.change(name, tags or (), remove or ()) if tags or remove else library.tags.of(name)
+    tool_tags = (
+        library.tags.change(name, tags or (), remove or ()) if tags or remove else library.tags.of(name)
+    )
     if json:
-        json_document(found)
+        json_document(tool_tags)
     else:
-        typer.echo(f"{name}: {' '.join(f'#{one}' for one in found) or 'no tags'}")
+        typer.echo(f"{name}: {' '.join(f'#{tag}' for tag in tool_tags) or 'no tags'}")
 
 
 def _move(context: typer.Context, name: str, kind: MoveKind, version: int | None, reason: str) -> None:
@@ -352,7 +354,7 @@ def unalias(
 ) -> None:
     """Remove another name of a tool."""
     tool = AppContext.open(context.obj).lineages("cli").unalias(name, by=me(), reason=reason)
-    typer.echo(f"{name} is no name of {tool.name} any more.")
+    typer.echo(f"{name} is not a name of {tool.name} any more.")
     typer.echo(f"Undo it with: alita tools undo {tool.name}")
 
 

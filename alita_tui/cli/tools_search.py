@@ -33,20 +33,20 @@ def search(
             "There is nothing to search for.", hint="Say what is needed: alita tools search WORDS"
         )
     app = AppContext.open(context.obj)
-    found, problem = asyncio.run(searched(app, query, limit))
+    result, problem = asyncio.run(searched(app, query, limit))
     if problem is not None:
         typer.echo(reveal(f"Without the encoder: {problem.message} {problem.hint}".strip()), err=True)
     if json:
-        json_document(msgspec.to_builtins(found))
+        json_document(msgspec.to_builtins(result))
         return
-    typer.echo(reveal(f"{_VERDICTS[found.band]} ({found.chance:.0%}): {found.evidence}."))
+    typer.echo(reveal(f"{_VERDICTS[result.band]} ({result.chance:.0%}): {result.evidence}."))
     rows = [
         (f"{hit.score:.2f}", str(hit.card.name), f"v{hit.card.version}", hit.card.description)
-        for hit in found.hits
+        for hit in result.hits
     ]
     rows += [
         (f"{miss.score:.2f}", f"({miss.name})", f"v{miss.version}", miss.description)
-        for miss in found.near_misses
+        for miss in result.near_misses
     ]
     if rows:
         table(("CHANCE", "NAME", "VERSION", "DESCRIPTION"), rows[:limit])

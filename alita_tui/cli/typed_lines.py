@@ -11,7 +11,7 @@ import termios
 import typer
 
 _MOMENT = 0.3
-"""Seconds after a question in which a line answers nothing: nobody has read it by then."""
+"""Seconds after a question in which a typed line does not count as an answer: it cannot have been read yet."""
 
 
 class Lines:

@@ -91,7 +91,7 @@ def _init(app: AppContext, to: Path | None) -> None:
         typer.echo(
             f"Bring {to} to the other machine, over ssh, as its {folder.name} folder beside config.toml."
         )
-        typer.echo("Then remove it here: whoever has it can have this cluster run things.")
+        typer.echo("Then remove it here: it lets anyone run rows on this cluster.")
 
 
 def _say(line: str) -> None:

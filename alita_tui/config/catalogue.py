@@ -15,9 +15,10 @@ import msgspec
 from alita_tui.config.models import read_entry
 from alita_tui.config.near import nearest
 from alita_tui.config.settings import Settings
-from alita_tui.events import Value, ready
+from alita_tui.events import Capabilities, Value, ready
 from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.errors import ConfigError
+from alita_tui.spine.grants import faults
 from alita_tui.spine.text import one_line
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
@@ -137,13 +138,23 @@ def _is_engine(key: str, entry: str, where: str) -> None:
     parts = urlsplit(entry)
     if entry != "local" and not (parts.scheme == "ssh" and parts.netloc):
         raise ConfigError(
-            f"{where}: {key} has {one_line(entry, 80)!r}, which is no engine.",
+            f"{where}: {key} has {one_line(entry, 80)!r}, which is not an engine.",
             hint="Write `local` or `ssh://USER@HOST[:PORT][/PATH/OF/PODMAN.SOCK]`.",
         )
 
 
 def _is_place(key: str, entry: str, where: str) -> None:
     AddressPolicy(_no_resolver, (entry,), setting=f"{where}: {key}")
+
+
+def _is_host(key: str, entry: str, where: str) -> None:
+    named = entry.strip()
+    where_asked = named if named.rpartition(":")[2].isdigit() and ":" in named else f"{named}:443"
+    if " " in named or faults(Capabilities(network=(where_asked,))):
+        raise ConfigError(
+            f"{where}: {key} has {one_line(entry, 80)!r}, which is not a host or host:port.",
+            hint="Write `example.org` or `example.org:8443`: no address, path, network or wildcard.",
+        )
 
 
 async def _no_resolver(host: str, port: int) -> tuple[str, ...]:
@@ -154,6 +165,7 @@ _ENTRIES: dict[str, Callable[[str, str, str], None]] = {
     "sandbox.engines": _is_engine,
     "sandbox.allowed_private": _is_place,
     "web.allowed_private": _is_place,
+    "web.browser_hosts": _is_host,
 }
 """What looks at each entry of a list. Raises ConfigError."""
 

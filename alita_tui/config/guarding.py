@@ -1,7 +1,7 @@
-"""Checks who may write what alita relies on: settings, rules, keys and records belong to one person.
+"""Checks who may write the files that alita relies on: settings, rules, keys and records belong to one person.
 
 Refused are files that others can write, keys that others can read, and links in place of records. Group access
-is accepted if nobody else is in the group, as with a group per user (umask 002). Settings and `.env` may be
+is accepted if the group has no other members, as with a group per user (umask 002). Settings and `.env` may be
 links, as dotfile managers create them, to files that only their owner can write; rules, keys and records may not.
 """
 
@@ -36,7 +36,7 @@ class Fault(Value, frozen=True):
 
 
 def faults(paths: Paths) -> tuple[Fault, ...]:
-    """Return everything that is open to others, or a link where it has to be a plain file."""
+    """Return everything that is open to others, and links where a plain file is required."""
     return tuple(_faults(paths))
 
 

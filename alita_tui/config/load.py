@@ -1,7 +1,7 @@
 """Merges the layers: defaults < settings file < `.env` file < environment < flags.
 
-Each value knows which layer it came from. With `strict=False` every problem is collected, and a value with a
-problem keeps what the layer below it gave.
+Each value knows which layer it came from. With `strict=False` every problem is collected, and an invalid
+value falls back to the layer below.
 """
 
 from __future__ import annotations

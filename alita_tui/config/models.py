@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -24,7 +25,7 @@ class ModelEntry(Value, frozen=True):
     base_url: str = ""
     """Address of the server; empty: the provider's own."""
     key: str = ""
-    """Name under which its key is kept; empty: the provider's."""
+    """Name under which its key is stored; empty for the provider's."""
     tools: Literal["", "native", "text"] = ""
     """How it calls tools: `native`, by the text protocol, or (empty) as its first use shows."""
     context: Annotated[int, Meta(ge=0, le=100_000_000)] = 0
@@ -69,6 +70,7 @@ OPTIONS: dict[str, Any] = {
 }
 
 
+@lru_cache(1024)  # a session asks for the models of every role several times
 def read_entry(text: str, where: str, known: tuple[ModelEntry, ...] = ()) -> ModelEntry:
     """Return an entry from its text; options that it leaves out are those of the known model of that name.
 
@@ -117,7 +119,7 @@ def known_models(settings: Settings) -> tuple[ModelEntry, ...]:
 
 
 def candidates(settings: Settings, role: str, *, chosen: bool = False) -> tuple[ModelEntry, ...]:
-    """Return a role's models in order; with `chosen` only the one of `model.*`, whatever the roles say.
+    """Return a role's models in order; with `chosen` only the one of `model.*`, ignoring the roles.
 
     Raises ConfigError.
     """

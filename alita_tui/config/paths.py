@@ -56,7 +56,7 @@ class Paths(Value, frozen=True):
 
     @property
     def tool_index(self) -> Path:
-        """The index of a large library, which can be built anew."""
+        """The cached index of a large library."""
         return self.cache / "tools.index"
 
     @property
@@ -186,7 +186,7 @@ class Paths(Value, frozen=True):
 
     @property
     def preferences(self) -> Path:
-        """What the person wants to hold for every task, in the person's own words."""
+        """The person's preferences for every task, in their own words."""
         return self.config / "preferences.md"
 
     @property

@@ -45,7 +45,7 @@ def load_policy(path: Path) -> Policy:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}.") from error
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is no TOML: {one_line(str(error))}.", hint=_HINT) from error
+        raise ConfigError(f"{path} is not TOML: {one_line(str(error))}.", hint=_HINT) from error
     if any("secrets" in rule for rule in _tables(raw)):
         raise ConfigError(f"{path}: no rule can cover secrets.", hint="Approve such builds yourself.")
     _check_keys(path, raw)
@@ -83,7 +83,7 @@ def _check_keys(path: Path, raw: dict[str, Any]) -> None:
 def revoke_rule(path: Path, name: str, note: str) -> Rule:
     """Revoke a rule for good and return it as it was; the file keeps it, with a note of when and by whom.
 
-    Raises ConfigError if there is none of this name or it is revoked already, StoreError.
+    Raises ConfigError for an unknown name or a rule that is revoked already, StoreError.
     """
     import tomlkit
 

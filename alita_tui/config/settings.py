@@ -121,7 +121,7 @@ class SandboxSettings(Value, frozen=True):
     pull: bool = True
     """Whether images may be pulled from a registry."""
     wall_seconds: Seconds = 20.0
-    """Time limit of one run, by the clock."""
+    """Time limit of one run, by the clock. Above 20 the checks of drafts have longer, too, up to four times."""
     memory_mb: Annotated[int, Meta(ge=32, le=1_048_576)] = 512
     """Memory limit of one run in mebibytes."""
     profile: Literal["draft", "gvisor"] = "draft"
@@ -223,7 +223,7 @@ class McpSettings(Value, frozen=True):
     calls_at_once: Annotated[int, Meta(ge=1, le=64)] = 4
     """How many calls of clients run side by side; others wait."""
     builds_per_day: Count = 5
-    """How many tools clients may ask for on one day; each waits for your verdict. 0: none."""
+    """How many tools clients may ask for on one day; each waits for your decision. 0: none."""
     build_usd: Dollars = 1.0
     """Cap of one of these builds in US dollars; 0: as any build."""
     offers: tuple[Literal["recipes", "transcripts", "audit"], ...] = ()

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from alita_tui.confined.limits import confine
-from alita_tui.confined.run import filtered
+from alita_tui.confined.run import Started
 
 _MOST_PIXELS = 64_000_000
 _PICTURES = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
@@ -33,14 +33,23 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     solved: bool
     why: str = ""
     fault: bool = False
-    """The rule itself cannot be used, whatever was made."""
+    """Whether the rule itself is invalid."""
 
 
-async def ask(question: Question) -> Found:
-    """Return whether what was made meets a rule, within seconds of processor time."""
-    said, _ = await filtered("alita_tui.confined.answers", (), msgspec.json.encode(question))
+def start(*kinds: str) -> Started:
+    """Start a process for a question of one of these kinds; to start it takes longer than most questions."""
+    return Started("alita_tui.confined.answers", kinds)
+
+
+async def ask(question: Question, started: Started | None = None) -> Found:
+    """Return whether what was made meets a rule, within seconds of processor time.
+
+    `started`: the process to use if it still waits.
+    """
+    process = started if started is not None and started.waits else start()
+    output, _ = await process.filtered(msgspec.json.encode(question))
     try:
-        return msgspec.json.decode(said, type=Found)
+        return msgspec.json.decode(output, type=Found)
     except msgspec.DecodeError:
         return Found(solved=False, why=_TOO_MUCH)
 
@@ -51,19 +60,25 @@ def as_text(picture: bytes) -> str:
 
 
 def main() -> None:
-    """Filter for `ask`: arguments are CPU seconds and bytes of memory."""
+    """Filter for `ask`: arguments are CPU seconds, bytes of memory, and kinds of questions to get ready for."""
     seconds, memory = map(int, sys.argv[1:3])
+    if "schema" in sys.argv[3:]:
+        _import_schema()
     question = msgspec.json.decode(sys.stdin.buffer.read(), type=Question)
     if question.kind == "schema":
-        import jsonschema  # noqa: F401  # its files are out of reach later
+        _import_schema()
     confine(seconds, memory)
     sys.stdout.buffer.write(msgspec.json.encode(_answer(question)))
 
 
+def _import_schema() -> None:
+    import jsonschema  # noqa: F401  # its files are out of reach once the process is confined
+
+
 def _answer(question: Question) -> Found:
     if question.kind == "regex":
-        found = re.search(question.rule, question.made) is not None
-        return Found(solved=found, why="" if found else "the expression is not found in the answer")
+        matches = re.search(question.rule, question.made) is not None
+        return Found(solved=matches, why="" if matches else "the expression is not found in the answer")
     if question.kind == "schema":
         return _schema(question.rule, question.made)
     return _image(question)
@@ -115,7 +130,7 @@ def _image(question: Question) -> Found:
             return Found(solved=False, why=f"{what} cannot be read as a picture", fault=fault)
     expected, made = pictures
     if made.size != expected.size:
-        sizes = ["×".join(map(str, one.size)) for one in (made, expected)]
+        sizes = ["×".join(map(str, image.size)) for image in (made, expected)]
         return Found(solved=False, why=f"{sizes[0]} pixels instead of {sizes[1]}")
     left, right = np.asarray(made, np.int16), np.asarray(expected, np.int16)
     off = float(np.abs(left - right).mean())

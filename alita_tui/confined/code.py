@@ -12,22 +12,21 @@ import msgspec
 from alita_tui.confined.limits import confine
 from alita_tui.confined.run import filtered
 
-MOST_CHARACTERS = 1_000_000
 Token = tuple[str, str]
 """Some text, and Pygments' name for its kind."""
 CodeLine = tuple[Token, ...]
 
 
 async def code_lines(text: str, name: str) -> tuple[CodeLine, ...]:
-    """Return the lines of some code with the kinds of its parts, as the file's name says; plain where that fails."""
-    said, ended = await filtered("alita_tui.confined.code", (name,), text.encode("utf-8", "replace"))
+    """Return the lines of some code with the kinds of their parts, by the file's name; plain if that fails."""
+    output, ended = await filtered("alita_tui.confined.code", (name,), text.encode("utf-8", "replace"))
     plain = tuple(((line, ""),) for line in text.split("\n"))
     try:
-        found = tuple(msgspec.json.decode(line, type=CodeLine) for line in said.split(b"\n")[:-1])
+        lines = tuple(msgspec.json.decode(line, type=CodeLine) for line in output.split(b"\n")[:-1])
     except msgspec.DecodeError:
         return plain
-    same = text == "\n".join("".join(part for part, _kind in line) for line in found)
-    return found if ended and same else plain
+    same = text == "\n".join("".join(part for part, _kind in line) for line in lines)
+    return lines if ended and same else plain
 
 
 def main() -> None:
@@ -47,7 +46,7 @@ def main() -> None:
         first, *rest = part.split("\n")
         if first:
             line.append((first, str(kind)))
-        for one in rest:
+        for text_after in rest:
             sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
-            line = [(one, str(kind))] if one else []
+            line = [(text_after, str(kind))] if text_after else []
     sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")

@@ -36,7 +36,7 @@ def confine(seconds: int, memory: int) -> None:
 
 
 def _own_network() -> None:
-    ctypes.CDLL(None).unshare(_NEW_USER_AND_NETWORK)  # empty; where the kernel allows it to nobody, as before
+    ctypes.CDLL(None).unshare(_NEW_USER_AND_NETWORK)  # an empty network; no change if the kernel forbids it
 
 
 def _python_s_files_alone() -> None:

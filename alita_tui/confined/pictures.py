@@ -21,7 +21,7 @@ _WIDEST = 2_000
 
 
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
-    """A picture made to fit a pane, or why there is none."""
+    """A picture scaled to fit a pane, or why there is none."""
 
     width: int = 0
     """Of the file's picture, in pixels."""
@@ -37,8 +37,8 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
 async def picture(body: bytes, width: int, height: int) -> Picture:
     """Return a picture scaled to fit so many pixels, keeping its proportions."""
     width, height = (min(max(size, 1), _WIDEST) for size in (width, height))
-    said, _ = await filtered("alita_tui.confined.pictures", (str(width), str(height)), body)
-    head, _, pixels = said.partition(b"\n")
+    output, _ = await filtered("alita_tui.confined.pictures", (str(width), str(height)), body)
+    head, _, pixels = output.partition(b"\n")
     try:
         made = msgspec.json.decode(head, type=Picture)
     except msgspec.DecodeError:
@@ -55,11 +55,11 @@ async def picture(body: bytes, width: int, height: int) -> Picture:
 def _scaled(body: bytes, width: int, height: int) -> Picture:
     from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 
-    Image.MAX_IMAGE_PIXELS = None  # told below, with the size
+    Image.MAX_IMAGE_PIXELS = None  # reported below, with the size
     try:
         image = Image.open(BytesIO(body), formats=_FORMATS)
     except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as error:
-        return Picture(problem=f"It is no picture that can be read: {type(error).__name__}.")
+        return Picture(problem=f"It cannot be read as a picture: {type(error).__name__}.")
     size = image.size
     if size[0] * size[1] > _MOST_PIXELS:
         return Picture(width=size[0], height=size[1], problem="It has too many pixels to be shown.")

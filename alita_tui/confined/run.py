@@ -1,4 +1,4 @@
-"""Runs a filter on some bytes in a process of its own, and keeps what it said before it met a limit.
+"""Runs a filter on some bytes in a process of its own, and returns its output up to a limit.
 
 A filter is a module with a `main` that reads stdin, calls `confine`, parses, and writes to stdout.
 """
@@ -29,12 +29,35 @@ async def filtered(module: str, arguments: Sequence[str], body: bytes) -> tuple[
 
     Its first arguments are the seconds of processor time and the bytes of memory that it may take.
     """
-    process = _started(module, arguments)
-    try:
-        return await asyncio.to_thread(_read, process, body)
-    except asyncio.CancelledError:
-        _end(process)
-        raise
+    return await Started(module, arguments).filtered(body)
+
+
+class Started:
+    """A filter whose process was started before its input is known: it imports what it needs, and waits."""
+
+    def __init__(self, module: str, arguments: Sequence[str]) -> None:
+        self._process: subprocess.Popen[bytes] | None = _started(module, arguments)
+
+    @property
+    def waits(self) -> bool:
+        """Whether it can still be given its input, once."""
+        return self._process is not None
+
+    async def filtered(self, body: bytes) -> tuple[bytes, bool]:
+        """Give the filter its input; return as `filtered` does."""
+        process, self._process = self._process, None
+        assert process
+        try:
+            return await asyncio.to_thread(_read, process, body)
+        except asyncio.CancelledError:
+            _end(process)
+            raise
+
+    def end(self) -> None:
+        """End the process if it still waits."""
+        if self._process is not None:
+            _end(self._process)
+            self._process = None
 
 
 def filtered_now(module: str, arguments: Sequence[str], body: bytes) -> tuple[bytes, bool]:
@@ -53,25 +76,25 @@ def _started(module: str, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
 
 
 def _read(process: subprocess.Popen[bytes], body: bytes) -> tuple[bytes, bool]:
-    """Feed a filter while it is read, until it ends, says too much or takes too long."""
+    """Feed a filter and read its output until it ends, writes too much or takes too long."""
     late = Timer(3 * SECONDS, process.kill)
     late.start()
     feeding = Thread(target=_feed, args=(process, body))
     feeding.start()
-    said = bytearray()
+    output = bytearray()
     try:
-        with suppress(OSError, ValueError):  # closed by whoever no longer wants the answer
+        with suppress(OSError, ValueError):  # closed by a caller that no longer needs the answer
             assert process.stdout
-            while len(said) < _MOST_SAID and (chunk := process.stdout.read(1 << 16)):
-                said += chunk
-            if len(said) < _MOST_SAID:
+            while len(output) < _MOST_SAID and (chunk := process.stdout.read(1 << 16)):
+                output += chunk
+            if len(output) < _MOST_SAID:
                 process.wait()
     finally:
         late.cancel()
         process.kill()
         feeding.join()
         _end(process)
-    return bytes(said), process.returncode == 0
+    return bytes(output), process.returncode == 0
 
 
 def _feed(process: subprocess.Popen[bytes], body: bytes) -> None:

@@ -36,7 +36,7 @@ class Node:
 
     @property
     def text(self) -> str:
-        """What it stands for in the source."""
+        """Its text in the source."""
         return self.source[self.start : self.end].decode("utf-8", "surrogatepass")
 
     @property
@@ -46,11 +46,11 @@ class Node:
 
     def child(self, field: str) -> Node | None:
         """Return the first child that is this field."""
-        return next((one for one in self.children if one.field == field), None)
+        return next((child for child in self.children if child.field == field), None)
 
     def parts(self) -> list[Node]:
         """Return the named children, less comments."""
-        return [one for one in self.children if one.named and one.kind != "comment"]
+        return [child for child in self.children if child.named and child.kind != "comment"]
 
     def walk(self) -> Iterator[Node]:
         """Yield the node and everything in it, in the order of the text."""
@@ -61,7 +61,7 @@ class Node:
             rest += reversed(node.children)
 
     def above(self) -> Iterator[Node]:
-        """Yield what it stands in, from the inside outwards."""
+        """Yield the nodes that contain it, from the inside outwards."""
         node = self.parent
         while node is not None:
             yield node
@@ -70,14 +70,14 @@ class Node:
 
 @lru_cache(maxsize=64)
 def syntax_tree(code: str, language: str) -> Node | None:
-    """Return the tree of some code; None where it is too large, or the parser did not come to its end.
+    """Return the tree of some code; None if it is too large, or the parser did not come to its end.
 
     What cannot be parsed is a node of the kind `ERROR` or one that is empty. Blocks: call in a thread.
     """
     source = code.encode("utf-8", "surrogatepass")
-    said, ended = filtered_now("alita_tui.confined.syntax", (language,), source)
+    output, ended = filtered_now("alita_tui.confined.syntax", (language,), source)
     try:
-        rows = msgspec.json.decode(said, type=list[Row]) if ended else []
+        rows = msgspec.json.decode(output, type=list[Row]) if ended else []
     except msgspec.DecodeError:
         return None
     nodes: list[Node] = []

@@ -34,6 +34,7 @@ _SHOWN = {
     "enter": "Enter",
     "space": "Space",
     "slash": "/",
+    "full_stop": ".",
     "colon": ":",
     "question_mark": "?",
     "apostrophe": "'",

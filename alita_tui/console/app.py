@@ -21,6 +21,7 @@ from alita_tui.console import themes
 from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.commanding import LOOKS, Commanding
 from alita_tui.console.drafts import Drafts
+from alita_tui.console.early_keys import KeepsEarlyKeys
 from alita_tui.console.failing import KeepsFailure
 from alita_tui.console.keymap import read_keymap
 from alita_tui.console.memory.opening import MemoryOpener
@@ -60,7 +61,9 @@ _OVER = frozenset("tasks spend statistics evaluations context memory servers set
 """Actions that open a dialog over the session."""
 
 
-class AlitaApp(KeepsFailure, Commanding, ReviewOpener, MemoryOpener, StatisticsOpener, TasksOpener):
+class AlitaApp(
+    KeepsFailure, KeepsEarlyKeys, Commanding, ReviewOpener, MemoryOpener, StatisticsOpener, TasksOpener
+):
     """The app for one session, live or replayed."""
 
     TITLE = "alita"
@@ -101,6 +104,7 @@ class AlitaApp(KeepsFailure, Commanding, ReviewOpener, MemoryOpener, StatisticsO
         self._upkeep = upkeep
         self._options = options
         self._pressed = 0.0
+        self._early = []
         loaded = themes.load(options.builtin_themes, options.user_themes)
         self._theme_problems = [str(problem) for problem in loaded.problems]
         self._theme_names = tuple(theme.name for theme in loaded.themes)
@@ -140,6 +144,7 @@ class AlitaApp(KeepsFailure, Commanding, ReviewOpener, MemoryOpener, StatisticsO
             self._stage.jump(self._playback.view)
             self._load_bookmarks(self.main.bar)
         self._read()
+        self.call_after_refresh(self.take_early)
         self.call_after_refresh(self._preload)
         if self._options.written:
             self.call_after_refresh(self.main.restore, self._options.written)
@@ -148,10 +153,10 @@ class AlitaApp(KeepsFailure, Commanding, ReviewOpener, MemoryOpener, StatisticsO
                 self.notify("\n".join(problems), severity="warning", markup=False, timeout=12)
 
     async def on_unmount(self) -> None:
-        """Restore the signal handlers and the terminal's title; keep what is typed."""
+        """Restore the terminal's title; keep what is typed, which no signal cuts off; restore the signal handlers."""
         self._attention.seen()
-        release()
         await self.drafts.close()
+        release()
 
     def _leave(self, code: int) -> None:
         self.exit(return_code=code)
@@ -170,7 +175,8 @@ class AlitaApp(KeepsFailure, Commanding, ReviewOpener, MemoryOpener, StatisticsO
             await self._recent()
             self.look_elsewhere()
             self.set_interval(LOOKS, self.look_elsewhere)
-        await asyncio.to_thread(import_module, "alita_tui.console.sessions.screen")
+        for later in ("alita_tui.console.sessions.screen", "rich.traceback"):
+            await asyncio.to_thread(import_module, later)
         self._read_styles("widgets/dialog.tcss", "sessions/screen.tcss")
 
     def _read_styles(self, *names: str) -> None:

@@ -187,7 +187,7 @@ def _entry(
     if at is None:
         return msgspec.structs.replace(entry, wrong=_elsewhere(one, heading))
     if one.run.partition("(")[0] in getattr(beneath, "GUARDED", ()):
-        return msgspec.structs.replace(entry, wrong="a verdict: only by its key, in the review")
+        return msgspec.structs.replace(entry, wrong="a decision: only by its key, in the review")
     if state[1]:
         return msgspec.structs.replace(entry, wrong=state[1])
     taken, part = at

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -14,6 +14,7 @@ from alita_tui.console.memory.ports import MemoryCatalog
 from alita_tui.console.servers.ports import ServersCatalog
 from alita_tui.console.sessions.catalog import SessionCatalog
 from alita_tui.console.statistics.ports import StatisticsCatalog
+from alita_tui.console.terminal import Graphics as Graphics
 from alita_tui.events import Artefact, Lineage, MoveKind, ToolRecord
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.inventory import Inventory
@@ -135,14 +136,6 @@ class HeldSource(Protocol):
 
     async def end(self, count: int) -> tuple[int, Sequence[Envelope]]:
         """Return the number of the last event on record, and the last `count` events."""
-
-
-class Graphics(NamedTuple):
-    """How a terminal shows pictures."""
-
-    kind: Literal["sixel", "kitty"]
-    cell: tuple[int, int]
-    """Width and height of a cell in pixels, as it said at the start; zeros where it did not."""
 
 
 class ConsoleOptions(msgspec.Struct, frozen=True):

@@ -12,9 +12,7 @@ import tty
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
-
-from alita_tui.console.ports import Graphics
+from typing import Literal, NamedTuple
 
 _SECONDS = 0.25
 """How long to wait for the answers: a slow line takes 0.2, and only a terminal that answers nothing takes all of it."""
@@ -25,6 +23,14 @@ _SECONDS = 0.25
 _QUESTIONS = b"\x1b]11;?\x07\x1b[16t\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24,U=1;AAAA\x1b\\\x1b[c"
 _ATTRIBUTES = re.compile(rb"\x1b\[\?([0-9;]*)c")
 _SIXEL = b"4"
+
+
+class Graphics(NamedTuple):
+    """How a terminal shows pictures."""
+
+    kind: Literal["sixel", "kitty"]
+    cell: tuple[int, int]
+    """Width and height of a cell in pixels, as it said at the start; zeros where it did not."""
 
 
 class Terminal(NamedTuple):

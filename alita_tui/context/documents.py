@@ -54,9 +54,9 @@ class Documents:
         ranked = self._ranker.rank(task)
         few = _WORDS / max(len(set(words(task))), 3)
         least = max(_WORTH, few, _NEAR * ranked[0].share if ranked else 0.0)
-        for found in ranked:
-            passage = self._passages[found.key]
-            if found.share < least:
+        for match in ranked:
+            passage = self._passages[match.key]
+            if match.share < least:
                 continue
             if len(passage.text) <= room:
                 room -= len(passage.text)
@@ -109,12 +109,12 @@ def _readable(name: str) -> bool:
 
 def passages(text: str) -> list[str]:
     """Split a text into pieces of whole paragraphs, unless a paragraph is too long."""
-    found: list[str] = []
+    pieces: list[str] = []
     held = ""
     for paragraph in re.split(r"\n\s*\n", text):
         for piece in [paragraph[at : at + _PASSAGE] for at in range(0, len(paragraph), _PASSAGE)]:
             if held and len(held) + len(piece) > _PASSAGE:
-                found.append(held.strip())
+                pieces.append(held.strip())
                 held = ""
             held += piece + "\n\n"
-    return [one for one in (*found, held.strip()) if one]
+    return [piece_text for piece_text in (*pieces, held.strip()) if piece_text]

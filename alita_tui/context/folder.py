@@ -39,7 +39,7 @@ _SECRET_PARTS = ("apikey", "password", "passwd", "passphrase", "credential", "pr
 _CODE = frozenset(
     ".py .pyi .js .jsx .ts .tsx .mjs .go .rs .java .kt .c .h .cc .cpp .hpp .cs .rb .php .swift".split()
 )
-"""Endings of source code, where a word like `token` is no sign."""
+"""Suffixes of source code, where a word like `token` in the name does not suggest a secret."""
 
 
 def looks_secret(name: str) -> bool:
@@ -63,7 +63,7 @@ class Folder:
         """The folder itself may be reached by a link: the person named it. Raises UsageError."""
         self.root = root.expanduser()
         if not self.root.is_dir() or not os.access(self.root, os.R_OK | os.X_OK):
-            raise UsageError(f"{self.root} is no folder that can be read.")
+            raise UsageError(f"{self.root} is not a readable folder.")
 
     @property
     def name(self) -> str:
@@ -74,15 +74,15 @@ class Folder:
     def in_git(self) -> bool:
         """Whether it is in the working tree of a Git repository."""
         here = self.root.resolve()
-        return any((one / ".git").exists() for one in (here, *here.parents))
+        return any((parent / ".git").exists() for parent in (here, *here.parents))
 
     def names(self, until: float) -> list[str]:
-        """Return the files that belong to the folder, as Git says or else all, without what looks secret.
+        """Return the folder's files, as listed by Git or else all, without those that look secret.
 
-        What is not found by the time `until` is left out. Raises UsageError.
+        Files that are not found by the time `until` are left out. Raises UsageError.
         """
-        found = self._of_git(until) if self.in_git else islice(self._walk(until), _MOST_FILES)
-        return sorted({name for name in found if not looks_secret(name)})
+        names = self._of_git(until) if self.in_git else islice(self._walk(until), _MOST_FILES)
+        return sorted({name for name in names if not looks_secret(name)})
 
     def _of_git(self, until: float) -> list[str]:
         # A repository's own settings must not start programs: https://git-scm.com/docs/git-config
@@ -96,13 +96,15 @@ class Folder:
             str(self.root),
         ]
         command += ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-        kept = {name: os.environ[name] for name in ("PATH", "HOME", "XDG_CONFIG_HOME") if name in os.environ}
+        environ = {
+            name: os.environ[name] for name in ("PATH", "HOME", "XDG_CONFIG_HOME") if name in os.environ
+        }
         quiet = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
         with tempfile.TemporaryFile() as listed:
             try:
                 done = subprocess.run(
                     command,
-                    env={**kept, **quiet},
+                    env={**environ, **quiet},
                     stdin=subprocess.DEVNULL,
                     stdout=listed,
                     stderr=subprocess.PIPE,
@@ -113,11 +115,15 @@ class Folder:
             except OSError as error:
                 raise UsageError(f"git, which says what belongs to {self.root}, cannot be run.") from error
             if done.returncode:
-                said = done.stderr.decode("utf-8", "replace").strip().split("\n")[0][:200]
-                raise UsageError(f"git could not list {self.root}: {said}")
+                reason = done.stderr.decode("utf-8", "replace").strip().split("\n")[0][:200]
+                raise UsageError(f"git could not list {self.root}: {reason}")
             listed.seek(0)
             raw = listed.read(_MOST_BYTES)
-        names = (one.decode("utf-8", "replace") for one in raw[: raw.rfind(b"\0") + 1].split(b"\0") if one)
+        names = (
+            raw_name.decode("utf-8", "replace")
+            for raw_name in raw[: raw.rfind(b"\0") + 1].split(b"\0")
+            if raw_name
+        )
         return [name for name in islice(names, _MOST_FILES) if ".." not in PurePosixPath(name).parts]
 
     def _walk(self, until: float) -> Iterator[str]:
@@ -136,7 +142,7 @@ class Folder:
                         yield name.encode("utf-8", "replace").decode()
 
     def stamp(self, name: str) -> tuple[int, int]:
-        """Return what tells that a file has changed; zeros where there is none."""
+        """Return a stamp that changes with the file; zeros if it does not exist."""
         try:
             seen = (self.root / name).lstat()
         except (OSError, ValueError):
@@ -170,7 +176,7 @@ class Folder:
                 os.close(number)
 
     def text(self, name: str, most: int) -> str:
-        """Return the first characters of a text file, whole lines where it is longer; empty for what is no text."""
+        """Return the beginning of a text file, in whole lines if it is longer; empty if it is not text."""
         raw = self.read(name, most)
         if b"\0" in raw[:8192]:
             return ""

@@ -16,14 +16,14 @@ from alita_tui.spine.ports.context import Provided
 from alita_tui.spine.text import one_line
 
 SECONDS = 4.0
-"""For one block; what was not read by then is left out."""
+"""Seconds for one block; the rest is left out."""
 _PREFERENCES = 64 << 10
 
 
 class Skills(Protocol):
     """Skills that the person approved. Met by `app`; every call blocks on the disk and may raise StoreError."""
 
-    def told(self) -> Sequence[tuple[str, str]]:
+    def descriptions(self) -> Sequence[tuple[str, str]]:
         """Return the name and description of each."""
 
     def file(self, path: str) -> bytes:
@@ -65,7 +65,7 @@ class ContextProvider:
         }
         blocks: list[ContextBlock] = []
         problems: list[str] = []
-        # A disk that hangs holds one thread, not all of them.
+        # A disk that hangs blocks one thread, not all of them.
         if not self._one.acquire(timeout=2 * self._seconds):
             return Provided(problems=("An earlier look at these folders has not ended yet.",))
         try:
@@ -78,7 +78,7 @@ class ContextProvider:
                     problems.append(f"{name}: {error.message}")
                 except OSError as error:
                     problems.append(f"{name}: {error.strerror or error}")
-                except Exception as error:  # noqa: BLE001  # what a file holds costs its own block alone
+                except Exception as error:  # noqa: BLE001  # a bad file affects only its own block
                     problems.append(f"{name}: {type(error).__name__}: {error}")
                 else:
                     blocks += [block] if block is not None else []
@@ -93,8 +93,10 @@ class ContextProvider:
         return self._skills.file(path)
 
     def _skilled(self) -> ContextBlock | None:
-        told = self._skills.told() if self._skills is not None else ()
-        text = "\n".join(f"- {name}: {one_line(self._redact(said), 1024)}" for name, said in told)
+        skills = self._skills.descriptions() if self._skills is not None else ()
+        text = "\n".join(
+            f"- {name}: {one_line(self._redact(description), 1024)}" for name, description in skills
+        )
         return ContextBlock(name="skills", source="skills", text=text) if text else None
 
     def _until(self) -> float:

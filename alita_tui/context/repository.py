@@ -40,7 +40,7 @@ class Repository:
         folder = Folder(self._root)
         here = folder.root.resolve()
         if not folder.in_git and here in (Path.home().resolve(), Path(here.anchor)):
-            raise UsageError(f"{here} is no repository; set context.repository to one.")
+            raise UsageError(f"{here} is not a repository; set context.repository to one.")
         half = (monotonic() + until) / 2  # so that some time is left for reading
         names = folder.names(half)
         least = "at least " if monotonic() > half else ""
@@ -51,8 +51,8 @@ class Repository:
         parts = [f"{folder.name} ({kind}{least}{counted(len(names), 'file')})", _tree(names)]
         if named := _named_files(names, task):
             parts.append("Files that the task may mean:\n" + "\n".join(named))
-        if wanted.anything and (found := self._symbols(folder, names, wanted, until)):
-            parts.append("Definitions that the task may mean:\n" + found)
+        if wanted.anything and (symbols := self._symbols(folder, names, wanted, until)):
+            parts.append("Definitions that the task may mean:\n" + symbols)
         parts += [f"{readme} begins:\n{begins}"] if begins else []
         text = self._redact("\n\n".join(filter(None, parts)))
         return ContextBlock(name="repository", source=f"the repository {folder.name}", text=text)
@@ -66,24 +66,24 @@ class Repository:
         # Where the name of a file is meant its definitions are, too; then what is near the top.
         meant = {name: wanted.rank(PurePosixPath(name).stem) for name in sources if wanted.may_be_in(name)}
         sources.sort(key=lambda name: (-meant.get(name, 0), name.count("/"), name))
-        found: list[tuple[int, str, Definition]] = []
+        ranked: list[tuple[int, str, Definition]] = []
         for name in sources:
             if monotonic() > until:
                 break
-            found += [
+            ranked += [
                 (rank, name, definition)
                 for definition in self._definitions(folder, name, wanted)
                 if (rank := wanted.rank(definition.name))
             ]
-        found.sort(key=lambda one: (-one[0], one[1].count("/"), one[1], one[2].line))
+        ranked.sort(key=lambda entry: (-entry[0], entry[1].count("/"), entry[1], entry[2].line))
         lines: list[str] = []
         room = _SYMBOLS
-        strong = sum(rank > 1 for rank, _, _ in found)
-        for _rank, name, (line, symbol) in found[: strong + _WEAK]:
-            said = f"{one_line(name, 120)}:{line} {one_line(symbol, 80)}"
-            if (room := room - len(said) - 1) < 0:
+        strong = sum(rank > 1 for rank, _, _ in ranked)
+        for _rank, name, (line, symbol) in ranked[: strong + _WEAK]:
+            line_text = f"{one_line(name, 120)}:{line} {one_line(symbol, 80)}"
+            if (room := room - len(line_text) - 1) < 0:
                 break
-            lines.append(said)
+            lines.append(line_text)
         return "\n".join(lines)
 
     def _definitions(self, folder: Folder, name: str, wanted: Wanted) -> list[Definition]:
@@ -94,20 +94,20 @@ class Repository:
         text = folder.text(name, _SOURCE_READ)
         if not wanted.may_be_in(text):
             return []
-        found = definitions(PurePosixPath(name).suffix.casefold(), text)
+        defined = definitions(PurePosixPath(name).suffix.casefold(), text)
         if len(self._defined) < _KEPT:
-            self._defined[name] = (stamp, found)
-        return found
+            self._defined[name] = (stamp, defined)
+        return defined
 
 
 def _named_files(names: list[str], task: str) -> list[str]:
-    """Return the files whose name or path stands in the task."""
-    said = {word.strip(".,;:!?()'\"`") for word in task.split()}
-    said = {word for word in said if "." in word or "/" in word}
+    """Return the files whose name or path is in the task."""
+    words = {word.strip(".,;:!?()'\"`") for word in task.split()}
+    words = {word for word in words if "." in word or "/" in word}
     return [
         str(one_line(name, 160))
         for name in names
-        if any(name == word or name.endswith(f"/{word.lstrip('/')}") for word in said)
+        if any(name == word or name.endswith(f"/{word.lstrip('/')}") for word in words)
     ][:_NAMED_FILES]
 
 
@@ -138,7 +138,7 @@ def _tree(names: list[str]) -> str:
         path, tree = waiting.pop(0)
         below = [(name, inner) for name, inner in tree.items() if inner is not None and len(inner) < room]
         for name, inner in sorted(
-            below, key=lambda one: (one[0].startswith("."), -counts[f"{path}{one[0]}/"])
+            below, key=lambda entry: (entry[0].startswith("."), -counts[f"{path}{entry[0]}/"])
         ):
             inside = f"{path}{name}/"
             cost = sum(len(line) + 1 for line in _listed(inner, inside, counts, ()))

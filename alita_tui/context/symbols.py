@@ -102,11 +102,11 @@ def definitions(suffix: str, text: str) -> list[Definition]:
     if suffix in (".py", ".pyi") and (tree := try_parse(text)) is not None:
         return [*_of_python(tree, "")]
     look = _LOOKS[suffix]
-    found = []
+    defined = []
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) <= _LONGEST and (match := look.match(line)):
-            found.append(Definition(number, next(filter(None, match.groups()))))
-    return found
+            defined.append(Definition(number, next(filter(None, match.groups()))))
+    return defined
 
 
 def _of_python(node: ast.AST, within: str) -> Iterator[Definition]:

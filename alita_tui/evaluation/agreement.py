@@ -12,13 +12,13 @@ from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import one_line
 
 FEWEST = 8
-"""The fewest labelled examples of a rubric: agreement over fewer says nothing."""
+"""Minimum number of labelled examples of a rubric: agreement over fewer is not evidence."""
 GOOD = 0.6
 """The lowest kappa at which a judge is called good enough to rely on."""
 
 
 class Label(Value, frozen=True, forbid_unknown_fields=True):
-    """An example: an answer, and whether people say that it meets the rubric."""
+    """An example: an answer, and whether people judged that it meets the rubric."""
 
     answer: str
     solved: bool
@@ -40,40 +40,46 @@ class Agreement(Value, frozen=True):
 
     def __str__(self) -> str:
         """Return a sentence for people."""
-        said = (
+        sentence = (
             f"{self.judge} agrees with {self.agreed} of {self.examples} labelled examples (kappa {self.kappa:.2f};"
             f" too kind in {self.too_kind}, too strict in {self.too_strict})"
         )
-        return said if self.kappa >= GOOD else f"{said}: too little to rely on"
+        return sentence if self.kappa >= GOOD else f"{sentence}: too little to rely on"
 
 
 def labels(file: Path) -> tuple[Label, ...]:
     """Return the labelled examples in a file of JSON lines. Raises UsageError."""
-    found = []
+    examples = []
     try:
         for line in file.read_bytes().splitlines():
             if line.strip():
-                found.append(msgspec.json.decode(line, type=ready(Label)))
+                examples.append(msgspec.json.decode(line, type=ready(Label)))
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}.") from error
     except (msgspec.DecodeError, RecursionError) as error:
-        raise UsageError(f"{file}, line {len(found) + 1}: {one_line(str(error), 200)}.") from error
-    if len(found) < FEWEST or len({one.solved for one in found}) < 2:
+        raise UsageError(f"{file}, line {len(examples) + 1}: {one_line(str(error), 200)}.") from error
+    if len(examples) < FEWEST or len({example.solved for example in examples}) < 2:
         raise UsageError(
             f"{file} has too few labelled examples: at least {FEWEST}, some that meet the rubric and some that do not."
         )
-    return tuple(found)
+    return tuple(examples)
 
 
-def agreement(judge: str, rubric: str, labelled: Sequence[bool], said: Sequence[bool | None]) -> Agreement:
+def agreement(
+    judge: str, rubric: str, labelled: Sequence[bool], verdicts: Sequence[bool | None]
+) -> Agreement:
     """Compare a judge with people. An example without a verdict (None) counts as disagreement."""
-    pairs = [(one, (not one) if two is None else two) for one, two in zip(labelled, said, strict=True)]
+    pairs = [
+        (person, (not person) if judged is None else judged)
+        for person, judged in zip(labelled, verdicts, strict=True)
+    ]
     count = len(pairs)
-    agreed = sum(one == two for one, two in pairs)
+    agreed = sum(person == judged for person, judged in pairs)
     yes, judged_yes = (sum(column) / count for column in zip(*pairs, strict=True))
     by_chance = yes * judged_yes + (1 - yes) * (1 - judged_yes)
     kappa = (agreed / count - by_chance) / (1 - by_chance) if by_chance < 1 else 0.0
     return Agreement(
         judge=judge, rubric=rubric, examples=count, agreed=agreed, kappa=round(kappa, 4),
-        too_kind=sum(two and not one for one, two in pairs), too_strict=sum(one and not two for one, two in pairs),
+        too_kind=sum(judged and not person for person, judged in pairs),
+        too_strict=sum(person and not judged for person, judged in pairs),
     )  # fmt: skip

@@ -44,7 +44,7 @@ class Exact(_Check, frozen=True):
 
 
 class Number(_Check, frozen=True):
-    """The last number of the answer is this one. With a unit: the last number that stands with it."""
+    """The last number of the answer is this one. With a unit: the last number next to it."""
 
     value: float
     tolerance: float = 0.0
@@ -172,9 +172,9 @@ def judge_text(check: Exact | Number | Contains, answer: str) -> Judged:
             folded = _folded(answer)
             missing = [text for text in check.texts if _folded(text) not in folded]
             wrong = [text for text in check.without if text and _folded(text) in folded]
-            said = [f"missing: {', '.join(missing)}"] if missing else []
-            said += [f"must not be there: {', '.join(wrong)}"] if wrong else []
-            return Judged(solved=not said, why="; ".join(said))
+            problems = [f"missing: {', '.join(missing)}"] if missing else []
+            problems += [f"must not be there: {', '.join(wrong)}"] if wrong else []
+            return Judged(solved=not problems, why="; ".join(problems))
 
 
 def _plain(text: str) -> str:
@@ -187,49 +187,57 @@ def _folded(text: str) -> str:
 
 
 def _number(check: Number, answer: str) -> Judged:
-    found = numbers_in(answer, check.unit)
-    if not found:
+    numbers = numbers_in(answer, check.unit)
+    if not numbers:
         what = f"no number with the unit {check.unit}" if check.unit else "no number"
         return Judged(solved=False, why=f"there is {what} in the answer")
-    solved = near(found[-1], check.value, max(check.tolerance, check.relative * abs(check.value)))
-    return Judged(solved=solved, why="" if solved else f"{found[-1]:g} instead of {check.value:g}")
+    solved = near(numbers[-1], check.value, max(check.tolerance, check.relative * abs(check.value)))
+    return Judged(solved=solved, why="" if solved else f"{numbers[-1]:g} instead of {check.value:g}")
 
 
 def same_table(made: list[list[str]], expected: list[list[str]], tolerance: float) -> str:
     """Return where two tables differ, counted from 1 as in a spreadsheet; empty where they do not."""
     if len(made) != len(expected):
         return f"{len(made)} rows instead of {len(expected)}"
-    for row, (one, two) in enumerate(zip(made, expected, strict=True), 1):
-        if len(one) != len(two):
-            return f"row {row}: {len(one)} cells instead of {len(two)}"
-        for column, (cell, right) in enumerate(zip(one, two, strict=True), 1):
+    for row, (made_row, expected_row) in enumerate(zip(made, expected, strict=True), 1):
+        if len(made_row) != len(expected_row):
+            return f"row {row}: {len(made_row)} cells instead of {len(expected_row)}"
+        for column, (cell, right) in enumerate(zip(made_row, expected_row, strict=True), 1):
             named = f" ({expected[0][column - 1]})" if row > 1 and column <= len(expected[0]) else ""
-            if said := same_value(cell, right, tolerance, f"row {row}, column {column}{named}"):
-                return said
+            if difference := same_value(cell, right, tolerance, f"row {row}, column {column}{named}"):
+                return difference
     return ""
 
 
 def same_value(made: Any, expected: Any, tolerance: float, where: str = "") -> str:
     """Return where two JSON values differ; empty where they do not. Text that is a number counts as one."""
-    one_id, other_id = integer(made), integer(expected)
+    made_whole, expected_whole = integer(made), integer(expected)
     left, right = _figure(made), _figure(expected)
-    if left is not None and right is not None and one_id is not None and other_id is not None:
-        near_enough = abs(one_id - other_id) <= tolerance
+    if left is not None and right is not None and made_whole is not None and expected_whole is not None:
+        near_enough = abs(made_whole - expected_whole) <= tolerance
         return "" if near_enough else f"{where or 'value'}: {made} instead of {expected}"
     if left is not None and right is not None:
         return "" if near(left, right, tolerance) else f"{where or 'value'}: {made} instead of {expected}"
     if isinstance(expected, dict) and isinstance(made, dict):
-        if odd := sorted({*made} ^ {*expected}, key=str):
-            return f"{where or 'top'}: {odd[0]} is in one of them alone"
+        if unshared := sorted({*made} ^ {*expected}, key=str):
+            return f"{where or 'top'}: {unshared[0]} is in one of them alone"
         pairs = ((made[key], expected[key], f"{where}/{key}") for key in expected)
     elif isinstance(expected, list) and isinstance(made, list):
         if len(made) != len(expected):
             return f"{where or 'top'}: {len(made)} entries instead of {len(expected)}"
-        pairs = ((one, two, f"{where}/{n}") for n, (one, two) in enumerate(zip(made, expected, strict=True)))
+        pairs = (
+            (left_item, right_item, f"{where}/{n}")
+            for n, (left_item, right_item) in enumerate(zip(made, expected, strict=True))
+        )
     else:
         same = made == expected and isinstance(made, bool) == isinstance(expected, bool)
         return "" if same else f"{where or 'value'}: {made!r} instead of {expected!r}"
-    return next(filter(None, (same_value(one, two, tolerance, at) for one, two, at in pairs)), "")
+    return next(
+        filter(
+            None, (same_value(left_item, right_item, tolerance, at) for left_item, right_item, at in pairs)
+        ),
+        "",
+    )
 
 
 def _figure(value: Any) -> float | None:

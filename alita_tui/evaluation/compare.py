@@ -34,17 +34,19 @@ class Comparison(Value, frozen=True):
     """Kind of failure, how often in the first run, how often in the second."""
     changed: tuple[tuple[str, float, float], ...]
     """Cases that are solved more or less often, with the shares."""
+    unknown: tuple[str, ...] = ()
+    """Figures that no case has in both runs, such as a cost without a known price."""
 
 
 _FIGURES: tuple[tuple[str, str, Callable[[CaseResult], float]], ...] = (
-    ("solved", "%", lambda one: 100.0 * one.solved),
-    ("cost", "$", lambda one: math.nan if one.unpriced else one.usd),
-    ("time", "s", lambda one: one.seconds),
-    ("steps", "", lambda one: one.steps),
-    ("model calls", "", lambda one: one.calls),
-    ("builds", "", lambda one: one.builds),
-    ("reuse", "%", lambda one: 100.0 * one.reused / one.runs if one.runs else math.nan),
-    ("ungrounded figures", "", lambda one: one.ungrounded),
+    ("solved", "%", lambda result: 100.0 * result.solved),
+    ("cost", "$", lambda result: math.nan if result.unpriced else result.usd),
+    ("time", "s", lambda result: result.seconds),
+    ("steps", "", lambda result: result.steps),
+    ("model calls", "", lambda result: result.calls),
+    ("builds", "", lambda result: result.builds),
+    ("reuse", "%", lambda result: 100.0 * result.reused / result.runs if result.runs else math.nan),
+    ("ungrounded figures", "", lambda result: result.ungrounded),
 )
 
 
@@ -53,28 +55,30 @@ def compare(first: str, second: str, before: Iterable[CaseResult], after: Iterab
     before, after = tuple(before), tuple(after)
     left, right = _by_case(before), _by_case(after)
     both = sorted({*left} & {*right})
-    figures = []
+    figures, unknown = [], []
     for name, unit, value in _FIGURES:
-        found = paired(
+        change = paired(
             [_mean(map(value, left[case])) for case in both],
             [_mean(map(value, right[case])) for case in both],
         )
-        if found is not None:
-            figures.append(Figure(name=name, unit=unit, paired=found))
+        if change is not None:
+            figures.append(Figure(name=name, unit=unit, paired=change))
+        else:
+            unknown.append(name)
     kinds = [Counter(str(run.failure) for run in runs if run.failure) for runs in (before, after)]
     shares = [(case, _solved(left[case]), _solved(right[case])) for case in both]
     return Comparison(
         first=first, second=second, cases=len(both), left_out=len({*left} ^ {*right}), figures=tuple(figures),
         failures=tuple((kind, kinds[0][kind], kinds[1][kind]) for kind in sorted({*kinds[0], *kinds[1]})),
-        changed=tuple(share for share in shares if share[1] != share[2]),
+        changed=tuple(share for share in shares if share[1] != share[2]), unknown=tuple(unknown),
     )  # fmt: skip
 
 
 def _by_case(results: tuple[CaseResult, ...]) -> dict[str, list[CaseResult]]:
-    found: dict[str, list[CaseResult]] = {}
+    by_case: dict[str, list[CaseResult]] = {}
     for result in results:
-        found.setdefault(result.case, []).append(result)
-    return found
+        by_case.setdefault(result.case, []).append(result)
+    return by_case
 
 
 def _mean(values: Iterable[float]) -> float:
@@ -104,25 +108,35 @@ def amount(figure: Figure, value: float, *, signed: bool = False) -> str:
 def chance(figure: Figure) -> tuple[str, str]:
     """Return p and what it means, in words."""
     p = figure.paired.p
-    said = "the same" if figure.paired.difference == 0 else "real" if figure.paired.real else "may be chance"
-    return ("< 0.001" if p < 0.001 else f"{p:.3f}"), said
+    meaning = (
+        "the same" if figure.paired.difference == 0 else "real" if figure.paired.real else "may be chance"
+    )
+    return ("< 0.001" if p < 0.001 else f"{p:.3f}"), meaning
 
 
-def verdict(one: Comparison) -> str:
-    """Return in one sentence or two what the share solved says."""
-    solved = next((figure for figure in one.figures if figure.name == "solved"), None)
+def unknown_line(comparison: Comparison) -> str:
+    """Return which figures are not compared for all cases; empty if all are."""
+    known = [(figure.name, figure.paired.cases) for figure in comparison.figures]
+    known += [(name, 0) for name in comparison.unknown]
+    parts = [f"{name} ({count} of {comparison.cases})" for name, count in known if count < comparison.cases]
+    return f"Not known for all cases, and compared only where it is: {', '.join(parts)}." if parts else ""
+
+
+def verdict(comparison: Comparison) -> str:
+    """Return in one or two sentences whether the share solved differs."""
+    solved = next((figure for figure in comparison.figures if figure.name == "solved"), None)
     if solved is None:
         return "The two runs have no case in common, so there is nothing to compare."
-    found = solved.paired
-    if found.difference == 0:
-        return f"Both solved the same share, {amount(solved, found.first)} of {found.cases} cases."
-    way = "more" if found.difference > 0 else "fewer"
-    points = f"{abs(found.difference):.1f} points {way}"
-    if found.real:
-        share = f"{100 * found.p:.1f} %" if found.p >= 0.001 else "less than 0.1 %"
+    change = solved.paired
+    if change.difference == 0:
+        return f"Both solved the same share, {amount(solved, change.first)} of {change.cases} cases."
+    way = "more" if change.difference > 0 else "fewer"
+    points = f"{abs(change.difference):.1f} points {way}"
+    if change.real:
+        share = f"{100 * change.p:.1f} %" if change.p >= 0.001 else "less than 0.1 %"
         often = f"chance alone would do that in {share} of such comparisons"
-        return f"{one.second} solves {points} than {one.first}; {often}."
-    said = f"{one.second} solved {points} than {one.first}, which may be chance (p = {found.p:.2f})."
-    if found.smallest_p > 0.05:
-        return f"{said} Too few cases differ for any difference to be told from chance: add cases."
-    return f"{said} More cases or repeats would tell."
+        return f"{comparison.second} solves {points} than {comparison.first}; {often}."
+    sentence = f"{comparison.second} solved {points} than {comparison.first}, which may be chance (p = {change.p:.2f})."
+    if change.smallest_p > 0.05:
+        return f"{sentence} Too few cases differ to distinguish any difference from chance: add cases."
+    return f"{sentence} More cases or repeats would decide it."

@@ -24,18 +24,18 @@ _ENDED_BY: tuple[FailureKind, ...] = ("sandbox", "missing tool", "approval", "to
 def failure(history: Sequence[Envelope], accepted: Collection[str] = ()) -> tuple[FailureKind, int]:
     """Return why a case was not solved, and the number of the event where it went wrong.
 
-    `accepted`: calls whose result stands in the answer.
+    `accepted`: calls whose result is in the answer.
     """
     last: dict[FailureKind, int] = {}
     finished, end = None, 0
-    for one in history:
-        kind, stands = _sign(one.event)
-        if kind and stands:
-            last[kind] = one.seq or 0
+    for envelope in history:
+        kind, shown = _sign(envelope.event)
+        if kind and shown:
+            last[kind] = envelope.seq or 0
         elif kind:
             last.pop(kind, None)
-        if isinstance(one.event, e.TaskFinished):
-            finished, end = one.event, one.seq or 0
+        if isinstance(envelope.event, e.TaskFinished):
+            finished, end = envelope.event, envelope.seq or 0
     if finished is None:
         return "harness", end
     kind = _OUTCOMES.get(finished.outcome, "")
@@ -43,22 +43,22 @@ def failure(history: Sequence[Envelope], accepted: Collection[str] = ()) -> tupl
         kind = "question"
     if not kind and finished.outcome == "failed":
         kind = "provider" if "provider" in last else "sandbox" if "sandbox" in last else ""
-    kind = kind or next((one for one in _ENDED_BY if one in last), "")
+    kind = kind or next((cause for cause in _ENDED_BY if cause in last), "")
     if kind:
         return kind, last.get(kind, end)
     return _of_answer(history, finished, end, accepted)
 
 
 def not_found(history: Sequence[Envelope], tool: str) -> tuple[FailureKind, int]:
-    """Return why a tool was not named: no search told of it, or one did and another was chosen; and where."""
+    """Return why a tool was not named, and the event: no search listed it, or one did and another was chosen."""
     at = 0
-    for one in history:
-        if isinstance(one.event, e.ToolSearched):
-            at = one.seq or 0
-            told = {str(hit.card.name) for hit in one.event.hits} | {
-                miss.name for miss in one.event.near_misses
+    for envelope in history:
+        if isinstance(envelope.event, e.ToolSearched):
+            at = envelope.seq or 0
+            named = {str(hit.card.name) for hit in envelope.event.hits} | {
+                miss.name for miss in envelope.event.near_misses
             }
-            if tool in told:
+            if tool in named:
                 return "misread task", at
     return "not found", at
 
@@ -72,9 +72,9 @@ def _of_answer(
     if at := _misjudged(history):
         return "gap misjudged", at
     ran = [
-        one.seq or 0
-        for one in history
-        if isinstance(one.event, e.ToolReturned) and one.event.call_id in accepted
+        envelope.seq or 0
+        for envelope in history
+        if isinstance(envelope.event, e.ToolReturned) and envelope.event.call_id in accepted
     ]
     return ("wrong tool", ran[-1]) if ran else ("misread task", end)
 
@@ -85,13 +85,13 @@ def _misjudged(history: Sequence[Envelope]) -> int:
     Either a tool was built though the library surely had one, or none was built or run though the library had none.
     """
     searched, missing = None, 0
-    for one in history:
-        match one.event:
+    for envelope in history:
+        match envelope.event:
             case e.ToolSearched(band=band):
-                searched, missing = one.event, (one.seq or 0) if band in ("none", "perhaps") else 0
+                searched, missing = envelope.event, (envelope.seq or 0) if band in ("none", "perhaps") else 0
             case e.BuildStarted():
                 if searched is not None and searched.band == "fits":
-                    return one.seq or 0
+                    return envelope.seq or 0
                 missing = 0
             case e.ToolCalled():
                 missing = 0
@@ -101,7 +101,7 @@ def _misjudged(history: Sequence[Envelope]) -> int:
 
 
 def _sign(event: e.SessionEvent) -> tuple[FailureKind, bool]:
-    """Return the kind of failure that an event tells of, and whether it shows that (True) or clears it (False)."""
+    """Return the kind of failure that an event is about, and whether it shows (True) or clears it (False)."""
     match event:
         case e.ToolFailed(reason=reason):
             return ("sandbox" if reason == "sandbox" else "tool failed"), True

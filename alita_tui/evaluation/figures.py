@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from unicodedata import normalize
 
 _DIGITS = (
-    r"(?:\d{1,3}(?:,\d{3})+(?!\d)"
+    r"(?:[1-9]\d{0,2}(?:,\d{3})+(?!\d)"
+    r"|[1-9]\d?(?:,\d{2}){1,5},\d{3}(?!\d)"
     r"|\d{1,3}(?:[ _'\u2019\u00a0\u2009\u202f]\d{3})+(?!\d)"
     r"|\d+)"
 )
-"""With a comma, a space, an apostrophe or a low line between thousands, or nothing."""
+"""With a comma, a space, an apostrophe or a low line between thousands, or nothing; or as in India, 12,34,567."""
 _NUMBER = re.compile(
     rf"(?:(?<![A-Za-z0-9_.])[-+\u2212\u2013])?(?:{_DIGITS}(?:\.\d+)?(?:[eE][-+]?\d+)?|\.\d+)"
 )
@@ -25,10 +27,27 @@ _RAISED = str.maketrans(
     "\u207a\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079\u2212", "+-0123456789-"
 )
 _BETWEEN = str.maketrans("\u2212\u2013", "--", ",_' \u2019\u00a0\u2009\u202f")
+_COMMA = re.compile(r"(?<![\w.,])(\d{1,3}(?:\.\d{3})+|\d+),(\d+)(?!\d|[,.]\d)")
+_THOUSANDS = re.compile(r"[1-9]\d{0,2},\d{3}")
+_DOTS = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:\.\d{3}){2,}(?!\d|[,.]\d)")
+_PAIRS = {"(": ")", "[": "]", "{": "}"}
+_FRACTION = re.compile(
+    r"(?<![\w/.,])(?:(\d{1,3})[ \u00a0\u2009\u202f])?(\d{1,9})[ \u00a0\u2009\u202f]?[/\u2044]"
+    r"[ \u00a0\u2009\u202f]?(\d{1,9})(?!\w|[/.,]\d)"
+)
+"""Also with a whole number before it. A date has two strokes, and is none."""
+_VULGAR = re.compile(r"(\d[ \u00a0\u2009\u202f]?)?([\u00bc-\u00be\u2150-\u215e\u2189])")
+_SCALE = re.compile(
+    r"[ \u00a0\u2009\u202f*`-]{0,6}(hundred|thousand|million|billion|trillion)s?\b", re.IGNORECASE
+)
+_SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+_SHORT = re.compile(r"[ \u00a0\u2009\u202f]?(k|K|M|mn?|bn|B)\b")
+"""After an amount of money alone: elsewhere `k` and `M` may be parts of units."""
+_SHORTS = {"k": 1e3, "K": 1e3, "m": 1e6, "mn": 1e6, "M": 1e6, "bn": 1e9, "B": 1e9}
 _IN_WORD = re.compile("[A-Za-z_]")
 """Before a figure; scripts that write no spaces are left alone."""
 _BLANK = " \t\u00a0\u2009\u202f*`$"
-"""What may stand between a number and its unit: a space, and what makes either bold."""
+"""What may be between a number and its unit: a space, and marks of bold text."""
 _GAP = rf"[{re.escape(_BLANK)}]{{0,6}}"
 _ENDED = r"(?!\w|/[^\W\d]|\^|[\u00b7\u22c5]\w)"
 """After a unit: `km/h` and `m^2` are other ones than `km` and `m`."""
@@ -59,39 +78,81 @@ def integer(value: Any) -> int | None:
 
 
 def numbers_in(text: str, unit: str = "") -> list[float]:
-    """Return the numbers of a text in order; with a unit, those that stand with it.
+    """Return the numbers of a text in order; with a unit, those next to it.
 
-    Digits within a word, as in CO2, are no number, unless the text has no other.
+    Digits within a word, as in CO2, are no number, unless the text has no other. `3,5` is three and a half, except in
+    brackets (`[3,5]` are two), and `1,234` one thousand two hundred and thirty-four; `1/2` is a half.
     """
-    text = _POWER.sub(_as_exponent, text[-_LONGEST:])
+    text = _written_plainly(text[-_LONGEST:])
     written = "|".join(filter(None, (re.escape(unit), _OTHERWISE.get(unit))))
     after = re.compile(rf"{_GAP}(?:{written}){_ENDED}")
-    found, within = [], []
-    for one in _NUMBER.finditer(text):
-        value, before = _value(one[0]), text[max(one.start() - 40, 0) : one.start()]
+    numbers, within = [], []
+    for match in _NUMBER.finditer(text):
+        value, before = _value(match[0]), text[max(match.start() - 40, 0) : match.start()]
+        end = match.end()
+        if (scale := _scaled(text, end, before)) and not (unit and after.match(text, end)):
+            value, end = value * scale[0], scale[1]
         named = before.rstrip(_BLANK.replace("$", "")) if unit else before
         sign = before.rstrip()
         if unit:
             with_unit = named.endswith(unit)
-            if not after.match(text, one.end()) and not with_unit:
+            if not after.match(text, end) and not with_unit:
                 continue
             sign = named.removesuffix(unit) if with_unit else named
-        elif _IN_WORD.match(text, max(one.start() - 1, 0)):
+        elif _IN_WORD.match(text, max(match.start() - 1, 0)):
             within.append(value)
             continue
         if not unit and sign[-1:] and sign[-1] in _CURRENCY:
             sign = sign[:-1]
         elif not unit:
             sign = ""
-        found.append(-value if value > 0 and sign != before and _SIGNED.search(sign) else value)
-    return found or within
+        numbers.append(-value if value > 0 and sign != before and _SIGNED.search(sign) else value)
+    return numbers or within
 
 
 def near(made: float, expected: float, tolerance: float) -> bool:
-    """Return whether two numbers are alike. Whole ones that differ are so only by the tolerance."""
+    """Return whether two numbers are equal within the tolerance; whole numbers get no allowance for rounding."""
     off = abs(made - expected)
     whole = abs(expected) < _EXACT and made == made // 1 and expected == expected // 1
     return made == expected or off <= tolerance + (0 if whole else _SLACK * abs(expected))
+
+
+def _written_plainly(text: str) -> str:
+    """Return a text with its fractions, powers of ten, decimal commas and dots between thousands written plainly."""
+    text = _POWER.sub(_as_exponent, text)
+    text = _FRACTION.sub(_as_decimal, _VULGAR.sub(_as_fraction, text))
+    return _DOTS.sub(lambda match: match[0].replace(".", ""), _COMMA.sub(_with_point, text))
+
+
+def _as_fraction(vulgar: re.Match[str]) -> str:
+    parts = normalize("NFKC", vulgar[2])
+    return f"{vulgar[1].strip()} {parts}" if vulgar[1] else parts
+
+
+def _as_decimal(fraction: re.Match[str]) -> str:
+    whole, over, under = fraction[1], int(fraction[2]), int(fraction[3])
+    if not under or whole and over >= under:
+        return fraction[0]
+    return repr(int(whole or 0) + over / under)
+
+
+def _with_point(number: re.Match[str]) -> str:
+    around = (
+        number.string[number.start() - 1 : number.start()],
+        number.string[number.end() : number.end() + 1],
+    )
+    if _THOUSANDS.fullmatch(number[0]) or around[0] and _PAIRS.get(around[0]) == around[1]:
+        return number[0]
+    return f"{number[1].replace('.', '')}.{number[2]}"
+
+
+def _scaled(text: str, end: int, before: str) -> tuple[float, int] | None:
+    """Return what `million` and the like after a number multiply it by, and where they end; None for nothing."""
+    if word := _SCALE.match(text, end):
+        return _SCALES[word[1].lower()], word.end()
+    if before.rstrip()[-1:] in {*_CURRENCY} and (short := _SHORT.match(text, end)):
+        return _SHORTS[short[1]], short.end()
+    return None
 
 
 def _as_exponent(power: re.Match[str]) -> str:

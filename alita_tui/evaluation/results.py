@@ -33,12 +33,12 @@ FailureKind = Literal[
     "wrong answer",
     "harness",
 ]
-"""Why a case was not solved, as the record tells. `misread task` is what is left where nothing went wrong on record;
+"""Why a case was not solved, derived from the record. `misread task` remains where the record shows no error;
 `wrong answer` was written by older versions for that and the two above it; `harness`: alita itself failed."""
 
 FAILURE_WORDS: dict[FailureKind, str] = {
     "": "solved",
-    "budget": "the budget did not do",
+    "budget": "the budget was used up",
     "provider": "the model did not answer",
     "sandbox": "there was no sandbox",
     "loop": "went round in circles, or ran out of steps",
@@ -47,7 +47,7 @@ FAILURE_WORDS: dict[FailureKind, str] = {
     "malformed call": "asked for an action in a form that it does not have",
     "tool failed": "a tool failed",
     "missing tool": "a tool was missing and could not be built",
-    "wrong tool": "the answer is what a tool said, and that is not what was asked for",
+    "wrong tool": "the answer is what a tool returned, and that is not what was asked for",
     "gap misjudged": "no tool was made where one was missing, or one was made where there was one",
     "ungrounded answer": "figures that nothing supports",
     "not found": "the tool that fits was not among those that a search found",
@@ -143,14 +143,14 @@ class CaseResult(Value, frozen=True):
 
 def lines(raw: bytes) -> tuple[CaseResult, ...]:
     """Return the results in a file of JSON lines; a line that a kill cut off is left out. A case counts once."""
-    found: dict[tuple[str, str, int], CaseResult] = {}
+    results: dict[tuple[str, str, int], CaseResult] = {}
     for line in raw.split(b"\n"):
         try:
             result = msgspec.json.decode(line, type=ready(CaseResult))
         except (msgspec.DecodeError, RecursionError):
             continue
-        found.setdefault(result.key, result)
-    return tuple(found.values())
+        results.setdefault(result.key, result)
+    return tuple(results.values())
 
 
 def share(results: tuple[CaseResult, ...]) -> float:

@@ -55,7 +55,7 @@ def read_tools(folder: Path) -> tuple[tuple[str, str], ...]:
 
 
 def read_questions(folder: Path) -> Iterator[Question]:
-    """Yield the questions in their order; one that stands there twice counts once. Raises UsageError."""
+    """Yield the questions in their order; duplicates count once. Raises UsageError."""
     file, known = _only(folder, QUERIES), {name for name, _ in read_tools(folder)}
     seen: set[tuple[str, str]] = set()
     try:
@@ -73,7 +73,7 @@ def read_questions(folder: Path) -> Iterator[Question]:
 
 
 def _only(folder: Path, pattern: str) -> Path:
-    found = sorted(folder.glob(pattern))
-    if len(found) != 1:
-        raise UsageError(f"{folder} has to have one {pattern}; it has {len(found)}.")
-    return found[0]
+    files = sorted(folder.glob(pattern))
+    if len(files) != 1:
+        raise UsageError(f"{folder} has to have one {pattern}; it has {len(files)}.")
+    return files[0]

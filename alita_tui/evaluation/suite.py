@@ -23,7 +23,7 @@ _RECORDS = "metadata.jsonl"
 _MOST_BYTES = 64_000_000
 _EXACT_NUMBER = 1e-9
 _ALONE = "\n\nAnswer with the result alone, in as few words as possible."
-"""Added to a record whose answer is compared word for word, since such benchmarks tell so beside their records."""
+"""Added to a record whose answer is compared word for word: such benchmarks give this instruction separately."""
 
 
 class Case(Value, frozen=True, forbid_unknown_fields=True):
@@ -38,11 +38,11 @@ class Case(Value, frozen=True, forbid_unknown_fields=True):
     """Cap of this task in US dollars; 0: as the settings say."""
     tags: tuple[str, ...] = ()
     seed: int = 0
-    """Orders the cases of a run; no model is told it."""
+    """Orders the cases of a run; it is not given to models."""
 
 
 class About(Value, frozen=True, forbid_unknown_fields=True):
-    """What a folder's `suite.json` may say."""
+    """The fields of a folder's `suite.json`."""
 
     stream: bool = False
 
@@ -73,11 +73,15 @@ def read_suite(path: Path) -> Suite:
     folders of tools and queries. Raises UsageError.
     """
     file = path
-    if path.is_dir():
+    try:
+        is_folder = path.is_dir()
+    except OSError as error:  # a name that is too long, say
+        raise UsageError(f"{one_line(str(path), 100)} cannot be read: {error.strerror}.") from error
+    if is_folder:
         file = next((path / name for name in (CASES, _RECORDS) if (path / name).is_file()), path / CASES)
     folder = file.parent.resolve()
     described: tuple[tuple[str, str], ...] = ()
-    if path.is_dir() and not file.exists() and is_retrieval(path):
+    if is_folder and not file.exists() and is_retrieval(path):
         described = read_tools(path)
         cases = tuple(
             Case(
@@ -97,14 +101,14 @@ def read_suite(path: Path) -> Suite:
         if case.id in seen:
             raise UsageError(f"{file}: two cases are called {one_line(case.id, 60)!r}.")
         seen.add(case.id)
-    about = _about(folder / ABOUT) if path.is_dir() else About()
+    about = _about(folder / ABOUT) if is_folder else About()
     parts = [msgspec.json.encode(case, order="sorted").decode() for case in cases]
     parts += ["stream"] if about.stream else []
     parts += [text for tool in described for text in tool]
     parts += [_file_digest(folder, name, file) for case in cases for name in _named_files(case)]
-    for check in {one for case in cases for one in checks_in(case.check) if isinstance(one, Rubric)}:
+    for check in {rubric for case in cases for rubric in checks_in(case.check) if isinstance(rubric, Rubric)}:
         labels(folder / check.labelled)
-    name = path.resolve().name if path.is_dir() else path.stem
+    name = path.resolve().name if is_folder else path.stem
     return Suite(
         name=str(one_line(name, 80)), folder=str(folder), cases=cases, digest=digest_of(*parts),
         stream=about.stream, described=described,
@@ -124,7 +128,7 @@ def _lines(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
         if file.stat().st_size > _MOST_BYTES:
             raise UsageError(f"{file} is larger than {_MOST_BYTES // 1_000_000} MB.")
-        # Other characters that end a line elsewhere may stand within the text of a case.
+        # Other characters that end a line elsewhere may be part of the text of a case.
         lines = file.read_text("utf-8-sig").split("\n")
     except FileNotFoundError as error:
         raise UsageError(
@@ -155,7 +159,7 @@ def _case(number: int, raw: dict[str, Any], file: Path) -> Case:
         raise UsageError(f"{file}, line {number}: a case needs an id and a task.")
     if not 0 <= case.budget_usd < float("inf"):
         raise UsageError(f"{file}, line {number}: a budget cannot be below 0.")
-    if problem := next(filter(None, (one.problem() for one in checks_in(case.check))), ""):
+    if problem := next(filter(None, (check.problem() for check in checks_in(case.check))), ""):
         raise UsageError(f"{file}, line {number}: {problem}")
     return case
 
@@ -165,9 +169,9 @@ def _record(place: int, raw: dict[str, Any], file: Path) -> Case | None:
 
     Its answer is compared as a number where it is one, else as text.
     """
-    if odd := next((name for name in raw if name.lower() in ("choices", "options")), ""):
+    if unread := next((name for name in raw if name.lower() in ("choices", "options")), ""):
         raise UsageError(
-            f"{file}, line {place}: it has {odd!r}, which no record's task would name.",
+            f"{file}, line {place}: it has {unread!r}, which no record's task would name.",
             hint="Write such questions as cases: id, task with its choices, check.",
         )
     fields = {key.lower().replace(" ", "_"): value for key, value in raw.items()}
@@ -175,11 +179,25 @@ def _record(place: int, raw: dict[str, Any], file: Path) -> Case | None:
     names = ("final_answer", "answer", "answers", "target")
     answer = next((fields[name] for name in names if fields.get(name) is not None), None)
     check = _expected(answer)
+    unanswered = check is None or isinstance(check, Exact) and not check.text.strip()
+    if isinstance(question, str) and question.strip() and unanswered and {*names} & {*fields}:
+        raise UsageError(
+            f"{file}, line {place}: it has no answer to check against.",
+            hint="Leave such questions out, or write them as cases: id, task, check.",
+        )
     if check is None or not isinstance(question, str) or not question.strip():
         return None
+    given_with = next((fields[name] for name in ("context", "passage") if fields.get(name)), "")
+    if (context := _context(given_with)) is None:
+        raise UsageError(
+            f"{file}, line {place}: its context is in a form that is not known.",
+            hint="Write it as text, or write such questions as cases: id, task with what it needs, check.",
+        )
+    question += f"\n\nContext:\n{context}" if context else ""
     given = fields.get("file_name") or fields.get("file_path") or ()
     given = given if isinstance(given, list | tuple) else (given,)
-    name = str(fields.get("task_id") or fields.get("id") or f"case-{place}")
+    named = (fields.get(name) for name in ("task_id", "id", "_id"))
+    name = str(next(filter(None, named), f"case-{place}"))
     level = fields.get("level")
     return Case(
         id=name, task=question if isinstance(check, Number) else f"{question}{_ALONE}", check=check,
@@ -187,18 +205,45 @@ def _record(place: int, raw: dict[str, Any], file: Path) -> Case | None:
     )  # fmt: skip
 
 
+def _answers(answer: dict[str, Any]) -> list[Any]:
+    """Return the right answers of an object that holds several, as question sets over texts and trivia have them."""
+    if isinstance(aliases := answer.get("aliases"), list):
+        return [answer.get("value"), *aliases]
+    return texts if isinstance(texts := answer.get("text"), list) else []
+
+
+def _context(given: Any) -> str | None:
+    """Return what a question is about as text: a text, or passages of sentences under titles; None for other forms."""
+    if isinstance(given, str):
+        return given.strip()
+    if isinstance(given, dict) and {*given} == {"title", "sentences"}:
+        titles, texts = given["title"], given["sentences"]
+        if not isinstance(titles, list) or not isinstance(texts, list) or len(titles) != len(texts):
+            return None
+        given = [list(pair) for pair in zip(titles, texts, strict=True)]
+    if not isinstance(given, list):
+        return None
+    if all(isinstance(text, str) for text in given):
+        return "\n\n".join(given)
+    try:
+        passages = msgspec.convert(given, ready(list[tuple[str, list[str]]]))
+    except msgspec.ValidationError:
+        return None
+    return "\n\n".join(f"{title}\n{''.join(sentences).strip()}" for title, sentences in passages)
+
+
 def _expected(answer: Any) -> Exact | Number | None:
-    """Return the check of a record's answer: of what comes after `####`, if that stands in it; None for no answer."""
-    if isinstance(answer, dict) and isinstance(answer.get("aliases"), list):
-        answer = [answer.get("value"), *answer["aliases"]]
-    if isinstance(answer, list) and answer and all(isinstance(one, str) for one in answer):
+    """Return the check of a record's answer: of what comes after `####`, if it contains that; None for no answer."""
+    if isinstance(answer, dict):
+        answer = list(dict.fromkeys(item for item in _answers(answer) if isinstance(item, str)))
+    if isinstance(answer, list) and answer and all(isinstance(item, str) for item in answer):
         return Exact(text=answer[0], also=tuple(answer[1:]), loose=True)
     if not isinstance(answer, str | int | float):
         return None
     text = str(answer).rpartition("\n####")[2].strip()
     value = number(text)
     if abs(integer(text) or 0) > 2**53:
-        value = None  # the number of an order, say: one digit off is wrong
+        value = None  # an order number, for example: one digit off is wrong
     return Exact(text=text, loose=True) if value is None else Number(value=value, relative=_EXACT_NUMBER)
 
 
@@ -217,9 +262,9 @@ def _file_digest(folder: Path, name: str, file: Path) -> str:
         raise UsageError(f"{file} names {one_line(name, 100)!r}, which no file is called.") from error
     if not path.is_relative_to(folder):
         raise UsageError(f"{file} names {one_line(name, 100)!r}, which is outside of its folder.")
-    if path.exists() and not path.is_file():  # a pipe would never end
-        raise UsageError(f"{file} names {one_line(name, 100)!r}, which is no file.")
     try:
+        if path.exists() and not path.is_file():  # a pipe would never end
+            raise UsageError(f"{file} names {one_line(name, 100)!r}, which is no file.")
         with path.open("rb") as content:
             return f"{name}\0{file_digest(content, 'sha256').hexdigest()}"
     except OSError as error:

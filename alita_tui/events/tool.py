@@ -136,22 +136,34 @@ class Provided(Value, frozen=True):
 
 
 class LockedPackage(Value, frozen=True):
-    """One wheel that a requirement resolved to."""
+    """One wheel, or one package of npm, that a requirement resolved to."""
 
     name: str
+    """`npm:NAME` for a package of npm."""
     version: str
     hashes: tuple[str, ...] = ()
-    """As `sha256:hex`."""
+    """As `sha256:hex`; of npm `sha512-base64`, the integrity of the tarball."""
     uploaded: str = ""
     """Upload time (ISO 8601) as the index says it; empty when unknown."""
     size: int = 0
     """Bytes of the wheel; 0 when unknown."""
     direct: bool = False
     """True when the draft names it, false when another package pulls it in."""
+    place: str = ""
+    """Where a package of npm is, as `node_modules/a/node_modules/b`; empty for a wheel."""
+    needs: tuple[str, ...] = ()
+    """What a package of npm depends on, as `NAME@SPEC`, sorted; what is optional is left out."""
+    deprecated: str = ""
+    """What the authors of a package of npm say of a version that they withdrew."""
+
+    @property
+    def label(self) -> str:
+        """Its name; with the version where one lock can hold two versions of it."""
+        return f"{self.name}@{self.version}" if self.place else self.name
 
 
 class Lock(Value, frozen=True):
-    """Requirements resolved to exact, hashed wheels. Its digest names an environment."""
+    """Requirements resolved to exact, hashed packages. Its digest names an environment."""
 
     requirements: tuple[str, ...] = ()
     packages: tuple[LockedPackage, ...] = ()
@@ -166,13 +178,42 @@ class Lock(Value, frozen=True):
         entries = (
             " ".join((f"{package.name}=={package.version}", *(f"--hash={each}" for each in package.hashes)))
             for package in self.packages
+            if not package.place
         )
         return "".join(f"{entry}\n" for entry in entries)
 
     @property
+    def npm(self) -> tuple[LockedPackage, ...]:
+        """The packages of npm."""
+        return tuple(package for package in self.packages if package.place)
+
+    @property
+    def npm_listing(self) -> str:
+        """What is installed from npm: a line for each package with place, version, integrity and what it needs."""
+        return "".join(
+            f"{' '.join((one.place, f'{one.name}@{one.version}', *one.hashes))}"
+            f"{''.join(f' ({need})' for need in one.needs)}\n"
+            for one in self.npm
+        )
+
+    @property
+    def wheels(self) -> Lock:
+        """The lock without the packages of npm."""
+        if not self.npm:
+            return self
+        return Lock(
+            requirements=tuple(one for one in self.requirements if not one.startswith("npm:")),
+            packages=tuple(package for package in self.packages if not package.place),
+            python=self.python,
+            platform=self.platform,
+        )
+
+    @property
     def digest(self) -> str:
         """Content address of the environment: SHA-256 (hex). Empty for no packages."""
-        return digest_of(self.listing, self.python, self.platform) if self.packages else ""
+        npm = self.npm_listing
+        parts = (self.listing, self.python, self.platform, *((npm,) if npm else ()))
+        return digest_of(*parts) if self.packages else ""
 
 
 def build_digest(draft: ToolDraft, lock: Lock) -> BuildDigest:
@@ -312,7 +353,7 @@ class BrokerAnswered(Fact, frozen=True):
     call_id: CallId
     """The run's: a call of a registered tool, a build whose tests a person granted something, the start of a server."""
     request: str
-    """Method and address as the tool gave them, without the values of secrets."""
+    """Method and address as the tool gave them, without values of secrets; of many refusals how many more."""
     outcome: Literal["served", "refused", "failed"]
     """`failed`: it was granted and could not be carried out."""
     reason: str = ""

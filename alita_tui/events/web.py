@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from alita_tui.events.base import Fact, Value
 
 _BRIEF = 800
@@ -48,6 +50,10 @@ class WebSearched(Fact, frozen=True):
     """Those that were asked first."""
 
 
+Scripts = Literal["", "needed", "run"]
+"""`needed`: a page shows next to nothing without its scripts; `run`: a browser in the sandbox ran them."""
+
+
 class PageRead(Fact, frozen=True):
     """A page was read. Its text is untrusted."""
 
@@ -75,3 +81,6 @@ class PageRead(Fact, frozen=True):
     """Kept from an earlier read; the server said that it still holds."""
     handle: str = ""
     """The artefact with what was fetched; empty in older records, and where it could not be kept."""
+    scripts: Scripts = ""
+    refused: tuple[str, ...] = ()
+    """Hosts that the page asked a browser for and that it may not load from."""

@@ -23,7 +23,7 @@ _CACHED = {"cache_control": {"type": "ephemeral"}}
 
 
 class AnthropicModel(RemoteModel):
-    """One model of Anthropic, or of a server that speaks its protocol."""
+    """One model of Anthropic, or of a server with its protocol."""
 
     sdk = "anthropic"
     lazy = "anthropic.resources.messages"
@@ -203,7 +203,7 @@ def _turns(name: str, messages: tuple[Message, ...]) -> list[dict[str, Any]]:
 
 
 def _blocks(name: str, message: Message) -> list[dict[str, Any]]:
-    """Return the blocks of a message; never none and no text block without text, both of which the API refuses."""
+    """Return the blocks of a message; never an empty list or a text block without text, which the API refuses."""
     text = mend(message.text)
     if message.role == "tool":
         result = {"type": "tool_result", "tool_use_id": _id(message.call_id), "content": text}

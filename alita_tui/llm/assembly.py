@@ -47,7 +47,7 @@ class CallDraft:
     name: str = ""
     arguments: str = ""
     extra: str = ""
-    """JSON that the provider wants back with the call."""
+    """JSON that has to be sent back to the provider with the call."""
 
     @property
     def whole(self) -> bool:
@@ -61,7 +61,7 @@ class ReplyDraft:
     def __init__(self) -> None:
         self.calls: list[CallDraft] = []
         self.stop = ""
-        """The reason for the end as the server wrote it; empty while there is none."""
+        """The server's reason for the end; empty until there is one."""
         self.refusal = ""
         self.usage: Usage | None = None
         self.events = 0
@@ -72,7 +72,7 @@ class ReplyDraft:
         self.carried: dict[str, str] = {}
         """What the first call has to be sent back with; see `ToolRequest.carried`."""
         self._split = Splitter()
-        self._said: dict[Channel, str] = {"text": "", "thinking": "", "arguments": ""}
+        self._received: dict[Channel, str] = {"text": "", "thinking": "", "arguments": ""}
         self._half: dict[Channel, str] = {}
         self._odd_counts = False
 
@@ -93,7 +93,7 @@ class ReplyDraft:
     def _take(self, channel: Channel, piece: str, call: CallDraft | None = None) -> list[Delta]:
         if call is not None:
             call.arguments += piece
-        self._said[channel] += piece
+        self._received[channel] += piece
         text = self._half.pop(channel, "") + piece
         if "\ud800" <= text[-1] <= "\udbff":
             text, self._half[channel] = text[:-1], text[-1]
@@ -104,7 +104,7 @@ class ReplyDraft:
         for kind, part in self._split.rest():
             self._take(kind, part)
         self._check(at, request)
-        text, thoughts = tidied(mend(self._said["text"]))
+        text, thoughts = tidied(mend(self._received["text"]))
         requests = self._requests(at, request)
         if not requests and request.tools and raw_call(text):
             raise at.fault("no_tools", "The reply has a call in its text, as the model's template writes it.")
@@ -115,10 +115,10 @@ class ReplyDraft:
         return Reply(
             model=at.name,
             text=text,
-            thinking="\n".join(filter(None, (mend(self._said["thinking"]), thoughts))),
+            thinking="\n".join(filter(None, (mend(self._received["thinking"]), thoughts))),
             requests=requests,
             stop="tool_use" if requests and stop == "end_turn" else stop,
-            usage=usage or estimate(request, *self._said.values()),
+            usage=usage or estimate(request, *self._received.values()),
             notes=notes,
         )
 
@@ -146,7 +146,7 @@ class ReplyDraft:
         usage, odd = self.usage, self._odd_counts
         if usage is not None:
             sent = sum(map(len, texts_of(request)))
-            received = sum(map(len, self._said.values()))
+            received = sum(map(len, self._received.values()))
             most = 4 * sent + _FRAME, 4 * received + 8 * request.max_tokens + _FRAME
             odd = odd or usage.input_tokens > most[0] or usage.output_tokens > most[1]
         note = f"{at.name} tells counts of tokens that cannot be: they are estimated instead."
@@ -197,7 +197,7 @@ class ReplyDraft:
 
 
 def parse(call_id: str, name: str, arguments: str) -> ToolRequest:
-    """Return a tool call from its JSON text; arguments that are no object become a problem."""
+    """Return a tool call from its JSON text; arguments that are not an object become a problem."""
     try:
         value = msgspec.json.decode(arguments.strip() or "{}")
         problem = "" if isinstance(value, dict) else "they are no JSON object"

@@ -1,4 +1,4 @@
-"""Limits for a server, whatever it sends: silence, total time, and bytes.
+"""Limits for any server: silence, total time, and bytes.
 
 The HTTP library's own time-out counts every byte, so that a comment per second keeps a dead reply alive.
 """

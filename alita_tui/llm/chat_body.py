@@ -23,7 +23,7 @@ _UNSIGNED = "skip_thought_signature_validator"
 
 
 def chat_body(rules: Preset, at: Endpoint, request: ModelRequest, most: int = 0) -> dict[str, Any]:
-    """Return the body of a request; `most` is the model's longest reply in tokens, 0 where unknown."""
+    """Return the body of a request; `most` is the model's longest reply in tokens, 0 if unknown."""
     system = [{"role": "system", "content": mend(request.system)}] if request.system else []
     body: dict[str, Any] = {
         "model": at.model,
@@ -115,7 +115,7 @@ def _call(rules: Preset, name: str, call: ToolRequest, first: bool) -> dict[str,
 
 
 def _thoughts(rules: Preset, name: str, carried: dict[str, str]) -> dict[str, Any]:
-    """Return what the model thought before its calls, where it has to be sent back with them."""
+    """Return the model's thoughts before its calls, if they have to be sent back with them."""
     own = carried if carried.get("by") == name else {}
     fields: dict[str, Any] = {}
     if details := own.get("details"):

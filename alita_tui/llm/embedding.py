@@ -27,7 +27,7 @@ _MODEL_FILES = ("model.safetensors", "tokenizer.json", "0_StaticEmbedding/model.
 
 
 class EmbeddingModel(OpenAIModel):
-    """One embedding model behind any base URL that speaks OpenAI's protocol, with a breaker of its own."""
+    """One embedding model behind any base URL with OpenAI's protocol, with a breaker of its own."""
 
     lazy = "openai.resources.embeddings"
     remote = True
@@ -79,7 +79,7 @@ class EmbeddingModel(OpenAIModel):
 
 def _vectors(answer: Any, count: int) -> tuple[tuple[float, ...], ...]:
     """Return the vectors of an answer in the order of the texts. Raise ValueError, TypeError, AttributeError."""
-    by_index = {one.index: tuple(map(float, one.embedding)) for one in answer.data}
+    by_index = {entry.index: tuple(map(float, entry.embedding)) for entry in answer.data}
     vectors = tuple(by_index[at] for at in range(count) if at in by_index)
     if len(vectors) != count or not vectors[0] or len({len(vector) for vector in vectors}) != 1:
         raise ValueError("not one vector for each text")
@@ -99,7 +99,7 @@ class StaticModel:
     remote = False
 
     def __init__(self, folder: Path) -> None:
-        """Raise ModelError if there is no such model."""
+        """Raise ModelError if the folder has no model."""
         if not any((folder / name).is_file() for name in _MODEL_FILES):  # a bare name would be downloaded
             raise ModelError(
                 "unavailable",
@@ -112,12 +112,12 @@ class StaticModel:
     @property
     def name(self) -> str:
         """Return its folder, with a fingerprint of its files."""
-        told = [
+        stamps = [
             (name, file.stat().st_size, file.stat().st_mtime_ns)
             for name in _MODEL_FILES
             if (file := self._folder / name).is_file()
         ]
-        return f"{self._folder} {blake2b(repr(told).encode(), digest_size=8).hexdigest()}"
+        return f"{self._folder} {blake2b(repr(stamps).encode(), digest_size=8).hexdigest()}"
 
     async def encode(self, texts: Sequence[str]) -> Encoded:
         """Return vectors of texts. Raise ModelError."""

@@ -27,7 +27,7 @@ class ModelSpec(Value, frozen=True):
 
     provider: str
     model: str = ""
-    """Empty: the preset's, where it has one."""
+    """The model's name; empty for the preset's, if it has one."""
     base_url: str = ""
     """Empty: the provider's own."""
     api_key: str = ""
@@ -36,7 +36,7 @@ class ModelSpec(Value, frozen=True):
     script: str = ""
     """Path of the recording, for the providers `demo` and `scripted`."""
     tools: Literal["", "native", "text"] = ""
-    """How it calls tools; empty: as the preset says."""
+    """How it calls tools; empty for the preset's way."""
     vision: bool = False
     """Whether it reads images."""
     own_price: OwnPrice | None = None
@@ -176,7 +176,7 @@ def _check(spec: ModelSpec, chosen: Preset, base_url: str) -> None:
         usable = False
     if not usable:
         raise ConfigError(
-            f"The base URL of {spec.provider} is no address of a server.",
+            f"The base URL of {spec.provider} is not an address of a server.",
             hint="Write it like http://127.0.0.1:11434/v1.",
         )
     if chosen.needs_key and not spec.api_key:

@@ -72,7 +72,7 @@ def save_key(provider: str, key: str, env_file: Path) -> str:
     name, key = preset(provider).key_name, key.strip()
     if not _KEY.fullmatch(key) or "'" in key:
         raise UsageError(
-            f"That is no key for {provider}.",
+            f"That is not a key for {provider}.",
             hint="Copy it again: letters, digits and signs, without spaces.",
         )
     if _keyring_set(name, key):
@@ -83,7 +83,7 @@ def save_key(provider: str, key: str, env_file: Path) -> str:
 
 
 def forget_key(provider: str, env_file: Path) -> None:
-    """Remove a key from the keyring and the file; a missing one is no error. Raise StoreError."""
+    """Remove a key from the keyring and the file, if it is there. Raise StoreError."""
     name = preset(provider).key_name
     _rewrite(env_file, name, None)
     try:

@@ -20,7 +20,7 @@ from alita_tui.spine.ports.models import Delta, ModelRequest
 
 
 class OpenAIModel(RemoteModel):
-    """One model behind any base URL that speaks chat completions."""
+    """One model behind any base URL with the chat completions protocol."""
 
     sdk = "openai"
     lazy = "openai.resources.chat.completions"
@@ -67,9 +67,9 @@ class OpenAIModel(RemoteModel):
 
 
 class _Dispatched:
-    """Leaves out events without data: by the standard they are none (HTML, 9.2.6), which the SDK passes over.
+    """Drops events without data, which the standard does not count as events (HTML, 9.2.6) but the SDK does.
 
-    Sees the `[DONE]` that the SDK keeps to itself: an end for servers that name no reason for it.
+    Also sees the `[DONE]` that the SDK hides: the end for servers that give no reason for it.
     """
 
     def __init__(self, decoder: Any) -> None:
@@ -121,7 +121,7 @@ class _Reading:
         return deltas
 
     def _call_of(self, piece: Any) -> CallDraft:
-        """Return the call that a piece belongs to: by index where there is a distinct one, else by id.
+        """Return the call that a piece belongs to: by index if there is a distinct one, else by id.
 
         Servers send no index, one index for all parallel calls, id or name repeated with every piece, or a new id
         with every piece.
@@ -169,7 +169,7 @@ def _parts(content: object) -> list[tuple[str, str]]:
 
 
 def merged(details: list[Any]) -> list[dict[str, Any]]:
-    """Return OpenRouter's `reasoning_details` with the pieces of each thought joined, as it wants them back."""
+    """Return OpenRouter's `reasoning_details` with the pieces of each thought joined, in the form to send back."""
     thoughts: list[dict[str, Any]] = []
     for piece in details:
         last = thoughts[-1] if thoughts else {}

@@ -33,7 +33,7 @@ class Preset(Value, frozen=True):
     window_path: str = ""
     """Path at which a server of one's own reports the window of a loaded model; see `llm.windows`."""
     price_name: str = ""
-    """The provider's name in the price table, where it differs."""
+    """The provider's name in the price table, if it differs."""
 
     # The vendor's rules.
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -91,7 +91,7 @@ _BY_NAME = {entry.name: entry for entry in PRESETS}
 
 
 def rules_of(name: str) -> Preset:
-    """Return the provider's preset, or that of any compatible server where it has none."""
+    """Return the provider's preset, or the one for any compatible server if it has none."""
     return _BY_NAME.get(name) or _BY_NAME["custom"]
 
 

@@ -27,7 +27,7 @@ def price(provider: str, model: str, usage: Usage, own: OwnPrice | None = None) 
 
     read = min(usage.cached_tokens, usage.input_tokens)
     tokens = Tokens(
-        input_tokens=usage.input_tokens,  # with the cached ones, as the table wants it
+        input_tokens=usage.input_tokens,  # including the cached ones, as the table expects
         cache_read_tokens=read,
         cache_write_tokens=min(usage.cache_write_tokens, usage.input_tokens - read),
         output_tokens=usage.output_tokens,

@@ -184,7 +184,7 @@ class RemoteModel(ABC):
         return fault
 
     async def offered(self) -> tuple[str, ...]:
-        """Return the sorted names of the models that the server lists, none where it has no list. Raise ModelError."""
+        """Return the sorted names of the models that the server lists; empty if it has no list. Raise ModelError."""
         await self.warm()
         import httpx2
 
@@ -262,7 +262,7 @@ class RemoteModel(ABC):
 
 
 def _body_of(error: Any) -> object:
-    """Return the whole body of an error: the SDK keeps only `error`, where xAI has a mere sentence."""
+    """Return the whole body of an error: the SDK keeps only `error`, which is just a sentence at xAI."""
     try:
         return error.response.json()
     except (ValueError, RecursionError):

@@ -20,7 +20,7 @@ class Seat(Value, frozen=True):
 
     spec: ModelSpec
     context: int = 0
-    """Tokens that it reads at most; 0: as the price table says."""
+    """Context window in tokens; 0 for the price table's value."""
     max_usd: float | None = None
     needs: frozenset[Ability] = frozenset()
 

@@ -13,13 +13,13 @@ from alita_tui.spine.ports.models import Ability, Candidate, Model
 _AGAIN: frozenset[ModelErrorKind] = frozenset({"server", "truncated", "malformed"})
 """Likely over at once: the same model is asked again while its breaker is closed."""
 _ELSEWHERE: frozenset[ModelErrorKind] = frozenset({"connection", "timeout", "overloaded", "rate_limit"})
-"""Likely to last: the next model is asked now, the same one only where there is no other."""
+"""Likely to last: the next model is asked at once, the same one only if there is no other."""
 _OFF: frozenset[ModelErrorKind] = frozenset({"auth", "payment", "not_found", "unavailable"})
 """Only the person can fix these."""
 _ANSWERED: frozenset[ModelErrorKind] = frozenset({"refused", "bad_request", "context", "no_tools"})
 """No reply for the caller, but proof that the server works."""
 _NEVER: frozenset[ModelErrorKind] = frozenset({"refused", "bad_request"})
-"""The same model would fail again; another one has its own rules and is asked."""
+"""The same model would fail again; another one may have other rules and is asked."""
 _RETRIES = 2
 """Further attempts on one model in one call."""
 _ATTEMPTS: dict[ModelErrorKind, int] = {"no_tools": 1, "malformed": 1, "context": 0}
@@ -48,7 +48,7 @@ class Router:
             role: tuple(listed) for role, listed in roles.items()
         }
         self._breakers = {candidate.name: Breaker() for listed in roles.values() for candidate in listed}
-        self._told = dict.fromkeys(self._breakers, ("closed", ""))
+        self._reported = dict.fromkeys(self._breakers, ("closed", ""))
         self._windows = {
             candidate.name: candidate.context for listed in roles.values() for candidate in listed
         }
@@ -81,7 +81,7 @@ class Router:
         )
 
     def learn(self, name: str, window: int) -> int:
-        """Note a window that a server reported; return the one that holds, the smaller of two, 0 when unknown."""
+        """Record a window that a server reported; return the valid one, the smaller of two, or 0 if unknown."""
         known = self._windows.get(name, 0)
         self._windows[name] = min(known, window) if known and window else known or window
         return self._windows[name]
@@ -101,9 +101,9 @@ class Router:
         now = self.clock()
         for name, breaker in self._breakers.items():
             state = (breaker.state, breaker.reason)
-            if state == self._told[name]:
+            if state == self._reported[name]:
                 continue
-            self._told[name] = state
+            self._reported[name] = state
             ready = breaker.ready_at(now)
             waits = ready - now if ready is not None and breaker.state == "open" else None
             changed.append(
@@ -181,9 +181,11 @@ class Route:
         """Return whether another model, which has not failed yet, could be asked at once."""
         now = self._router.clock()
         others = (
-            other for other in self._left if other is not candidate and other.name not in self._failures
+            alternative
+            for alternative in self._left
+            if alternative is not candidate and alternative.name not in self._failures
         )
-        return any(self._router.breaker(other.name).ready_at(now) == now for other in others)
+        return any(self._router.breaker(alternative.name).ready_at(now) == now for alternative in others)
 
     def why(self, previous: str, candidate: Candidate) -> str:
         """Return why a call goes to this model and not to the previous one."""
@@ -223,15 +225,15 @@ class Route:
             self._stay, self._not_before[candidate.name] = candidate, now
         elif kind in _OFF or kind in _NEVER or count > _ATTEMPTS.get(kind, _RETRIES):
             self._left = [
-                other
-                for other in self._left
-                if other is not candidate and not _smaller(other, candidate, kind)
+                alternative
+                for alternative in self._left
+                if alternative is not candidate and not _smaller(alternative, candidate, kind)
             ]
         elif kind in _AGAIN and breaker.state == "closed":
             self._stay = candidate
         elif kind == "no_tools" and "tools" in candidate.needs:
             self._lacks[candidate.name] = _unable(frozenset({"tools"}))
-            self._left = [other for other in self._left if other is not candidate]
+            self._left = [alternative for alternative in self._left if alternative is not candidate]
         elif kind == "no_tools":
             self._stay, self._not_before[candidate.name] = candidate, now
 
@@ -241,7 +243,7 @@ class Route:
         return self._tokens[candidate.name] <= self._router.learn(candidate.name, window) != known
 
     def _lack(self, candidate: Candidate, usd: Callable[[Model], float | None]) -> str:
-        """Return why a model may not take this call; an empty string where it may."""
+        """Return why a model may not take this call; empty if it may."""
         context = self._router.learn(candidate.name, 0)
         if context and self._tokens[candidate.name] > context:
             return f"reads {context} tokens"
@@ -277,6 +279,6 @@ def _unable(missing: frozenset[Ability]) -> str:
     return " and ".join(words[ability] for ability in sorted(missing))
 
 
-def _smaller(other: Candidate, candidate: Candidate, kind: ModelErrorKind) -> bool:
+def _smaller(alternative: Candidate, candidate: Candidate, kind: ModelErrorKind) -> bool:
     """Return whether a conversation too long for one model is too long for the other as well."""
-    return kind == "context" and 0 < other.context <= candidate.context
+    return kind == "context" and 0 < alternative.context <= candidate.context

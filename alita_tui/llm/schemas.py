@@ -74,7 +74,7 @@ def _googled(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def unfolded(arguments: str, schema: Any) -> str:
-    """Return arguments as JSON text, with texts that hold an object parsed where the schema wants an object."""
+    """Return arguments as JSON text; a text that contains an object is parsed if the schema asks for an object."""
     try:
         parsed = msgspec.json.decode(arguments)
     except msgspec.DecodeError:

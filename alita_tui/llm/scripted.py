@@ -96,7 +96,7 @@ class Script(Value, frozen=True, forbid_unknown_fields=True):
 
 
 def load_script(path: Path) -> Script:
-    """Return the script in a file. Raise ConfigError that says what is wrong with it, and where."""
+    """Read a script from a file. Raise ConfigError, which says what is wrong and where."""
     try:
         script = msgspec.json.decode(path.read_bytes(), type=ready(Script))
     except OSError as error:
@@ -108,16 +108,16 @@ def load_script(path: Path) -> Script:
             re.compile(rule.match)
         except re.error as error:
             raise ConfigError(
-                f"The recording {path} is not valid: $.rules[{number}].match is no regular expression: {error}."
+                f"The recording {path} is not valid: $.rules[{number}].match is not a regular expression: {error}."
             ) from error
     return script
 
 
 def choose(script: Script, role: ModelRole, messages: Sequence[Message]) -> ScriptReply:
-    """Return the reply to a conversation, found by its text alone, so that a resumed session goes on correctly.
+    """Return the reply to a conversation, found by its text alone, so that a resumed session continues correctly.
 
     The last message that matches a rule of the role is the anchor (the first such rule counts); the number of
-    assistant turns after it is the number of the reply. Raise ModelError where the recording has none.
+    assistant turns after it is the number of the reply. Raise ModelError if the recording has none.
     """
     hint = "Configure a model with `alita setup` to go on."
     rules = [rule for rule in script.rules if rule.role == role]

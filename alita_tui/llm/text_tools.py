@@ -22,7 +22,7 @@ NO_ACTION = "no_action"
 """Name of the call that represents a reply without an action."""
 _OPEN = "<action"
 _HERMES = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
-"""Calls as many chat templates write them; models trained on it use it whatever they are told."""
+"""Calls as many chat templates write them; models trained on it use it despite other instructions."""
 _BLOCK = re.compile(r'<action\s+name="([^"\n]{0,100})"\s*>(.*?)</action>', re.DOTALL)
 _THOUGHT = re.compile(r"<think>(.*?)</think>", re.DOTALL)
 _HOW = """
@@ -186,12 +186,12 @@ def read(reply: Reply, request: ModelRequest) -> Reply:
 
 
 def _written_calls(text: str) -> bool:
-    """Return whether a reply in words holds calls after all, as models write them that know no other way."""
+    """Return whether a plain-text reply contains calls, as written by models without native calls."""
     return _OPEN in text or _HERMES.search(text) is not None
 
 
 def _as_action(match: re.Match[str]) -> str:
-    """Return a call of a model's own template in our form, or the text unchanged where it is none."""
+    """Return a call of a model's own template in our form, or the text unchanged if it is not a call."""
     try:
         call = json.loads(match[1], strict=False)
         name, arguments = call["name"], call.get("arguments", call.get("parameters", {}))
@@ -242,7 +242,7 @@ def _turns(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 
 
 def _block(call: ToolRequest) -> str:
-    if call.name == NO_ACTION:  # its text is there as it was written
+    if call.name == NO_ACTION:  # its text stays as it was written
         return ""
     return f'<action name="{call.name}">\n{msgspec.json.encode(call.arguments).decode()}\n</action>'
 

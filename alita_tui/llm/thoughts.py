@@ -66,7 +66,7 @@ class Splitter:
         return part
 
     def _give(self, kind: Literal["text", "thinking"], tags: tuple[str, ...]) -> Part | None:
-        """Return what is held except the possible beginning of a tag; None where nothing is left."""
+        """Return what is held except the possible beginning of a tag; None if nothing is left."""
         sizes = range(min(_LONGEST + 2, len(self._held)), 0, -1)
         keep = next((n for n in sizes if any(tag.startswith(self._held[-n:]) for tag in tags)), 0)
         given, self._held = self._held[: len(self._held) - keep], self._held[len(self._held) - keep :]

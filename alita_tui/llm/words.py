@@ -1,6 +1,6 @@
 """How the vendors word their errors: one table from words to kinds.
 
-Where a status or a name says too little (400 for everything, 500 for a long prompt), only the words tell. Collected
+If a status or a name is ambiguous (400 for everything, 500 for a long prompt), only the words decide. Collected
 from the vendors' documentation, the servers' sources and reports of users; `tests/llm/test_words.py` has every
 wording and its source.
 """
@@ -93,7 +93,7 @@ _WAITS = re.compile(
 
 
 def kind_of(status: int, names: Iterable[object], text: str) -> ModelErrorKind | None:
-    """Return the kind of an error; None where nothing shows it.
+    """Return the kind of an error; None if nothing shows it.
 
     `status` is the HTTP status, 0 for an error in the middle of a stream; `names` are codes and types in its body.
     """
@@ -122,13 +122,13 @@ def by_range(status: int) -> ModelErrorKind:
 
 
 def window_in(text: str) -> int:
-    """Return the window in tokens that an error names; 0 where it names none."""
+    """Return the window in tokens that an error names; 0 if it names none."""
     sizes = [int(match[1]) for match in _WINDOWS.finditer(text)]
     return min(sizes, default=0)
 
 
 def most_in(text: str) -> int:
-    """Return the longest reply in tokens that an error names after a request for more; 0 where it names none."""
+    """Return the longest reply in tokens that an error names after a request for more; 0 if it names none."""
     match = _MOST.search(text)
     return int(next(filter(None, match.groups()))) if match else 0
 

@@ -1,1 +1,1 @@
-"""One tool over many inputs: read row by row, run side by side, kept in parts, gone on with after a kill."""
+"""One tool over many inputs: read row by row, run side by side, stored in parts, continued after a kill."""

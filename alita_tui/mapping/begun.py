@@ -1,6 +1,6 @@
-"""Rows of a tool that may change something: on disk before each of them begins, and what came of it after.
+"""Rows of a tool that may change something: recorded on disk before each begins, and its outcome after.
 
-A file for each batch, removed once the batch is kept. A row that is begun and has no outcome may have run.
+There is a file for each batch, removed once the batch is stored. A row that began without an outcome may have run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAY_HAVE_RUN = "It may have run: alita ended while it did, and the tool may chan
 class _Line(Value, frozen=True):
     row: int
     outcome: Outcome | None = None
-    """None where the row begins."""
+    """None if the row begins."""
     unbegun: bool = False
     """It did not begin after all."""
 
@@ -51,7 +51,7 @@ class BeganFile:
         self._write(_Line(row=row, unbegun=True))
 
     def end(self, outcome: Outcome) -> None:
-        """Say what came of a row; a power failure may lose this, and the row then may have run. Raise OSError."""
+        """Record a row's outcome; if a power failure loses it, the row counts as possibly run. Raise OSError."""
         self._write(_Line(row=outcome.row, outcome=outcome))
 
     def close(self) -> None:
@@ -69,12 +69,12 @@ class BegunRows:
     """What earlier runs began, and the files of the batches that run now."""
 
     def __init__(self, folder: Path) -> None:
-        """Read what there is. Raise StoreError, OSError."""
+        """Read the files of earlier runs. Raise StoreError, OSError."""
         self._folder = folder
         self._rows: dict[int, Outcome | None] = {}
-        """Rows that earlier runs began, with what came of them as far as it is known."""
+        """Rows that earlier runs began, with their outcomes if known."""
         self._left: dict[Path, set[int]] = {}
-        self._keeping = Lock()  # batches are kept in threads
+        self._keeping = Lock()  # batches are stored from threads
         for path in sorted(folder.glob("*.jsonl")):
             self._left[path] = self._read(path)
         self._number = 1 + max((int(path.stem.rpartition("-")[2]) for path in self._left), default=0)
@@ -85,32 +85,32 @@ class BegunRows:
             :-1
         ]:  # a torn line was not on disk when its row would have begun
             try:
-                said = msgspec.json.decode(line, type=ready(_Line))
+                entry = msgspec.json.decode(line, type=ready(_Line))
             except msgspec.DecodeError as error:
                 raise StoreError(
                     f"{path} is damaged, so nobody knows which rows have run.",
                     hint="Name a new folder with --output; it begins with all rows.",
                 ) from error
-            if said.unbegun:
-                rows.pop(said.row, None)
+            if entry.unbegun:
+                rows.pop(entry.row, None)
             else:
-                rows[said.row] = said.outcome
+                rows[entry.row] = entry.outcome
         self._rows.update({row: came for row, came in rows.items() if came or not self._rows.get(row)})
         return set(rows)
 
     def known(self, row: int) -> Outcome | None:
-        """Return what came of a row that an earlier run began; None where none did."""
+        """Return the outcome of a row that an earlier run began; None if none did."""
         if row not in self._rows:
             return None
         return self._rows[row] or Outcome(row=row, reason=MAY_HAVE_RUN, unsure=True)
 
     @property
     def rows(self) -> list[int]:
-        """Return the rows that earlier runs began and that are not kept yet."""
+        """Return the rows that earlier runs began and that are not stored yet."""
         return list(self._rows)
 
     def has(self, row: int) -> bool:
-        """Return whether an earlier run began a row that is not kept yet."""
+        """Return whether an earlier run began a row that is not stored yet."""
         return row in self._rows
 
     def forget_unsure(self) -> None:
@@ -122,8 +122,8 @@ class BegunRows:
         self._number += 1
         return BeganFile(self._folder / f"{first:012}-{self._number - 1:06}.jsonl")
 
-    def kept(self, rows: Sequence[int], file: BeganFile | None) -> None:
-        """Remove what the parts of the map hold by now. Raise OSError."""
+    def forget_rows(self, rows: Sequence[int], file: BeganFile | None) -> None:
+        """Remove the rows that are now in the parts of the map. Raise OSError."""
         if file is not None:
             file.close()
             file.path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Runs a map: rows in, batches to an engine, what came of them to the journal. All rules about failures are here."""
+"""Runs a map: reads rows, sends batches to an engine, journals the outcomes. All rules about failures are here."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TRIES = 3
 
 
 class Lost(Exception):
-    """The engine was lost while it ran a batch; nobody knows which of its rows ran."""
+    """The engine was lost while it ran a batch; it is unknown which of its rows ran."""
 
 
 class Engine(Protocol):
@@ -41,8 +41,8 @@ class Engine(Protocol):
     async def run(self, rows: Sequence[Row]) -> list[Outcome]:
         """Run rows one after the other, each once; a row that fails is an outcome. Raise Lost, SandboxUnavailable.
 
-        SandboxUnavailable, RegistryError and RequirementsError tell that the first of them did not begin. It may return
-        nothing at all: these rows are not done, and are given to it again in the next run.
+        SandboxUnavailable, RegistryError and RequirementsError mean that the first of them did not begin. An empty
+        result means that these rows are not done; they are given to it again in the next run.
         """
 
 
@@ -131,7 +131,7 @@ class _Course:
                 yield row
 
     async def batch(self, rows: list[Row]) -> None:
-        """Run a batch and keep what came of it."""
+        """Run a batch and store its outcomes."""
         began = monotonic()
         once = self._journal.head.once
         outcomes, begun = await self._each_once(rows) if once else (await self._run(rows, 1), None)
@@ -176,7 +176,7 @@ class _Course:
         return outcomes, begun
 
     async def _once(self, row: Row, begun: BeganFile) -> Outcome | None:
-        """Run a row and put down what came of it; None where the engine did not run it. Raise SandboxUnavailable."""
+        """Run a row and record its outcome; return None if the engine did not run it. Raise SandboxUnavailable."""
         await asyncio.to_thread(begun.begin, row.number)
         try:
             ran = await self._engine.run([row])
@@ -197,14 +197,14 @@ class _Course:
         unusable = {row.number: Outcome(row=row.number, reason=row.problem) for row in rows if row.problem}
         usable = [row for row in rows if not row.problem]
         try:
-            ran = {one.row: one for one in await self._engine.run(usable)} if usable else {}
+            ran = {outcome.row: outcome for outcome in await self._engine.run(usable)} if usable else {}
         except Lost as error:
             if len(usable) > 1:
                 half = len(usable) // 2
                 halves = [*await self._run(usable[:half], 1), *await self._run(usable[half:], 1)]
-                ran = {one.row: one for one in halves}
+                ran = {outcome.row: outcome for outcome in halves}
             elif tries < _TRIES:
-                ran = {one.row: one for one in await self._run(usable, tries + 1)}
+                ran = {outcome.row: outcome for outcome in await self._run(usable, tries + 1)}
             else:
                 reason = f"The sandbox was lost {_TRIES} times while it ran: {error}"
                 lost = usable[0]

@@ -1,7 +1,7 @@
-"""What a map has done: a part file for each batch of rows, and a line of the journal once it is on disk.
+"""The progress of a map: a part file for each batch of rows, and a line in the journal once it is on disk.
 
-A kill loses the batches that were running and nothing else. A torn last line is cut; a part that is not there as the
-journal says is made again. Where rows run at most once (`Head.once`), what is lost has failed instead, as unsure.
+A kill loses only the batches that were running. A torn last line is cut; a part that differs from the journal is made
+again. If rows run at most once (`Head.once`), lost rows count as failed instead, as unsure.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Journal:
                         f"{self._folder / JOURNAL} is damaged, so nobody knows which rows have run.",
                         hint="Name a new folder with --output; it begins with all rows.",
                     ) from error
-                continue  # what it says is done again
+                continue  # its rows are run again
             self._know(part)
 
     def _know(self, part: Part) -> None:
@@ -127,8 +127,8 @@ class Journal:
             self._drop(first)  # it was run again since
         with suppress(OSError):
             path = self._folder / Path(part.file).name
-            told = not part.failed or self._piece(part).exists()
-            if told and path.stat().st_size == part.bytes and part.first <= part.last:
+            complete = not part.failed or self._piece(part).exists()
+            if complete and path.stat().st_size == part.bytes and part.first <= part.last:
                 self._put(part)
                 return
         self._gone.append((part.first, part.last))
@@ -143,22 +143,22 @@ class Journal:
         del self.parts[first]
 
     def _leave_open(self) -> None:
-        """Take out of what is done the rows that begin again, or of which more is known than that they may have run."""
+        """Remove unsure rows from the done ones if they are to run again, or if their outcome is known after all."""
         for first in [first for first in self._unsure if self._unsure_again or self._begun.has(first)]:
             self._drop(first)
         if self._unsure_again:
             self._begun.forget_unsure()
             self._gone.clear()
         done = self.done()
-        kept = [
+        rows = [
             row
             for row in self._begun.rows
             if (at := bisect_right(done, (row, inf))) and row <= done[at - 1][1]
         ]
-        self._begun.kept(kept, None)  # the end came before their file was removed
+        self._begun.forget_rows(rows, None)  # the process ended before their file was removed
 
     def known(self, row: int) -> Outcome | None:
-        """Return what came of a row that has begun and is not to run again by itself; None where it never began."""
+        """Return the outcome of a row that began and must not run again by itself; None if it never began."""
         if (begun := self._begun.known(row)) is not None:
             return begun
         if self.head.once and any(first <= row <= last for first, last in self._gone):
@@ -178,15 +178,15 @@ class Journal:
         return sorted((part.first, part.last) for part in self.parts.values())
 
     def keep(self, outcomes: Sequence[Outcome], begun: BeganFile | None = None) -> None:
-        """Write what came of a batch, then that it is done. Raise StoreError.
+        """Write the outcomes of a batch, then mark it as done. Raise StoreError.
 
-        `begun` is where its rows were put down as they began.
+        `begun` is the file that recorded its rows as they began.
         """
         for piece in _pieces(outcomes) if self.head.once else (outcomes,):
             self._keep(piece)
         if self.head.once:
             try:
-                self._begun.kept([outcome.row for outcome in outcomes], begun)
+                self._begun.forget_rows([outcome.row for outcome in outcomes], begun)
             except OSError as error:
                 raise _failed(self._folder, error) from error
 
@@ -260,8 +260,8 @@ class Journal:
 def _pieces(outcomes: Sequence[Outcome]) -> Iterator[Sequence[Outcome]]:
     """Yield outcomes in pieces, each unsure one alone: so it can be run again without its neighbours."""
     start = 0
-    for place, one in enumerate(outcomes):
-        if one.unsure:
+    for place, outcome in enumerate(outcomes):
+        if outcome.unsure:
             if start < place:
                 yield outcomes[start:place]
             yield outcomes[place : place + 1]
@@ -273,5 +273,5 @@ def _pieces(outcomes: Sequence[Outcome]) -> Iterator[Sequence[Outcome]]:
 def _failed(folder: Path, error: OSError) -> StoreError:
     return StoreError(
         f"{error.filename or folder} cannot be written: {error.strerror}.",
-        hint="What is done stays; the same command goes on.",
+        hint="Finished rows are kept; run the same command to continue.",
     )

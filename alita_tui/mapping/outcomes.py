@@ -1,4 +1,4 @@
-"""What came of a row."""
+"""The outcome of a row."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from alita_tui.events import Json, Value
 
 
 class Outcome(Value, frozen=True):
-    """What came of a row."""
+    """The outcome of a row."""
 
     row: int
     result: Json = None
     reason: str = ""
-    """Why it has no result; empty where it has one."""
+    """Why it has no result; empty if it has one."""
     arguments: Json = None
     """For those without a result."""
     unsure: bool = False

@@ -26,7 +26,7 @@ class Row(NamedTuple):
     """The line of a JSON Lines file, or the record of a CSV file after its header; from 1."""
     arguments: dict[str, Json] | None
     problem: str = ""
-    """Why it is no call; empty where it is one."""
+    """Why it is not a call; empty if it is one."""
     start: int = 0
     """Bytes of the file before it."""
     end: int = 0
@@ -108,20 +108,20 @@ def _from_lines(file: BinaryIO, number: int) -> Iterator[Row]:
 
 def _parsed(number: int, line: bytes) -> Row:
     try:
-        found = json.loads(line.decode("utf-8-sig"), parse_constant=_refused)
+        arguments = json.loads(line.decode("utf-8-sig"), parse_constant=_refused)
     except (ValueError, RecursionError) as error:
-        return Row(number, None, f"The line is no JSON: {one_line(str(error), 200)}")
-    if not isinstance(found, dict):
-        return Row(number, None, "The line is no JSON object of arguments.")
-    return Row(number, found)
+        return Row(number, None, f"The line is not JSON: {one_line(str(error), 200)}")
+    if not isinstance(arguments, dict):
+        return Row(number, None, "The line is not a JSON object of arguments.")
+    return Row(number, arguments)
 
 
 def _refused(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 _TEXT: Any = {"newline": "", "encoding": "utf-8", "errors": "surrogateescape"}
-"""How tables are read: a byte that is no UTF-8 spoils its own row and no other."""
+"""How tables are read: a byte that is not UTF-8 affects only its own row."""
 
 
 class _Lines:
@@ -177,7 +177,7 @@ def _records(lines: Iterator[str] | Any, delimiter: str) -> Iterator[list[str] |
             except StopIteration:
                 return
             except csv.Error as error:
-                yield f"The row is no CSV: {one_line(str(error), 200)}"
+                yield f"The row is not CSV: {one_line(str(error), 200)}"
                 continue
             if record:
                 yield record
@@ -186,12 +186,15 @@ def _records(lines: Iterator[str] | Any, delimiter: str) -> Iterator[list[str] |
 
 
 def _kinds(schema: Json) -> dict[str, str]:
-    """Return the parameters of a tool with the type of each; empty where it is not said, or is one of several."""
+    """Return the parameters of a tool with their types; a type is empty if it is missing or one of several."""
     properties = schema.get("properties") if isinstance(schema, dict) else None
     if not isinstance(properties, dict):
         return {}
-    said = ((name, one.get("type") if isinstance(one, dict) else "") for name, one in properties.items())
-    return {str(name): kind if isinstance(kind, str) else "" for name, kind in said}
+    kinds = (
+        (name, property_schema.get("type") if isinstance(property_schema, dict) else "")
+        for name, property_schema in properties.items()
+    )
+    return {str(name): kind if isinstance(kind, str) else "" for name, kind in kinds}
 
 
 def _columns(path: Path, header: Sequence[str] | str | None, schema: Json) -> tuple[str, ...]:
@@ -225,7 +228,7 @@ _READERS: Mapping[str, Callable[[str], Json]] = {
 
 
 def _typed(text: str, kind: str) -> Json:
-    """Return a field as a parameter of this type; as text where it is none, which the schema then says."""
+    """Return a field converted to a parameter's type; as text if it cannot be, which the schema check then reports."""
     try:
         return _READERS[kind](text) if kind in _READERS else text
     except (ValueError, KeyError, RecursionError):

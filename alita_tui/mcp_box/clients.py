@@ -1,4 +1,4 @@
-"""The programs that alita's tools can be given to: where each keeps its servers, and in what form."""
+"""MCP clients that can use alita's tools: where each keeps its servers, and in which format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Form = Literal["json", "toml", "yaml"]
 
 
 class ClientFile(Value, frozen=True):
-    """Where a client looks for its servers."""
+    """The file in which a client keeps its servers."""
 
     client: ClientName
     path: Path
@@ -30,7 +30,7 @@ class ClientFile(Value, frozen=True):
     """The key that holds all servers by name."""
 
     def entry(self, command: tuple[str, ...]) -> dict[str, Any]:
-        """Return what makes this client start a command as a server."""
+        """Return the entry that makes this client start a command as a server."""
         program, *words = command
         match self.client:
             case "claude-code":
@@ -48,7 +48,7 @@ class ClientFile(Value, frozen=True):
                 return {"command": program, "args": words}
 
     def remote(self, url: str) -> dict[str, Any]:
-        """Return what makes this client talk to an address. The token's place is marked: it is nobody's to print."""
+        """Return the entry that makes this client use a URL, with a placeholder: the token is never printed."""
         headers = {"Authorization": "Bearer TOKEN"}
         match self.client:
             case "codex":
@@ -64,7 +64,7 @@ class ClientFile(Value, frozen=True):
                 raise UsageError("Claude Desktop's file takes no address.", hint="Leave --http out.")
 
     def shown(self, entry: dict[str, Any]) -> str:
-        """Return a whole file with this entry alone."""
+        """Return a complete file that holds only this entry."""
         return self.changed("", entry)
 
     def changed(self, text: str, entry: dict[str, Any]) -> str:
@@ -123,17 +123,17 @@ def _in_toml(text: str, under: str, entry: dict[str, Any]) -> str:
         before = document.unwrap()
         servers = document.setdefault(under, tomlkit.table(is_super_table=True))
         servers[NAME] = entry
-        found = tomlkit.dumps(document)
-        after = tomlkit.parse(found).unwrap()
+        edited = tomlkit.dumps(document)
+        after = tomlkit.parse(edited).unwrap()
     except (TOMLKitError, TypeError, AttributeError, ValueError) as error:
         raise Unreadable(str(error)) from error
     if after != {**before, under: {**before.get(under, {}), NAME: entry}}:
         raise Unreadable("it is written in a way that cannot be edited safely")
-    return found
+    return edited
 
 
 def _in_yaml(text: str, under: str, entry: dict[str, Any]) -> str:
-    """Return the text with lines put in below `under:`, those of an earlier entry replaced."""
+    """Return the text with the entry inserted below `under:`; an earlier entry is replaced."""
     before = _read_yaml(text)
     if not isinstance(before.get(under) or {}, dict):
         raise Unreadable(f"{under} is no mapping")
@@ -155,17 +155,17 @@ def _in_yaml(text: str, under: str, entry: dict[str, Any]) -> str:
         while end < len(lines) and lines[end].startswith(f"{indent} "):
             end += 1
     block = yaml.safe_dump({NAME: entry}, sort_keys=False).splitlines()
-    found = "\n".join([*lines[:begin], *(f"{indent}{line}" for line in block), *lines[end:]]) + "\n"
-    if _read_yaml(found) != {**before, under: {**(before.get(under) or {}), NAME: entry}}:
+    edited = "\n".join([*lines[:begin], *(f"{indent}{line}" for line in block), *lines[end:]]) + "\n"
+    if _read_yaml(edited) != {**before, under: {**(before.get(under) or {}), NAME: entry}}:
         raise Unreadable("it is written in a way that cannot be edited safely")
-    return found
+    return edited
 
 
 def _read_yaml(text: str) -> dict[str, Any]:
     try:
-        found = yaml.safe_load(text)
+        document = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise Unreadable(" ".join(str(error).split())) from error
-    if found is not None and not isinstance(found, dict):
+    if document is not None and not isinstance(document, dict):
         raise Unreadable("it is no mapping")
-    return found or {}
+    return document or {}

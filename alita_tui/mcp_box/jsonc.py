@@ -1,4 +1,4 @@
-"""Sets one key in a JSON file that people keep, comments and all: every other byte stays where it is."""
+"""Sets one key in a JSON file with comments; every other byte stays as it is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DEEPEST = 200
 
 
 class Unreadable(ValueError):
-    """It is not JSON, with or without comments."""
+    """The text is not JSON, with or without comments."""
 
 
 @dataclass
@@ -38,22 +38,22 @@ class _Node:
     start: int
     end: int
     members: list[_Member] | None = None
-    """Of an object; None for anything else."""
+    """The members of an object; None for anything else."""
     comma: bool = False
-    """A comma stands behind the last member."""
+    """Whether a comma follows the last member."""
     items: list[_Node] = field(default_factory=list)
 
 
 def parsed(text: str) -> Any:
     """Return the value of JSON with comments and commas at the end. Raise Unreadable."""
     tokens = _tokens(text)
-    kept = [
-        one.text
-        for one, after in zip(tokens, [*tokens[1:], None], strict=True)
-        if not (one.text == "," and after is not None and after.text in "}]")
+    texts = [
+        token.text
+        for token, after in zip(tokens, [*tokens[1:], None], strict=True)
+        if not (token.text == "," and after is not None and after.text in "}]")
     ]
     try:
-        return json.loads(" ".join(kept))
+        return json.loads(" ".join(texts))
     except (ValueError, RecursionError) as error:
         raise Unreadable(str(error)) from error
 
@@ -65,17 +65,17 @@ def with_entry(text: str, path: tuple[str, ...], value: Any) -> str:
     node = _Reader(_tokens(text)).whole()
     place = list(path)
     while node.members is not None and place:
-        member = next((one for one in reversed(node.members) if one.key == place[0]), None)
+        member = next((candidate for candidate in reversed(node.members) if candidate.key == place[0]), None)
         if member is None:
             break
         node = member.value
         place.pop(0)
     if place and node.members is None:
         raise Unreadable(f"{'.'.join(path[: len(path) - len(place)]) or 'the whole'} is no object")
-    found = _inserted(text, node, place, value) if place else _replaced(text, node, value)
-    if parsed(found) != _expected(before, path, value):
+    edited = _inserted(text, node, place, value) if place else _replaced(text, node, value)
+    if parsed(edited) != _expected(before, path, value):
         raise Unreadable("it is written in a way that cannot be edited safely")
-    return found
+    return edited
 
 
 def _expected(before: Any, path: tuple[str, ...], value: Any) -> Any:
@@ -110,7 +110,7 @@ def _inserted(text: str, node: _Node, place: list[str], value: Any) -> str:
 
 
 def _indent(text: str, at: int) -> str:
-    """Return the blanks that the line of a place begins with."""
+    """Return the indentation of the line at a position."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
@@ -121,20 +121,20 @@ def _rendered(value: Any, indent: str) -> str:
 
 
 def _tokens(text: str) -> list[_Token]:
-    found: list[_Token] = []
+    tokens: list[_Token] = []
     at = 1 if text.startswith("\ufeff") else 0
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
             raise Unreadable(f"character {at} is unexpected")
         if match.lastgroup != "blank":
-            found.append(_Token(str(match.lastgroup), match[0], at, match.end()))
+            tokens.append(_Token(str(match.lastgroup), match[0], at, match.end()))
         at = match.end()
-    return found
+    return tokens
 
 
 class _Reader:
-    """Finds where things stand; whether they are well formed was checked before."""
+    """Finds the positions of values in text that was already checked to be well formed."""
 
     def __init__(self, tokens: list[_Token]) -> None:
         self._tokens = tokens
@@ -142,7 +142,7 @@ class _Reader:
         self._depth = 0
 
     def whole(self) -> _Node:
-        """Return the one value that the tokens are."""
+        """Return the root value."""
         return self._value()
 
     def _next(self) -> _Token:

@@ -1,4 +1,4 @@
-"""Requests of every kind, to tell a high cosine from a usual one.
+"""Requests of every kind, to distinguish a high cosine from a usual one.
 
 Encoders differ in how alike they find unrelated texts. A task's cosines with these requests show what is usual for it.
 """

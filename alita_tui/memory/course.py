@@ -19,7 +19,7 @@ from alita_tui.events import (
     Value,
 )
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.history import between, of
+from alita_tui.spine.history import between, of, of_kind
 
 
 class Call(Value, frozen=True):
@@ -68,27 +68,21 @@ class Course(Value, frozen=True):
 
 
 def course_of(envelopes: Sequence[Envelope], task_id: str) -> Course | None:
-    """Return what one task did; None if there is no such task or it has not ended."""
+    """Return the course of one task; None for an unknown task or one that has not ended."""
     ours = _events_of(envelopes, task_id)
     last = ours[-1].event if ours else None
     submitted = next(
-        (
-            envelope.event
-            for envelope in of(envelopes, TaskSubmitted)
-            if isinstance(envelope.event, TaskSubmitted) and envelope.event.task_id == task_id
-        ),
+        (task for task in of_kind(envelopes, TaskSubmitted) if task.task_id == task_id),
         None,
     )
     if not isinstance(last, TaskFinished) or submitted is None or not submitted.text:
         return None
-    calls, failed = _calls([one for one in ours if not one.delegate])  # a chain is what one agent did
-    spent = [envelope.event.cost_usd for envelope in ours if isinstance(envelope.event, BudgetSpent)]
-    added = [envelope.event for envelope in ours if isinstance(envelope.event, ArtefactAdded)]
-    built = [
-        str(envelope.event.card.name)
-        for envelope in ours
-        if isinstance(envelope.event, ToolRegistered) and envelope.event.lasting == "library"
-    ]
+    calls, failed = _calls(
+        [envelope for envelope in ours if not envelope.delegate]
+    )  # a chain is what one agent did
+    spent = [call.cost_usd for call in of_kind(ours, BudgetSpent)]
+    made = [added.artefact.name for added in of_kind(ours, ArtefactAdded) if added.origin == "tool"]
+    built = [str(tool.card.name) for tool in of_kind(ours, ToolRegistered) if tool.lasting == "library"]
     return Course(
         session_id=ours[-1].session_id,
         task_id=task_id,
@@ -101,7 +95,7 @@ def course_of(envelopes: Sequence[Envelope], task_id: str) -> Course | None:
         failed=failed,
         built=tuple(dict.fromkeys(built)),
         given=_given(envelopes, submitted.files),
-        made=tuple(dict.fromkeys(one.artefact.name for one in added if one.origin == "tool")),
+        made=tuple(dict.fromkeys(made)),
         cost_usd=sum(cost for cost in spent if cost is not None),
         unpriced=None in spent,
     )
@@ -111,9 +105,7 @@ def _given(envelopes: Sequence[Envelope], handles: tuple[str, ...]) -> frozenset
     if not handles:
         return frozenset()
     names = {
-        envelope.event.artefact.name
-        for envelope in of(envelopes, ArtefactAdded)
-        if isinstance(envelope.event, ArtefactAdded) and envelope.event.artefact.handle in handles
+        added.artefact.name for added in of_kind(envelopes, ArtefactAdded) if added.artefact.handle in handles
     }
     return frozenset((*handles, *names))
 
@@ -121,7 +113,7 @@ def _given(envelopes: Sequence[Envelope], handles: tuple[str, ...]) -> frozenset
 def _events_of(envelopes: Sequence[Envelope], task_id: str) -> list[Envelope]:
     """Return the events of one task up to its last end.
 
-    In schema 1 tasks ran one at a time: what lies between two ends belongs to the later one.
+    In schema 1 tasks ran one at a time: the events between two ends belong to the later one.
     """
     first, previous_end = None, 0
     spans: list[tuple[int, int]] = []

@@ -82,12 +82,14 @@ def facts_of(
     envelopes: Sequence[Envelope], course: Course, proposed: Sequence[ProposedFact] = ()
 ) -> tuple[MemoryItem, ...]:
     """Return the facts that a task teaches: those that the person stated, then the proposals that hold."""
-    found: dict[str, MemoryItem] = {}
-    for said in (*_said_by_person(envelopes, course), *_borne_out(envelopes, course, proposed)):
-        item = fact(said.subject, said.statement, course.session_id, said.seq, said.origin)
+    facts: dict[str, MemoryItem] = {}
+    for statement in (*_said_by_person(envelopes, course), *_borne_out(envelopes, course, proposed)):
+        item = fact(
+            statement.subject, statement.statement, course.session_id, statement.seq, statement.origin
+        )
         if item is not None:
-            found.setdefault(item.item_id, item)
-    return tuple(found.values())[:_MOST]
+            facts.setdefault(item.item_id, item)
+    return tuple(facts.values())[:_MOST]
 
 
 # --- what the person said ------------------------------------------------------------------------
@@ -128,13 +130,13 @@ def _answers(envelopes: Sequence[Envelope], course: Course) -> dict[int, str]:
         if not envelope.belongs_to(course.task_id):
             continue
         match envelope.event:
-            # A task that is stuck asks how to go on with just this one.
+            # A stuck task asks how to continue with this task only.
             case QuestionAsked(question_id=question_id, about="task") if not question_id.startswith("stuck-"):
                 asked[question_id] = envelope.event
             case QuestionAnswered(question_id=question_id, text=text) if question_id in asked:
-                question, said = asked[question_id], neutralise(text).strip()
-                chosen = plain(said) in map(plain, question.choices)
-                if plain(said) and not chosen and not _ONE_OFF.fullmatch(said):
+                question, answer = asked[question_id], neutralise(text).strip()
+                chosen = plain(answer) in map(plain, question.choices)
+                if plain(answer) and not chosen and not _ONE_OFF.fullmatch(answer):
                     answers[envelope.seq or 0] = question.text
             case _:
                 pass
@@ -160,21 +162,21 @@ def _borne_out(
     """Yield the proposals that the record confirms; a model's own words are never stored."""
     if not proposed:
         return
-    said, results = _sources(envelopes, course)
-    for one in proposed:
-        statement = one_line(one.statement, STATEMENT + 1)
+    statements, results = _sources(envelopes, course)
+    for proposal in proposed:
+        statement = one_line(proposal.statement, STATEMENT + 1)
         if len(plain(statement)) < _PLAIN_LEAST or len(statement) > STATEMENT:
             continue
-        if one.event in said:
-            text, about, origin = said[one.event]
-        elif one.event in results:
-            text, about = results[one.event]
+        if proposal.event in statements:
+            text, about, origin = statements[proposal.event]
+        elif proposal.event in results:
+            text, about = results[proposal.event]
             origin = "result"
         else:
             continue
         sentence = _clause(statement, text)
-        if sentence and set(stems(one.subject)) <= set(stems(plain(f"{sentence} {about}"))):
-            yield Said(seq=one.event, subject=one.subject, statement=statement, origin=origin)
+        if sentence and set(stems(proposal.subject)) <= set(stems(plain(f"{sentence} {about}"))):
+            yield Said(seq=proposal.event, subject=proposal.subject, statement=statement, origin=origin)
 
 
 def _clause(statement: str, text: str) -> str:
@@ -187,11 +189,11 @@ def _clause(statement: str, text: str) -> str:
     for sentence in SENTENCE.finditer(own):
         if own[sentence.end() : sentence.end() + 1] == "?":
             continue
-        said = text[sentence.start() : sentence.end()]
-        for begin, end in standing(statement, said):
-            rest = f"{said[:begin]} … {said[end:]}"
-            if said[begin:end] == sentence[0][begin:end] and not _NEGATES.search(rest):
-                return said
+        original = text[sentence.start() : sentence.end()]
+        for begin, end in standing(statement, original):
+            rest = f"{original[:begin]} … {original[end:]}"
+            if original[begin:end] == sentence[0][begin:end] and not _NEGATES.search(rest):
+                return original
     return ""
 
 
@@ -204,7 +206,7 @@ def _sources(
 ) -> tuple[dict[int, tuple[str, str, MemoryOrigin]], dict[int, tuple[str, str]]]:
     """Return the texts that may contain a fact of this task, each with its origin: the person or a tool."""
     answers = _answers(envelopes, course)
-    said: dict[int, tuple[str, str, MemoryOrigin]] = {}
+    statements: dict[int, tuple[str, str, MemoryOrigin]] = {}
     called: dict[str, str] = {}
     results: dict[int, tuple[str, str]] = {}
     for envelope in of(envelopes, TaskSubmitted, Steered, QuestionAnswered, ToolCalled, ToolReturned):
@@ -213,34 +215,34 @@ def _sources(
         seq = envelope.seq or 0
         match envelope.event:
             case TaskSubmitted(text=text) | Steered(text=text):
-                said[seq] = text, "", "statement"
+                statements[seq] = text, "", "statement"
             case QuestionAnswered(text=text) if seq in answers:
-                said[seq] = text, answers[seq], "answer"
+                statements[seq] = text, answers[seq], "answer"
             case ToolCalled(call_id=call_id, name=name, depth=0):
                 called[call_id] = name.replace("_", " ")
             case ToolReturned(call_id=call_id, report=report) if call_id in called:
-                results[seq] = "\n".join(_told(report.result))[:_RESULT], called[call_id]
+                results[seq] = "\n".join(_values(report.result))[:_RESULT], called[call_id]
             case _:
                 pass
     if _recalls(envelopes) or _reached_from_outside(envelopes):
         results = {}  # a result may repeat its arguments, which a model wrote
-    return said, results
+    return statements, results
 
 
-def _told(result: Json, key: str = "") -> Iterator[str]:
+def _values(result: Json, key: str = "") -> Iterator[str]:
     """Yield each single value of a result, behind its key."""
     if isinstance(result, dict):
         for name, inner in result.items():
-            yield from _told(inner, f"{name}: ")
+            yield from _values(inner, f"{name}: ")
     elif isinstance(result, list):
         for inner in result:
-            yield from _told(inner, key)
+            yield from _values(inner, key)
     else:
         yield key + (result if isinstance(result, str) else str(msgspec.json.encode(result), "ascii"))
 
 
 def _reached_from_outside(envelopes: Sequence[Envelope]) -> bool:
-    """Return whether anything in this session came from outside, as whatever a model writes may come from it."""
+    """Return whether the session read anything from outside, since a model's words may come from it."""
     return any(_from_outside(envelope.event) for envelope in of(envelopes, *_OUTSIDE))
 
 

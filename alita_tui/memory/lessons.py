@@ -20,7 +20,7 @@ from alita_tui.spine.ports.memory import FAILURE, ProposedFact
 from alita_tui.spine.text import one_line
 
 _TASK, _ANSWER = 300, 400
-"""Characters kept of a task and of an answer."""
+"""Longest part of a task and of an answer that is stored, in characters."""
 
 FOOTNOTE = " (tools: "
 """Separates what an episode adds to task and answer; what follows is not searched."""

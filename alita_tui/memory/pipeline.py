@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from alita_tui.events import Capabilities, Json, RecipeStep, ToolDraft, ToolName
-from alita_tui.memory.recipes import MADE, PARAMETER, REFERENCE, parameters, said, single
+from alita_tui.memory.recipes import MADE, PARAMETER, REFERENCE, in_words, parameters, single
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.ports.memory import OFFERED, Remembered
 from alita_tui.spine.text import one_line
@@ -52,36 +52,36 @@ def _at(value, *keys):
 '''
 
 
-def offerable(kept: Remembered) -> bool:
+def offerable(recipe: Remembered) -> bool:
     """Return whether a recipe has worked often enough, in one shape, to be a tool of its own."""
     return (
-        kept.sort == "recipe"
-        and kept.shape_worked >= OFFERED
-        and _FEWEST <= len(kept.steps) <= _MOST
-        and not any(place.endswith(MADE) for step in kept.steps for place in _references(step.arguments))
+        recipe.sort == "recipe"
+        and recipe.shape_worked >= OFFERED
+        and _FEWEST <= len(recipe.steps) <= _MOST
+        and not any(place.endswith(MADE) for step in recipe.steps for place in _references(step.arguments))
     )
 
 
-def drafted(kept: Remembered, name: str, schemas: Mapping[str, tuple[Json, Json]]) -> ToolDraft:
+def drafted(recipe: Remembered, name: str, schemas: Mapping[str, tuple[Json, Json]]) -> ToolDraft:
     """Return the tool that makes a recipe's calls; `schemas` are those of its tools, in and out.
 
     Raise UsageError for a recipe that is not offered as one.
     """
-    if not offerable(kept):
+    if not offerable(recipe):
         raise UsageError(
-            f"{kept.item.item_id} is not offered as a tool.",
+            f"{recipe.item.item_id} is not offered as a tool.",
             hint=f"A recipe is, once the same {_FEWEST} to {_MOST} calls have worked {OFFERED} times, "
             "and no file goes between them.",
         )
-    wanted = _parameters(kept.steps, schemas)
-    last = str(kept.steps[-1].tool)
-    calls = said(kept.steps)
-    description = one_line(f"Calls {calls}. It answered: {kept.item.text.partition(': ')[0]}", 400)
+    wanted = _parameters(recipe.steps, schemas)
+    last = str(recipe.steps[-1].tool)
+    calls = in_words(recipe.steps)
+    description = one_line(f"Calls {calls}. It answered: {recipe.item.text.partition(': ')[0]}", 400)
     return ToolDraft(
         name=ToolName(name),
         description=description,
-        code=_code(kept.steps, wanted, schemas[last][1], description),
-        tests=_tests(name, kept.steps, wanted, schemas),
+        code=_code(recipe.steps, wanted, schemas[last][1], description),
+        tests=_tests(name, recipe.steps, wanted, schemas),
         input_schema={
             "type": "object",
             "properties": dict(wanted),
@@ -89,20 +89,20 @@ def drafted(kept: Remembered, name: str, schemas: Mapping[str, tuple[Json, Json]
             "additionalProperties": False,
         },
         output_schema=schemas[last][1],
-        capabilities=Capabilities(tools=tuple(sorted({str(step.tool) for step in kept.steps}))),
+        capabilities=Capabilities(tools=tuple(sorted({str(step.tool) for step in recipe.steps}))),
     )
 
 
 def _parameters(steps: Sequence[RecipeStep], schemas: Mapping[str, tuple[Json, Json]]) -> dict[str, Json]:
-    """Return each parameter with the schema of where it goes first."""
-    found: dict[str, Json] = {}
+    """Return each parameter with the schema of its first place."""
+    schemas_by_name: dict[str, Json] = {}
     for step in steps:
         properties = schemas[str(step.tool)][0].get("properties", {})
         for key, value in step.arguments.items():
             for name in parameters(value):
                 direct = single(value, PARAMETER) == name
-                found.setdefault(name, properties.get(key, {}) if direct else {})
-    return found
+                schemas_by_name.setdefault(name, properties.get(key, {}) if direct else {})
+    return schemas_by_name
 
 
 def _hint(schema: Json) -> str:
@@ -131,7 +131,7 @@ def _expression(value: Json) -> str:
         step, keys = _place(place)
         return f"_at({', '.join((step, *map(repr, keys)))})" if keys else step
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key!r}: {_expression(one)}" for key, one in value.items()) + "}"
+        return "{" + ", ".join(f"{key!r}: {_expression(inner)}" for key, inner in value.items()) + "}"
     if isinstance(value, list):
         return f"[{', '.join(map(_expression, value))}]"
     return repr(value)
@@ -196,7 +196,7 @@ def test_a_call_that_fails_is_told():
 
 
 def _sample(schema: Json, name: str) -> Json:
-    """Return a value that a schema allows, as far as that is seen at a glance."""
+    """Return a value that a schema allows; only its main keywords are considered."""
     if not isinstance(schema, dict):
         return name
     for key in ("const", "default"):
@@ -225,7 +225,7 @@ def _sample(schema: Json, name: str) -> Json:
 def _result(number: int, steps: Sequence[RecipeStep], schemas: Mapping[str, tuple[Json, Json]]) -> Json:
     """Return a result of a step in which every place that is referred to exists."""
     result = _sample(schemas[str(steps[number - 1].tool)][1], f"result {number}")
-    for place in (found for step in steps for found in _references(step.arguments)):
+    for place in (reference for step in steps for reference in _references(step.arguments)):
         step, keys = _place(place)
         if step == f"s{number}" and keys:
             result = _with(result, keys, f"part {keys[-1]} of {number}")
@@ -233,7 +233,7 @@ def _result(number: int, steps: Sequence[RecipeStep], schemas: Mapping[str, tupl
 
 
 def _with(value: Json, keys: Sequence[str], leaf: Json) -> Json:
-    """Return a value in which there is something at a place, what is there already included."""
+    """Return the value with a leaf at a place; existing parts are kept."""
     if not keys:
         return leaf if value is None else value
     key, rest = keys[0], keys[1:]
@@ -253,14 +253,14 @@ def _filled(value: Json, given: Mapping[str, Json], results: Sequence[Json]) -> 
         return given[name]
     if (place := single(value, REFERENCE)) is not None:
         step, keys = _place(place)
-        found = results[int(step[1:]) - 1]
+        referred = results[int(step[1:]) - 1]
         for key in keys:
-            found = found[int(key)] if isinstance(found, list) else found[key]
-        return found
+            referred = referred[int(key)] if isinstance(referred, list) else referred[key]
+        return referred
     if isinstance(value, dict):
-        return {key: _filled(one, given, results) for key, one in value.items()}
+        return {key: _filled(inner, given, results) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_filled(one, given, results) for one in value]
+        return [_filled(inner, given, results) for inner in value]
     return value
 
 
@@ -268,10 +268,10 @@ def _references(value: Json) -> list[str]:
     if (place := single(value, REFERENCE)) is not None:
         return [place]
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [place for one in inner for place in _references(one)]
+    return [place for element in inner for place in _references(element)]
 
 
-def name_for(kept: Remembered) -> str:
+def name_for(recipe: Remembered) -> str:
     """Return a name for a recipe's tool: `csv_read_then_bar_chart`."""
-    tools = dict.fromkeys(str(step.tool) for step in kept.steps)
+    tools = dict.fromkeys(str(step.tool) for step in recipe.steps)
     return "_then_".join(tools)[:60].rstrip("_")

@@ -13,9 +13,14 @@ from datetime import UTC, datetime
 import msgspec
 
 from alita_tui.events import Json, MemoryItem, Rating
-from alita_tui.memory.kept import (
+from alita_tui.memory.lessons import FOOTNOTE, recipe_id
+from alita_tui.memory.pipeline import offerable
+from alita_tui.memory.recipes import Graph
+from alita_tui.memory.relevance import Relevance
+from alita_tui.memory.stated import fact, stems, subject_of
+from alita_tui.memory.stored import (
     TRUST,
-    Kept,
+    StoredItem,
     Tombstone,
     bears_on,
     closes,
@@ -24,11 +29,6 @@ from alita_tui.memory.kept import (
     id_digest,
     read,
 )
-from alita_tui.memory.lessons import FOOTNOTE, recipe_id
-from alita_tui.memory.pipeline import offerable
-from alita_tui.memory.recipes import Graph
-from alita_tui.memory.relevance import Relevance
-from alita_tui.memory.stated import fact, stems, subject_of
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.ports.library import Documents
 from alita_tui.spine.ports.memory import OFFERED, REJECTION, Forgotten, Remembered
@@ -37,7 +37,7 @@ from alita_tui.spine.ranking.vectors import NOT_ENCODED, Near, Vectors
 from alita_tui.spine.text import one_line
 
 _ALIKE = 0.28
-"""Score that a recipe has at least: of a single one nothing else tells how far it stands out."""
+"""Least score of a recalled recipe; a single recipe has no others to compare it with."""
 _RELEVANT = 0.3
 """Share of a task's words that any other item has to cover."""
 _CLOSE = 0.06
@@ -49,10 +49,10 @@ _OTHER_WORDS = "the same in other words"
 _WORTH = 0.1
 """Relevance × trust × age below which nothing is recalled."""
 _OTHERS = 5
-"""How many items that are no recipes are recalled at most."""
+"""Most items other than recipes that are recalled."""
 _LESSONS = 5
 _TASKS = 12
-"""How many of the newest tasks a recipe keeps."""
+"""Number of newest tasks that a recipe stores."""
 _TOMBSTONE = "forgotten:"
 
 
@@ -62,7 +62,7 @@ def _meant(matched: tuple[str, ...]) -> str:
 
 
 class Recollection:
-    """Implements `Memory` and `MemoryDesk`. Sees at once what another process wrote to the same documents."""
+    """Implements `Memory`, and the person's own actions on it. Sees changes by other processes at once."""
 
     def __init__(
         self,
@@ -80,14 +80,14 @@ class Recollection:
         self._project = project
         self._now = now
         self._seen: tuple[Json, ...] | None = None
-        self._kept: dict[str, Kept] = {}
+        self._stored: dict[str, StoredItem] = {}
         self._graves: dict[str, Tombstone] = {}
-        self._cut_short: dict[str, Kept | None] = {}
-        """What a kill left undone: items as they should be on disk, None for what was forgotten."""
-        self._parsed: dict[int, tuple[Json, Kept | Tombstone | None]] = {}
-        """Documents by their identity, with what they say: only what changed is read anew."""
-        self._gone: dict[str, Kept] = {}
-        """What this process had forgotten, so that it can be taken back."""
+        self._cut_short: dict[str, StoredItem | None] = {}
+        """Changes that a kill left undone: items as they should be on disk, None for forgotten ones."""
+        self._parsed: dict[int, tuple[Json, StoredItem | Tombstone | None]] = {}
+        """Documents by their identity, with their parsed value: only changed ones are parsed again."""
+        self._gone: dict[str, StoredItem] = {}
+        """Items that were forgotten in this process, so that it can be undone."""
         self._recipes = Relevance()
         self._others = Ranker()
         self._guard = threading.RLock()  # the engine asks from its loop and from threads
@@ -111,9 +111,9 @@ class Recollection:
             if self._is_forgotten(item):
                 return None
             bare = msgspec.structs.replace(item, score=0.0, why="")
-            known = self._kept.get(item.item_id)
+            known = self._stored.get(item.item_id)
             source = f"{item.source_session}:{item.source_seq}"
-            fresh = Kept(
+            fresh = StoredItem(
                 item=bare, worked=1, sources=(source,), tasks=(item.text,), at=self._stamp(),
                 project="" if item.item_id.startswith(REJECTION) else self._project,
             )  # fmt: skip
@@ -121,9 +121,9 @@ class Recollection:
                 self._count(fresh, known, source)
                 return ()
             if known is not None and known.item.origin == "person":
-                return ()  # an edit stands
+                return ()  # the person's edit is not overwritten
             if known is not None and source in known.sources and known.item.text == item.text:
-                return known.closes  # told again, as after a crash
+                return known.closes  # written again, as after a crash
             if known is not None:
                 sources = (*known.sources, source)[-_TASKS:]
                 fresh = msgspec.structs.replace(
@@ -135,7 +135,7 @@ class Recollection:
         """Return lessons for a build: those of the same name first, newest first, then those that bear on it."""
         with self._guard:
             self._refresh()
-            rejections = {key: entry.item for key, entry in self._kept.items() if key.startswith(REJECTION)}
+            rejections = {key: entry.item for key, entry in self._stored.items() if key.startswith(REJECTION)}
             named = [item for key, item in rejections.items() if key.startswith(f"{REJECTION}{name}:")]
             wanted = f"{name.replace('_', ' ')} {goal}"
             matches = [match for match in self._others.rank(wanted) if match.key in rejections]
@@ -150,8 +150,8 @@ class Recollection:
 
     def offers(self, item_id: str) -> bool:
         """Return whether a recipe has just worked often enough to be offered as one tool."""
-        kept = self._known(item_id)
-        return kept is not None and kept.graph.worked == OFFERED and offerable(kept.remembered())
+        stored = self._known(item_id)
+        return stored is not None and stored.graph.worked == OFFERED and offerable(stored.remembered())
 
     def record(self, tools: tuple[str, ...]) -> tuple[int, int]:
         """Return how often this chain of tools answered a task, and how often it did not."""
@@ -165,7 +165,7 @@ class Recollection:
                 self._keep(msgspec.structs.replace(known, failed=known.failed + 1))
 
     def rate(self, item_id: str, source: str, rating: Rating | None) -> None:
-        """Keep what the person says of the answer that an item was learned from. Raise StoreError."""
+        """Store the person's rating of the answer that an item was learned from. Raise StoreError."""
         with self._guard:
             if (known := self._known(item_id)) and (rated := known.rated(source, rating)) != known:
                 self._keep(rated)
@@ -180,7 +180,7 @@ class Recollection:
         """Return everything remembered, oldest first."""
         with self._guard:
             self._refresh()
-            return tuple(kept.shown() for kept in self._kept.values())
+            return tuple(stored.shown() for stored in self._stored.values())
 
     # --- what a person does -------------------------------------------------------------------
 
@@ -188,7 +188,7 @@ class Recollection:
         """Return everything remembered, oldest first. Raise StoreError."""
         with self._guard:
             self._refresh()
-            return tuple(kept.remembered() for kept in self._kept.values())
+            return tuple(stored.remembered() for stored in self._stored.values())
 
     def forgotten(self) -> tuple[Forgotten, ...]:
         """Return what was forgotten, oldest first: digests, and when. Raise StoreError."""
@@ -198,12 +198,12 @@ class Recollection:
 
     def find(self, item_id: str) -> Remembered:
         """Return an item by its id or its beginning. Raise UsageError, StoreError."""
-        return self._found(item_id).remembered()
+        return self._find(item_id).remembered()
 
     def edit(self, item_id: str, text: str) -> Remembered:
         """Put the person's words in place of an item's. Raise UsageError, StoreError."""
         with self._guard:
-            known = self._found(item_id)
+            known = self._find(item_id)
             if known.is_recipe:
                 raise UsageError(
                     "A recipe says what was run, so it is not edited.",
@@ -226,8 +226,8 @@ class Recollection:
                     "There is nothing left of it.",
                     hint=f"Have it forgotten: alita memory forget {item.item_id}",
                 )
-            kept = msgspec.structs.replace(known, item=changed, at=self._stamp(), until="")
-            return self._keep_fact(kept).remembered()
+            stored = msgspec.structs.replace(known, item=changed, at=self._stamp(), until="")
+            return self._keep_fact(stored).remembered()
 
     def pin(self, item_id: str, pinned: bool) -> Remembered:
         """Keep an item from ageing, or no longer. Raise UsageError, StoreError."""
@@ -241,7 +241,7 @@ class Recollection:
         """Remove one item for good; return what it was, None for a missing one. Raise StoreError."""
         with self._guard:
             self._refresh()
-            if (known := self._kept.get(item_id)) is None:
+            if (known := self._stored.get(item_id)) is None:
                 return None
             grave = Tombstone(
                 forgotten=id_digest(item_id), content=content_digest(known.item), at=self._stamp()
@@ -270,7 +270,7 @@ class Recollection:
 
     # --- writing ------------------------------------------------------------------------------
 
-    def _count(self, fresh: Kept, known: Kept | None, source: str) -> None:
+    def _count(self, fresh: StoredItem, known: StoredItem | None, source: str) -> None:
         """Count a recipe's success, with what its calls have in common with those before."""
         steps = fresh.item.steps
         bare = msgspec.structs.replace(fresh.item, steps=())
@@ -288,7 +288,7 @@ class Recollection:
                 )
             )  # fmt: skip
 
-    def _keep_fact(self, newer: Kept) -> Kept:
+    def _keep_fact(self, newer: StoredItem) -> StoredItem:
         """Keep an item, and close what it contradicts. Return it with that.
 
         It names what it closes: a crash that comes between leaves no two facts true that contradict each other.
@@ -296,18 +296,18 @@ class Recollection:
         newer = msgspec.structs.replace(newer, closes=tuple(self._contradicted(newer)))
         self._keep(newer)
         for closed in newer.closes:
-            self._keep(msgspec.structs.replace(self._kept[closed], until=newer.at))
+            self._keep(msgspec.structs.replace(self._stored[closed], until=newer.at))
         return newer
 
-    def _contradicted(self, newer: Kept) -> Iterator[str]:
-        """Yield the facts about the same that say something else, unless they come from where more is trusted.
+    def _contradicted(self, newer: StoredItem) -> Iterator[str]:
+        """Yield the facts with the same subject but another statement, unless their origin is trusted more.
 
-        So a tool's result closes no word of the person, nor does an answer: what it is about a model has said.
+        So neither a tool's result nor an answer to a model's question closes a statement of the person.
         """
         about = stems(newer.item.subject)
         if newer.sort != "fact" or not about:
             return
-        for item_id, older in self._kept.items():
+        for item_id, older in self._stored.items():
             same = older.sort == "fact" and not older.until and stems(older.item.subject) == about
             if item_id == newer.item.item_id or not same or older.project not in ("", newer.project):
                 continue
@@ -316,36 +316,36 @@ class Recollection:
 
     def _change(self, item_id: str, **changes: object) -> Remembered:
         with self._guard:
-            kept = msgspec.structs.replace(self._found(item_id), **changes)
-            self._keep(kept)
-            return kept.remembered()
+            stored = msgspec.structs.replace(self._find(item_id), **changes)
+            self._keep(stored)
+            return stored.remembered()
 
-    def _known(self, item_id: str) -> Kept | None:
+    def _known(self, item_id: str) -> StoredItem | None:
         with self._guard:
             self._refresh()
-            return self._kept.get(item_id)
+            return self._stored.get(item_id)
 
-    def _found(self, item_id: str) -> Kept:
+    def _find(self, item_id: str) -> StoredItem:
         with self._guard:
             self._refresh()
-            exact = self._kept.get(item_id)
-            begun = [kept for key, kept in self._kept.items() if item_id and key.startswith(item_id)]
-            found = [exact] if exact else begun
-            if len(found) == 1:
-                return found[0]
-            what = f"{len(found)} items begin with" if found else "There is no item"
+            exact = self._stored.get(item_id)
+            begun = [stored for key, stored in self._stored.items() if item_id and key.startswith(item_id)]
+            matches = [exact] if exact else begun
+            if len(matches) == 1:
+                return matches[0]
+            what = f"{len(matches)} items begin with" if matches else "There is no item"
             raise UsageError(
                 f"{what} {one_line(item_id, 80)!r}.", hint="`alita memory list` shows what there is."
             )
 
-    def _keep(self, kept: Kept) -> None:
+    def _keep(self, item: StoredItem) -> None:
         while self._cut_short:
             item_id, left = self._cut_short.popitem()
             self._store(left) if left else self._documents.remove(item_id)
-        self._store(kept)
+        self._store(item)
 
-    def _store(self, kept: Kept) -> None:
-        self._documents.put(kept.item.item_id, msgspec.to_builtins(kept))
+    def _store(self, stored: StoredItem) -> None:
+        self._documents.put(stored.item.item_id, msgspec.to_builtins(stored))
 
     def _stamp(self) -> str:
         return self._now().isoformat(timespec="seconds")
@@ -363,31 +363,31 @@ class Recollection:
         if not fits or not fits[0].likely or fits[0].score < _ALIKE:
             return []
         now = self._now()
-        found: list[MemoryItem] = []
+        recipes: list[MemoryItem] = []
         for fit in fits:
-            kept = self._kept[fit.key]
+            stored = self._stored[fit.key]
             share = fit.score / (fits[0].score or 1.0)
-            value = fit.chance * share * kept.trust * kept.freshness(now)
+            value = fit.chance * share * stored.trust * stored.freshness(now)
             if value >= _WORTH:
-                said = _meant(fit.words) or _OTHER_WORDS
-                why = f"{said}; fits with {fit.chance:.0%}" if len(found) == 0 else said
-                shown = kept.shown(self._project)
-                found.append(msgspec.structs.replace(shown, score=round(value, 4), why=why))
-        return sorted(found, key=lambda item: -item.score)
+                meaning = _meant(fit.words) or _OTHER_WORDS
+                why = f"{meaning}; fits with {fit.chance:.0%}" if len(recipes) == 0 else meaning
+                shown = stored.shown(self._project)
+                recipes.append(msgspec.structs.replace(shown, score=round(value, 4), why=why))
+        return sorted(recipes, key=lambda item: -item.score)
 
     def _relevant_others(self, task: str, near: Near) -> list[MemoryItem]:
         now, asked = self._now(), {*stems(task)}
         alike: dict[str, MemoryItem] = {}
         for match in self._others.rank(task, cosines=near.cosines, background=near.background):
-            kept = self._kept[match.key]
-            relevant = max(match.cover, bears_on(kept, asked), min(_CLOSE * match.close, 1.0))
-            if relevant < _RELEVANT or kept.until or kept.project not in ("", self._project):
+            stored = self._stored[match.key]
+            relevant = max(match.cover, bears_on(stored, asked), min(_CLOSE * match.close, 1.0))
+            if relevant < _RELEVANT or stored.until or stored.project not in ("", self._project):
                 continue
-            value = relevant * kept.trust * kept.freshness(now)
+            value = relevant * stored.trust * stored.freshness(now)
             if value < _WORTH:
                 continue
             item = msgspec.structs.replace(
-                kept.shown(self._project), score=round(value, 4), why=_meant(match.words) or _OTHER_WORDS
+                stored.shown(self._project), score=round(value, 4), why=_meant(match.words) or _OTHER_WORDS
             )
             gist = content_digest(item)
             if gist not in alike or alike[gist].score < item.score:
@@ -399,32 +399,32 @@ class Recollection:
         documents = self._documents.all()
         if documents is self._seen:
             return
-        parsed = {id(one): self._parsed.get(id(one)) or (one, read(one)) for one in documents}
+        parsed = {id(raw): self._parsed.get(id(raw)) or (raw, read(raw)) for raw in documents}
         read_now = [stored for _, stored in parsed.values() if stored is not None]
         self._graves = {stone.forgotten: stone for stone in read_now if isinstance(stone, Tombstone)}
-        fresh = {kept.item.item_id: kept for kept in read_now if isinstance(kept, Kept)}
-        self._cut_short = {one: None for one in fresh if self._graves and id_digest(one) in self._graves}
+        fresh = {stored.item.item_id: stored for stored in read_now if isinstance(stored, StoredItem)}
+        self._cut_short = {key: None for key in fresh if self._graves and id_digest(key) in self._graves}
         for forgotten in self._cut_short:
             del fresh[forgotten]
-        for newer in [kept for kept in fresh.values() if kept.closes]:
+        for newer in [stored for stored in fresh.values() if stored.closes]:
             for closed in newer.closes:
                 older = fresh.get(closed)
                 if older is not None and not older.until and closes(newer, older):
                     self._cut_short[closed] = fresh[closed] = msgspec.structs.replace(older, until=newer.at)
-        for gone in self._kept.keys() - fresh.keys():
+        for gone in self._stored.keys() - fresh.keys():
             self._recipes.remove(gone)
             self._others.remove(gone)
-        for item_id, kept in fresh.items():
-            before = self._kept.get(item_id)
-            if before == kept:
+        for item_id, stored in fresh.items():
+            before = self._stored.get(item_id)
+            if before == stored:
                 continue
-            if kept.is_recipe:
+            if stored.is_recipe:
                 self._others.remove(item_id)
-                if before is None or before.tasks != kept.tasks:
-                    self._recipes.put(item_id, kept.tasks)
+                if before is None or before.tasks != stored.tasks:
+                    self._recipes.put(item_id, stored.tasks)
             else:
                 self._recipes.remove(item_id)
-                self._others.put(item_id, [(kept.item.text.split(FOOTNOTE)[0], 1.0)])
-        self._kept, self._seen, self._parsed = fresh, documents, parsed
+                self._others.put(item_id, [(stored.item.text.split(FOOTNOTE)[0], 1.0)])
+        self._stored, self._seen, self._parsed = fresh, documents, parsed
         if self.vectors:
             self.vectors.know(encodable(fresh))

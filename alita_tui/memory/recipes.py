@@ -61,7 +61,7 @@ class _Lifting:
         self._places: dict[str, str] = {}
         """Canonical JSON of a value -> the newest call result that contains it."""
         self._names: dict[str, str] = {}
-        """Canonical JSON of a value -> the parameter that stands for it, in the whole recipe."""
+        """Canonical JSON of a value -> the parameter that replaces it in the whole recipe."""
         self._numbers: Counter[str] = Counter()
         """Up to which number the names of parameters are taken."""
 
@@ -80,15 +80,15 @@ class _Lifting:
             return self._reference(referred, key)
         if isinstance(value, str) and value in self._course.given:
             return self._parameter(value, key)
-        if self._said(value):
+        if self._in_task(value):
             return self._parameter(value, key)
         if (place := self._brought(value)) is not None:
             return {REFERENCE: place}
         if isinstance(value, list) and value:
-            inner = [self.lifted(one, key) for one in value]
+            inner = [self.lifted(element, key) for element in value]
             return inner
         if isinstance(value, dict):
-            return {name: self.lifted(one, name) for name, one in value.items()}
+            return {name: self.lifted(element, name) for name, element in value.items()}
         if len(_canonical(value)) > _LONGEST:  # too much to be part of a recipe
             return self._parameter(value, key)
         return value
@@ -115,10 +115,10 @@ class _Lifting:
                 return {REFERENCE: f"s{number}{MADE}"}
         return self._parameter(referred, key)
 
-    def _said(self, value: Json) -> bool:
+    def _in_task(self, value: Json) -> bool:
         """Return whether the task's own text contains this value, or every value of a list."""
         if isinstance(value, list):
-            return bool(value) and all(self._said(one) for one in value)
+            return bool(value) and all(self._in_task(element) for element in value)
         if isinstance(value, bool) or not isinstance(value, str | int | float) or value == "":
             return False
         text = (
@@ -157,7 +157,7 @@ def _parts(value: Json, pointer: str = "") -> Iterator[tuple[str, Json]]:
 
 def merged(old: tuple[RecipeStep, ...], new: tuple[RecipeStep, ...]) -> tuple[RecipeStep, ...] | None:
     """Return what two successes have in common, with differences as parameters; None if their shapes differ."""
-    if not old or [one.tool for one in old] != [one.tool for one in new]:
+    if not old or [step.tool for step in old] != [step.tool for step in new]:
         return None
     taken = {name for step in old for name in parameters(step.arguments)}
     try:
@@ -176,9 +176,9 @@ class _Unlike(Exception):
 def _common(old: Json, new: Json, key: str, taken: set[str]) -> Json:
     if old == new:
         return old
-    for one in (old, new):
-        if single(one, PARAMETER) is not None:
-            return one
+    for side in (old, new):
+        if single(side, PARAMETER) is not None:
+            return side
     if single(old, REFERENCE) is None and single(new, REFERENCE) is None:
         if isinstance(old, dict) and isinstance(new, dict):
             if old.keys() != new.keys():
@@ -216,14 +216,14 @@ def parameters(value: Json) -> tuple[str, ...]:
         inner = tuple(value.values())
     elif isinstance(value, list):
         inner = value
-    return tuple(dict.fromkeys(name for one in inner for name in parameters(one)))
+    return tuple(dict.fromkeys(name for element in inner for name in parameters(element)))
 
 
-def said(steps: Sequence[RecipeStep]) -> str:
+def in_words(steps: Sequence[RecipeStep]) -> str:
     """Return a recipe in one line: `csv_read(path=PATH) → chart(rows=s1/rows, by="region")`."""
     return one_line(
         " → ".join(
-            f"{step.tool}({', '.join(f'{key}={_said(value)}' for key, value in _items(step.arguments))})"
+            f"{step.tool}({', '.join(f'{key}={_in_words(value)}' for key, value in _items(step.arguments))})"
             if step.arguments
             else step.tool
             for step in steps
@@ -236,15 +236,15 @@ def _items(arguments: Json) -> list[tuple[str, Json]]:
     return list(arguments.items()) if isinstance(arguments, dict) else []
 
 
-def _said(value: Json) -> str:
+def _in_words(value: Json) -> str:
     if (name := single(value, PARAMETER)) is not None:
         return name.upper()
     if (place := single(value, REFERENCE)) is not None:
         return place.replace("#/", "/").replace(MADE, "'s file")
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{key}: {_said(one)}' for key, one in value.items())}}}"
+        return f"{{{', '.join(f'{key}: {_in_words(inner)}' for key, inner in value.items())}}}"
     if isinstance(value, list):
-        return f"[{', '.join(map(_said, value))}]"
+        return f"[{', '.join(map(_in_words, value))}]"
     return one_line(_canonical(value), 80)
 
 

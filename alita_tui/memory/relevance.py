@@ -109,14 +109,24 @@ class Relevance:
         chance = _chance(WITH_VECTORS if encoded else BY_WORDS, self._features(ranked))
         likely = chance >= (_LIKELY_WITH_VECTORS if encoded else _LIKELY_BY_WORDS)
         return [
-            Fit(key=one.key, chance=chance, likely=likely, score=one.score, words=one.words)
-            for one in _close(ranked)
+            Fit(
+                key=ranked_item.key,
+                chance=chance,
+                likely=likely,
+                score=ranked_item.score,
+                words=ranked_item.words,
+            )
+            for ranked_item in _close(ranked)
         ]
 
     def features(self, task: str, near: Near = NOT_ENCODED) -> tuple[tuple[str, ...], Features] | None:
         """Return what would be shown with its features, for fitting; None if nothing is similar."""
         ranked = self._ranked(task, near)
-        return (tuple(one.key for one in _close(ranked)), self._features(ranked)) if ranked else None
+        return (
+            (tuple(ranked_item.key for ranked_item in _close(ranked)), self._features(ranked))
+            if ranked
+            else None
+        )
 
     def _ranked(self, task: str, near: Near) -> list[Ranked]:
         looked_at = _BY_MEANING if near.cosines else _RIVALS + 1
@@ -125,7 +135,7 @@ class Relevance:
     def _features(self, ranked: Sequence[Ranked]) -> Features:
         best, others = ranked[0], ranked[1 : _RIVALS + 1]
         margin = best.score - (others[0].score if others else 0.0)
-        crowd = best.score - sum(one.score for one in others) / _RIVALS
+        crowd = best.score - sum(rival.score for rival in others) / _RIVALS
         tasks = math.log(max(self._tasks[best.key], 1))
         return Features(
             base=1.0,
@@ -149,7 +159,7 @@ class Relevance:
 
 
 def _close(ranked: Sequence[Ranked]) -> list[Ranked]:
-    return [one for one in ranked[:_MOST] if one.score >= _CLOSE * ranked[0].score]
+    return [ranked_item for ranked_item in ranked[:_MOST] if ranked_item.score >= _CLOSE * ranked[0].score]
 
 
 def _chance(weights: Features, features: Features) -> float:

@@ -11,7 +11,7 @@ from alita_tui.spine.ranking import words
 from alita_tui.spine.text import one_line
 
 SUBJECT, STATEMENT = 80, 240
-"""Characters of what a fact is about, and of what it says."""
+"""Longest subject and statement of a fact, in characters."""
 
 _CUE = re.compile(
     r"^(?:please\s+|and\s+|so\s+|but\s+)*"
@@ -44,7 +44,7 @@ PRONOUN = re.compile(r"(?:it|that|this|they|these|those|he|she)\b", re.IGNORECAS
 
 
 def fact(subject: str, statement: str, session_id: str, seq: int, origin: MemoryOrigin) -> MemoryItem | None:
-    """Return a fact as an item; None where it is too long, too little or private."""
+    """Return a fact as an item; None if it is too long, too little or private."""
     subject, statement = one_line(subject, STATEMENT), one_line(statement, STATEMENT + 1)
     if len(subject) > SUBJECT and origin != "answer":
         return None
@@ -81,7 +81,7 @@ def asked_of(text: str) -> str:
 
 
 def stated(text: str) -> Iterator[tuple[str, str, bool]]:
-    """Yield subject, statement and whether it corrects something, for what a text asks to be kept in mind.
+    """Yield subject, statement and whether it is a correction, for each thing that a text asks to remember.
 
     Only whole sentences that say so: `remember that …`, `from now on …`, `always …`, `actually, …`. What is quoted
     is not the person's own word.

@@ -17,27 +17,27 @@ class Answers:
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
         self._seen: tuple[Json, ...] | None = None
-        self._kept: dict[str, Mapping[str, Json]] = {}
+        self._by_digest: dict[str, Mapping[str, Json]] = {}
         self._waiting: dict[str, dict[str, Json]] = {}
 
     def of(self, digest: str) -> Mapping[str, Json]:
         """Return the answers of these bytes by input. Raises StoreError."""
         documents = self._documents.all()
         if documents is not self._seen:
-            found = (
+            records = (
                 document["answers"]
                 for document in documents
                 if isinstance(document, dict) and "answers" in document
             )
-            self._kept = {
-                one["digest"]: one["given"]
-                for one in found
-                if isinstance(one, dict)
-                and isinstance(one.get("digest"), str)
-                and isinstance(one.get("given"), dict)
+            self._by_digest = {
+                record["digest"]: record["given"]
+                for record in records
+                if isinstance(record, dict)
+                and isinstance(record.get("digest"), str)
+                and isinstance(record.get("given"), dict)
             }
             self._seen = documents
-        return self._kept.get(digest) or self._waiting.get(digest, {})
+        return self._by_digest.get(digest) or self._waiting.get(digest, {})
 
     def keep(self, digest: str, given: Mapping[str, Json], *, registered: bool) -> None:
         """Store answers; those of a build that is not registered are held until it is. Raises StoreError."""

@@ -15,12 +15,12 @@ class Bans:
     """All bans, from the registry's documents and from the audit log."""
 
     def __init__(self, documents: Documents, standing: Callable[[], Standing] = Standing) -> None:
-        """Combine both sources: a ban in the log counts, whatever the documents say."""
+        """Combine both sources: a ban in the log counts even if the documents lack it."""
         self._documents = documents
         self._standing = standing
 
     def all(self, standing: Standing | None = None) -> tuple[Ban, ...]:
-        """Return every ban, oldest first; `standing` is what the log says, if it was just read."""
+        """Return every ban, oldest first; `standing` is the log's state, if it was just read."""
         stored = map(_read, self._documents.all())
         bans = {ban.ban_id: ban for ban in stored if ban is not None}
         for ban_id, ban in (standing or self._standing()).bans.items():
@@ -33,7 +33,7 @@ class Bans:
         self._documents.put(_key(ban.ban_id), {"ban": msgspec.to_builtins(ban)})
 
     def lift(self, ban_id: str) -> bool:
-        """Remove a ban; return False if there is none of this id. Raises StoreError."""
+        """Remove a ban; return False for an unknown id. Raises StoreError."""
         if all(ban.ban_id != ban_id for ban in self.all()):
             return False
         self._documents.remove(_key(ban_id))

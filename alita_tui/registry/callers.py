@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Edge(Value, frozen=True):
-    """A tool that may call another one."""
+    """A tool and a tool that it may call."""
 
     caller: str
     caller_version: int
@@ -30,8 +30,8 @@ class Edge(Value, frozen=True):
 
 
 def edges(library: ToolLibrary) -> tuple[Edge, ...]:
-    """Return who may call whom, by name."""
-    found = (
+    """Return which tool may call which, by name."""
+    calls = (
         Edge(
             caller=record.draft.name,
             caller_version=record.version,
@@ -42,7 +42,7 @@ def edges(library: ToolLibrary) -> tuple[Edge, ...]:
         for record in running(library)
         for grant in tool_grants(record.granted)
     )
-    return tuple(sorted(found, key=lambda edge: (edge.caller, edge.callee)))
+    return tuple(sorted(calls, key=lambda edge: (edge.caller, edge.callee)))
 
 
 def callers_of(library: ToolLibrary, name: str) -> tuple[tuple[ToolRecord, ToolGrant], ...]:

@@ -43,7 +43,7 @@ class DescribedLibrary(ToolLibrary):
     def records(self) -> tuple[ToolRecord, ...]:
         """Return the current version of every tool, and what is described, by name."""
         registered = {str(record.draft.name): record for record in super().records()}
-        return tuple(one for _, one in sorted((self._described | registered).items()))
+        return tuple(record for _, record in sorted((self._described | registered).items()))
 
     def get(self, name: str, version: int | None = None) -> ToolRecord:
         """Return a version that may run. Raises RegistryError also for what is only described, DigestMismatch."""

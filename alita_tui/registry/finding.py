@@ -24,12 +24,12 @@ class Finder:
     """The index of a library, with the calibration of its probabilities."""
 
     def __init__(self, index: Path | None = None, vectors: Vectors | None = None) -> None:
-        """`index` is a file that a large index is kept in; `vectors` are what an encoder gave."""
+        """`index` is the cache file of a large index; `vectors` are an encoder's."""
         self._index = ToolIndex(IndexCache(index) if index else None)
         self.vectors = vectors
         self._calibration = Calibration()
         self._basis: tuple[date, tuple[Alias, ...]] | None = None
-        self._told: dict[str, tuple[object, ...]] = {}
+        self._indexed: dict[str, tuple[object, ...]] = {}
         """Each tool as it was when it was indexed."""
         self.stale = True
         """Set when the library has changed."""
@@ -41,10 +41,10 @@ class Finder:
         aliases: tuple[Alias, ...],
         now: datetime,
     ) -> None:
-        """Index exactly these tools, as far as they changed."""
+        """Index exactly these tools; only those that changed are indexed again."""
         basis = (now.date(), aliases)
         if basis != self._basis:  # older needs count less, and aliases are searched too
-            self._basis, self._told = basis, {}
+            self._basis, self._indexed = basis, {}
         self._index.update(self._changes(tools, history, now), aliases)
         if self.vectors:
             self.vectors.know({
@@ -67,10 +67,10 @@ class Finder:
         """Yield each tool with the needs it has met; with None if nothing about it has changed."""
         for record in tools:
             known = history[record.draft.name]
-            told = (record.draft, *(one for version in known for one in version))
-            before = self._told.get(record.draft.name, ())
-            self._told[record.draft.name] = told
-            same = len(before) == len(told) and all(map(is_, before, told))
+            basis = (record.draft, *(version_track for version in known for version_track in version))
+            before = self._indexed.get(record.draft.name, ())
+            self._indexed[record.draft.name] = basis
+            same = len(before) == len(basis) and all(map(is_, before, basis))
             yield record, None if same else served(known, now)
 
 

@@ -1,4 +1,4 @@
-"""The index of a large library on disk. It holds nothing that the library does not: without it, it is built anew."""
+"""The index of a large library on disk. It is only a cache: without it the index is built again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class IndexCache:
             return b""
 
     def remove(self) -> None:
-        """Remove it; a missing one is no error. Raise StoreError."""
+        """Remove it, if it is there. Raise StoreError."""
         try:
             self._path.unlink(missing_ok=True)
         except OSError as error:

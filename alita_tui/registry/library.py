@@ -46,7 +46,7 @@ from alita_tui.registry.tags import Tags
 from alita_tui.registry.tool_files import ToolFiles
 from alita_tui.registry.trust import RELIED_ON, Use, noted, reliability
 from alita_tui.spine.errors import DigestMismatch, RegistryError, StoreError
-from alita_tui.spine.ports.library import Approvals, Documents, SearchResult, Standing
+from alita_tui.spine.ports.library import Approvals, Documents, FinishedRun, SearchResult, Standing
 from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.ranking import Served
 from alita_tui.spine.text import one_line
@@ -66,7 +66,7 @@ class ToolLibrary:
     ) -> None:
         """With `approvals` a tool runs only if one of them covers it; without, the documents are trusted.
 
-        `finder` keeps the index of a large library, so that it is not built anew.
+        `finder` caches the index of a large library, so that it is not built again.
         """
         self._approvals = approvals
         self._documents = documents
@@ -96,11 +96,11 @@ class ToolLibrary:
             self._refresh()
             if self.finder.stale:
                 newest = self.records()
-                history = {str(one.draft.name): self._history(one.draft.name) for one in newest}
+                history = {str(record.draft.name): self._history(record.draft.name) for record in newest}
                 self.finder.update(newest, history, self.aliases.all(), self._clock())
-            found = self.finder.search(query, limit)
-            hits = sorted(map(self._with_use, found.hits), key=self._expected, reverse=True)
-            return msgspec.structs.replace(found, hits=tuple(hits))
+            result = self.finder.search(query, limit)
+            hits = sorted(map(self._with_use, result.hits), key=self._expected, reverse=True)
+            return msgspec.structs.replace(result, hits=tuple(hits))
 
     def _expected(self, hit: SearchHit) -> float:
         """Return how likely it is that this tool is the one, and that it works; only doubt counts against it."""
@@ -108,9 +108,9 @@ class ToolLibrary:
 
     def _with_use(self, hit: SearchHit) -> SearchHit:
         """Return a hit with how it does, what it may use and an example."""
-        one = hit.card.name, hit.card.version
+        tool = hit.card.name, hit.card.version
         return with_standing(
-            hit, self._state.records[one[0]][one[1]], self._state.uses.get(one), self.reliability(*one)
+            hit, self._state.records[tool[0]][tool[1]], self._state.uses.get(tool), self.reliability(*tool)
         )
 
     def get(self, name: str, version: int | None = None) -> ToolRecord:
@@ -167,12 +167,12 @@ class ToolLibrary:
         return alias
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of all tools, including those of which no version runs, sorted."""
+        """Return the sorted names of all tools, including those without a running version."""
         self._refresh()
         return tuple(sorted(self._state.records))
 
     def versions(self, name: str) -> tuple[ToolRecord, ...]:
-        """Return every version of a tool, oldest first, whatever its state. Files are not read."""
+        """Return every version of a tool, oldest first, in any state. Files are not read."""
         self._refresh()
         return tuple(record for _, record in sorted(self._state.records.get(name, {}).items()))
 
@@ -257,11 +257,11 @@ class ToolLibrary:
         return changed
 
     def standing(self) -> Standing:
-        """Return what the audit log says about the library. Raises StoreError."""
+        """Return the library's state according to the audit log. Raises StoreError."""
         return self._approvals.standing() if self._approvals is not None else Standing()
 
     def overridden(self) -> tuple[Overridden, ...]:
-        """Return where the documents differ from the audit log, which holds."""
+        """Return where the documents differ from the audit log, which is right."""
         self._refresh()
         return self._state.overridden
 
@@ -301,40 +301,55 @@ class ToolLibrary:
         return record.version if record else None
 
     def record_run(
-        self, name: str, version: int, *, ok: bool, query: str, outcome: RunOutcome | None = None,
-        barrier: bool = True,
-    ) -> ToolState | None:  # fmt: skip
-        """Count a run, learn a met query, keep the outcome; return the state that follows. Raises StoreError.
+        self, name: str, version: int, *, ok: bool, query: str = "", outcome: RunOutcome | None = None
+    ) -> ToolState | None:
+        """Count a run; return the state that follows. Raises StoreError."""
+        (state,) = self.record_runs(
+            [FinishedRun(name=name, version=version, ok=ok, query=query, outcome=outcome)]
+        )
+        return state
 
-        Without `barrier` it is on disk after the next `sync` only.
+    def record_runs(self, runs: Sequence[FinishedRun]) -> tuple[ToolState | None, ...]:
+        """Count runs, learn the queries that they met, store their outcomes; return the states that follow.
+
+        All of it is on disk when this returns. Raises StoreError.
         """
+        uses: dict[tuple[str, int], Use] = {}
+        tracks: dict[tuple[str, int], Track] = {}
         with self._lock, self._documents.changing():  # two processes that count at once lose nothing
             self._refresh()
-            if outcome is not None and version in self._state.records.get(name, {}):
-                track = self._state.tracks.get((name, version), Track(name=name, version=version))
-                self._put_track(
-                    noted(track, (outcome,), ()), barrier=False
-                )  # the next sync is enough for both
-            known = self._state.uses.get((name, version), Use(name=name, version=version))
-            use = known.ran(ok=ok, query=query, at=self._clock())
-            self._documents.put(f"use:{name}:{version}", {"use": msgspec.to_builtins(use)}, barrier=barrier)
+            for run in runs:
+                key = (run.name, run.version)
+                if run.outcome is not None and run.version in self._state.records.get(run.name, {}):
+                    track = tracks.get(key) or self._track(key)
+                    tracks[key] = noted(track, (run.outcome,), ())
+                use = uses.get(key) or self._use(key)
+                uses[key] = use.ran(ok=run.ok, query=run.query, at=self._clock())
+            for track in tracks.values():
+                self._put_track(track, barrier=False)
+            for (name, version), use in uses.items():
+                document = {"use": msgspec.to_builtins(use)}
+                self._documents.put(f"use:{name}:{version}", document, barrier=False)
             self._refresh()
-            record = self._state.records.get(name, {}).get(version)
-            return record.state if record else None
-
-    def sync(self) -> None:
-        """Wait until all that was counted is on disk. Raises StoreError."""
+            records = [self._state.records.get(run.name, {}).get(run.version) for run in runs]
         self._documents.sync()
+        return tuple(record.state if record else None for record in records)
+
+    def _use(self, key: tuple[str, int]) -> Use:
+        return self._state.uses.get(key, Use(name=key[0], version=key[1]))
+
+    def _track(self, key: tuple[str, int]) -> Track:
+        return self._state.tracks.get(key, Track(name=key[0], version=key[1]))
 
     def note(
         self, name: str, version: int, outcomes: Sequence[RunOutcome], showings: Sequence[Showing] = ()
     ) -> ToolState | None:
-        """Keep what came of runs and needs; noting it again changes nothing. Raises StoreError."""
+        """Store the outcomes of runs and needs; repeating it changes nothing. Raises StoreError."""
         with self._lock, self._documents.changing():
             self._refresh()
             if version not in self._state.records.get(name, {}):
                 return None
-            known = self._state.tracks.get((name, version), Track(name=name, version=version))
+            known = self._track((name, version))
             track = noted(known, outcomes, showings)
             if track != known:
                 self._put_track(track)
@@ -348,7 +363,7 @@ class ToolLibrary:
     def track(self, name: str, version: int) -> Track:
         """Return the record of a version."""
         self._refresh()
-        return self._state.tracks.get((name, version), Track(name=name, version=version))
+        return self._track((name, version))
 
     def needs_met(self, name: str) -> tuple[Served, ...]:
         """Return the needs that a tool is found by, besides its own words, the newest last."""
@@ -359,7 +374,7 @@ class ToolLibrary:
     def reliability(self, name: str, version: int) -> Reliability:
         """Return how far a version is relied on, and why."""
         self._refresh()
-        use = self._state.uses.get((name, version), Use(name=name, version=version))
+        use = self._use((name, version))
         return reliability(use, self._state.tracks.get((name, version)), self._clock())
 
     def _keep(self, record: ToolRecord) -> None:

@@ -60,8 +60,8 @@ class Lineages:
                 for grant in tool_grants(version.granted)
             ),
             called_by=tuple(
-                f"{one.draft.name} v{one.version}, which calls v{grant.version}"
-                for one, grant in callers_of(self._library, name)
+                f"{caller.draft.name} v{caller.version}, which calls v{grant.version}"
+                for caller, grant in callers_of(self._library, name)
             ),
         )
 
@@ -186,7 +186,7 @@ class Lineages:
         elif move.kind in ("alias", "unalias"):
             known = self._library.aliases.find(move.before or move.after, removed=True)
             if known is None or known.target.name != move.name:
-                raise RegistryError(f"{move.before or move.after} is the name of something else by now.")
+                raise RegistryError(f"{move.before or move.after} is now the name of something else.")
             self._library.aliases.keep(msgspec.structs.replace(known, removed=not value))
         else:
             self._library.change_state(move.name, move.version, msgspec.convert(value, ready(ToolState)))

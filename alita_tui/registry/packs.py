@@ -50,7 +50,7 @@ class PackTool(Value, frozen=True):
 
 
 class PackManifest(Value, frozen=True):
-    """What a pack says of itself, all of it signed."""
+    """A pack's own description, all of it signed."""
 
     format: str
     name: str
@@ -58,7 +58,7 @@ class PackManifest(Value, frozen=True):
 
 
 class Evidence(Value, frozen=True):
-    """What is known of a tool where it comes from. Nothing of it counts here; it is shown."""
+    """What is known about a tool at its origin. It is shown, but does not count here."""
 
     approval_id: str = ""
     approved_at: str = ""
@@ -117,14 +117,14 @@ class _Requirements(msgspec.Struct, frozen=True):
 
 
 def pack(name: str, tools: Sequence[tuple[ToolRecord, Evidence]]) -> tuple[str, dict[str, bytes]]:
-    """Return the manifest to be signed, and the entries that it names. Raises UsageError for a name that is none."""
+    """Return the manifest to be signed, and the entries that it names. Raises UsageError for an invalid name."""
     if not _PACK_NAME.fullmatch(name):
         raise UsageError(
-            f"{one_line(name, 60)!r} is no name for a pack.", hint="Use letters, digits, '-' and '_'."
+            f"{one_line(name, 60)!r} is not a name for a pack.", hint="Use letters, digits, '-' and '_'."
         )
     entries: dict[str, bytes] = {}
     listed: list[PackTool] = []
-    for record, evidence in sorted(tools, key=lambda one: one[0].draft.name):
+    for record, evidence in sorted(tools, key=lambda pair: pair[0].draft.name):
         tool = record.draft.name
         own = {
             f"tools/{tool}/{tool}{runtime_of(record.draft.language).suffix}": record.draft.code.encode(),
@@ -142,7 +142,7 @@ def pack(name: str, tools: Sequence[tuple[ToolRecord, Evidence]]) -> tuple[str, 
 
 
 def written(manifest: str, entries: dict[str, bytes], key: str, signature: str) -> bytes:
-    """Return a pack's bytes; the same for the same tools and key. Raises UsageError where it would be too large."""
+    """Return a pack's bytes; the same for the same tools and key. Raises UsageError if it would be too large."""
     whole = {
         _MANIFEST: manifest.encode(),
         _SIGNATURE: _json(_Signature(key=key, signature=signature)),
@@ -163,7 +163,7 @@ def written(manifest: str, entries: dict[str, bytes], key: str, signature: str) 
 
 
 def read(data: bytes) -> Pack:
-    """Return what a pack holds. Raises UsageError with the reason where it is none, or not whole."""
+    """Return the content of a pack. Raises UsageError with the reason if it is not a pack, or is damaged."""
     entries = _entries(data)
     try:
         raw = entries.pop(_MANIFEST)
@@ -201,7 +201,7 @@ def _entries(data: bytes) -> dict[str, bytes]:
     """Return the entries of an archive by name, each read no further than it may be long. Raises UsageError."""
     if len(data) > LARGEST:
         raise _refused(f"it is larger than {LARGEST // 1_000_000} MB")
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     room = _LARGEST_WHOLE
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -209,15 +209,15 @@ def _entries(data: bytes) -> dict[str, bytes]:
             if len(listed) > 4 * MOST_TOOLS + 2:
                 raise _refused("it has too many entries")
             for entry in listed:
-                _check_entry(entry, found)
+                _check_entry(entry, contents)
                 with archive.open(entry) as file:
                     content = file.read(min(_LARGEST_ENTRY, room) + 1)
                 room -= len(content)
                 if len(content) > _LARGEST_ENTRY or room < 0:
                     raise _refused(f"{one_line(entry.filename, 80)} is too large")
-                found[entry.filename] = content
+                contents[entry.filename] = content
     except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError) as error:
-        raise _refused(f"it is no archive that can be read: {one_line(str(error), 200)}") from error
+        raise _refused(f"it cannot be read as an archive: {one_line(str(error), 200)}") from error
     except (EOFError, OSError, ValueError, OverflowError) as error:
         raise _refused(f"it is damaged: {one_line(str(error), 200)}") from error
     except Exception as error:
@@ -225,11 +225,11 @@ def _entries(data: bytes) -> dict[str, bytes]:
             raise
         raise _refused(
             f"it cannot be unpacked: {type(error).__name__}"
-        ) from error  # zlib.error and whatever else
-    return found
+        ) from error  # zlib.error, among others
+    return contents
 
 
-def _check_entry(entry: zipfile.ZipInfo, found: dict[str, bytes]) -> None:
+def _check_entry(entry: zipfile.ZipInfo, contents: dict[str, bytes]) -> None:
     """Raise UsageError for an entry that a pack of ours would not have."""
     name = entry.filename
     parts = name.split("/")
@@ -242,13 +242,13 @@ def _check_entry(entry: zipfile.ZipInfo, found: dict[str, bytes]) -> None:
     )
     if not plain or entry.orig_filename != name:
         raise _refused(f"{one_line(name, 80)!r} has no place in a pack")
-    if name in found:
+    if name in contents:
         raise _refused(f"{name} is there twice")
     if entry.flag_bits & 0x1:
         raise _refused(f"{name} is encrypted")
     kind = stat.S_IFMT(entry.external_attr >> 16)
     if entry.is_dir() or kind not in (0, stat.S_IFREG):
-        raise _refused(f"{name} is no plain file")
+        raise _refused(f"{name} is not a plain file")
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise _refused(f"{name} is packed in a way that is not read")
     if entry.file_size > _LARGEST_ENTRY:

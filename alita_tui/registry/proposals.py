@@ -1,21 +1,30 @@
-"""What would make the library better, from what is known of its tools: proposals, and nothing that happens. Pure.
+"""Proposals to improve the library, from what is known about its tools; nothing is changed. Pure.
 
-A proposal is a build that waits for a verdict, or a command that the person gives. Each says what it rests on.
+A proposal is a build that waits for a verdict, or a command for the person. Each states its reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Literal
 
 import msgspec
 
-from alita_tui.events import Capabilities, Json, Reliability, ToolDraft, ToolRecord, Track, Value
+from alita_tui.events import (
+    Capabilities,
+    Json,
+    LockedPackage,
+    Reliability,
+    ToolDraft,
+    ToolRecord,
+    Track,
+    Value,
+)
 from alita_tui.registry.trust import RELIED_ON, failing
 from alita_tui.spine.fence import defused, fenced
 from alita_tui.spine.ports.builds import BuildOrder, FailedCall
-from alita_tui.spine.requirements import distribution, raised
+from alita_tui.spine.requirements import NPM, distribution, raised
 from alita_tui.spine.text import counted, one_line
 
 Kind = Literal["repair", "upgrade", "repin", "describe", "generalise", "narrow", "split", "retire"]
@@ -39,13 +48,13 @@ _QUERY = 160
 class Twins(Value, frozen=True):
     """Another tool that gives the same answers, to all probes or to many of them."""
 
-    other: ToolRecord
+    near: ToolRecord
     same: int
     probes: int
 
     @property
     def alike(self) -> bool:
-        """True where nothing tells them apart."""
+        """True if they are practically the same."""
         return self.same >= 0.9 * self.probes
 
 
@@ -59,7 +68,7 @@ class Known(Value, frozen=True):
     failures: tuple[FailedCall, ...] = ()
     """The newest calls that failed and did not succeed since."""
     served: int = 0
-    """Successful runs that are on record, of which `unused` is told."""
+    """Recorded successful runs, on which `unused` is based."""
     unused: tuple[str, ...] = ()
     """What it was granted and never asked for in these runs, as in `Capabilities.items`."""
     faults: tuple[tuple[str, str], ...] = ()
@@ -83,23 +92,33 @@ class Proposal(Value, frozen=True):
     reason: str
     """What it rests on, in one line."""
     order: BuildOrder | None = None
-    """The build; None where a command does it."""
+    """The build; None if a command does it."""
     command: str = ""
     """What does it, for the person to give."""
 
 
+def faults_by_name(
+    packages: Iterable[LockedPackage], known: Mapping[str, Sequence[str]]
+) -> tuple[tuple[str, str], ...]:
+    """Return `Known.faults` of locked packages, at most three each. `known` is by label: two may be versions of one."""
+    found: dict[str, list[str]] = {}
+    for package in packages:
+        found.setdefault(package.name, []).extend(known.get(package.label, ()))
+    return tuple((name, ", ".join([*dict.fromkeys(ids)][:3])) for name, ids in found.items() if ids)
+
+
 def proposals(tools: Iterable[Known], now: datetime) -> tuple[Proposal, ...]:
-    """Return what is proposed, the most pressing first; for each tool its first build, and whether to retire it."""
-    found: list[Proposal] = []
+    """Return the proposals, the most urgent first; for each tool its first build, else its first command."""
+    chosen: list[Proposal] = []
     for tool in tools:
         made = list(_of(tool, now))
-        builds = [one for one in made if one.order is not None]
-        found += builds[:1] or made[:1]
-    return tuple(sorted(found, key=lambda one: (ORDER.index(one.kind), one.name)))
+        builds = [proposal for proposal in made if proposal.order is not None]
+        chosen += builds[:1] or made[:1]
+    return tuple(sorted(chosen, key=lambda proposal: (ORDER.index(proposal.kind), proposal.name)))
 
 
 def _of(tool: Known, now: datetime) -> Iterator[Proposal]:
-    if tool.record.origin == "remote":  # nothing of it can be built anew
+    if tool.record.origin == "remote":  # a remote tool cannot be rebuilt
         yield from filter(None, (_retire_unused(tool, now),))
         return
     for propose in (_retire_unused, _repair, _upgrade, _repin, _describe, _merge, _narrow, _split):
@@ -115,10 +134,10 @@ def _repair(tool: Known, _: datetime) -> Proposal | None:
     often = len(tool.failures) >= 2 or failing(tool.track) or tool.reliability.value < RELIED_ON
     if not wrong and not (often and tool.failures):
         return None
-    said = [f"- {defused(one_line(one.text, 300))}" for one in wrong if one.text]
+    remarks = [f"- {defused(one_line(outcome.text, 300))}" for outcome in wrong if outcome.text]
     details = ["Calls of it fail or give what is not wanted. Its good results have to stay as they are."]
-    if said:
-        details += ["The person said of its results:", *said]
+    if remarks:
+        details += ["The person said of its results:", *remarks]
     reason = f"relied on {tool.reliability.words}"
     if tool.failures:
         reason += f"; {counted(len(tool.failures), 'failing call')}, which become tests"
@@ -137,13 +156,17 @@ def _upgrade(tool: Known, _: datetime) -> Proposal | None:
         return None
     draft, listed = tool.record.draft, "; ".join(f"{package} ({ids})" for package, ids in tool.faults)
     faulty = {package for package, _ in tool.faults}
-    locked = {package.name: package.version for package in tool.record.lock.packages}
+    # Of two versions of one package, a requirement is about the one that it names.
+    packages = sorted(tool.record.lock.packages, key=lambda package: package.direct)
+    locked = {package.name: package.version for package in packages}
     asked = {requirement: distribution(requirement) for requirement in draft.requirements}
     loosened = (
-        raised(one, locked[name]) or one if name in faulty and name in locked else one
-        for one, name in asked.items()
+        raised(requirement, locked[name]) or requirement if name in faulty and name in locked else requirement
+        for requirement, name in asked.items()
     )
-    deeper = (raised(name, locked[name]) for name in faulty - {*asked.values()} if name in locked)
+    # A requirement besides does not change what a package of npm brings for itself.
+    below = {name for name in faulty - {*asked.values()} if not name.startswith(NPM)}
+    deeper = (raised(name, locked[name]) for name in below if name in locked)
     requirements = tuple(sorted(filter(None, (*loosened, *deeper))))
     if {*requirements} == {*draft.requirements}:
         return None
@@ -172,8 +195,8 @@ def _describe(tool: Known, _: datetime) -> Proposal | None:
     passed = tool.track.bypassed
     if len(passed) < BYPASSED:
         return None
-    needs = [f"- {one_line(one.query, _QUERY)}" for one in passed[-_MOST:]]
-    instead = sorted({one.instead for one in passed if one.instead})
+    needs = [f"- {one_line(showing.query, _QUERY)}" for showing in passed[-_MOST:]]
+    instead = sorted({showing.instead for showing in passed if showing.instead})
     if instead:
         needs.append(f"Built instead: {one_line(', '.join(instead))}")
     searches = "\n".join(needs)
@@ -193,22 +216,24 @@ def _describe(tool: Known, _: datetime) -> Proposal | None:
 
 
 def _merge(tool: Known, _: datetime) -> Proposal | None:
-    """Return how to make one of two tools that do the same, or nearly; told of the better used one alone."""
+    """Return how to merge two tools that do the same, or nearly; proposed only for the more used one."""
     for twins in tool.twins:
-        other = twins.other
-        if (tool.record.runs, other.draft.name) < (other.runs, tool.record.draft.name):
+        twin = twins.near
+        if (tool.record.runs, twin.draft.name) < (twin.runs, tool.record.draft.name):
             continue
-        same = f"the same answers to {twins.same} of {twins.probes} probes as {other.draft.name} v{other.version}"
+        same = (
+            f"the same answers to {twins.same} of {twins.probes} probes as {twin.draft.name} v{twin.version}"
+        )
         if twins.alike:
-            return _retire(other, f"{tool.record.draft.name} gives {same}, and is used more")
+            return _retire(twin, f"{tool.record.draft.name} gives {same}, and is used more")
         return _build(
             tool,
             "generalise",
             same,
-            goal=f"One tool in place of {tool.record.draft.name} and {other.draft.name}: "
-            f"{tool.record.draft.description} {other.draft.description}",
+            goal=f"One tool in place of {tool.record.draft.name} and {twin.draft.name}: "
+            f"{tool.record.draft.description} {twin.draft.description}",
             details="Where they differ, a parameter with a default decides, so that calls as they are now stay valid.",
-            merges=(other.draft,),
+            merges=(twin.draft,),
         )
     return None
 
@@ -232,7 +257,7 @@ def _narrow(tool: Known, _: datetime) -> Proposal | None:
 
 
 def _widest(capabilities: Capabilities) -> Capabilities:
-    """Return the capabilities with reading where there is writing."""
+    """Return the capabilities with read access in place of write access."""
     return (
         capabilities
         if capabilities.workspace != "write"
@@ -241,13 +266,13 @@ def _widest(capabilities: Capabilities) -> Capabilities:
 
 
 def _split(tool: Known, _: datetime) -> Proposal | None:
-    """Propose a tool of its own for calls that share no optional parameter with the others."""
+    """Propose a separate tool for calls that share no optional parameter with the others."""
     schema = tool.record.draft.input_schema
     properties = schema.get("properties") if isinstance(schema, dict) else None
     required = schema.get("required") if isinstance(schema, dict) else None
     if not isinstance(properties, dict):
         return None
-    optional = {str(name) for name in properties} - {str(one) for one in required or ()}
+    optional = {str(name) for name in properties} - {str(name) for name in required or ()}
     groups: dict[frozenset[str], int] = {}
     for arguments in tool.calls:
         if isinstance(arguments, dict) and (used := frozenset(optional & set(arguments))):
@@ -274,7 +299,7 @@ def _retire_unused(tool: Known, now: datetime) -> Proposal | None:
         return None
     if record.state == "stale" and not tool.failures:
         return _retire(record, "it lay idle for 90 days, or its last runs failed")
-    shadow = {one.instead for one in tool.track.bypassed}
+    shadow = {showing.instead for showing in tool.track.bypassed}
     if len(tool.track.bypassed) >= BYPASSED and len(shadow) == 1 and "" not in shadow and not record.runs:
         return _retire(record, f"{next(iter(shadow))} was built and used in its place each time")
     if record.runs == 0 and now - _when(record.created_at, now) > _NEW:

@@ -39,11 +39,11 @@ class Proposed:
 
     def lately(self, proposal_id: str) -> bool:
         """Return True if it was built within the last 30 days."""
-        return any(one.proposal_id == proposal_id and self._age(one) < _AGAIN for one in self._all())
+        return any(built.proposal_id == proposal_id and self._age(built) < _AGAIN for built in self._all())
 
     def today(self) -> int:
         """Return how many were built within the last 24 hours."""
-        return sum(self._age(one) < timedelta(days=1) for one in self._all())
+        return sum(self._age(built) < timedelta(days=1) for built in self._all())
 
     def take(self, proposal_id: str, most: int) -> bool:
         """Claim a proposal for building, unless it was built lately or `most` were today; return whether it was.
@@ -66,18 +66,18 @@ class Proposed:
 
         It still counts for the day, because the attempt may have cost something.
         """
-        for one in self._all():
-            if one.proposal_id == proposal_id:
-                tried = msgspec.structs.replace(one, proposal_id=f"{proposal_id} tried {one.at}")
+        for built in self._all():
+            if built.proposal_id == proposal_id:
+                tried = msgspec.structs.replace(built, proposal_id=f"{proposal_id} tried {built.at}")
                 self._documents.put(f"proposal:{tried.proposal_id}", {"proposal": msgspec.to_builtins(tried)})
                 self._documents.remove(f"proposal:{proposal_id}")
 
     def _all(self) -> tuple[_Built, ...]:
-        return tuple(one for document in self._documents.all() if (one := _read(document)) is not None)
+        return tuple(built for document in self._documents.all() if (built := _read(document)) is not None)
 
-    def _age(self, one: _Built) -> timedelta:
+    def _age(self, built: _Built) -> timedelta:
         try:
-            at = datetime.fromisoformat(one.at)
+            at = datetime.fromisoformat(built.at)
         except ValueError:
             return timedelta.max
         return self._clock() - (at if at.tzinfo else at.replace(tzinfo=UTC))

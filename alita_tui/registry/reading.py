@@ -34,7 +34,7 @@ class Reader:
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Json, Entry | None]] = {}
-        """By identity, with the document itself, so that no other one takes its place."""
+        """Parsed documents by identity; the document itself is held, so that its id is not reused."""
 
     def entries(self, documents: tuple[Json, ...]) -> Iterator[Entry]:
         """Yield documents as values; one that cannot be read is skipped and kept."""
@@ -49,9 +49,9 @@ class Reader:
         self._known = fresh
 
     def replaced(self, old: Json | None, new: Json) -> Use | Track | None:
-        """Return the counts of a version that a document now holds; None if that is not all that changed.
+        """Return the new counts of a version in a document; None if anything else changed.
 
-        `old` is the document in whose place it is; None for one that was not there.
+        `old` is the document that it replaces, or None.
         """
         entry = _read(new)
         if not isinstance(entry, Use | Track):
@@ -81,7 +81,7 @@ class LibraryState:
         self.tracks: dict[tuple[str, int], Track] = {}
         self.pins: dict[str, int | None] = {}
         self.standing = Standing()
-        """What the audit log says, as of the last update."""
+        """The audit log's state, as of the last update."""
         self.doubts: dict[tuple[str, int], str] = {}
         """Reasons why versions do not run although their state would allow it."""
         self.overridden: tuple[Overridden, ...] = ()
@@ -98,12 +98,12 @@ class LibraryState:
         return True
 
     def _counted(self, documents: tuple[Json, ...], now: datetime) -> bool:
-        """Take in new counts of versions; return False if more than counts changed."""
+        """Apply new counts of versions; return False if more than counts changed."""
         old = self._documents
         if old is None or len(documents) < len(old):
             return False
         pairs = [(a, b) for a, b in zip(old, documents, strict=False) if a is not b]
-        for before, document in [*pairs, *((None, one) for one in documents[len(old) :])]:
+        for before, document in [*pairs, *((None, added) for added in documents[len(old) :])]:
             entry = self._reader.replaced(before, document)
             if entry is None:
                 return False

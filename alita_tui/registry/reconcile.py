@@ -1,4 +1,4 @@
-"""Applies the audit log to the library's documents: where they differ, the log holds. Pure."""
+"""Applies the audit log to the library's documents: where they differ, the log is right. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Overridden(Value, frozen=True):
 
     version: int
     move: Move
-    """The log's newest entry on it, which holds."""
+    """The log's newest entry on it, which is right."""
     text: str
 
 
@@ -39,7 +39,7 @@ class Reconciled:
 def reconcile(
     standing: Standing, records: Records, pins: dict[str, int | None], *, audited: bool
 ) -> Reconciled:
-    """Set states and pins to what the log says, in place; return the differences and the unproven versions.
+    """Set states and pins to those of the log, in place; return the differences and the unproven versions.
 
     Without `audited` no approval has to be proved.
     """
@@ -91,7 +91,7 @@ def check_approval(
         which = f"{shown} --version {version}" if version is not None else shown
         raise RegistryError(
             f"{shown} does not run: {why}.",
-            hint=f"`alita audit explain {shown}` shows what is known. To look at it and approve it anew: "
+            hint=f"`alita audit explain {shown}` shows what is known. To look at it and approve it again: "
             f"alita tools approve {which}",
         )
 

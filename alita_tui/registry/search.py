@@ -63,7 +63,7 @@ class ToolIndex:
             self._ranker.remove(name)
 
     def change(self, record: ToolRecord, served: Sequence[Served], aliases: Sequence[Alias] = ()) -> None:
-        """Index one tool anew, at once."""
+        """Index one tool again, at once."""
         self._records[record.draft.name] = record
         self._ranker.put(record.draft.name, _fields(record, aliases), served)
         self._ranker.settle()
@@ -81,7 +81,7 @@ class ToolIndex:
     ) -> SearchResult:
         """Return the tools that fit, best first, and near misses.
 
-        `calibration` is what this library's history says, `cosines` what the vectors of an encoder do.
+        `calibration` is from this library's history, `cosines` from the vectors of an encoder.
         """
         calibration = calibration or Calibration()
         ranked = self._ranker.rank(query, limit=_RANKED, cosines=cosines)
@@ -89,40 +89,42 @@ class ToolIndex:
             self._cache.write(self._ranker.saved())
         first = prior(ranked)
         chance = calibration.chance(first)
-        found = band(chance)
-        near = [one for one in ranked[: max(limit, SHOWN)] if one.cover >= _NEAR or one.close >= _CLOSE]
+        verdict = band(chance)
+        near = [
+            match for match in ranked[: max(limit, SHOWN)] if match.cover >= _NEAR or match.close >= _CLOSE
+        ]
         scores: list[float] = []
-        for one in near:  # what ranks lower is never more likely
-            scores.append(min([calibration.chance(prior([one])), *scores[-1:]]))
-        bar = {"fits": _BESIDE * chance, "perhaps": 0.0, "none": 2.0}[found]
+        for match in near:  # what ranks lower is never more likely
+            scores.append(min([calibration.chance(prior([match])), *scores[-1:]]))
+        bar = {"fits": _BESIDE * chance, "perhaps": 0.0, "none": 2.0}[verdict]
         hits = sum(score >= bar for score in scores[:limit])
-        if found == "perhaps" and not hits:
-            found = "none"
+        if verdict == "perhaps" and not hits:
+            verdict = "none"
         return SearchResult(
-            hits=tuple(self._hit(one, score) for one, score in zip(near[:hits], scores, strict=False)),
+            hits=tuple(self._hit(match, score) for match, score in zip(near[:hits], scores, strict=False)),
             near_misses=tuple(
-                self._near_miss(one, score) for one, score in zip(near[hits:], scores[hits:], strict=True)
+                self._near_miss(match, score) for match, score in zip(near[hits:], scores[hits:], strict=True)
             ),
-            band=found,
+            band=verdict,
             chance=round(chance, 4),
             prior=round(first, 4),
             evidence=_evidence(ranked, calibration),
         )
 
-    def _hit(self, found: Ranked, score: float) -> SearchHit:
-        record = self._records[found.key]
+    def _hit(self, match: Ranked, score: float) -> SearchHit:
+        record = self._records[match.key]
         return SearchHit(
             card=record.card,
             score=round(score, 4),
-            served=found.served,
+            served=match.served,
             input_schema=record.draft.input_schema,
             output_schema=record.draft.output_schema,
         )
 
-    def _near_miss(self, found: Ranked, score: float) -> NearMiss:
-        record = self._records[found.key]
+    def _near_miss(self, match: Ranked, score: float) -> NearMiss:
+        record = self._records[match.key]
         return NearMiss(
-            name=found.key,
+            name=match.key,
             version=record.version,
             score=round(score, 4),
             description=record.draft.description,

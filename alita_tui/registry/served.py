@@ -49,19 +49,19 @@ def served(versions: History, now: datetime) -> tuple[Served, ...]:
 
 def calibration(tracks: Iterable[Track]) -> Calibration:
     """Return the calibration of search probabilities in this library."""
-    found = {
+    searches = {
         showing.need: (showing.at, showing.prior, showing.met)
         for track in tracks
         for showing in track.showings
         if showing.prior
         and (showing.met or not showing.used)  # use in a task without an answer is no evidence either way
     }
-    newest = sorted(found.values())[-_SEARCHES:]
+    newest = sorted(searches.values())[-_SEARCHES:]
     return calibrated([(chance, met) for _, chance, met in newest])
 
 
 def _before_outcomes(use: Use | None, track: Track | None) -> tuple[str, ...]:
-    """Return the queries that were learned before outcomes were kept."""
+    """Return the queries that were learned before outcomes were stored."""
     if use is None:
         return ()
     known = len(track.outcomes) if track else 0

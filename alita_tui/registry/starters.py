@@ -45,7 +45,7 @@ class Starters:
     def draft(self, name: str, hosts: Iterable[str] = (), secrets: Iterable[str] = ()) -> ToolDraft:
         """Return the tool with the chosen hosts and secrets.
 
-        Raises RegistryError if there is none, UsageError for hosts or secrets that cannot be granted.
+        Raises RegistryError for an unknown name, UsageError for hosts or secrets that cannot be granted.
         """
         facts = self._facts(name)
         chosen = Capabilities(network=tuple(hosts), secrets=tuple(secrets))

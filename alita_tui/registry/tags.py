@@ -33,8 +33,8 @@ class Tags:
 
     def all(self) -> dict[str, tuple[str, ...]]:
         """Return the tags of every tool that has some."""
-        found = (one for document in self._documents.all() if (one := _read(document)) is not None)
-        return {one.name: one.tags for one in found if one.tags}
+        all_tagged = (tagged for document in self._documents.all() if (tagged := _read(document)) is not None)
+        return {tagged.name: tagged.tags for tagged in all_tagged if tagged.tags}
 
     def of(self, name: str) -> tuple[str, ...]:
         """Return the tags of a tool, sorted."""
@@ -42,7 +42,7 @@ class Tags:
 
     def change(self, name: str, add: Iterable[str] = (), remove: Iterable[str] = ()) -> tuple[str, ...]:
         """Add and remove tags, and return those that are left. Raise UsageError, StoreError."""
-        added, removed = {tag(one) for one in add}, {tag(one) for one in remove}
+        added, removed = {tag(word) for word in add}, {tag(word) for word in remove}
         with self._documents.changing():
             tags = tuple(sorted({*self.of(name), *added} - removed))
             if len(tags) > _MOST:
@@ -53,14 +53,14 @@ class Tags:
 
 
 def tag(word: str) -> str:
-    """Return a tag as it is kept, without a `#` before it. Raise UsageError."""
-    found = word.strip().removeprefix("#").lower()
-    if not _TAG.fullmatch(found):
+    """Return a tag as it is stored, without the leading `#`. Raise UsageError."""
+    name = word.strip().removeprefix("#").lower()
+    if not _TAG.fullmatch(name):
         raise UsageError(
-            f"{one_line(word, 40)!r} is no tag.",
+            f"{one_line(word, 40)!r} is not a tag.",
             hint="Use a-z, 0-9, - and _, at most 32 of them: work, csv-2",
         )
-    return found
+    return name
 
 
 def _read(document: Json) -> Tagged | None:

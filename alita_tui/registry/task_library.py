@@ -23,7 +23,7 @@ from alita_tui.events import (
     build_digest,
 )
 from alita_tui.spine.errors import DigestMismatch, RegistryError
-from alita_tui.spine.ports.library import KeptAnswers, Library, SearchResult
+from alita_tui.spine.ports.library import FinishedRun, KeptAnswers, Library, SearchResult
 from alita_tui.spine.text import one_line
 
 
@@ -96,10 +96,10 @@ class TaskLibrary:
 
     async def find(self, query: str) -> SearchResult:
         """Search, also with an encoder's vectors if they come in time."""
-        found = await asyncio.to_thread(self.search, query)
+        result = await asyncio.to_thread(self.search, query)
         if self._encode is not None and await self._encode(query):
-            found = await asyncio.to_thread(self.search, query)
-        return found
+            result = await asyncio.to_thread(self.search, query)
+        return result
 
     def get(self, name: str, version: int | None = None) -> ToolRecord:
         """Return a tool, a task tool first. Raises RegistryError, DigestMismatch."""
@@ -130,19 +130,19 @@ class TaskLibrary:
         self._task_tools.pop(draft.name, None)
         return record
 
-    def record_run(
-        self, name: str, version: int, *, ok: bool, query: str, outcome: RunOutcome | None = None,
-        barrier: bool = True,
-    ) -> ToolState | None:  # fmt: skip
-        """Count a run; runs of task tools are not counted."""
-        own = self._task_tools.get(name)
-        if own is not None and own.version == version:
-            return own.state
-        return self._library.record_run(name, version, ok=ok, query=query, outcome=outcome, barrier=barrier)
-
-    def sync(self) -> None:
-        """Wait until all that was counted is on disk. Raises StoreError."""
-        self._library.sync()
+    def record_runs(self, runs: Sequence[FinishedRun]) -> tuple[ToolState | None, ...]:
+        """Count runs; those of task tools are not counted."""
+        own = [self._task_tools.get(run.name) for run in runs]
+        task_states = [
+            tool.state if tool is not None and tool.version == run.version else None
+            for run, tool in zip(runs, own, strict=True)
+        ]
+        counted = iter(
+            self._library.record_runs(
+                [run for run, state in zip(runs, task_states, strict=True) if state is None]
+            )
+        )
+        return tuple(next(counted) if state is None else state for state in task_states)
 
     def reliability(self, name: str, version: int) -> Reliability:
         """Return the trust in a version; a task tool counts as never run."""

@@ -30,7 +30,7 @@ class ToolFiles:
     def place(self, name: str, version: int) -> Path:
         """Return the folder of one version. Raises RegistryError for an invalid name."""
         if not _NAME.fullmatch(name):
-            raise RegistryError(f"{name[:80]!r} is no name for a tool.", hint="Use snake_case.")
+            raise RegistryError(f"{name[:80]!r} is not a name for a tool.", hint="Use snake_case.")
         return self._folder / name / f"v{version}"
 
     def versions(self, name: str) -> list[int]:
@@ -108,7 +108,7 @@ def _code_file(name: str, origin: str, language: str) -> str:
 
 
 def manifest(record: ToolRecord) -> Json:
-    """Return what `<name>.mcp.json` holds: an MCP tool definition, and the tool's origin."""
+    """Return the content of `<name>.mcp.json`: an MCP tool definition, and the tool's origin."""
     draft, wants = record.draft, record.draft.capabilities
     may = used_by(wants)
     return {

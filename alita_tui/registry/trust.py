@@ -1,4 +1,4 @@
-"""Trust in a tool from what came of its runs: earned by use, lost by failures, corrections or lying idle. Pure."""
+"""Trust in a tool from the outcomes of its runs: earned by use, lost by failures, corrections or disuse. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from alita_tui.spine.ranking import words
 from alita_tui.spine.text import counted, one_line
 
 QUERIES = 20
-"""How many of the newest served queries are kept."""
+"""How many of the newest served queries are stored."""
 OUTCOMES = 60
-"""How many of the newest outcomes, and of the newest showings, are kept."""
+"""How many of the newest outcomes, and of the newest showings, are stored."""
 _TRUST = 2
 """How many different queries a trusted tool has served."""
 _RECENT = 5
@@ -25,14 +25,14 @@ FAILING = 3
 _IDLE = timedelta(days=90)
 _HALF_LIFE = timedelta(days=30)
 _PRIOR_GOOD, _PRIOR = 3.4, 4.0
-"""What is taken for known of a tool that was reviewed and approved: as after four runs of which 3.4 were good."""
+"""The prior for a reviewed and approved tool: as after four runs of which 3.4 were good."""
 RELIED_ON = 0.6
 """Reliability below which a tool is not trusted."""
 _GOOD = {"ran": 0.3, "accepted": 1.0, "up": 2.0}
-"""What an outcome counts. That nothing was raised says little."""
+"""How much an outcome counts. A run without an exception is weak evidence."""
 _BAD = {"failed": 1.0, "misfit": 1.0, "down": 2.0}
 _KNOWS = {"ran": 0, "failed": 1, "misfit": 1, "accepted": 2, "up": 3, "down": 3}
-"""Which outcome of a run replaces another: what the person said replaces everything."""
+"""Rank of an outcome: a higher one replaces a lower one; the person's rating replaces everything."""
 _TEXT = 300
 
 
@@ -79,14 +79,14 @@ class Use(Value, frozen=True):
 
 
 def noted(track: Track, outcomes: Iterable[RunOutcome], showings: Iterable[Showing] = ()) -> Track:
-    """Return a record with what is newly known. What is known already changes nothing."""
+    """Return the record with new outcomes and showings added. Known ones change nothing."""
     runs = {outcome.run: outcome for outcome in track.outcomes}
     for new in outcomes:
         old = runs.get(new.run)
         if old is None or new.undone or _KNOWS[new.grade] >= _KNOWS[old.grade]:
             text = one_line(new.text, _TEXT)
             runs[new.run] = msgspec.structs.replace(new, at=old.at if old else new.at, text=str(text))
-    needs = {one.need: one for one in track.showings}
+    needs = {showing.need: showing for showing in track.showings}
     for showing in showings:
         needs[showing.need] = msgspec.structs.replace(showing, query=str(one_line(showing.query, _TEXT)))
     return msgspec.structs.replace(
@@ -97,7 +97,7 @@ def noted(track: Track, outcomes: Iterable[RunOutcome], showings: Iterable[Showi
 def reliability(use: Use, track: Track | None, now: datetime) -> Reliability:
     """Return what is expected of the next run: the mean of a Beta distribution, older outcomes counting less.
 
-    What was counted before outcomes were kept stands in for them.
+    For runs from before outcomes were stored, the counts are used instead.
     """
     outcomes = track.outcomes if track and track.outcomes else _before_outcomes(use)
     good, whole = _PRIOR_GOOD, _PRIOR
@@ -109,7 +109,7 @@ def reliability(use: Use, track: Track | None, now: datetime) -> Reliability:
         good += weight if outcome.grade in _GOOD else 0.0
     return Reliability(
         value=round(good / whole, 4),
-        words=f"{good / whole:.2f}: {_told(outcomes, now)}",
+        words=f"{good / whole:.2f}: {_outcome_words(outcomes, now)}",
         needs=_needs(track.showings) if track else "",
     )
 
@@ -133,7 +133,7 @@ def with_use(
 
 
 def _proven(use: Use, track: Track | None) -> bool:
-    """Return True if enough tasks were answered with it, or most of its runs are from before that was kept."""
+    """Return True if enough tasks were answered with it, or most of its runs are from before that was recorded."""
     outcomes = track.outcomes if track else ()
     answered = {outcome.task for outcome in outcomes if outcome.grade in ("accepted", "up")}
     return len(answered) >= _TRUST or 2 * len(outcomes) < use.runs
@@ -142,15 +142,15 @@ def _proven(use: Use, track: Track | None) -> bool:
 def failing(track: Track | None) -> bool:
     """Return True if its last runs all failed, did not fit their schema or were found wrong."""
     last = track.outcomes[-FAILING:] if track else ()
-    return len(last) == FAILING and all(one.grade in _BAD for one in last)
+    return len(last) == FAILING and all(outcome.grade in _BAD for outcome in last)
 
 
 def doubted(use: Use, track: Track | None, now: datetime) -> bool:
-    """Return True if what came of its runs speaks against trust, although nothing was raised."""
+    """Return True if the outcomes of its runs are evidence against it, although no run failed."""
     if track is None or not track.outcomes:
         return False
-    said = [outcome for outcome in track.outcomes if outcome.grade in ("up", "down")]
-    wrong_last = bool(said) and said[-1].grade == "down" and not _accepted_since(track, said[-1])
+    rated = [outcome for outcome in track.outcomes if outcome.grade in ("up", "down")]
+    wrong_last = bool(rated) and rated[-1].grade == "down" and not _accepted_since(track, rated[-1])
     return wrong_last or reliability(use, track, now).value < RELIED_ON
 
 
@@ -162,7 +162,7 @@ def base(state: ToolState) -> ToolState:
 def _accepted_since(track: Track, wrong: RunOutcome) -> bool:
     """Return True if two tasks were answered with it since it was found wrong."""
     later = track.outcomes[track.outcomes.index(wrong) + 1 :]
-    return len({one.task for one in later if one.grade in ("accepted", "up")}) >= _TRUST
+    return len({outcome.task for outcome in later if outcome.grade in ("accepted", "up")}) >= _TRUST
 
 
 def _before_outcomes(use: Use) -> tuple[RunOutcome, ...]:
@@ -175,8 +175,8 @@ def _before_outcomes(use: Use) -> tuple[RunOutcome, ...]:
     )
 
 
-def _told(outcomes: tuple[RunOutcome, ...], now: datetime) -> str:
-    """Return what the outcomes are: `9 good of 10 in 40 days, one 👎`."""
+def _outcome_words(outcomes: tuple[RunOutcome, ...], now: datetime) -> str:
+    """Return the outcomes in words: `9 good of 10 in 40 days, one 👎`."""
     outcomes = tuple(
         outcome for outcome in outcomes if outcome.share
     )  # a word about a build that was taken back has none
@@ -192,7 +192,7 @@ def _told(outcomes: tuple[RunOutcome, ...], now: datetime) -> str:
 
 
 def _needs(showings: tuple[Showing, ...]) -> str:
-    """Return how its needs went: `found for 5 needs, shown 4, used 2, accepted 1`."""
+    """Return its needs in words: `found for 5 needs, shown 4, used 2, accepted 1`."""
     if not showings:
         return ""
     counts = (("shown", "shown"), ("used", "used"), ("accepted", "accepted"))

@@ -46,7 +46,7 @@ def _condition(part: str) -> Callable[[Envelope], bool]:
     if match := _COST.fullmatch(part):
         usd = float(match[1])
         return lambda envelope: _crosses(envelope.event, usd)
-    raise UsageError(f"{one_line(part, 40)!r} is no breakpoint.", hint=HINT)
+    raise UsageError(f"{one_line(part, 40)!r} is not a breakpoint.", hint=HINT)
 
 
 def _touches(event: e.SessionEvent, name: str) -> bool:

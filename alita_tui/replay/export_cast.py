@@ -55,7 +55,7 @@ def asciicast(envelopes: Sequence[Envelope], facts: Facts) -> str:
 def _events(envelopes: Sequence[Envelope], facts: Facts) -> Iterator[tuple[float, str, str]]:
     about = " · ".join(f"{label} {value}" for label, value in facts.lines)
     opening = [_ink("7", " REPLAY — nothing runs "), _ink("1", facts.title)]
-    opening += [_ink("90", text) for told in (about, facts.note) for text in _wrapped(told, WIDTH)]
+    opening += [_ink("90", text) for paragraph in (about, facts.note) for text in _wrapped(paragraph, WIDTH)]
     yield 0.0, "o", "".join(f"{text}\r\n" for text in (*opening, ""))
     for at, envelope in zip(seconds_of(envelopes), envelopes, strict=True):
         if (kind := mark(envelope)) in ("build", "approval", "error"):
@@ -66,9 +66,9 @@ def _events(envelopes: Sequence[Envelope], facts: Facts) -> Iterator[tuple[float
 
 def _row(row: TraceRow) -> Iterator[str]:
     sign, ink = _SIGNS[row.kind]
-    said, *more = _wrapped(row.title, WIDTH - 4 - len(row.meta)) or [""]
+    headline, *more = _wrapped(row.title, WIDTH - 4 - len(row.meta)) or [""]
     meta = "  " + _ink("90", row.meta) if row.meta else ""
-    yield f"{_ink(ink, sign)} {_ink(_TONES.get(row.tone, ink), said)}{meta}"
+    yield f"{_ink(ink, sign)} {_ink(_TONES.get(row.tone, ink), headline)}{meta}"
     yield from (f"  {_ink(_TONES.get(row.tone, ink), text)}" for text in more)
     if row.kind in _OPENED and row.detail != row.title:
         lines = [text for line in row.detail.split("\n") for text in _wrapped(line, WIDTH - 4)]

@@ -41,7 +41,7 @@ class Facts(msgspec.Struct, frozen=True):
     def lines(self) -> tuple[tuple[str, str], ...]:
         """Labels and values."""
         when = f"{self.started:%Y-%m-%d %H:%M} UTC" if self.started else "unknown"
-        found = (
+        facts = (
             ("Session", self.session_id),
             ("Forked from", self.parent),
             ("Started", when),
@@ -50,7 +50,7 @@ class Facts(msgspec.Struct, frozen=True):
             ("Cost", f"${self.cost_usd:.2f}"),
             ("alita", self.version),
         )
-        return tuple((label, str(value)) for label, value in found if value)
+        return tuple((label, str(value)) for label, value in facts if value)
 
 
 def line_of(envelope: Envelope) -> str:

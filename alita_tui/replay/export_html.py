@@ -53,7 +53,7 @@ def _hash(part: re.Pattern[str], page: str) -> str:
 
 
 def _embedded(data: object) -> str:
-    """Return JSON that no HTML parser can take for markup, whatever text it contains."""
+    """Return JSON that no HTML parser can mistake for markup."""
     text = msgspec.json.encode(data).decode()
     for char in "<>&\u2028\u2029":
         text = text.replace(char, f"\\u{ord(char):04x}")
@@ -103,5 +103,5 @@ def _tool(card: ToolCard) -> dict[str, object]:
 
 def _run(run: SandboxRun) -> dict[str, object]:
     cases = [f"{'pass' if passed else 'FAIL'} {name}" for name, passed in run.cases]
-    told = "\n".join((*cases, run.stdout, run.stderr)).strip()
-    return {"title": run.title, "status": run.status, "text": told[-_TAIL:]}
+    output = "\n".join((*cases, run.stdout, run.stderr)).strip()
+    return {"title": run.title, "status": run.status, "text": output[-_TAIL:]}

@@ -61,18 +61,18 @@ def _events(text: str, session_id: str) -> Iterator[Envelope]:
     for number, line in enumerate(text.split("\n")):
         if not line.strip() or (number == 0 and _is_head(line)):
             continue
-        one = _read(line, session_id, seq + 1)
-        if one.durable:
+        envelope = _read(line, session_id, seq + 1)
+        if envelope.durable:
             seq += 1
-            yield one
+            yield envelope
 
 
 def _read(line: str, session_id: str, seq: int) -> Envelope:
-    found = decode(line, session_id=session_id, seq=seq)
-    if isinstance(found.event, UnknownEvent):
+    envelope = decode(line, session_id=session_id, seq=seq)
+    if isinstance(envelope.event, UnknownEvent):
         with suppress(ValueError):  # half a surrogate pair, which only the lenient parser accepts
             return from_builtins(json.loads(line), session_id=session_id, seq=seq)
-    return found
+    return envelope
 
 
 def _is_head(line: str) -> bool:

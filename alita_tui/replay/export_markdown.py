@@ -51,8 +51,8 @@ def _row(row: TraceRow) -> Iterator[str]:
         return
     if row.kind == "answer":
         yield from ("### Answer" if row.tone == "good" else f"### {_escaped(row.title)}", "")
-        if said := row.detail or (row.title if row.tone == "good" else ""):
-            yield from (_fenced(said), "")
+        if answer := row.detail or (row.title if row.tone == "good" else ""):
+            yield from (_fenced(answer), "")
         return
     meta = f" _({_escaped(row.meta)})_" if row.meta else ""
     yield from (f"**{_NAMES[row.kind]}** {_escaped(row.title)}{meta}", "")

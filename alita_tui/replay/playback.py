@@ -1,6 +1,6 @@
-"""Plays a recording as an event source, with the controls of a player. It has nothing to act with.
+"""Plays a recording as an event source, with the controls of a player. It cannot run anything.
 
-The reader folds what comes, as it does live. After a seek the reader takes `view`, and the next envelope that the
+The reader reduces the events as it does live. After a seek the reader takes `view`, and the next envelope that the
 source yields follows exactly on it: between taking a position's envelope and yielding it there is no await, so
 `view` and the stream never disagree.
 """

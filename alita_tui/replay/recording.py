@@ -46,7 +46,7 @@ class _Elsewhere(Sequence[Envelope]):
     def __getitem__(self, place: slice) -> Sequence[Envelope]: ...
     def __getitem__(self, place: int | slice) -> Envelope | Sequence[Envelope]:
         if isinstance(place, slice):
-            return [self[one] for one in range(*place.indices(self._count))]
+            return [self[index] for index in range(*place.indices(self._count))]
         if not -self._count <= place < self._count:
             raise IndexError(place)
         return self.history[place + self._count if place < 0 else place]

@@ -93,6 +93,13 @@ class Runtime(Protocol):
         """Requirements (PEP 508) that every tool of it is locked with, such as its interpreter."""
 
     @property
+    def packages(self) -> str:
+        """What a requirement of a tool has to be, in words; empty where tools of it have none."""
+
+    def requirement(self, text: str) -> str | None:
+        """Return a requirement as it is kept; None for what is none."""
+
+    @property
     def start(self) -> Start | None:
         """How it is started; None: it runs in the warden's own Python."""
 

@@ -1,4 +1,4 @@
-"""Whether what the warden reports of its confinement matches the profile. Pure.
+"""Compares the warden's report on its confinement with the profile. Pure.
 
 A mount is identified by its place, its kind of file system, what of it is mounted, its options and how many entries
 it shows. proc(5), `mountinfo`; https://github.com/opencontainers/runtime-spec/blob/main/config-linux.md
@@ -53,7 +53,7 @@ class Mount(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     where: str
     kind: str
     root: str
-    """What of the file system is mounted."""
+    """The part of the file system that is mounted."""
     device: str
     flags: str
     entries: int
@@ -70,64 +70,69 @@ class Mount(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
         return "ro" in self.options
 
 
-def deviations(seen: dict[str, Any], spec: ContainerSpec, limits: Limits) -> list[str]:
-    """Return how the warden's report differs from the profile; an empty list where it matches."""
+def deviations(report: dict[str, Any], spec: ContainerSpec, limits: Limits) -> list[str]:
+    """Return how the warden's report differs from the profile; an empty list if it matches."""
     problems: list[str] = []
 
     def want(name: str, good: bool) -> None:
         if not good:
-            problems.append(f"{name} is {str(seen.get(name))[:120]}")
+            problems.append(f"{name} is {str(report.get(name))[:120]}")
 
     own_kernel = spec.profile == "gvisor"
-    want("kernel", seen.get("kernel") == ("gvisor" if own_kernel else "Linux"))
-    want("no_new_privs", seen.get("no_new_privs") == 1)
-    want("seccomp", seen.get("seccomp") == 2)
+    want("kernel", report.get("kernel") == ("gvisor" if own_kernel else "Linux"))
+    want("no_new_privs", report.get("no_new_privs") == 1)
+    want("seccomp", report.get("seccomp") == 2)
     mask = sum(1 << bit for bit in CAPABILITIES.values())
-    held = seen.get("capabilities", [])
+    held = report.get("capabilities", [])
     want("capabilities", held[:4] == [mask] * 4 and held[4:] == [gvisor.NO_AMBIENT if own_kernel else mask])
-    want("uid", seen.get("uid") == [spec.uid] * 4)
-    want("gid", seen.get("gid") == [spec.uid] * 4)
-    want("pid", seen.get("pid") == 1)
-    want("interfaces", seen.get("interfaces") == ["lo"])
-    want("routes", seen.get("routes") == 0)
-    want("open_files", seen.get("open_files") == [OPEN_FILES, OPEN_FILES])
-    want("core", seen.get("core") == [0, 0])
-    want("namespaces", seen.get("namespaces") == "refused")
-    want("let_through", seen.get("let_through") == [])
-    want("closed_connections", own_kernel or seen.get("closed_connections") == 0)
-    want("oom_score", own_kernel or isinstance(seen.get("oom_score"), int) and seen["oom_score"] >= OOM_SCORE)
-    want("shared_memory", seen.get("shared_memory") is False)
-    want("environment", set(seen.get("environment", ["?"])) <= _VARIABLES)
-    want("cgroup", _holds(seen.get("cgroup", {}), resources(spec, limits)))
-    return problems + _mount_deviations(seen, spec, limits, own_kernel=own_kernel)
+    want("uid", report.get("uid") == [spec.uid] * 4)
+    want("gid", report.get("gid") == [spec.uid] * 4)
+    want("pid", report.get("pid") == 1)
+    want("interfaces", report.get("interfaces") == ["lo"])
+    want("routes", report.get("routes") == 0)
+    want("open_files", report.get("open_files") == [OPEN_FILES, OPEN_FILES])
+    want("core", report.get("core") == [0, 0])
+    want("namespaces", report.get("namespaces") == "refused")
+    want("let_through", report.get("let_through") == [])
+    want("closed_connections", own_kernel or report.get("closed_connections") == 0)
+    want(
+        "oom_score",
+        own_kernel or isinstance(report.get("oom_score"), int) and report["oom_score"] >= OOM_SCORE,
+    )
+    want("shared_memory", report.get("shared_memory") is False)
+    want("environment", set(report.get("environment", ["?"])) <= _VARIABLES)
+    want("cgroup", _holds(report.get("cgroup", {}), resources(spec, limits)))
+    return problems + _mount_deviations(report, spec, limits, own_kernel=own_kernel)
 
 
-def _holds(cgroup: dict[str, str], asked: dict[str, Any]) -> bool:
-    """Return whether every limit that was asked for is the container's."""
+def _holds(cgroup: dict[str, str], limits: dict[str, Any]) -> bool:
+    """Return whether the container has every requested limit."""
     wanted: dict[str, str] = {}
-    if "memory" in asked:
-        wanted |= {"memory.max": str(asked["memory"]["limit"]), "memory.swap.max": "0"}
-    if "pids" in asked:
-        wanted["pids.max"] = str(asked["pids"]["limit"])
-    if "cpu" in asked:
+    if "memory" in limits:
+        wanted |= {"memory.max": str(limits["memory"]["limit"]), "memory.swap.max": "0"}
+    if "pids" in limits:
+        wanted["pids.max"] = str(limits["pids"]["limit"])
+    if "cpu" in limits:
         wanted["cpu.max"] = f"{CPU_PERIOD} {CPU_PERIOD}"
     return wanted.items() <= cgroup.items()
 
 
 def _mount_deviations(
-    seen: dict[str, Any], spec: ContainerSpec, limits: Limits, *, own_kernel: bool
+    report: dict[str, Any], spec: ContainerSpec, limits: Limits, *, own_kernel: bool
 ) -> list[str]:
-    """Return what is mounted beside what has to be, or with other options."""
+    """Return unexpected mounts, and those with other options than the profile's."""
     try:
-        mounts = msgspec.convert(seen.get("mounted"), ready(list[Mount]))
+        mounts = msgspec.convert(report.get("mounted"), ready(list[Mount]))
     except msgspec.ValidationError as error:
         return [f"the mounts cannot be read: {error}"]
     counts = Counter(mount.where for mount in mounts)
     twice = [where for where, count in counts.items() if count > 1 and where != "/dev/mqueue"]
     problems = [f"there is more than one mount at {where}" for where in twice]
     tops = {mount.where: mount for mount in mounts}  # a later mount covers an earlier one
-    given = spec.given
-    problems += [f"{where} is not mounted read-only" for where in ("/", *given) if not _readonly(tops, where)]
+    sources = spec.sources
+    problems += [
+        f"{where} is not mounted read-only" for where in ("/", *sources) if not _readonly(tops, where)
+    ]
     if "/dev/mqueue" in tops and not tops["/dev/mqueue"].readonly:
         problems.append("/dev/mqueue is writable")
     tmp = tops["/tmp"].options if "/tmp" in tops else set()  # noqa: S108
@@ -135,15 +140,15 @@ def _mount_deviations(
     if not shown <= tmp or not _small(tmp, limits.scratch_bytes):
         problems.append(f"the scratch folder is mounted as {','.join(sorted(tmp))[:120]}")
     if spec.elsewhere:
-        given = {where: f"{volume}/_data" for where, volume in given.items()}
+        sources = {where: f"{volume}/_data" for where, volume in sources.items()}
     systems = {top: tops[top].device if top in tops else "" for top in ("/proc", "/sys")}
     for mount in tops.values():
-        if not _known(mount, given, systems, own_kernel=own_kernel):
+        if not _known(mount, sources, systems, own_kernel=own_kernel):
             what = f"{mount.kind} {mount.root} at {mount.where} ({mount.flags[:60]})"
             problems.append(f"there is a mount of {what}")
     if own_kernel:
         return problems
-    devices = seen.get("devices")
+    devices = report.get("devices")
     if not isinstance(devices, dict) or not devices:
         return [*problems, "the devices cannot be read"]
     strange = [name for name, number in devices.items() if _DEVICES.get(name) != number]
@@ -161,10 +166,10 @@ def _small(options: set[str], most: int) -> bool:
     return largest is not None and largest <= most + _LARGEST_PAGE
 
 
-def _known(mount: Mount, given: dict[str, str], systems: dict[str, str], *, own_kernel: bool) -> bool:
+def _known(mount: Mount, sources: dict[str, str], systems: dict[str, str], *, own_kernel: bool) -> bool:
     where = mount.where
-    if where in given:
-        return own_kernel or _same_end(mount.root, given[where])
+    if where in sources:
+        return own_kernel or _same_end(mount.root, sources[where])
     if where == "/" or (where == "/dev/shm" and own_kernel):  # noqa: S108
         return mount.root == "/" and mount.readonly
     if where in _OWN:

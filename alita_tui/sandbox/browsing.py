@@ -20,7 +20,20 @@ scripts; what is used of it is held by the watch over memory."""
 
 
 async def ensure(host: Host, progress: Progress) -> image.Base:
-    """Return the image with a browser, made first if it is missing. Raise SandboxUnavailable."""
+    """Return the image with a browser; make it if it is missing. Raise SandboxUnavailable."""
+    _require_possible(host)
+    return await image.ensure(host, progress, image.with_browser(host.settings))
+
+
+async def present(host: Host) -> bool:
+    """Return whether the image is there; it is not made. Raise SandboxUnavailable."""
+    require(host)
+    _require_possible(host)
+    return await image.present(host, image.with_browser(host.settings)) is not None
+
+
+def _require_possible(host: Host) -> None:
+    """Raise SandboxUnavailable on another machine and on gVisor."""
     if host.elsewhere:
         raise SandboxUnavailable(
             "A browser runs on this machine alone, not on the engine of another one.",
@@ -31,7 +44,6 @@ async def ensure(host: Host, progress: Progress) -> image.Base:
             "A browser does not run on gVisor's kernel here.",
             hint="`alita config set sandbox.profile draft` runs it on this machine's.",
         )
-    return await image.ensure(host, progress, image.with_browser(host.settings))
 
 
 def require(host: Host) -> None:

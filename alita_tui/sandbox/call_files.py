@@ -1,4 +1,4 @@
-"""Files of one call: those that it may read, and those that it left."""
+"""The files of one call: its inputs, and those that it left."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LARGEST_HEAD = 4096
 
 
 class _Head(msgspec.Struct, forbid_unknown_fields=True):
-    """What precedes a file's bytes."""
+    """The header of a file in the stream."""
 
     name: str
     size: int
@@ -32,7 +32,7 @@ class _Head(msgspec.Struct, forbid_unknown_fields=True):
 
 @asynccontextmanager
 async def staged(host: Host, job: Job) -> AsyncIterator[str]:
-    """Lay a job's input files out in a folder that can be mounted; remove it afterwards.
+    """Put a job's input files into a folder that can be mounted; remove it afterwards.
 
     The account that runs Podman may enter it, other users of this machine may not. Raise SandboxUnavailable.
     """
@@ -119,14 +119,14 @@ class LeftFiles:
             self._close()
 
     def end(self) -> None:
-        """Drop a file that did not come whole."""
+        """Drop a file that is incomplete."""
         if self._fd >= 0:
             self._close()
             self.files.pop()
             self.lost = self.lost or "the last file did not come whole"
 
     def _turn(self) -> bool:
-        """Deal with what the buffer begins with; return False where more has to come first."""
+        """Handle the start of the buffer; return False if more data is needed."""
         if self._missing:
             piece = bytes(self._buffer[: self._missing])
             del self._buffer[: len(piece)]

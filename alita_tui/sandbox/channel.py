@@ -25,7 +25,7 @@ class Channel:
         self._writer = writer
         self._buffer = bytearray()
         self.stray = bytearray()
-        """What came on the container's stderr: the interpreter's own complaints."""
+        """The container's stderr: errors of the interpreter itself."""
 
     async def send(self, kind: bytes, payload: bytes) -> None:
         """Write one frame."""
@@ -95,7 +95,7 @@ def parse(text: bytes | str) -> Any:
         raise ValueError(f"it is nested {deepest} levels deep")
     try:
         value = strict_json(raw)
-        if b"\\ud" in raw or b"\\uD" in raw:  # half a surrogate pair is no text that could be passed on
+        if b"\\ud" in raw or b"\\uD" in raw:  # a lone surrogate cannot be passed on as text
             value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
         return value
     except RecursionError as error:

@@ -1,4 +1,4 @@
-"""One attested container: it waits, is given its job, and is ended."""
+"""One attested container: it waits, gets its job, and is ended."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Kind(Value, frozen=True):
     """Folder with installed requirements; empty for none."""
     limits: Limits = Limits()
     calls: int = 1
-    """How many jobs it takes one after the other; more than one only in a session container."""
+    """How many jobs it runs in turn; more than one only in a session container."""
     inputs: str = ""
     """Folder with the files of one call; empty for none."""
     browser: bool = False
-    """Whether it is made of the image with a browser."""
+    """Whether it uses the image with a browser."""
 
     @property
     def name(self) -> str:
@@ -62,13 +62,13 @@ class Container:
         self.channel = channel
         self.kind = kind
         self.attested = attested
-        """What the warden reported of itself."""
+        """The warden's report on its confinement."""
         self.imports: frozenset[str] = frozenset()
-        """What is done ahead (`imports.ahead`)."""
+        """The imports or program start that is done ahead (`imports.ahead`)."""
         self.uids = uids
         self.pid = pid
         self._configured = False
-        self.given = False
+        self.job_given = False
         """True once it may have received its job: the tool has begun, or will."""
         self._pidfd = -1
         self._elsewhere = not pid
@@ -94,7 +94,7 @@ class Container:
         return False
 
     async def preload(self, imports: frozenset[str]) -> str:
-        """Have this done ahead; return why that is not safe, or an empty string. Raise TimeoutError."""
+        """Do these imports ahead; return why that is not safe, or an empty string. Raise TimeoutError."""
         await self._configure(imports)
         self.imports = imports
         return await self.ready()
@@ -109,14 +109,14 @@ class Container:
 
     async def give(self, job: Job, broker: bytes = b"") -> None:
         """Hand the job over, after the settings by which the tool finds the broker, if it is granted anything."""
-        self.given = False
+        self.job_given = False
         if not self._configured:
             await self._configure(frozenset())
         if job.what in ("test", "judge"):
             await self._fork_judge()
         if broker:
             await self.channel.send(b"G", broker)
-        self.given = True
+        self.job_given = True
         await self.channel.send(b"J", json.dumps(_message(job)).encode())  # escapes lone surrogates
 
     async def end(self) -> None:
@@ -139,7 +139,7 @@ class Container:
             os.close(pidfd)
 
     async def _fork_judge(self) -> None:
-        """Have the judge forked before anything of the draft is inside. Raise ConnectionError where it ends instead."""
+        """Have the judge forked before any part of the draft arrives. Raise ConnectionError if it ends instead."""
         await self.channel.send(b"T", b"")
         async with asyncio.timeout(_PRELOAD_SECONDS):
             while (frame := await self.channel.receive()) is not None:

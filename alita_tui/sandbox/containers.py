@@ -184,8 +184,8 @@ class Containers:
             if frame is None or frame[0] != b"A":
                 complaint = channel.stray.decode("utf-8", "replace").strip()[-300:]
                 raise _EndedEarly(f"The container ended before it reported: {complaint or 'no reason given'}")
-            seen = parse(frame[1])
-            wrong = deviations(seen, spec, kind.limits)
+            report = parse(frame[1])
+            wrong = deviations(report, spec, kind.limits)
             if spec.profile == "gvisor":
                 wrong += gvisor.outside(created, OOM_SCORE)
             driver = created["HostConfig"]["LogConfig"]["Type"]
@@ -199,7 +199,7 @@ class Containers:
                 )
             state = created["State"]
             pid, conmon = (0, 0) if self._elsewhere else (int(state["Pid"]), int(state.get("ConmonPid", 0)))
-            return Container(container_id, channel, kind, spec.uids, seen, pid, conmon)
+            return Container(container_id, channel, kind, spec.uids, report, pid, conmon)
         except BaseException:
             channel.close()
             raise

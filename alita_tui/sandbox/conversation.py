@@ -1,4 +1,4 @@
-"""One run: give a container its job, pass on output and requests, return the report."""
+"""One run: send a container its job, pass on output and requests, return the report."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def converse(
                     run.connections.broken = lambda: None if limit.expired() else limit.reschedule(0)
                 await container.give(job, run.settings if run else b"")
             except ConnectionError as error:
-                if container.given and granting is not None and not repeatable(job.capabilities):
+                if container.job_given and granting is not None and not repeatable(job.capabilities):
                     raise EngineLost(
                         "The container was lost while it was given its job, so nobody knows whether the tool "
                         "began. It is not run again by itself, as it may change something."
@@ -105,11 +105,13 @@ async def _listen(container: Container, job: Job, output: _Output, run: RunBroke
         if kind == b"D":
             output.end()
             report = run_report(payload, job, output.texts())
-            return replace(report, files=tuple(output.left.files), files_lost=one_line(output.left.lost, 300))
+            return replace(
+                report, files=tuple(output.left_files.files), files_lost=one_line(output.left_files.lost, 300)
+            )
         if kind in (b"O", b"E"):
             output.take(kind, payload)
         elif kind == b"P":
-            output.left.take(payload)
+            output.left_files.take(payload)
         elif kind in FRAMES and run is not None:
             try:
                 run.connections.take(kind, payload)
@@ -123,8 +125,8 @@ async def _listen(container: Container, job: Job, output: _Output, run: RunBroke
 class _Output:
     """Both output streams of a run, and the files that it left."""
 
-    def __init__(self, on_output: OnOutput, left: LeftFiles) -> None:
-        self.left = left
+    def __init__(self, on_output: OnOutput, left_files: LeftFiles) -> None:
+        self.left_files = left_files
         self._streams = {b"O": _Stream("stdout", on_output), b"E": _Stream("stderr", on_output)}
 
     def take(self, kind: bytes, piece: bytes) -> None:
@@ -133,7 +135,7 @@ class _Output:
     def end(self) -> None:
         for stream in self._streams.values():
             stream.end()
-        self.left.end()
+        self.left_files.end()
 
     def texts(self) -> dict[str, Any]:
         """Return what was printed so far, by the names of a report's fields."""

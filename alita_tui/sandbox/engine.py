@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from alita_tui.events import Enforcement, Lock, RunReport, SandboxStatus
+from alita_tui.events import Capabilities, Enforcement, Lock, RunReport, SandboxStatus
 from alita_tui.runtimes.languages import runtime_of
 from alita_tui.sandbox import browsing, environment, gvisor, image, limits
 from alita_tui.sandbox.broker.grants import Caps
@@ -38,13 +38,14 @@ from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.inventory import ContainerRow, EnvironmentRow, PoolRow
 from alita_tui.spine.ports.sandbox import Job, Limits, OnOutput, Program
 from alita_tui.spine.ports.stream import Progress
+from alita_tui.spine.requirements import NPM
 
 if TYPE_CHECKING:
     from alita_tui.sandbox.broker.broker import Broker
 
 
 class _Known:
-    """What was found out about an engine; its guests know it, too."""
+    """Facts about an engine, shared with its guests."""
 
     def __init__(self) -> None:
         self.base: image.Base | None = None
@@ -106,12 +107,12 @@ class PodmanSandbox:
         Service, waiting containers and what is known of the engine are shared. Containers that tools keep for their
         session are not, and closing a guest ends nothing else: it is closed before its engine.
         """
-        other = copy(self)
-        other._broker = broker
-        other._sessions = Sessions(self._containers, broker, self._host.settings.lanes)
-        other._held = {}
-        other._guest = True
-        return other
+        guest = copy(self)
+        guest._broker = broker
+        guest._sessions = Sessions(self._containers, broker, self._host.settings.lanes)
+        guest._held = {}
+        guest._guest = True
+        return guest
 
     async def status(self, *, fresh: bool = False) -> SandboxStatus:
         """Return the state of the engine and what enforces each limit; with `fresh` every limit is tried again."""
@@ -145,14 +146,26 @@ class PodmanSandbox:
             if not self._containers.browser_image:
                 self._containers.browser_image = (await browsing.ensure(self._host, progress)).reference
 
+    async def has_browser(self) -> bool:
+        """Return whether the image with a browser is there; it is not made. Raise SandboxUnavailable."""
+        return bool(self._containers.browser_image) or await browsing.present(self._host)
+
     async def lock(self, requirements: Sequence[str], progress: Progress, *, browser: bool = False) -> Lock:
-        """Resolve requirements to hashed wheels on the host. Raise RequirementsError.
+        """Resolve requirements to hashed wheels and packages of npm, on the host. Raise RequirementsError.
 
         With `browser` for the image with a browser, whose Python may be another one.
         """
         await (self._prepare_browser(progress) if browser else self.prepare(progress))
-        target = await self._target(browser=browser)
-        return await environment.lock(requirements, target, progress, most=self._host.settings.install_limits)
+        target, most = await self._target(browser=browser), self._host.settings.install_limits
+        npm = sorted({one for one in requirements if one.startswith(NPM)})
+        found = await environment.lock(
+            [one for one in requirements if one not in npm], target, progress, most=most
+        )
+        if not npm:
+            return found
+        job = Job(run_id="", module="", code="", lock=found, capabilities=Capabilities(browser=browser))
+        node = Path((await self._kind(job, progress)).environment)
+        return await environment.lock_npm(found, node, npm, progress, most=most)
 
     async def run(self, job: Job, on_output: OnOutput, progress: Progress) -> RunReport:
         """Run a job; return its report. Raise SandboxUnavailable, RequirementsError."""
@@ -227,9 +240,8 @@ class PodmanSandbox:
         """End everything that still runs, and the engine's service; wait so long for the removal of containers."""
         clean = False
         try:
-            await self._sessions.close()
+            await asyncio.gather(self._sessions.close(), *(() if self._guest else (self._pool.close(),)))
             if not self._guest:
-                await self._pool.close()
                 clean = await self._containers.close(seconds)
         finally:
             if not self._guest:

@@ -1,7 +1,7 @@
-"""Requirements as content-addressed folders, resolved and installed on the host with uv, from wheels only.
+"""Requirements as content-addressed folders, resolved and installed on the host: wheels with uv, and packages of npm.
 
-No build script ever runs on the host: `--only-binary :all:` refuses source distributions, and nothing of a package is
-imported here. The folders are mounted read-only.
+No build script ever runs on the host: `--only-binary :all:` refuses source distributions, npm runs no scripts, and
+nothing of a package is imported here. The folders are mounted read-only.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any
 
 from alita_tui.events import Lock, LockedPackage, Provided, Value
 from alita_tui.sandbox.install_limits import InstallLimits, InstallWatch
+from alita_tui.sandbox.npm_packages import resolved, unpack, with_wheels
 from alita_tui.sandbox.overview import size_of
 from alita_tui.sandbox.owner import me
 from alita_tui.sandbox.uv import TooMuch, uv
@@ -39,7 +40,7 @@ _GLIBC = ("2.40", "2.39", "2.38", "2.37", "2.36", "2.35", "2.34", "2.33", "2.32"
 
 
 class Target(Value, frozen=True):
-    """What the packages have to run on."""
+    """The Python and platform that packages must support."""
 
     python: str
     """`3.12`."""
@@ -47,11 +48,11 @@ class Target(Value, frozen=True):
     """As uv names it, for example `x86_64-manylinux_2_36`."""
 
 
-def target(seen: dict[str, Any]) -> Target:
+def target(report: dict[str, Any]) -> Target:
     """Return the target that the warden's report on its interpreter implies."""
-    major, minor = seen["python"][:2]
-    machine = "aarch64" if seen["machine"] in ("arm64", "aarch64") else "x86_64"
-    version = tuple(int(n) for n in re.findall(r"\d+", seen["libc"])[:2]) or (2, 17)
+    major, minor = report["python"][:2]
+    machine = "aarch64" if report["machine"] in ("arm64", "aarch64") else "x86_64"
+    version = tuple(int(n) for n in re.findall(r"\d+", report["libc"])[:2]) or (2, 17)
     glibc = next((known for known in _GLIBC if tuple(map(int, known.split("."))) <= version), "2.17")
     return Target(python=f"{major}.{minor}", platform=f"{machine}-manylinux_{glibc.replace('.', '_')}")
 
@@ -93,7 +94,7 @@ def plain(requirement: str) -> str:
     even where nothing may be built.
     """
     rewritten = requirements.plain(requirement)
-    if rewritten is None:
+    if rewritten is None or rewritten.startswith(requirements.NPM):
         raise RequirementsError(
             f"{one_line(requirement)} is no plain requirement.",
             hint="Name a package of the index, with a version if need be: no option, path or URL.",
@@ -132,7 +133,8 @@ async def ensure(
 ) -> Path:
     """Return the folder with exactly these packages, installed first if it is missing. Raise RequirementsError.
 
-    A small wheel can unpack to any size: uv is killed once it has written more than `most`.
+    It holds wheels, and packages of npm in `node_modules`. A small archive can unpack to any size: uv, or npm, is
+    killed once it has written more than `most`.
     """
     if (wanted.python, wanted.platform) != (where.python, where.platform):
         raise RequirementsError(
@@ -144,6 +146,8 @@ async def ensure(
     if (folder / ".complete").exists():
         os.utime(folder / ".complete")
         return folder
+    if wanted.npm:
+        return await _ensure_npm(wanted, folder, where, progress, most)
     names = ", ".join(package.name for package in wanted.packages)
     progress("Installing packages", 0, 0, f"{names} (at most {most.bytes >> 20:,} MB, {most.files:,} files)")
     cache = Path((await _uv("cache", "dir", about="uv's cache")).strip())
@@ -165,6 +169,38 @@ async def ensure(
         await asyncio.to_thread(watch.clear)
         await _uv("cache", "clean", "--quiet", *(package.name for package in wanted.packages), about=names)
         raise RequirementsError(f"{names} cannot be installed: {error}.", hint=most.hint) from error
+    finally:
+        await asyncio.to_thread(shutil.rmtree, draft, True)
+    return folder
+
+
+async def lock_npm(
+    wheels: Lock, node: Path, wanted: Sequence[str], progress: Progress, *, most: InstallLimits = _LIMITS
+) -> Lock:
+    """Return a lock with packages of npm too. Raise RequirementsError. `node` is where the wheels are installed."""
+    progress("Resolving requirements", 0, 0, ", ".join(wanted))
+    found = await resolved(node, wanted, most)
+    progress("Resolving requirements", 1, 1, f"{len(found)} packages of npm")
+    return Lock(
+        requirements=tuple(sorted((*wheels.requirements, *wanted))),
+        packages=(*wheels.packages, *found),
+        python=wheels.python,
+        platform=wheels.platform,
+    )
+
+
+async def _ensure_npm(
+    wanted: Lock, folder: Path, where: Target, progress: Progress, most: InstallLimits
+) -> Path:
+    """Make the folder with wheels and packages of npm, from the one with the wheels alone."""
+    wheels = await ensure(wanted.wheels, folder.parent, where, progress, most=most)
+    progress("Installing packages", 0, 0, ", ".join(package.name for package in wanted.npm))
+    draft = await asyncio.to_thread(_draft, folder.parent)
+    try:
+        await asyncio.to_thread(with_wheels, wheels, draft)
+        await unpack(wheels, wanted, draft, most)
+        await asyncio.to_thread(_open_up, draft)
+        await asyncio.to_thread(_publish, draft, folder, wanted.digest)
     finally:
         await asyncio.to_thread(shutil.rmtree, draft, True)
     return folder
@@ -202,7 +238,10 @@ def _draft(root: Path) -> Path:
 
 
 def _publish(draft: Path, folder: Path, digest: str) -> None:
-    (draft / ".complete").write_text(json.dumps({"digest": digest, "bytes": size_of(draft)}))
+    """Give a finished environment its name. Files that it shares with another one are counted there."""
+    files = (path.lstat() for path in draft.rglob("*") if path.is_file() and not path.is_symlink())
+    shared = sum(file.st_size for file in files if file.st_nlink > 1)
+    (draft / ".complete").write_text(json.dumps({"digest": digest, "bytes": size_of(draft) - shared}))
     with suppress(OSError):  # another process was faster: its folder is the same
         draft.rename(folder)
 

@@ -1,4 +1,4 @@
-"""Known vulnerabilities of locked packages, looked up by `uv audit` in a database with OSV's API (osv.dev)."""
+"""Known vulnerabilities of locked packages in a database with OSV's API (osv.dev); `uv audit` asks about wheels."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from alita_tui.events import LockedPackage, Value, ready
+from alita_tui.sandbox.npm_faults import npm_faults
 from alita_tui.sandbox.uv import uv
 from alita_tui.spine.ports.web import Faults
 from alita_tui.spine.text import one_line
@@ -52,7 +53,17 @@ class FaultDatabase:
         self._seconds = seconds
 
     async def faults(self, packages: Sequence[LockedPackage]) -> Faults:
-        """Return the known faults of these versions, within bounded time."""
+        """Return the known faults of these versions by the packages' labels, within bounded time."""
+        wheels = [package for package in packages if not package.place]
+        of_npm = [package for package in packages if package.place]
+        if not of_npm:
+            return await self._faults(wheels)
+        found = await asyncio.gather(self._faults(wheels), npm_faults(self._url, of_npm, self._seconds))
+        if problem := next((one.problem for one in found if one.problem), ""):
+            return Faults(problem=problem)
+        return Faults(known={label: ids for one in found for label, ids in one.known.items()})
+
+    async def _faults(self, packages: Sequence[LockedPackage]) -> Faults:
         if not packages:
             return Faults()
         folder = await asyncio.to_thread(_project, packages)

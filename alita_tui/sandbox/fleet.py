@@ -67,10 +67,10 @@ class Fleet:
 
     def guest(self, broker: Broker | None = None) -> Fleet:
         """Return the same engines for another session; it is closed before this one (`PodmanSandbox.guest`)."""
-        other = copy(self)
-        other.servers = None
-        other._members = [_Member(member.sandbox.guest(broker), member.load) for member in self._members]
-        return other
+        guest = copy(self)
+        guest.servers = None
+        guest._members = [_Member(member.sandbox.guest(broker), member.load) for member in self._members]
+        return guest
 
     @property
     def engines(self) -> tuple[PodmanSandbox, ...]:
@@ -89,6 +89,10 @@ class Fleet:
     async def prepare(self, progress: Progress) -> None:
         """Prepare one engine; one that is ready is enough. Raise SandboxUnavailable."""
         await self._first(lambda engine: engine.prepare(progress))
+
+    async def has_browser(self) -> bool:
+        """Return whether an engine has the image with a browser; it is not made. Raise SandboxUnavailable."""
+        return await self._first(lambda engine: engine.has_browser())
 
     async def lock(self, requirements: Sequence[str], progress: Progress, *, browser: bool = False) -> Lock:
         """Resolve requirements to hashed wheels; all engines have the same images. Raise RequirementsError."""

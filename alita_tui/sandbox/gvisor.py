@@ -41,20 +41,20 @@ _OTHER_NAMES = ("pselect",)
 
 
 def filtered(profile: bytes) -> bytes:
-    """Return our seccomp profile as runsc reads it.
+    """Return our seccomp profile in the form for runsc.
 
     runsc answers every refusal with EPERM, and the C library falls back from `clone3` only on ENOSYS. So `clone3` is
     left to gVisor, which does not have it. A newer gVisor may; its namespaces are then its own alone.
     """
     shipped = json.loads(profile)
     allowed = [rule for rule in shipped["syscalls"] if rule["action"] == "SCMP_ACT_ALLOW"]
-    left = [name for rule in shipped["syscalls"] if rule not in allowed for name in rule["names"]]
-    more = {"names": [*_OTHER_NAMES, *left], "action": "SCMP_ACT_ALLOW"}
+    remaining = [name for rule in shipped["syscalls"] if rule not in allowed for name in rule["names"]]
+    more = {"names": [*_OTHER_NAMES, *remaining], "action": "SCMP_ACT_ALLOW"}
     return json.dumps({**shipped, "syscalls": [*allowed, more]}).encode()
 
 
 def outside(made: dict[str, Any], oom_score: int) -> list[str]:
-    """Return what is wrong with settings that gVisor does not show inside, by Podman's description."""
+    """Return what Podman's description shows to be wrong with settings that are invisible inside gVisor."""
     host = made["HostConfig"]
     wanted = {
         "network": host.get("NetworkMode") == "none",
@@ -64,8 +64,8 @@ def outside(made: dict[str, Any], oom_score: int) -> list[str]:
     return [f"Podman made it with another {name}" for name, good in wanted.items() if not good]
 
 
-def asked(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the create body of the draft profile with what this profile changes."""
+def adapted_body(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the draft profile's create body, adapted to this profile."""
     sealed = {
         "type": "tmpfs",
         "source": "tmpfs",

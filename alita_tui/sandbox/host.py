@@ -116,17 +116,17 @@ class Host:
     @property
     def environ(self) -> dict[str, str]:
         """Return Podman's environment variables: paths and proxies, nothing else of ours."""
-        kept = {name: os.environ[name] for name in ("PATH", "LANG", "SSL_CERT_FILE") if name in os.environ}
+        own = {name: os.environ[name] for name in ("PATH", "LANG", "SSL_CERT_FILE") if name in os.environ}
         proxies = {
             name: value
             for name, value in os.environ.items()
             if name.lower() in ("http_proxy", "https_proxy", "no_proxy")
         }
         path = os.pathsep.join(
-            (kept.get("PATH", ""), "/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin")
+            (own.get("PATH", ""), "/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin")
         )
         return {
-            **kept, **proxies, "PATH": path.lstrip(os.pathsep), "HOME": str(self.home),
+            **own, **proxies, "PATH": path.lstrip(os.pathsep), "HOME": str(self.home),
             "XDG_RUNTIME_DIR": str(self.runtime), "TMPDIR": "/var/tmp",  # noqa: S108  # Podman needs room, and makes private folders
         }  # fmt: skip
 

@@ -21,13 +21,13 @@ _ACCOUNTS_OWN = (".config", ".local", ".cache", "run")
 """Folders of the account's home that belong to the account; root writes to nothing below them."""
 
 
-def runtime_folder(given: str, uid: int) -> Path:
-    """Return a user's folder for sockets: `given` (XDG_RUNTIME_DIR), else the system's, else a short one in /tmp.
+def runtime_folder(preferred: str, uid: int) -> Path:
+    """Return a user's folder for sockets: `preferred` (XDG_RUNTIME_DIR), else the system's, else a short one in /tmp.
 
     Sessions without XDG_RUNTIME_DIR (`su -`, cron, ssh) have none, and below a long home the path of a socket would
     be longer than the kernel accepts.
     """
-    for folder in filter(None, (given, f"/run/user/{uid}")):
+    for folder in filter(None, (preferred, f"/run/user/{uid}")):
         short = len(os.fsencode(folder)) + _NAME_BYTES <= _SOCKET_PATH_BYTES
         if short and folder.startswith("/") and os.access(folder, os.W_OK):
             return Path(folder)

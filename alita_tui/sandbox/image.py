@@ -71,6 +71,8 @@ class Base(Value, frozen=True):
     digest: str
     origin: str
     """`pulled`, `imported` or `built from distribution packages`."""
+    created: float = 0.0
+    """When it was made, in seconds since 1970; 0 where Podman does not say."""
 
 
 async def present(host: Host, recipe: Recipe | None = None) -> Base | None:
@@ -81,7 +83,8 @@ async def present(host: Host, recipe: Recipe | None = None) -> Base | None:
     if not images:
         return None
     digest = "sha256:" + images[0]["Id"]
-    return Base(reference=tag, digest=digest, origin=_origins(host).get(digest, "already there"))
+    origin = _origins(host).get(digest, "already there")
+    return Base(reference=tag, digest=digest, origin=origin, created=float(images[0].get("Created") or 0))
 
 
 async def ensure(host: Host, progress: Progress, recipe: Recipe | None = None) -> Base:

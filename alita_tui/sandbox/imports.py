@@ -1,9 +1,10 @@
-"""What can be done before a job comes: modules that are imported, or the program of another language. Pure."""
+"""Finds the work that can be done before a job comes: imports, or starting another language's program. Pure."""
 
 from __future__ import annotations
 
 import ast
 import sys
+from functools import lru_cache
 
 from alita_tui.runtimes.languages import LANGUAGES, runtime_of
 from alita_tui.spine.ports.sandbox import Job
@@ -30,6 +31,7 @@ def started_ahead(what: frozenset[str]) -> str:
     return next((language for language in LANGUAGES if f"start:{language}" in what), "")
 
 
+@lru_cache(maxsize=64)  # a tool is called again and again
 def imports_of(code: str, *, packages: bool) -> frozenset[str]:
     """Return the modules that this code imports at its top level; only standard ones without `packages`.
 

@@ -22,7 +22,7 @@ class InstallLimits(Value, frozen=True):
     hint: str = "`alita config set sandbox.environment_mb N` allows more."
 
     def exceeded(self, *folders: Path) -> str:
-        """Return what one of these folders has too much of; an empty string where none has."""
+        """Return which limit one of these folders exceeds; an empty string if none does."""
         for folder in folders:
             size = files = 0
             for entry in below(folder):
@@ -47,8 +47,8 @@ class InstallWatch:
         self._before = set(cache.glob(".tmp*"))
 
     def look(self, process: int) -> str:
-        """Return what uv, by its process id, wrote too much of so far; an empty string where nothing."""
-        if _written(process) > self._limits.bytes * _UNPACKED_TWICE:
+        """Return which limit uv, by its process id, has exceeded so far; an empty string if none."""
+        if written(process) > self._limits.bytes * _UNPACKED_TWICE:
             return f"it wrote more than {self._limits.bytes >> 20:,} MB"
         return self._limits.exceeded(self._target, *self._unpacked())
 
@@ -63,7 +63,7 @@ class InstallWatch:
 
 
 def below(folder: Path) -> Iterator[os.DirEntry[str]]:
-    """Yield all that a folder holds, however deep; links are not followed."""
+    """Yield every entry below a folder; links are not followed."""
     rest = [str(folder)]
     while rest:
         with suppress(OSError), os.scandir(rest.pop()) as entries:
@@ -73,10 +73,17 @@ def below(folder: Path) -> Iterator[os.DirEntry[str]]:
                     rest.append(entry.path)
 
 
-def _written(process: int) -> int:
+def written(process: int) -> int:
     """Return the bytes that a process wrote so far (proc(5), `wchar`); 0 where that is unknown."""
     with suppress(OSError, ValueError, IndexError):
         for line in Path(f"/proc/{process}/io").read_text().splitlines():
             if line.startswith("wchar:"):
                 return int(line.split()[1])
+    return 0
+
+
+def resident(process: int) -> int:
+    """Return the bytes of memory that a process takes (proc(5), `statm`); 0 where that is unknown."""
+    with suppress(OSError, ValueError, IndexError):
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return 0

@@ -18,7 +18,7 @@ from pathlib import Path
 from alita_tui.sandbox.podman_supervisor import below, table
 
 PREFIX = "alita-"
-"""Begins the name of each container; owner and number follow."""
+"""Prefix of each container's name; owner and number follow."""
 _OWN = re.compile(rf"{PREFIX}(\d+\.\d+\.[0-9a-f]+)-\d+")
 _WATCHERS = ("conmon",)
 _RUNTIMES = ("runc", "crun", "runsc")
@@ -78,9 +78,9 @@ def end(containers: Collection[str]) -> int:
     began = time.monotonic()
     while containers and time.monotonic() - began < _END_SECONDS:
         living = table()
-        ours = {process.pid: process for process in map(_Process, living) if process.of(containers)}
-        watchers = {pid for pid, process in ours.items() if process.program in _WATCHERS}
-        every = set(ours).union(*(below(pid, living, spared=("podman",)) for pid in ours))
+        members = {process.pid: process for process in map(_Process, living) if process.of(containers)}
+        watchers = {pid for pid, process in members.items() if process.program in _WATCHERS}
+        every = set(members).union(*(below(pid, living, spared=("podman",)) for pid in members))
         if not every:
             break
         for pid in every if time.monotonic() - began > _NOTE_SECONDS else every - watchers:
@@ -100,13 +100,13 @@ def lost(alive: Callable[[str], bool]) -> set[str]:
     starters = {process.pid for process in processes if process.program.startswith((*_WATCHERS, *_RUNTIMES))}
     for process in processes:  # without a parent that would start it
         parent = living[process.pid][0]
-        if process.waits and process.container and parent not in starters and _ours(process.pid):
+        if process.waits and process.container and parent not in starters and _has_warden(process.pid):
             lost_ids.add(process.container)
     return lost_ids - {""}
 
 
-def _ours(pid: int) -> bool:
-    """Return whether alita's warden is mounted in it."""
+def _has_warden(pid: int) -> bool:
+    """Return whether alita's warden is mounted in a process's container."""
     lines = _read(pid, "mountinfo").splitlines()
     return any(line.split()[4:5] in ([b"/warden.pyz"], [b"/warden"]) for line in lines)
 

@@ -165,29 +165,29 @@ class Probe:
     limits: Limits = LIMITS
 
 
-def _network(_: RunReport, seen: dict[str, Any]) -> tuple[str, bool]:
-    refused, there = seen.get("refused", []), seen.get("interfaces", [])
+def _network(_: RunReport, observed: dict[str, Any]) -> tuple[str, bool]:
+    refused, there = observed.get("refused", []), observed.get("interfaces", [])
     text = f"{', '.join(sorted(set(refused)))}; interfaces: {', '.join(there)}"
     return text, len(refused) == 2 and there == ["lo"]
 
 
-def _files(_: RunReport, seen: dict[str, Any]) -> tuple[str, bool]:
-    writable, written = seen.get("writable", ["?"]), seen.get("written", 0)
+def _files(_: RunReport, observed: dict[str, Any]) -> tuple[str, bool]:
+    writable, written = observed.get("writable", ["?"]), observed.get("written", 0)
     text = (
         f"writable: {', '.join(writable)}; {written / _MB:.0f} of {LIMITS.scratch_bytes / _MB:.0f} MB taken"
     )
     return text, writable == ["/tmp"] and written <= LIMITS.scratch_bytes  # noqa: S108
 
 
-def _privileges(_: RunReport, seen: dict[str, Any]) -> tuple[str, bool]:
-    none, refused = not any(seen.get("held", [1])), seen.get("refused") is True
+def _privileges(_: RunReport, observed: dict[str, Any]) -> tuple[str, bool]:
+    none, refused = not any(observed.get("held", [1])), observed.get("refused") is True
     text = f"{'no' if none else 'some'} capabilities held, new ones {'refused' if refused else 'possible'}"
     return text, none and refused
 
 
 def _refusals(of_what: str) -> Judge:
-    def judge(_: RunReport, seen: dict[str, Any]) -> tuple[str, bool]:
-        refused, tried = seen.get("refused", 0), seen.get("tried", -1)
+    def judge(_: RunReport, observed: dict[str, Any]) -> tuple[str, bool]:
+        refused, tried = observed.get("refused", 0), observed.get("tried", -1)
         return f"{refused} of {tried} {of_what} refused", refused == tried
 
     return judge
@@ -199,10 +199,10 @@ def _memory(report: RunReport, _: dict[str, Any]) -> tuple[str, bool]:
     return f"{'ended' if held else 'not ended'} at {at:.0f} MB, the limit being {most:.0f} MB", held
 
 
-def _processes(report: RunReport, seen: dict[str, Any]) -> tuple[str, bool]:
+def _processes(report: RunReport, observed: dict[str, Any]) -> tuple[str, bool]:
     if "processes" in report.limits_hit:
         return f"ended by the warden at its limit of {LIMITS.processes}", True
-    count = seen.get("count", 1 << 30)
+    count = observed.get("count", 1 << 30)
     return f"{count} started, the limit being {LIMITS.processes}", count <= LIMITS.processes
 
 

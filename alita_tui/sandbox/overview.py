@@ -14,6 +14,7 @@ from typing import Any
 
 from alita_tui.sandbox.owner import alive, orphaned
 from alita_tui.spine.inventory import ContainerRow, EnvironmentRow
+from alita_tui.spine.requirements import NPM
 
 
 def container_rows(
@@ -57,7 +58,13 @@ def environment_rows(root: Path) -> tuple[EnvironmentRow, ...]:
 
 def _packages(folder: Path) -> tuple[str, ...]:
     names = (path.name.removesuffix(".dist-info") for path in folder.glob("*.dist-info"))
-    return tuple(sorted(name.replace("-", " ", 1) for name in names))
+    modules = folder / "node_modules"
+    of_npm = (
+        f"{NPM}{path.parent.relative_to(modules)}"
+        for depth in ("*", "@*/*")
+        for path in modules.glob(f"{depth}/package.json")
+    )
+    return (*sorted(name.replace("-", " ", 1) for name in names), *sorted(of_npm))
 
 
 def _size(folder: Path, stamp: Path) -> int:

@@ -35,7 +35,7 @@ class EngineLost(SandboxUnavailable):
 
 @contextmanager
 def unbroken() -> Iterator[None]:
-    """Raise ServiceLost where the connection breaks, or what came over it is no whole answer."""
+    """Raise ServiceLost if the connection breaks or the answer is incomplete."""
     try:
         yield
     except (OSError, EOFError, ValueError, asyncio.LimitOverrunError, h11.RemoteProtocolError) as error:

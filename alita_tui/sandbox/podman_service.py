@@ -51,8 +51,8 @@ class PodmanService:
     @property
     def socket(self) -> Path:
         """Return the path of the service's socket."""
-        given = self._host.settings.socket
-        return Path(given) if given else self._host.runtime / self._name
+        configured = self._host.settings.socket
+        return Path(configured) if configured else self._host.runtime / self._name
 
     @property
     def url(self) -> str:

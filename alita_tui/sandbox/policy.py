@@ -13,13 +13,16 @@ from typing import Any
 
 from alita_tui.events import Value
 from alita_tui.sandbox import gvisor, syscalls
+from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports.sandbox import Limits
 
 OPEN_FILES = 256
 OOM_SCORE = 900
 """When the host runs out of memory, the kernel kills a tool before any of the person's programs."""
 CAPABILITIES = {"CAP_KILL": 5, "CAP_SETGID": 6, "CAP_SETUID": 7}
-"""What the warden needs, by bit, to give each child its own user id; its children hold none."""
+"""Capabilities by bit that the warden needs to give each child its own user id; its children hold none."""
+USER_IDS = range(20_000, 60_000)
+"""What the processes of all containers run as. The kernel counts processes by user id."""
 _PARTIES = 2
 _WARDEN_BYTES = 64 << 20
 """Room for the warden, the judge and the processes beside the one at work."""
@@ -35,7 +38,7 @@ THREADS = ("OMP_NUMTHREADS", "OPENBLAS_NUMTHREADS", "MKL_NUMTHREADS", "NUMEXPR_N
 
 
 class ContainerSpec(Value, frozen=True):
-    """What one container is made of."""
+    """The parts and identity of one container."""
 
     image: str
     warden: str
@@ -65,11 +68,11 @@ class ContainerSpec(Value, frozen=True):
         return "/warden" if self.elsewhere else "/warden.pyz"
 
     @property
-    def given(self) -> dict[str, str]:
-        """Return what is mounted read-only, by its place."""
-        given = {self.warden_at: self.warden, "/env": self.environment, "/in": self.inputs}
-        given |= dict(zip((LAUNCHER, BROWSER_POLICY), self.browser, strict=False))
-        return {place: source for place, source in given.items() if source}
+    def sources(self) -> dict[str, str]:
+        """Return the sources of the read-only mounts, by their place in the container."""
+        sources = {self.warden_at: self.warden, "/env": self.environment, "/in": self.inputs}
+        sources |= dict(zip((LAUNCHER, BROWSER_POLICY), self.browser, strict=False))
+        return {place: source for place, source in sources.items() if source}
 
     @property
     def uids(self) -> range:
@@ -89,7 +92,7 @@ def create_body(spec: ContainerSpec, limits: Limits) -> dict[str, Any]:
     ]
     readonly = ["ro", "nosuid", "nodev"]
     volumes: list[dict[str, Any]] = []
-    for destination, source in spec.given.items():
+    for destination, source in spec.sources.items():
         if spec.elsewhere:
             volumes.append({"Name": source, "Dest": destination, "Options": readonly})
         else:
@@ -139,7 +142,7 @@ def create_body(spec: ContainerSpec, limits: Limits) -> dict[str, Any]:
     }
     if held := resources(spec, limits):
         body["resource_limits"] = held
-    return gvisor.asked(body) if spec.profile == "gvisor" else body
+    return gvisor.adapted_body(body) if spec.profile == "gvisor" else body
 
 
 def resources(spec: ContainerSpec, limits: Limits) -> dict[str, Any]:
@@ -158,9 +161,18 @@ def resources(spec: ContainerSpec, limits: Limits) -> dict[str, Any]:
 def fresh_uid(taken: Collection[int], count: int = 1) -> int:
     """Return the first of `count` user ids for one container; no two containers share a process count.
 
-    They are random, because another alita on this machine picks from the same numbers.
+    The search starts at random, because another alita on this machine picks from the same numbers. Raise
+    SandboxUnavailable where so many in a row are not free.
     """
-    while True:
-        uid = 20_000 + int.from_bytes(os.urandom(4), "big") % 40_000
-        if not any(used in taken for used in range(uid, uid + count)):
-            return uid
+    lowest, end = USER_IDS.start, USER_IDS.stop - count + 1
+    start = lowest + int.from_bytes(os.urandom(4), "big") % (end - lowest)
+    for first, stop in ((start, end), (lowest, start)):
+        while first < stop:
+            clash = next((used for used in range(first + count - 1, first - 1, -1) if used in taken), None)
+            if clash is None:
+                return first
+            first = clash + 1
+    raise SandboxUnavailable(
+        "There are no user ids left for another container.",
+        hint="Let fewer run at once: fewer lanes, or fewer tasks.",
+    )

@@ -90,9 +90,11 @@ class Pool:
         return frozenset(container.id for stock in self._stocks.values() for container in stock.containers)
 
     async def empty(self) -> None:
-        """End everything that waits; what is being created is not kept either."""
+        """End everything that waits, all at once; what is being created is not kept either."""
         while self._stocks:
-            await self._drop(self._stocks.popitem()[1])
+            stocks = list(self._stocks.values())
+            self._stocks.clear()
+            await asyncio.gather(*map(self._drop, stocks))
 
     async def fill(self, kind: Kind) -> None:
         """Fill the pool with containers of this kind; return when they wait."""
@@ -149,8 +151,7 @@ class Pool:
 
     async def _drop(self, stock: Stock) -> None:
         containers, stock.containers = stock.containers, []
-        for container in containers:
-            await self._containers.end(container)
+        await asyncio.gather(*map(self._containers.end, containers))
 
     def _refill(self, kind: Kind, stock: Stock) -> None:
         if self._closed:

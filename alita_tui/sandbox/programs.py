@@ -33,7 +33,7 @@ _THROUGH_PROXY = {"NODE_USE_ENV_PROXY": "1", "NODE_EXTRA_CA_CERTS": "/tmp/tool/b
 
 
 class RunningProgram:
-    """Meets `spine.ports.sandbox.RunningProgram`."""
+    """Implements `spine.ports.sandbox.RunningProgram`."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class RunningProgram:
         self._tasks: list[asyncio.Task[None]] = []
         self._closing: asyncio.Task[None] | None = None
         self.said = bytearray()
-        """The end of what it wrote to stderr."""
+        """The tail of its stderr."""
         self.ended = ""
         """Why it ended, in one line; empty while it lives."""
 
@@ -89,6 +89,7 @@ class RunningProgram:
     async def finish(self) -> None:
         """Take the grants back: its requests are refused, its connections closed."""
         if self._run is not None:
+            await self._run.grants.record_rest()
             self._run.grants.begin("")
             await self._run.connections.cut()
 
@@ -128,7 +129,7 @@ class RunningProgram:
         self._over()
 
     def _over(self) -> None:
-        """Whoever reads sees the end, and whoever writes is let go."""
+        """Wake readers, who then see the end, and writers."""
         with suppress(Violation):
             self._stdio.take(b"X", b"")
         self._stdio.take(b"K", (1 << 30).to_bytes(4, "big"))

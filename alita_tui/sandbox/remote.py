@@ -129,17 +129,17 @@ async def bring(there: Remote, progress: Progress) -> image.Base:
     """Return the base image there, copied from here, or pulled where there is none here. Raise SandboxUnavailable."""
     if there.here is None:
         return await image.ensure(there, progress)
-    theirs = await image.present(there)
-    ours = await image.present(there.here)
-    if theirs is not None and (ours is None or theirs.digest == ours.digest):
-        return theirs
-    if ours is None:
+    remote_image = await image.present(there)
+    local_image = await image.present(there.here)
+    if remote_image is not None and (local_image is None or remote_image.digest == local_image.digest):
+        return remote_image
+    if local_image is None:
         raise SandboxUnavailable("The base image is not here yet, so it cannot be copied.", hint=there.hint)
     await _copy(there.here, there, progress)
-    theirs = await image.present(there)
-    if theirs is None or theirs.digest != ours.digest:
+    remote_image = await image.present(there)
+    if remote_image is None or remote_image.digest != local_image.digest:
         raise SandboxUnavailable(f"{there.what} has another base image after the copy.", hint=there.hint)
-    return theirs
+    return remote_image
 
 
 async def _copy(here: Host, there: Remote, progress: Progress) -> None:

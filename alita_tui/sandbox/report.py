@@ -34,7 +34,7 @@ class Measured(msgspec.Struct):
 
 
 class _Answer(msgspec.Struct):
-    """What the process that had the job answered. It may be the tool's, which can answer anything."""
+    """The answer of the process with the job. It may be the tool's, so it is untrusted."""
 
     error: str = ""
     exception: str = ""
@@ -47,26 +47,26 @@ class _Answer(msgspec.Struct):
 def run_report(payload: bytes, job: Job, texts: dict[str, Any]) -> RunReport:
     """Return the report that the warden's last frame makes. Raise SandboxUnavailable where it cannot be read."""
     try:
-        seen = msgspec.convert(parse(payload), ready(Measured))
+        measured = msgspec.convert(parse(payload), ready(Measured))
     except ValueError as why:
         raise SandboxUnavailable(f"The warden's report cannot be read: {why}") from why
-    answer, problem = _read(seen.answer)
-    limits_hit = tuple(seen.limits_hit)
+    answer, problem = _read(measured.answer)
+    limits_hit = tuple(measured.limits_hit)
     if answer.limit is not None and answer.limit not in limits_hit:
         limits_hit += (answer.limit,)
-    status, error = _judge(seen, answer, problem, limits_hit, job)
+    status, error = _judge(measured, answer, problem, limits_hit, job)
     return RunReport(
         status=status,
-        exit_code=seen.exit_code,
-        signal=seen.signal,
+        exit_code=measured.exit_code,
+        signal=measured.signal,
         exception=one_line(answer.exception, 80),
         result=answer.result if status == "ok" and answer.result is not msgspec.UNSET else None,
         error=error,
-        truncated=tuple(seen.truncated),
+        truncated=tuple(measured.truncated),
         limits_hit=limits_hit,
-        duration_ms=seen.duration_ms,
-        cpu_ms=seen.cpu_ms,
-        peak_memory_bytes=seen.peak_memory_bytes,
+        duration_ms=measured.duration_ms,
+        cpu_ms=measured.cpu_ms,
+        peak_memory_bytes=measured.peak_memory_bytes,
         cases=answer.cases or (),
         **texts,
     )
@@ -85,15 +85,17 @@ def _read(answer: str) -> tuple[_Answer, str]:
 
 
 def _judge(
-    seen: Measured, answer: _Answer, problem: str, limits_hit: tuple[LimitHit, ...], job: Job
+    measured: Measured, answer: _Answer, problem: str, limits_hit: tuple[LimitHit, ...], job: Job
 ) -> tuple[Status, str]:
     """Return status and error. A bad end after an answer counts too: an honest process just ends."""
     error = answer.error or answer.unsupported or problem
     if job.what == "script":
-        done = seen.exit_code == 0 and not error
+        done = measured.exit_code == 0 and not error
     else:
         done = (answer.cases if job.what == "test" else answer.result) is not msgspec.UNSET
-    orderly = seen.signal is None and (seen.exit_code == 0 or (bool(answer.error) and seen.exit_code == 1))
+    orderly = measured.signal is None and (
+        measured.exit_code == 0 or (bool(answer.error) and measured.exit_code == 1)
+    )
     if "wall" in limits_hit:
         return "timeout", f"It ran longer than {job.limits.wall_seconds:g} s and was ended."
     if limits_hit:
@@ -105,9 +107,9 @@ def _judge(
     if done and orderly:
         return "ok", ""
     if error:
-        return "exit", f"It ended with {seen.end}, having said: {error}"
+        return "exit", f"It ended with {measured.end}, having said: {error}"
     if job.what == "script":
-        return "exit", f"It ended with {seen.end}."
+        return "exit", f"It ended with {measured.end}."
     if done:
-        return "exit", f"It answered, and then ended with {seen.end}."
-    return "exit", f"It ended without a result ({seen.end})."
+        return "exit", f"It answered, and then ended with {measured.end}."
+    return "exit", f"It ended without a result ({measured.end})."

@@ -2,7 +2,7 @@
 
 Only for code whose digest a person approved. Each call has its own process and user id; in between every process is
 killed and /tmp emptied. Any end out of the ordinary ends the container. It has user ids for a number of calls; its
-successor is created while half of them are left. A tool that is called many times at once may have one in each lane.
+successor is created while some of them are left. A tool that is called many times at once may have one in each lane.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from alita_tui.events import RunReport
 from alita_tui.sandbox.container import Container, Kind
 from alita_tui.sandbox.containers import Containers, spawn
 from alita_tui.sandbox.conversation import converse
+from alita_tui.sandbox.policy import USER_IDS
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports.sandbox import Job, OnOutput
 
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
 
 _AFTER = 2
 """A session container is started for the second call of a digest."""
-_CALLS = 500
+_CALLS = 2000
+"""Calls that a session container takes at most: starting one costs as much as many calls."""
+_AHEAD = 250
+"""Calls that are left when its successor is created, or half of them if that is less."""
 _MOST = 2
 _PATIENCE_SECONDS = 0.5
 """How long a call waits for a session container to be ready again, before a fresh one takes it."""
@@ -43,7 +47,7 @@ class _SessionContainer:
         self.busy = False
         self.last = False
         """True when it must not be used again."""
-        self.left = container.kind.calls
+        self.calls_left = container.kind.calls
         """How many calls it still has user ids for."""
         self.successor: _SessionContainer | None = None
 
@@ -93,11 +97,11 @@ class Sessions:
         except BaseException:
             await asyncio.shield(self._drop(key, session))
             raise
-        session.left -= 1
-        if report.status in _ORDINARY and session.left and not session.last:
+        session.calls_left -= 1
+        if report.status in _ORDINARY and session.calls_left and not session.last:
             session.ready = asyncio.create_task(_ready(session.container))
             session.busy = False
-            if session.left == session.container.kind.calls // 2:
+            if session.calls_left == min(session.container.kind.calls // 2, _AHEAD):
                 self._start(key, imports)
         else:
             spawn(self._containers.end(self._retire(key, session)), self._tasks)
@@ -130,7 +134,7 @@ class Sessions:
 
     async def _make(self, key: _Key, imports: frozenset[str]) -> None:
         """Create one in the background. The fresh container of the next call reports a failure."""
-        kind = msgspec.structs.replace(key[1], calls=_CALLS)
+        kind = msgspec.structs.replace(key[1], calls=min(_CALLS, calls_per_container(self._lanes)))
         try:
             container = await self._containers.make(kind)
             try:
@@ -171,6 +175,11 @@ class Sessions:
                 self._open[key] = session.successor
         session.ready.cancel()
         return session.container
+
+
+def calls_per_container(lanes: int) -> int:
+    """Return how many calls user ids suffice for: all lanes, with their successors, take less than half of the ids."""
+    return max(len(USER_IDS) * 2 // 5 // (2 * lanes), 1)
 
 
 async def _ready(container: Container) -> bool:

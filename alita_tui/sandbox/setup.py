@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 import shutil
+import time
 from pathlib import Path
 
 import msgspec
@@ -22,6 +23,8 @@ from alita_tui.spine.ports.stream import Progress
 
 _SUBIDS = 65_536
 _LOCAL = "local"
+_BROWSER_DAYS = 30
+"""Age up to which the image with a browser is not spoken of: Chromium has a new version about every four weeks."""
 _PROGRAMS = {"podman": "podman", "newuidmap": "uidmap", "mmdebstrap": "mmdebstrap"}
 """Programs, and the Debian packages that contain them."""
 
@@ -184,6 +187,11 @@ async def _browser(host: Host) -> list[Check]:
         hint = "`alita doctor --fix --with browser` makes it now."
         return [Check(name="browser image", state="warning", detail=missing, hint=hint)]
     detail = f"{made.reference} ({made.origin}, {made.digest[:19]})"
+    days = int((time.time() - made.created) / 86_400) if made.created else 0
+    if days > _BROWSER_DAYS:
+        old = f"{detail}, {days} days old: Chromium gets security updates only with a new one"
+        hint = "`alita sandbox rebuild` makes it anew."
+        return [Check(name="browser image", state="warning", detail=old, hint=hint)]
     return [Check(name="browser image", state="ok", detail=detail)]
 
 

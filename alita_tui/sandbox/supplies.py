@@ -1,4 +1,4 @@
-"""What a container needs besides its image: the warden, the seccomp profile, installed requirements.
+"""Provides what a container needs besides its image: the warden, the seccomp profile, installed requirements.
 
 On this machine they are folders, mounted read-only. On another machine they are volumes, named by content and filled
 once through Podman's API.
@@ -196,8 +196,8 @@ class Volumes:
         total = removed = 0
         for volume in sorted(volumes, key=lambda each: str(each["CreatedAt"]), reverse=True):
             total += int(volume["Labels"]["alita.bytes"])
-            left = "alita.owner" in volume["Labels"] and orphaned(volume["Labels"])
-            if left or (total > most_bytes and volume["Name"] not in self._known):
+            abandoned = "alita.owner" in volume["Labels"] and orphaned(volume["Labels"])
+            if abandoned or (total > most_bytes and volume["Name"] not in self._known):
                 with suppress(RestError):  # in use
                     await self._service.request("DELETE", f"/volumes/{volume['Name']}")
                     removed += 1

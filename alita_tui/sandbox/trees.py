@@ -19,7 +19,7 @@ from alita_tui.spine.ports.sandbox import Tree
 MOST_FILES = 20_000
 MOST_BYTES = 256 << 20
 _NEVER = frozenset((".git", "__pycache__", ".venv"))
-"""Folders that are no part of a program."""
+"""Folders that are not copied."""
 
 
 def tree_of(folder: Path) -> Tree:
@@ -95,7 +95,7 @@ def _walked(folder: Path, copy: Path | None) -> str:
 
 def _files(folder: Path) -> Iterator[Path]:
     """Yield what is in a folder, sorted. Raise UsageError at a link: it may lead anywhere."""
-    for entry in sorted(os.scandir(folder), key=lambda one: one.name):
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         if entry.is_symlink():
             raise UsageError(f"{entry.path} is a link, so the folder cannot be a server's.")
         if entry.is_dir(follow_symlinks=False):

@@ -39,9 +39,9 @@ async def uv(
     # As pip does: a company's own certificate authority is among them.
     if await asyncio.to_thread(_SYSTEM_CERTIFICATES.exists):
         environ.setdefault("UV_SYSTEM_CERTS", "true")
-    for ours, pip in (("UV_DEFAULT_INDEX", "PIP_INDEX_URL"), ("UV_INDEX", "PIP_EXTRA_INDEX_URL")):
+    for uv_name, pip in (("UV_DEFAULT_INDEX", "PIP_INDEX_URL"), ("UV_INDEX", "PIP_EXTRA_INDEX_URL")):
         if pip in os.environ:
-            environ.setdefault(ours, os.environ[pip])
+            environ.setdefault(uv_name, os.environ[pip])
     pipe = asyncio.subprocess.PIPE
     command = running(*bound(), find_uv_bin(), *arguments, whole=True, env=environ, stdin=pipe, stderr=pipe)
     async with command as process, asyncio.timeout(seconds):

@@ -88,7 +88,7 @@ class AddressPolicy:
             host, port = _split(entry)
         except ValueError as error:
             raise ConfigError(
-                f"{self._setting} has an entry that is no host, host:port or network: {one_line(entry, 80)!r}.",
+                f"{self._setting} has an entry that is not a host, host:port or network: {one_line(entry, 80)!r}.",
                 hint='Write for example "intranet.example", "127.0.0.1:8080" or "10.0.0.0/8".',
             ) from error
         self._hosts.add((host, port))
@@ -139,7 +139,7 @@ class AddressPolicy:
 
 
 def _split(entry: str) -> tuple[str, int]:
-    """Return host and port of an entry; port 0 stands for any. Raise ValueError."""
+    """Return host and port of an entry; port 0 means any. Raise ValueError."""
     try:
         return str(ip_address(entry.strip("[]"))), 0
     except ValueError:

@@ -45,7 +45,7 @@ class AgentLaws:
         """Open call of an agent -> that agent."""
         self._shares = Shares()
 
-    def hear(self, envelope: Envelope) -> Breaches:  # noqa: C901  # one match over all laws
+    def apply(self, envelope: Envelope) -> Breaches:  # noqa: C901  # one match over all laws
         """Take in an event; yield each law that it breaks, with how."""
         agent_id, event = envelope.delegate, envelope.event
         if agent_id and envelope.task_id != self._task.get(agent_id):
@@ -96,7 +96,7 @@ class AgentLaws:
             yield "hand on twice at most", f"{name} is not {event.depth} hand-overs deep"
         if parent and parent not in self.open:
             yield "act before the end", f"{name} began for {parent}, which had ended"
-        handles = {one.handle for one in event.handed if one.handle}
+        handles = {given.handle for given in event.handed if given.handle}
         if parent and not handles <= self._files[parent]:
             yield "use what was handed", f"{name} was handed what {parent} has not"
         if parent and parent in self.open:
@@ -117,6 +117,6 @@ class AgentLaws:
             yield "one end per agent", f"{name} was ended by another agent than began it"
         if name in self._calls.values():
             yield "calls end first", f"{name} ended before a call that it made"
-        if name in (self._parent[other] for other in self.open):
+        if name in (self._parent[at_work] for at_work in self.open):
             yield "agents end first", f"{name} ended before one that works for it"
         self._shares.ended(name)

@@ -1,4 +1,4 @@
-"""One writer, many readers. A durable event is recorded before anyone hears of it."""
+"""One writer, many readers. A durable event is recorded before any reader gets it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Subscription:
         self._ready.set()
 
     def close(self) -> None:
-        """No more will come; the reader ends once it has read what is there."""
+        """Close the stream; the reader ends once it has read what is queued."""
         self._closed = True
         self._ready.set()
 
@@ -64,7 +64,7 @@ class Subscription:
 
 
 class Bus:
-    """Numbers, times, records and hands out what the engine says happened."""
+    """Numbers, timestamps, records and distributes the engine's events."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Bus:
         self._readers: list[Subscription] = []
         self._order = asyncio.Lock()
         self._spans: dict[str, Origin] = {}
-        """Open spans and where they were opened: what is told of a call later belongs there, whoever tells it."""
+        """Open spans and where they were opened; later events of a span belong there, whoever emits them."""
 
     @property
     def last_seq(self) -> int:
@@ -98,13 +98,13 @@ class Bus:
         return self._seq
 
     def subscribe(self) -> Subscription:
-        """A reader that hears everything from now on."""
+        """Return a reader that gets every event from now on."""
         reader = Subscription()
         self._readers.append(reader)
         return reader
 
     def unsubscribe(self, reader: Subscription) -> None:
-        """Let a reader go, who ends once it has read what is there."""
+        """Remove a reader, which ends once it has read what is queued."""
         self._readers.remove(reader)
         reader.close()
 
@@ -148,7 +148,7 @@ class Bus:
         self._spans = {span: opened for span, opened in self._spans.items() if opened.task_id != task_id}
 
     def _piece(self, event: ModelDelta | OutputChunk) -> str:
-        """What may be shown by now of a text that comes in pieces, whatever its pieces are cut from."""
+        """Return the part of a streamed text that can be shown without revealing half of a secret."""
         key: tuple[str, str]
         match event:
             case ModelDelta(call_id=call_id, channel=channel):
@@ -162,14 +162,14 @@ class Bus:
         return redactor.take(event.text)
 
     def redacted(self, value: T) -> T:
-        """A value as it may be recorded: whoever acts on it acts on what the record says."""
+        """Return a value as it may be recorded; code that acts on it then agrees with the record."""
         return self._redactor.value(value)
 
     async def emit(self, event: SessionEvent, *, span: str = "") -> Envelope:
-        """Record a durable event without its secrets, then tell readers.
+        """Record a durable event without its secrets, then pass it to the readers.
 
-        Where it cannot be saved, whoever emits it waits, so that nothing is done that is on no record.
-        Raises StoreError where waiting makes no sense.
+        If it cannot be saved, the caller waits, so that nothing is done without a record.
+        Raises StoreError if waiting makes no sense.
         """
         assert not isinstance(event, Transient)
         async with self._order:
@@ -178,12 +178,12 @@ class Bus:
             await self._patiently(lambda: finished(self._record(envelope)))
             return envelope
 
-    async def kept(self, action: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
-        """Do something in a thread that saves, as patiently as `emit`. Raises what it raises."""
+    async def save_with(self, action: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+        """Run an action that saves something in a thread, with the patience of `emit`. Raises what it raises."""
         return await self._patiently(lambda: asyncio.to_thread(action, *arguments, **options))
 
     def leave(self) -> None:
-        """The session is being left: from now on nobody waits until something can be saved."""
+        """The session is being left: from now on nothing waits until it can be saved."""
         self._leaving.set()
 
     async def _patiently(self, attempt: Callable[[], Awaitable[T]]) -> T:

@@ -11,7 +11,7 @@ class SubmitTask(Value, frozen=True):
 
     text: str
     again: str = ""
-    """The task that this goes on with, parked or tried again; empty for a new one."""
+    """The parked or failed task that this one continues; empty for a new one."""
     retried: bool = False
     """The person asked to try it again."""
     files: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class MoveTask(Value, frozen=True):
 
     queue_id: str
     before: str = ""
-    """The queued task that it is to stand before; empty: it becomes the last one."""
+    """The queued task to place it before; empty to make it the last one."""
 
 
 class CancelTask(Value, frozen=True):
@@ -53,7 +53,7 @@ class CancelTask(Value, frozen=True):
 
 
 class SwitchQueue(Value, frozen=True):
-    """Pause the queue, so that no further task begins, or let it go on."""
+    """Pause the queue, so that no further task begins, or resume it."""
 
     paused: bool
 
@@ -92,20 +92,20 @@ class ResolveApproval(Value, frozen=True):
 
 
 class PutOff(Value, frozen=True):
-    """Decide on a build later: it waits on, and the agent goes on with what does not need it."""
+    """Decide on a build later: it keeps waiting, and the agent continues with what does not need it."""
 
     approval_id: str
 
 
 class Interrupt(Value, frozen=True):
-    """Stop a running task and keep what there is."""
+    """Stop a running task and keep its results so far."""
 
     task_id: str = ""
     """Empty: the newest one that runs and was not stopped yet."""
     every: bool = False
     """Stop all that run."""
     agent_id: str = ""
-    """Stop only this agent, which works on a part of a task; the task goes on without it."""
+    """Stop only this agent, which works on a part of a task; the task continues without it."""
 
 
 class Continue(Value, frozen=True):

@@ -1,7 +1,7 @@
-"""Finds a secret value in bytes however it is written: plain, escaped, in base64, in hex, in UTF-16.
+"""Finds a secret value in bytes in any common form: plain, escaped, in base64, in hex, in UTF-16.
 
-The text is searched as it stands and with its escapes resolved (URL, JSON, HTML, those of programming languages,
-quoted-printable, one inside of another), each with and without what may stand between the letters of an encoding.
+The text is searched as it is and with its escapes resolved (URL, JSON, HTML, those of programming languages,
+quoted-printable, nested ones), each with and without the characters that may separate the letters of an encoding.
 Matches are reported as places in the text itself. A cipher or another deliberate encoding is not found.
 """
 
@@ -87,7 +87,7 @@ class _View:
         self.data = b"".join(pieces)
 
     def back(self, begin: int, end: int) -> tuple[int, int]:
-        """Return where a part of the view stands in its source."""
+        """Return the place in the source of a part of the view."""
         return self._edge(begin, 0), self._edge(end - 1, 1)
 
     def _edge(self, place: int, after: int) -> int:
@@ -121,7 +121,7 @@ class Disguises:
 
     def within(self, data: bytes) -> bool:
         """Return whether any of the values is in there."""
-        return self.any and next(self._found(data), None) is not None
+        return self.any and next(self._spans(data), None) is not None
 
     def within_name(self, name: bytes) -> bool:
         """Return whether any of them is in a name whose letters may have changed their case."""
@@ -131,7 +131,7 @@ class Disguises:
     def spans(self, data: bytes) -> list[Span]:
         """Return where they are, in order; overlapping matches are one."""
         merged: list[Span] = []
-        for begin, end, which in sorted(self._found(data)) if self.any else ():
+        for begin, end, which in sorted(self._spans(data)) if self.any else ():
             if merged and begin < merged[-1][1]:
                 last = merged[-1]
                 merged[-1] = (last[0], max(last[1], end), last[2])
@@ -140,7 +140,7 @@ class Disguises:
         return merged
 
     def begun(self, data: bytes) -> int:
-        """Return where the text's end may begin one of them that goes on; else the text's length."""
+        """Return where a secret may begin that continues after the text's end; else the text's length."""
         if not self.any:
             return len(data)
         ends = [len(data)]
@@ -152,17 +152,17 @@ class Disguises:
                     ends.append(back(place, place + 1)[0])
         return min(ends)
 
-    def _found(self, data: bytes) -> Iterator[Span]:
+    def _spans(self, data: bytes) -> Iterator[Span]:
         for view, back in _views(data):
             for bare, dropped, literals in self._kinds(view):
-                kept: array[int] | None = None
+                places: array[int] | None = None
                 for literal, which in literals:
                     at = bare.find(literal)
                     while at >= 0:
                         end = at + len(literal)
                         if dropped:
-                            kept = kept or _kept(view, dropped)
-                            yield (*back(kept[at], kept[end - 1] + 1), which)
+                            places = places or _places_left(view, dropped)
+                            yield (*back(places[at], places[end - 1] + 1), which)
                         else:
                             yield (*back(at, end), which)
                         at = bare.find(literal, end)
@@ -290,8 +290,8 @@ def _overlap(text: bytes, literal: bytes) -> int:
     return 0
 
 
-def _kept(view: bytes, dropped: bytes) -> array[int]:
-    """Return where each byte of a text without the dropped ones stands in the text with them."""
+def _places_left(view: bytes, dropped: bytes) -> array[int]:
+    """Return, for each byte that is left after dropping some, its place in the original text."""
     return array("Q", (place for place, byte in enumerate(view) if byte not in dropped))
 
 

@@ -77,7 +77,7 @@ def to_builtins(envelope: Envelope) -> dict[str, object]:
 def from_builtins(raw: object, *, session_id: str = "", seq: int = 0) -> Envelope:
     """Read an envelope back; what does not validate becomes an `UnknownEvent` in its place.
 
-    `session_id` and `seq` stand in where the record itself does not say.
+    `session_id` and `seq` are used if the record does not state them.
     """
     try:
         return _timed(msgspec.convert(raw, ready(Envelope)))

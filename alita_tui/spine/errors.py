@@ -9,11 +9,11 @@ AlitaError
 ├── RequirementsError       a tool's requirements cannot be resolved or installed
 ├── RegistryError           no such tool, or a tool that may not run
 │   └── DigestMismatch      the bytes are not the approved ones
-├── CallRefused             a tool may not call another one, or that one gave no result
+├── CallRefused             a tool may not call another tool, or that tool gave no result
 ├── WebError                a page or a search did not answer
 │   └── AddressRefused      a private address that the settings do not list
 ├── BudgetExceeded          the next call could break a cap
-├── ApprovalPending         a build waits for a verdict and nobody is here to give it
+├── ApprovalPending         a build waits for a verdict and no person is attached to give it
 └── ModelError              a model call that gave no usable reply (see `ModelErrorKind`)
 """
 
@@ -35,7 +35,7 @@ class AlitaError(Exception):
         self.message = message
         """What happened, and where."""
         self.hint = hint
-        """What to do about it; empty where nothing can be done."""
+        """What to do about it; empty if nothing can be done."""
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".strip()
@@ -60,7 +60,7 @@ class StoreLocked(StoreError):
 
 
 class SandboxUnavailable(AlitaError):
-    """There is no sandbox, so nothing runs; never used for a tool's failure."""
+    """There is no sandbox, so nothing can run; never used for a tool's failure."""
 
     exit_code = 6
 
@@ -82,14 +82,14 @@ class DigestMismatch(RegistryError):
 
 
 class CallRefused(AlitaError):
-    """A running tool asked for another one, which may not run for it or gave no result."""
+    """A running tool called another tool, which it may not call or which gave no result."""
 
     def __init__(self, message: str, *, status: int = 403, failed: bool = False) -> None:
         super().__init__(message)
         self.status = status
         """The HTTP status that the tool gets."""
         self.failed = failed
-        """True where the call was allowed and gave no result."""
+        """True if the call was allowed and gave no result."""
 
 
 class WebError(AlitaError):
@@ -107,11 +107,11 @@ class BudgetExceeded(AlitaError):
 
 
 class BuildSpent(BudgetExceeded):
-    """The next call could break the cap of the build that it is for; the task goes on."""
+    """The next call could break its build's cap; the task continues."""
 
 
 class ApprovalPending(AlitaError):  # a state rather than a fault
-    """A build waits for a verdict, or a question for its answer, and nobody is here to give it."""
+    """A build waits for a verdict, or a question for its answer, and no person is attached to give it."""
 
     exit_code = 4
 

@@ -11,7 +11,7 @@ import msgspec
 from alita_tui.events import Json, ToolDraft, Value, ready
 
 _LONGEST = 600
-"""Characters of an example; longer ones are no help."""
+"""Longest useful example, in characters."""
 _TYPES = {
     "integer": "int",
     "number": "float",
@@ -28,7 +28,7 @@ class Example(Value, frozen=True):
     arguments: Json
     result: Json
     tested: bool = True
-    """It stands in the tool's tests; otherwise the tool was run like this."""
+    """Whether it is from the tool's tests; otherwise the tool was run like this."""
 
 
 def signature(name: str, takes: Json, gives: Json) -> str:
@@ -39,9 +39,7 @@ def signature(name: str, takes: Json, gives: Json) -> str:
     required = takes.get("required")
     needed = {*map(str, required)} if isinstance(required, list) else set()
     ordered = sorted(properties.items(), key=lambda item: item[0] not in needed)
-    return (
-        f"{name}({', '.join(_parameter(key, one, key in needed) for key, one in ordered)}) -> {_type(gives)}"
-    )
+    return f"{name}({', '.join(_parameter(key, schema, key in needed) for key, schema in ordered)}) -> {_type(gives)}"
 
 
 def _parameter(name: str, schema: Json, needed: bool) -> str:
@@ -71,7 +69,7 @@ def _json(value: Json) -> str:
 
 
 def example_in_tests(draft: ToolDraft) -> Example | None:
-    """Return a call with its result that the tool's tests hold; None where none is written out in full."""
+    """Return a call with its result that the tool's tests hold; None if none is written out in full."""
     try:
         names = [
             argument.arg
@@ -95,12 +93,12 @@ def _compared(tests: ast.Module) -> Iterator[tuple[ast.Call, ast.expr]]:
             continue
         if len(compared.ops) != 1 or not isinstance(compared.ops[0], ast.Eq):
             continue
-        for one, other in (
+        for side, opposite in (
             (compared.left, compared.comparators[0]),
             (compared.comparators[0], compared.left),
         ):
-            if isinstance(one, ast.Call) and isinstance(one.func, ast.Name) and one.func.id == "run":
-                yield one, other
+            if isinstance(side, ast.Call) and isinstance(side.func, ast.Name) and side.func.id == "run":
+                yield side, opposite
 
 
 def _read(call: ast.Call, result: ast.expr, names: list[str]) -> Example | None:

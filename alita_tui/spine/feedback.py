@@ -1,4 +1,4 @@
-"""Which words of the person about answers and runs still stand."""
+"""Which of the person's ratings of answers and runs are still valid."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from alita_tui.events import FeedbackGiven
 
 
 def standing(given: Iterable[FeedbackGiven]) -> list[FeedbackGiven]:
-    """Return what was said and not taken back, oldest first.
+    """Return the feedback that was not taken back, oldest first.
 
-    Each undoing takes back the newest of its answer, run or build.
+    Each undo takes back the newest rating of its answer, run or build.
     """
-    found: list[FeedbackGiven] = []
-    for one in given:
-        if not one.undone:
-            found.append(one)
+    valid: list[FeedbackGiven] = []
+    for feedback in given:
+        if not feedback.undone:
+            valid.append(feedback)
             continue
-        for place in range(len(found) - 1, -1, -1):
-            if found[place].target == one.target:
-                del found[place]
+        for place in range(len(valid) - 1, -1, -1):
+            if valid[place].target == feedback.target:
+                del valid[place]
                 break
-    return found
+    return valid

@@ -33,7 +33,7 @@ MODEL = "/model"
 TOOLS = "/tools/"
 """The broker's own paths."""
 BROWSER = "ALITA_BROWSER"
-"""The environment variable with the path of the browser, where it is granted."""
+"""The environment variable with the path of the browser, if it is granted."""
 BROWSER_TRUST = "ALITA_BROWSER_TRUST"
 """The environment variable with the fingerprint of the broker's authority, where TLS ends at the broker."""
 DEEPEST_CALL = 3
@@ -47,12 +47,19 @@ REACHED: dict[str, str] = {
     f"GET os.environ['{BROKER}'] + '{FILES}NAME' reads one, PUT writes one whole, "
     f"GET '{FILES}' lists the names as JSON.",
     "secrets": "names as `NAME@host:port`, or `NAME` where one host is granted. "
-    "os.environ['NAME'] is a stand-in, replaced by the value in headers and queries of https requests to that host.",
+    "os.environ['NAME'] stands for the value in headers, queries, forms and JSON of https requests to that host.",
     "model_calls": f"how many a run may make: POST {{'prompt': TEXT}} as JSON to {BROKER} + '{MODEL}' answers "
     "{'text': TEXT}.",
     "tools": f"approved tools by name. POST arguments as JSON to {BROKER} + '{TOOLS}NAME' answers the result as JSON.",
 }
 """How a tool reaches what it is granted, by the field of its capabilities, as models are told."""
+_BROWSER_REACHED = "`true` for pages that need scripts: Chromium, which loads from the granted hosts."
+"""The same of a browser, where the person allows them."""
+
+
+def offered(*, browser: bool) -> dict[str, str]:
+    """Return what a model may ask for, and how a tool reaches it, by the field of its capabilities."""
+    return {**REACHED, "browser": _BROWSER_REACHED} if browser else REACHED
 
 
 class HostGrant(Value, frozen=True):
@@ -83,21 +90,21 @@ class ToolGrant(Value, frozen=True):
     name: str
     version: int
     digest: str
-    """Of its build; whole, but where it was read from a word of `Capabilities.items`."""
+    """The digest of its build; only a prefix if it was read from an item of `Capabilities.items`."""
     may: tuple[str, ...] = ()
     """What a run of it may use itself, in words of `Capabilities.items`."""
 
     @property
     def text(self) -> str:
-        """Return the grant as it is kept."""
+        """Return the grant as it is stored."""
         may = f" may {'; '.join(self.may)}" if self.may else ""
         return f"{self.name}@{self.version}:{self.digest}{may}"
 
     @property
     def phrase(self) -> str:
         """Return it for people, with all that it may use itself."""
-        said = f"which may itself use {self.uses}" if self.may else "which only computes"
-        return f"the tool {self.label}, {said}"
+        reach = f"which may itself use {self.uses}" if self.may else "which only computes"
+        return f"the tool {self.label}, {reach}"
 
     @property
     def uses(self) -> str:
@@ -215,7 +222,7 @@ def phrases(capabilities: Capabilities) -> tuple[str, ...]:
     for entry in capabilities.network:
         grant = _host(entry)
         if grant is None:
-            parts.append(f"nothing for {entry!r}, which is no host")
+            parts.append(f"nothing for {entry!r}, which is not a host")
         else:
             only = f", {' and '.join(grant.methods)} only" if grant.methods else ""
             parts.append(f"the network host {grant.where}{only}")
@@ -259,10 +266,10 @@ def _tool(entry: str) -> ToolGrant | None:
 
 
 def _of_items(items: tuple[str, ...]) -> Capabilities:
-    """Return the capabilities that these words name, as far as they name any: of several, the most."""
-    said = [item.partition(":") for item in items]
+    """Return the capabilities that these items name; of several of a kind, the widest."""
+    split = [item.partition(":") for item in items]
     words: dict[str, tuple[str, ...]] = {
-        kind: tuple(value for one, _, value in said if one == kind)
+        kind: tuple(value for word, _, value in split if word == kind)
         for kind in ("network", "workspace", "secret", "model", "browser", "tool")
     }
     reach: dict[bool, Literal["none", "read", "write"]] = {True: "write", False: "read"}
@@ -283,7 +290,7 @@ def _lowered(entry: str) -> str:
 
 
 def _home(entry: str, hosts: list[HostGrant]) -> tuple[str, str]:
-    """Return a secret's name and the one host that it goes to; each empty where there is none."""
+    """Return a secret's name and the one host that it is sent to; each is empty if there is none."""
     match = _SECRET.fullmatch(entry)
     if match is None:
         return "", ""

@@ -61,9 +61,9 @@ class Inventory(Value, frozen=True):
     environments: tuple[EnvironmentRow, ...] = ()
     """The most recently used first."""
     hot: int = 0
-    """How many are kept per environment with the last tool's imports done."""
+    """How many containers per environment are kept ready with the last tool's imports done."""
     warm: int = 0
-    """How many are kept per environment without imports."""
+    """How many containers per environment are kept ready without imports."""
     room_bytes: int = 0
     """Disk space for all environments."""
     silent: tuple[str, ...] = ()

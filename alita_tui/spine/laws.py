@@ -71,7 +71,7 @@ def check(stream: Iterable[Envelope], *, complete: bool = False) -> list[Breach]
     court = _Court()
     for envelope in stream:
         if envelope.seq is not None:
-            court.hear(envelope.seq, envelope)
+            court.apply(envelope.seq, envelope)
     if complete:
         for call_id, seq in court.open_calls.items():
             court.breach("one end per call", seq, f"call {call_id} never ended")
@@ -87,7 +87,7 @@ class _Court:
         self._inner: dict[str, tuple[ToolCalled, ...]] = {}
         """Open call -> the calls from the agent's own to it."""
         self._callable: dict[str, frozenset[str]] = {}
-        """Digest -> the tools that it was granted to call, where it was approved here."""
+        """Digest -> the tools that it may call, for builds that were approved in this session."""
         self._ended: set[str] = set()
         self._last = 0
         self._closed = False
@@ -109,7 +109,7 @@ class _Court:
         self._tasks: set[str] = set()
         self._task_of_call: dict[str, str] = {}
         self._asked_by: dict[str, str] = {}
-        """Build -> its task; one that goes on with a parked task takes its builds over."""
+        """Build -> its task; a task that continues a parked one takes over its builds."""
         self._lent: dict[str, str] = {}
         """Digest -> the task that it was approved for alone, which has not ended."""
         self._paid: set[str] = set()
@@ -127,7 +127,7 @@ class _Court:
     def breach(self, law: str, seq: int, text: str) -> None:
         self.breaches.append(Breach(law=law, seq=seq, text=text))
 
-    def hear(self, seq: int, envelope: Envelope) -> None:  # noqa: C901  # one match over all laws
+    def apply(self, seq: int, envelope: Envelope) -> None:  # noqa: C901  # one match over all laws
         if seq != self._last + 1:
             self.breach("gapless", seq, f"event {self._last} is followed by {seq}")
         self._last = seq
@@ -166,7 +166,7 @@ class _Court:
                     if given.name in self._off:
                         self.breach("off is not given", seq, f"{given.name} was switched off")
             case TaskQueued() | TaskEdited() | TaskMoved() | TaskCancelled() | QueueSwitched():
-                for law, text in self._queue.hear(event):
+                for law, text in self._queue.apply(event):
                     self.breach(law, seq, text)
             case TaskSubmitted(task_id=submitted, again=again, queue_id=queue_id):
                 for law, text in self._queue.begin(queue_id) if queue_id else ():
@@ -175,7 +175,9 @@ class _Court:
                 self._tasks.add(submitted)
                 if again:
                     for owners in (self._asked_by, self._lent):
-                        owners.update({one: submitted for one, owner in owners.items() if owner == again})
+                        owners.update(
+                            {call_id: submitted for call_id, owner in owners.items() if owner == again}
+                        )
             case TaskFinished(task_id=finished, outcome=outcome):
                 if outcome not in ("parked", "budget"):
                     self._lent = {digest: owner for digest, owner in self._lent.items() if owner != finished}
@@ -211,8 +213,12 @@ class _Court:
                 self._paid.add(call_id)
             case _:
                 pass
-        heard = (self._memory.hear(seq, envelope), self._tasks_run.hear(envelope), self.agents.hear(envelope))
-        for law, text in chain.from_iterable(heard):
+        breaches = (
+            self._memory.apply(seq, envelope),
+            self._tasks_run.apply(envelope),
+            self.agents.apply(envelope),
+        )
+        for law, text in chain.from_iterable(breaches):
             self.breach(law, seq, text)
         if envelope.task_id:
             self._placed(seq, envelope)
@@ -326,7 +332,7 @@ class _Court:
                 self.breach("start before a call", seq, f"{server} answered {call_id} and was never started")
             self._ended.add(call_id)
             self._inner.pop(call_id, None)
-            if any(one.call_id == call_id for chain in self._inner.values() for one in chain):
+            if any(call.call_id == call_id for chain in self._inner.values() for call in chain):
                 self.breach("inner calls end first", seq, f"call {call_id} ended before a call that it made")
 
     def _nested(self, seq: int, event: ToolCalled) -> None:
@@ -346,5 +352,5 @@ class _Court:
             self.breach("call what was granted", seq, f"{event.name} was not granted to {chain[-1].name}")
         if event.depth != len(chain) or len(chain) > DEEPEST_CALL:
             self.breach("call within a call", seq, f"call {event.call_id} is not {event.depth} calls deep")
-        if event.digest in {one.digest for one in chain}:
+        if event.digest in {call.digest for call in chain}:
             self.breach("no circle of calls", seq, f"{event.name} was called while it ran")

@@ -1,4 +1,4 @@
-"""What must hold of what a session remembers: facts stand in its record, and what was forgotten is not recalled."""
+"""Laws of a session's memory: facts are in its record, and forgotten items are not recalled."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class MemoryLaws:
     """Hears a stream, event by event."""
 
     def __init__(self) -> None:
-        self._said: dict[int, str] = {}
+        self._statements: dict[int, str] = {}
         """Events of the person with their texts."""
         self._returned: set[int] = set()
         self._forgotten: set[str] = set()
 
-    def hear(self, seq: int, envelope: Envelope) -> Iterator[tuple[str, str]]:
+    def apply(self, seq: int, envelope: Envelope) -> Iterator[tuple[str, str]]:
         """Take in an event; yield each law that it breaks, with how."""
         match envelope.event:
             case TaskSubmitted(text=text) | Steered(text=text) | QuestionAnswered(text=text):
-                self._said[seq] = text
+                self._statements[seq] = text
             case ToolReturned():
                 self._returned.add(seq)
             case MemoryForgotten(item_id=item_id, back=back):
@@ -55,16 +55,16 @@ class MemoryLaws:
                 pass
 
     def _stands(self, item: MemoryItem) -> bool:
-        """Return whether a fact stands where it says; what is no fact is derived from a whole task."""
+        """Return whether a fact is in the event that it names; other items are derived from a whole task."""
         if item.origin == "result":
             return item.source_seq in self._returned
         if item.origin not in _BY_PERSON:
             return True
         # Before the statement there may be what it is about, or the question.
-        said = neutralise(self._said.get(item.source_seq, ""))
+        statement = neutralise(self._statements.get(item.source_seq, ""))
         parts = (
             item.text,
             item.text.removeprefix(f"{item.subject}: "),
             item.text.removeprefix(f"{item.subject} → "),
         )
-        return any(True for part in parts for _ in standing(part, said))
+        return any(True for part in parts for _ in standing(part, statement))

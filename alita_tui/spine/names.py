@@ -19,7 +19,7 @@ STARTER_NAMES = (
 
 
 def taken(name: str) -> str:
-    """Return what already has this name, in words; an empty string where it is free."""
+    """Return what already has this name, in words; empty if it is free."""
     if name in ACTION_NAMES:
         return "an action of the agent"
     if name in STARTER_NAMES:

@@ -1,6 +1,6 @@
-"""Where an event is born: in which task, by which agent, at which step, inside of which span.
+"""An event's origin: its task, agent, step and span.
 
-It is kept in a context variable, so it follows the code into asyncio tasks and threads, and nobody passes it on.
+It is stored in a context variable, so it follows the code into asyncio tasks and threads without being passed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LEAD = "lead"
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What an envelope says about where its event comes from."""
+    """The part of an envelope that says where its event comes from."""
 
     task_id: str = ""
     """Empty for what belongs to the session as a whole."""
@@ -53,7 +53,7 @@ def delegate() -> str:
 
 @contextmanager
 def working_on(origin: Origin) -> Iterator[None]:
-    """Let events be born there."""
+    """Emit events with this origin meanwhile."""
     token = _current.set(origin)
     try:
         yield

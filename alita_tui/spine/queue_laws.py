@@ -26,7 +26,7 @@ class QueueLaws:
         self._begun = 0
         """How many began since the queue was paused."""
 
-    def hear(self, event: TaskQueued | TaskEdited | TaskMoved | TaskCancelled | QueueSwitched) -> Breaches:
+    def apply(self, event: TaskQueued | TaskEdited | TaskMoved | TaskCancelled | QueueSwitched) -> Breaches:
         """Take in a change; yield what it breaks."""
         match event:
             case QueueSwitched(paused=paused):

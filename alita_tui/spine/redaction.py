@@ -17,7 +17,7 @@ from alita_tui.spine.disguises import Disguises
 T = TypeVar("T")
 
 MARK = re.compile(r"\[redacted[^\]\n]{0,80}\]")
-"""What stands in the place of a secret."""
+"""The mark that replaces a secret."""
 
 _DISGUISED = 8
 """Characters from which on a value is looked for in other ways of writing as well: shorter ones are found by chance."""
@@ -27,7 +27,7 @@ LEAST = 4
 
 _WORD = r"(?<![A-Za-z0-9_])"
 _SHAPES: tuple[tuple[str, str, str], ...] = (
-    # What every such text holds, what it is called, its shape.
+    # A part that every such text contains, its name, its shape.
     ("PRIVATE KEY", "private key",
      r"-----BEGIN [A-Z0-9 ]{0,20}PRIVATE KEY(?: BLOCK)?-----"
      r"(?:[A-Za-z0-9+/=\s\\]|(?:Proc-Type|DEK-Info): [^\n\\]*){40,}"
@@ -52,7 +52,7 @@ _SHAPES: tuple[tuple[str, str, str], ...] = (
 )  # fmt: skip
 
 Rule = tuple[str, str, re.Pattern[str]]
-"""What every such text holds, what stands in its place, its shape."""
+"""A part that every such text contains, its replacement, its shape."""
 
 _RULES: tuple[Rule, ...] = (
     *((marker, f"[redacted {called}]", re.compile(shape)) for marker, called, shape in _SHAPES),
@@ -72,12 +72,12 @@ _RULES: tuple[Rule, ...] = (
 
 
 class Redactor:
-    """Takes secrets out. Doing it again changes nothing; what holds none comes back as it was."""
+    """Removes secrets. Repeating it changes nothing; a text without secrets is returned unchanged."""
 
     def __init__(self, known: Iterable[tuple[str, str]] = (), rules: Sequence[Rule] = ()) -> None:
-        """`known` are (name, value); the name, which may be empty, stands where the value was.
+        """`known` are (name, value); the name, which may be empty, is shown in place of the value.
 
-        `rules` are shapes besides those that are known here.
+        `rules` are shapes in addition to the built-in ones.
         """
         self._values = {value: f"[redacted {name}]" if name else "[redacted]" for name, value in known}
         self._shapes = (*_RULES, *rules)
@@ -102,15 +102,6 @@ class Redactor:
         self._disguises = Disguises(value for value, _ in disguised)
         self._marks = [mark for _, mark in disguised]
 
-    def knowing(self, more: Iterable[tuple[str, str]]) -> Redactor:
-        """Return a redactor that knows these values besides."""
-        copy = Redactor((), self._shapes[len(_RULES) :])
-        copy._values = dict(self._values)
-        copy._sorted()
-        for name, value in more:
-            copy.learn(name, value)
-        return copy
-
     def text(self, text: str) -> str:
         """Return a text without secrets."""
         for value, mark in self._known:
@@ -122,7 +113,7 @@ class Redactor:
         return text
 
     def holds(self, text: str) -> bool:
-        """Return whether a text holds a value that is known as secret, however it is written."""
+        """Return whether a text contains a known secret value in any form."""
         raw = text.encode("utf-8", "surrogatepass")
         return any(value in text for value, _ in self._known) or self._disguises.within(raw)
 
@@ -138,7 +129,7 @@ class Redactor:
         return b"".join((*pieces, raw[at:])).decode("utf-8", "surrogatepass") if at else text
 
     def begun(self, text: str) -> int:
-        """Return where the text's end may begin a secret with blanks in it that goes on."""
+        """Return where a secret with blanks may begin that continues after the text's end."""
         at = text.rfind("-----BEGIN ")
         first = len(text) if at < 0 or text.find("-----END ", at) >= 0 else at
         for value, _ in self._known:
@@ -149,7 +140,7 @@ class Redactor:
         return min(first, len(raw[: self._disguises.begun(raw)].decode("utf-8", "ignore")))
 
     def value(self, value: T) -> T:
-        """Return a struct, or JSON, without secrets in any text; the same object where there is none."""
+        """Return a struct, or JSON, without secrets in any text; the same object if there are none."""
         try:
             raw = msgspec.json.encode(value)
         except UnicodeEncodeError:  # a lone surrogate
@@ -189,5 +180,5 @@ def secrets_in(text: str, rules: Sequence[Rule] = ()) -> list[tuple[int, str]]:
 
 
 def _escaped(value: str) -> bytes:
-    """Return a text as it stands inside of JSON."""
+    """Return a text as it is written inside JSON."""
     return msgspec.json.encode(value.encode("utf-8", "replace").decode())[1:-1]

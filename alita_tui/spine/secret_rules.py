@@ -13,7 +13,7 @@ from importlib import import_module
 from alita_tui.spine.redaction import Rule
 
 _TAKEN = (
-    # The library's module, its class, what every such text holds.
+    # The library's module, its class, a part that every such text contains.
     ("azure_storage_key", "AzureStorageKeyDetector", "AccountKey="),
     ("mailchimp", "MailchimpDetector", "-us"),
     ("sendgrid", "SendGridDetector", "SG."),

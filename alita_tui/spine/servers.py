@@ -48,7 +48,7 @@ class ServerSpec(Value, frozen=True):
     elicitation: bool = False
     """Whether it may ask the person while one of its tools runs."""
     roots: tuple[str, ...] = ()
-    """Folders that it is told of when it asks for roots, as `file://` URIs."""
+    """Folders that it gets when it asks for roots, as `file://` URIs."""
 
     @property
     def capabilities(self) -> Capabilities:
@@ -57,7 +57,7 @@ class ServerSpec(Value, frozen=True):
 
     @property
     def granted_requests(self) -> tuple[str, ...]:
-        """The requests of the protocol that are answered where it makes them."""
+        """The requests of the protocol that are answered if it makes them."""
         granted = (
             ("sampling/createMessage", bool(self.model_calls)),
             ("elicitation/create", self.elicitation),
@@ -67,14 +67,14 @@ class ServerSpec(Value, frozen=True):
 
     @property
     def requests_said(self) -> tuple[str, ...]:
-        """What is answered where it asks for it, in words."""
+        """What it may ask for, in words."""
         times = "once" if self.model_calls == 1 else f"{self.model_calls} times"
-        said = (
+        requests = (
             (f"ask your model {times} a run", bool(self.model_calls)),
             ("ask you while it runs", self.elicitation),
             (f"be told of {', '.join(self.roots)}", bool(self.roots)),
         )
-        return tuple(words for words, may in said if may)
+        return tuple(words for words, may in requests if may)
 
     @property
     def where(self) -> str:
@@ -92,7 +92,7 @@ class Pinned(Value, frozen=True):
 
     server: ServerSpec
     calls_itself: dict[str, str]
-    """Name and version as the server says them: a claim, and part of what is approved."""
+    """Name and version as the server reports them: a claim, and part of what is approved."""
     tool: dict[str, Any]
     """The descriptor as it was on the wire."""
 
@@ -103,7 +103,7 @@ class Pinned(Value, frozen=True):
 
 
 def pinned(draft: ToolDraft) -> Pinned:
-    """Return what a remote tool is. Raise RegistryError for what is none."""
+    """Return the pinned descriptor of a remote tool. Raise RegistryError for any other tool."""
     try:
         return msgspec.json.decode(draft.code.encode(), type=ready(Pinned))
     except (msgspec.MsgspecError, UnicodeEncodeError) as error:

@@ -1,4 +1,4 @@
-"""What is said about sessions outside of their own events: matches of a search, and the person's bookmarks."""
+"""Data about sessions that is not in their events: matches of a search, and the person's bookmarks."""
 
 from __future__ import annotations
 

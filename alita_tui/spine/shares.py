@@ -27,9 +27,9 @@ class Amount(NamedTuple):
     usd: float = 0.0
     tokens: int = 0
 
-    def plus(self, other: Amount) -> Amount:
+    def plus(self, added: Amount) -> Amount:
         """Both together."""
-        return Amount(self.usd + other.usd, self.tokens + other.tokens)
+        return Amount(self.usd + added.usd, self.tokens + added.tokens)
 
 
 class _Agent:
@@ -100,7 +100,7 @@ class Shares:
         return Amount(usd, tokens)
 
     def left(self, agent_id: str) -> Cap:
-        """Return what an agent may still give away; None where nothing limits it."""
+        """Return what an agent may still give away; None if nothing limits it."""
         agent = self._agents[agent_id]
         held = self.held(agent.task_id, agent_id)
         cap = agent.cap
@@ -110,7 +110,7 @@ class Shares:
         )
 
     def refusal(self, agent_id: str, amount: Amount) -> str:
-        """Return why a call does not fit into its agent's share; empty where it does."""
+        """Return why a call does not fit into its agent's share; empty if it does."""
         left = self.left(agent_id)
         if left.usd is not None and amount.usd > left.usd + CENTS:
             return f"The next call could take ${amount.usd:.4f}, and ${left.usd:.4f} of the agent's share are left."

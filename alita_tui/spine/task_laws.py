@@ -1,7 +1,7 @@
-"""What must hold of tasks, also of those that run side by side.
+"""Laws of tasks, including those that run side by side.
 
-What a task does lies between its beginning and its end, its steps go on, and each question is answered once, in the
-task that asked it. Schema 1 names no task in its envelopes, so these laws hold from schema 2 on.
+A task's events lie between its beginning and its end, its steps never go back, and each question is answered once, in
+the task that asked it. Schema 1 names no task in its envelopes, so these laws apply from schema 2 on.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from alita_tui.events import (
 from alita_tui.spine.envelope import Envelope
 
 _GO_ON_LATER = ("parked", "budget")
-"""Ends after which the same task may go on."""
+"""Outcomes after which the same task may continue."""
 
 
 class TaskLaws:
@@ -32,9 +32,9 @@ class TaskLaws:
         self._asked: dict[str, str] = {}
         """Open question -> its task."""
         self._continued: dict[str, str] = {}
-        """Task -> the one that goes on with it."""
+        """Task -> the task that continues it."""
 
-    def hear(self, envelope: Envelope) -> Iterator[tuple[str, str]]:
+    def apply(self, envelope: Envelope) -> Iterator[tuple[str, str]]:
         """Take in an event; yield each law that it breaks, with how."""
         task_id = envelope.task_id
         match envelope.event:
@@ -65,7 +65,7 @@ class TaskLaws:
                 pass
 
     def _before(self, task_id: str) -> Iterator[str]:
-        """Yield the tasks that a task goes on with."""
+        """Yield the tasks that a task continues."""
         known = {later: earlier for earlier, later in self._continued.items()}
         while task_id in known:
             task_id = known[task_id]

@@ -61,16 +61,16 @@ def one_line(text: str, limit: int = 200) -> SafeText:
 def reveal(text: str) -> SafeText:
     """Return text for approval: nothing is dropped, every invisible character is written as ⟨U+XXXX⟩.
 
-    So are carriage returns, tabs, joiners, blanks other than the space, and marks that stand on no letter.
+    So are carriage returns, tabs, joiners, blanks other than the space, and combining marks without a letter.
     """
-    found = _to_spell(text)
-    if not found and "\t" not in text:
+    spelled_out = _to_spell(text)
+    if not spelled_out and "\t" not in text:
         return SafeText(text)
     spelled = {
-        ord(char): f"⟨U+{ord(char):04X}⟩" for char in {*found, "\t"} if not joins(char) or unseen(char)
+        ord(char): f"⟨U+{ord(char):04X}⟩" for char in {*spelled_out, "\t"} if not joins(char) or unseen(char)
     }
     shown = text.translate(spelled)
-    if any(map(joins, found)):
+    if any(map(joins, spelled_out)):
         shown = "".join(
             f"⟨U+{ord(char):04X}⟩" if joins(char) and not carries(before, char) else char
             for before, char in zip(" " + shown, shown, strict=False)
@@ -80,9 +80,9 @@ def reveal(text: str) -> SafeText:
 
 def hidden_characters(text: str) -> int:
     """Return how many characters `reveal` spells out, not counting tabs."""
-    found = _to_spell(text)
-    always = sum(text.count(char) for char in found if unseen(char))
-    marks = {char for char in found if not unseen(char)}
+    spelled_out = _to_spell(text)
+    always = sum(text.count(char) for char in spelled_out if unseen(char))
+    marks = {char for char in spelled_out if not unseen(char)}
     if not marks:
         return always
     pairs = zip(" " + text, text, strict=False)

@@ -13,14 +13,14 @@ TOOL_FOLDER = "/tmp/tool"  # noqa: S108  # the sandbox's own
 
 
 STAND_INS = ("workspace", "hosts")
-"""Modules of self-tests by which they stand in for what the tool is granted."""
+"""Modules with which self-tests replace what the tool is granted."""
 ANSWERS = ".hosts"
 """Among the files of a scratch workspace: what hosts answer, as JSON. No file can have this name."""
 _STANDS_IN = re.compile(rf"^[ \t]*(?:import|from)[ \t]+(?:{'|'.join(STAND_INS)})\b", re.MULTILINE)
 
 
 def stands_in(tests: str) -> bool:
-    """Return True for tests that stand in for the person's files, for hosts or for models."""
+    """Return True for tests that replace the person's files, hosts or models with their own."""
     return _STANDS_IN.search(tests) is not None
 
 
@@ -76,4 +76,4 @@ class Plan(Value, frozen=True):
 
     pieces: tuple[Piece, ...]
     total: float = 12.0
-    """Seconds; a piece that has not started by then is left out."""
+    """Seconds after which no further piece starts."""

@@ -14,7 +14,7 @@ _CONTEXT = 400
 """Characters before a piece that are looked at with it, for instance `Authorization: Bearer `."""
 
 _LONGEST = 65_536
-"""Characters that may wait; a text that goes on longer without a blank is no longer shown in pieces."""
+"""Most characters held back; a longer text without a blank is no longer streamed."""
 
 _PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))
 
@@ -29,7 +29,7 @@ class PieceRedactor:
         self._mute = False
 
     def take(self, piece: str) -> str:
-        """Add the next piece; return what may be shown by now, without secrets."""
+        """Add the next piece; return the text that may now be shown, without secrets."""
         if self._mute:
             return ""
         text, start = self._context + self._waiting + piece, len(self._context)

@@ -31,7 +31,7 @@ _VOWELS = ((0x1160, 0x11FF), (0xD7B0, 0xD7FF))
 _TONES = (0x1F3FB, 0x1F3FF)
 
 JOINERS = "\u200c\u200d\ufe0e\ufe0f"
-"""Ignorable, but what emoji and some scripts are made with: kept where text is only shown."""
+"""Ignorable, but used in emoji and some scripts, so they are kept in text that is only displayed."""
 
 
 def _within(number: int, ranges: tuple[tuple[int, int], ...]) -> bool:
@@ -39,9 +39,9 @@ def _within(number: int, ranges: tuple[tuple[int, int], ...]) -> bool:
 
 
 def unseen(char: str) -> bool:
-    """Return whether a character is invisible, blank or of no fixed look, wherever it stands.
+    """Return whether a character is invisible, blank or without a fixed look in any position.
 
-    A space, a tab and a line feed are not: their look is known.
+    A space, a tab and a line feed do not count: their look is known.
     """
     if " " <= char < "\x7f" or char in "\n\t":
         return False

@@ -1,4 +1,4 @@
-"""Word for word: where one text stands in another, as whole words and whole numbers."""
+"""Finds one text in another word for word: only whole words and whole numbers match."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The agents that parts of tasks were handed to. A session without any has none here, and its state is what it was.
+"""The agents that parts of tasks were delegated to.
 
-What an agent does changes neither the phase nor the step of its task: those are the lead's.
+Their events change neither the phase nor the step of their task: those are the lead's.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class AgentState(msgspec.Struct, frozen=True, gc=False):
-    """One agent and where it stands."""
+    """One agent and its state."""
 
     agent_id: str
     task_id: str
@@ -121,13 +121,13 @@ def of(agents: Agents, agent_id: str) -> AgentState | None:
 
 
 def turned(state: SessionState, agent: AgentState, event: e.SessionEvent) -> SessionState:
-    """Return the state as it tells of an agent in place of its lead; its first call of a model says that it works."""
+    """Return the state with an agent's fields in place of its lead's; its first model call marks it as working."""
     begins = agent.phase == "idle" and agent.outcome is None and isinstance(event, e.BudgetReserved)
     return replace(state, phase="thinking" if begins else agent.phase, step=agent.step, calls=agent.calls)
 
 
 def turned_back(state: SessionState, agent: AgentState, lead: SessionState) -> SessionState:
-    """Return the state as it tells of the lead again, with what became of the agent."""
+    """Return the state with the lead's fields again, and the agent's new state among the agents."""
     agents = _change(state.agents, agent.agent_id, phase=state.phase, step=state.step, calls=state.calls)
     return replace(
         state,
@@ -143,6 +143,6 @@ def turned_back(state: SessionState, agent: AgentState, lead: SessionState) -> S
 
 def _change(agents: Agents, agent_id: str, **changes: object) -> Agents:
     return agents.change_newest(
-        lambda one: one.agent_id == agent_id,
-        lambda one: replace(one, **changes),
+        lambda agent: agent.agent_id == agent_id,
+        lambda agent: replace(agent, **changes),
     )

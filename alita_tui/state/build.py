@@ -73,15 +73,17 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
     granted_reports: tuple[RunReport, ...] = ()
     granted_problem: str = ""
     language_reason: str = ""
-    """Why it is written in another language than Python, as its model says."""
+    """The model's reason for another language than Python."""
     gates: tuple[GateResult, ...] = ()
     """The result of each check that ran, in the order of CHECKS."""
 
     @classmethod
     def of(cls, event: BuildDrafted) -> Attempt:
-        """Return a draft of which nothing was observed yet."""
-        said = event.language_reason
-        return cls(event.attempt, event.author, event.model, event.draft, event.digest, language_reason=said)
+        """Return a draft without any observations yet."""
+        reason = event.language_reason
+        return cls(
+            event.attempt, event.author, event.model, event.draft, event.digest, language_reason=reason
+        )
 
     @property
     def unchecked(self) -> tuple[GateName, ...]:
@@ -101,7 +103,7 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
 
 
 def merge_reason(twin: Twin) -> str:
-    """Return the reason of a rejection with which the person wants one tool that does both works."""
+    """Return the reason of a rejection that asks for one tool that does both jobs."""
     return f"merge: build_tool {twin.name} anew, so that it does the work of {twin.label} and of this build"
 
 
@@ -121,18 +123,18 @@ class BuildState(msgspec.Struct, frozen=True, gc=False):
     near_misses: tuple[NearMiss, ...] = ()
     sources: tuple[Source, ...] = ()
     lessons: tuple[str, ...] = ()
-    """Why earlier builds were rejected, as the toolsmith was told."""
+    """Reasons of earlier rejections that the toolsmith was given."""
     attempts: tuple[Attempt, ...] = ()
     status: BuildStatus = "drafting"
     put_off: bool = False
-    """True when the task goes on without it."""
+    """True if the task continues without it."""
     approval_id: str = ""
     digest: BuildDigest = BuildDigest("")
     """The digest that approval is asked for; empty before."""
     requested_at: datetime | None = None
     resolved_at: datetime | None = None
     verdict: Verdict | None = None
-    """The newest verdict on it; what came of it is in `status`."""
+    """The newest verdict on it; its outcome is in `status`."""
     spent_usd: float = 0.0
     """Known spend on it so far: drafts, repairs, hidden tests."""
     limit_usd: float | None = None
@@ -163,7 +165,7 @@ class BuildState(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def merges_into(self) -> str:
-        """The name of the tool that is to do this build's work as well; empty unless the person wants that."""
+        """The name of the tool that should also do this build's job; empty unless the person asked for that."""
         twins = self.presented.twins if self.presented and self.verdict else ()
         return next(
             (str(twin.name) for twin in twins if self.verdict and self.verdict.reason == merge_reason(twin)),
@@ -178,5 +180,5 @@ class AgentsBuild(BuildState, frozen=True, gc=False):
 
 
 def asked_by(build: BuildState, envelope: Envelope) -> BuildState:
-    """Return a build as the envelope of its begin tells of it: an agent asked for it, or, as a rule, the lead."""
+    """Return a build with the agent that asked for it, from the envelope of its beginning; usually the lead."""
     return AgentsBuild(**asdict(build), agent_id=envelope.delegate) if envelope.delegate else build

@@ -1,6 +1,6 @@
-"""Tasks of a session that run side by side. The state tells of one of them; what it would tell of the others is here.
+"""Tasks of a session that run side by side. The state describes one of them; the others' fields are stored here.
 
-A session whose tasks ran one after another has no lanes, and its state is what it always was.
+A session whose tasks run one after another has no lanes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Lane(msgspec.Struct, frozen=True, gc=False):
-    """Where one task stands."""
+    """The fields of the state that belong to one task."""
 
     task_id: str
     phase: Phase = "thinking"
@@ -34,7 +34,7 @@ class Lane(msgspec.Struct, frozen=True, gc=False):
 
 
 def owner(state: SessionState, envelope: Envelope) -> str:
-    """Return the lane that an event belongs to; empty for the task that the state tells of, and for no task."""
+    """Return the lane that an event belongs to; empty for the task that the state describes, or for no task."""
     task_id = envelope.task_id
     if not task_id or task_id == state.focus:
         return ""
@@ -42,37 +42,37 @@ def owner(state: SessionState, envelope: Envelope) -> str:
 
 
 def turned(state: SessionState, task_id: str) -> SessionState:
-    """Return the state as it tells of the task in a lane; the task that it told of is in a lane then."""
+    """Return the state with the task of a lane in focus; the task that was in focus moves to a lane."""
     lane = next(lane for lane in state.lanes if lane.task_id == task_id)
     here = _lane(state)
-    lanes = tuple(here if one is lane else one for one in state.lanes)
-    return _told(replace(state, lanes=lanes), lane)
+    lanes = tuple(here if lane_now is lane else lane_now for lane_now in state.lanes)
+    return _focused_on(replace(state, lanes=lanes), lane)
 
 
 def set_aside(state: SessionState) -> SessionState:
-    """Return the state with the task that it tells of in a lane: another one begins beside it."""
+    """Return the state with its task moved to a lane, because another one begins beside it."""
     return replace(state, lanes=(*state.lanes, _lane(state)))
 
 
 def ended(state: SessionState) -> SessionState:
-    """Return the state, whose task has ended, as it tells of the newest one that still runs."""
+    """Return the state, whose task has ended, with the newest running task in focus."""
     if not state.lanes:
         return state
-    return _told(replace(state, lanes=state.lanes[:-1]), state.lanes[-1])
+    return _focused_on(replace(state, lanes=state.lanes[:-1]), state.lanes[-1])
 
 
 def turned_back(state: SessionState, task_id: str) -> SessionState:
-    """Return the state as it tells of the task before, in whose lane the other one is again, unless it has ended."""
+    """Return the state with the previous task in focus again; the other one takes its lane, unless it has ended."""
     place = next((n for n, lane in enumerate(state.lanes) if lane.task_id == task_id), None)
     if place is None:
         return state
     lane = state.lanes[place]
     here = (_lane(state),) if runs(state) else ()
-    return _told(replace(state, lanes=(*state.lanes[:place], *here, *state.lanes[place + 1 :])), lane)
+    return _focused_on(replace(state, lanes=(*state.lanes[:place], *here, *state.lanes[place + 1 :])), lane)
 
 
 def runs(state: SessionState) -> bool:
-    """Return whether the task that the state tells of runs, or will when its session is taken up."""
+    """Return whether the task in focus runs, or will when its session is taken up."""
     for task in reversed(state.tasks):
         if task.task_id == state.focus:
             going = state.taken_up or state.phase not in ("idle", "parked", "closed")
@@ -93,7 +93,7 @@ def phase_of(state: SessionState, task_id: str) -> Phase:
 
 
 def reopened(state: SessionState) -> SessionState:
-    """Return the state as another process takes it up: whether a budget still does not suffice is found out anew."""
+    """Return the state as another process takes it up: whether the budget suffices is checked again."""
     parked = any(task.outcome == "parked" for task in state.tasks.since(len(state.tasks) - 1))
     if parked and state.tasks[-1].task_id == state.focus:
         state = replace(state, taken_up=True)
@@ -121,7 +121,7 @@ def _lane(state: SessionState) -> Lane:
     )
 
 
-def _told(state: SessionState, lane: Lane) -> SessionState:
+def _focused_on(state: SessionState, lane: Lane) -> SessionState:
     return replace(
         state,
         focus=lane.task_id,

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from alita_tui import events as e
 
 _SHORTEST_WRITING = 0.25
-"""Seconds that a reply has to be written for its speed to be told: one that comes in one piece, out of a cache or from
-a recording, would be of 50,000 tokens a second."""
+"""Least duration in seconds of a reply whose speed is shown: one in a single piece, from a cache or a recording, would
+have 50,000 tokens a second."""
 
 
 class Provider(msgspec.Struct, frozen=True, gc=False):

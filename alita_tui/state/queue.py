@@ -1,4 +1,4 @@
-"""The tasks of a session that wait for their turn, as the events tell it."""
+"""The tasks of a session that wait for their turn, derived from the events."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ Queue = tuple[QueuedTask, ...]
 
 
 def after(queue: Queue, event: Changes, at: datetime) -> Queue:
-    """Return the queue after a change; one of a task that does not wait changes nothing."""
+    """Return the queue after a change; a change of a task that does not wait is ignored."""
     match event:
         case e.TaskQueued(queue_id=queue_id, text=text, files=files, again=again):
             return (*queue, QueuedTask(queue_id, text, at, files, again))
         case e.TaskEdited(queue_id=queue_id, text=text):
-            return tuple(replace(one, text=text) if one.queue_id == queue_id else one for one in queue)
+            return tuple(replace(task, text=text) if task.queue_id == queue_id else task for task in queue)
         case e.TaskMoved(queue_id=queue_id, before=before):
             return moved(queue, queue_id, before)
         case e.TaskCancelled(queue_id=queue_id):
@@ -43,14 +43,14 @@ def after(queue: Queue, event: Changes, at: datetime) -> Queue:
 
 def without(queue: Queue, queue_id: str) -> Queue:
     """Return the queue without one task, which began or was cancelled."""
-    return tuple(one for one in queue if one.queue_id != queue_id)
+    return tuple(task for task in queue if task.queue_id != queue_id)
 
 
 def moved(queue: Queue, queue_id: str, before: str) -> Queue:
-    """Return the queue with one task before another one, or last where no other is named or waits."""
-    task = next((one for one in queue if one.queue_id == queue_id), None)
+    """Return the queue with one task moved before another one, or to the end if none is named or it does not wait."""
+    task = next((queued for queued in queue if queued.queue_id == queue_id), None)
     if task is None or queue_id == before:
         return queue
     others = without(queue, queue_id)
-    place = next((n for n, one in enumerate(others) if one.queue_id == before), len(others))
+    place = next((n for n, queued in enumerate(others) if queued.queue_id == before), len(others))
     return (*others[:place], task, *others[place:])

@@ -13,13 +13,13 @@ from alita_tui.events import GateResult, RunReport, StepStatus, TaskOutcome, Too
 from alita_tui.events.build import CHECKS
 from alita_tui.spine.collecting import uncollected
 from alita_tui.spine.envelope import Envelope
-from alita_tui.state import agents, lanes, providers, queue, servers, spend
+from alita_tui.state import agents, lanes, providers, queue, ratings, servers, spend
 from alita_tui.state.build import Attempt, BuildState, BuildStatus, asked_by
 from alita_tui.state.rows import Rows
 from alita_tui.state.session import Phase, Question, Run, SessionState, TaskState
 
 _RUNS = 40
-"""Runs that are kept."""
+"""Number of newest runs in the state."""
 _PHASE_OF_ACTION: dict[str, Phase] = {"build_tool": "building", "run_tool": "running", "wait": "waiting"}
 
 
@@ -50,7 +50,7 @@ def reduce(state: SessionState, envelope: Envelope) -> SessionState:
         session_id=envelope.session_id,
         seq=envelope.seq,
         at=envelope.at,
-        step=(0 if stranger else envelope.step) or state.step,  # 0 is said by what belongs to no task
+        step=(0 if stranger else envelope.step) or state.step,  # 0: the event belongs to no task
     )
     event = envelope.event
     if isinstance(event, servers.Told):
@@ -93,7 +93,7 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
         case e.SandboxChecked(status=status):
             return replace(state, sandbox=status)
         case e.SessionResumed():
-            # Whether the budget still does not suffice is found out anew.
+            # Whether the budget suffices is checked again.
             state = lanes.reopened(state)
             question = state.question if state.question and state.question.about == "task" else None
             return replace(
@@ -199,6 +199,8 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
             | e.BuildPutOff()
         ):
             return _apply_to_build(state, envelope, event)
+        case e.FeedbackGiven():
+            return replace(state, ratings=ratings.after(state.ratings, event))
         case (
             e.Steered()
             | e.DirectorChosen()
@@ -213,7 +215,6 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
             | e.ModelFailed()
             | e.MemoryWritten()
             | e.MemoryForgotten()
-            | e.FeedbackGiven()
             | e.ContextTrimmed()
             | e.ContextSummarised()
             | e.ContextGiven()
@@ -395,7 +396,7 @@ def _with_gate(build: BuildState, result: GateResult) -> BuildState:
     if not build.attempts:
         return build
     newest = build.attempts[-1]
-    others = [other for other in newest.gates if other.gate != result.gate]
+    others = [result_before for result_before in newest.gates if result_before.gate != result.gate]
     order = list(CHECKS)
     gates = tuple(sorted((*others, result), key=lambda checked: order.index(checked.gate)))
     return replace(build, attempts=(*build.attempts[:-1], replace(newest, gates=gates)))
@@ -426,5 +427,4 @@ def _counted(card: ToolCard, failed: bool) -> ToolCard:
 
 
 def _with_card(library: tuple[ToolCard, ...], card: ToolCard) -> tuple[ToolCard, ...]:
-    others = (tool for tool in library if tool.name != card.name)
-    return tuple(sorted((*others, card), key=lambda tool: tool.name))
+    return tuple(sorted((*(one for one in library if one.name != card.name), card), key=lambda one: one.name))

@@ -1,4 +1,4 @@
-"""MCP servers as a session's events tell of them: whether one runs, how its calls went, what it said."""
+"""MCP servers derived from a session's events: whether one runs, how its calls went, its messages."""
 
 from __future__ import annotations
 
@@ -56,20 +56,20 @@ def after(servers: Servers, envelope: Envelope, event: Told) -> Servers:
     """Return the servers after an event."""
     match event:
         case e.ToolReturned(call_id=call_id) | e.ToolFailed(call_id=call_id):
-            server = next((one for one in servers if call_id in one.open), None)
+            server = next((seen for seen in servers if call_id in seen.open), None)
             return servers if server is None else _put(servers, _ended(server, envelope.at, event))
         case e.ToolCalled(server=""):
             return servers
         case _:
-            return _put(servers, _told(servers, envelope.at, event))
+            return _put(servers, _updated(servers, envelope.at, event))
 
 
-def _told(
+def _updated(
     servers: Servers,
     at: datetime,
     event: e.ServerStarted | e.ServerStopped | e.ServerAsked | e.ToolSuspended | e.ToolCalled,
 ) -> SeenServer:
-    server = next((one for one in servers if one.name == event.server), SeenServer(name=event.server))
+    server = next((seen for seen in servers if seen.name == event.server), SeenServer(name=event.server))
     note = ServerNote(at=at, text="")
     match event:
         case e.ToolCalled(call_id=call_id, name=name):
@@ -97,7 +97,7 @@ def _told(
 
 
 def _ended(server: SeenServer, at: datetime, event: e.ToolReturned | e.ToolFailed) -> SeenServer:
-    left = tuple(one for one in server.open if one != event.call_id)
+    left = tuple(call_id for call_id in server.open if call_id != event.call_id)
     server = replace(server, open=left)
     if isinstance(event, e.ToolReturned):
         took = event.report.duration_ms
@@ -111,4 +111,4 @@ def _noted(server: SeenServer, note: ServerNote) -> SeenServer:
 
 
 def _put(servers: Servers, server: SeenServer) -> Servers:
-    return (*(one for one in servers if one.name != server.name), server)[-_SERVERS:]
+    return (*(seen for seen in servers if seen.name != server.name), server)[-_SERVERS:]

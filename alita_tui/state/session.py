@@ -23,6 +23,7 @@ from alita_tui.state.build import BuildState
 from alita_tui.state.lanes import Lane
 from alita_tui.state.providers import Provider
 from alita_tui.state.queue import Queue
+from alita_tui.state.ratings import Ratings
 from alita_tui.state.rows import Rows
 from alita_tui.state.servers import Servers
 from alita_tui.state.spend import Spend
@@ -90,7 +91,7 @@ class SessionState(msgspec.Struct, frozen=True, gc=False):
     """The person paused the queue."""
     plan: tuple[str, ...] = ()
     ticks: tuple[StepStatus, ...] = ()
-    """Of each step of the plan; empty where none was said."""
+    """The status of each step of the plan; empty if none was reported."""
     library: tuple[ToolCard, ...] = ()
     touched: str = ""
     """Name of the tool that was registered, found or run last."""
@@ -102,6 +103,7 @@ class SessionState(msgspec.Struct, frozen=True, gc=False):
     providers: tuple[Provider, ...] = ()
     question: Question | None = None
     recalled: tuple[MemoryItem, ...] = ()
+    ratings: Ratings = ()
     switches: tuple[tuple[str, bool], ...] = ()
     """Blocks of the context that the person switched on or off in this session."""
     calls: tuple[tuple[CallId, str], ...] = ()
@@ -111,11 +113,11 @@ class SessionState(msgspec.Struct, frozen=True, gc=False):
     focus: str = ""
     """The task that phase, step, plan, question and calls are of: the newest that runs, or the last one."""
     taken_up: bool = False
-    """That task was parked, and another process goes on with it."""
+    """Whether that task was parked and another process continues it."""
     agents: Rows[AgentState] = Rows()
     """Those that parts of tasks were handed to, in the order in which they began."""
     lanes: tuple[Lane, ...] = ()
-    """Where the other tasks stand that run at the same time, in the order in which they began."""
+    """The other tasks that run at the same time, in the order in which they began."""
 
     @property
     def task(self) -> TaskState | None:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from alita_tui.state.session import SessionState
 
 _CALLS = 12
-"""Calls that are kept one by one."""
+"""Number of newest calls that are listed one by one."""
 _POINTS = 400
-"""Points of the curve; from there on every other one is dropped."""
+"""Most points of the curve; beyond that every other point is dropped."""
 
 
 class Share(msgspec.Struct, frozen=True, gc=False):
@@ -39,7 +39,7 @@ class PaidCall(msgspec.Struct, frozen=True, gc=False):
     """None when no price is known."""
     tokens: int
     estimated: bool = False
-    """The provider told no counts."""
+    """Whether the counts are estimated, because the provider reported none."""
 
 
 class Spend(msgspec.Struct, frozen=True, gc=False):
@@ -112,7 +112,7 @@ def after_payment(state: SessionState, at: datetime, event: e.BudgetSpent) -> Sp
     if event.build_id:
         names = (build.name for build in reversed(state.builds) if build.build_id == event.build_id)
         by_tool = _add(by_tool, next(names, ""), cost, tokens)
-    elif state.calls:  # the engine waits for a tool that runs: nobody else asks a model
+    elif state.calls:  # the engine waits for a running tool, so no other call is in progress
         by_tool = _add(by_tool, f"{state.calls[-1][1]}, running", cost, tokens)
     elif event.role in ("toolsmith", "reviewer") and state.builds:
         by_tool = _add(by_tool, state.builds[-1].name, cost, tokens)

@@ -1,15 +1,16 @@
-"""What would help, said only where enough rows speak for it, each line with these rows and a command."""
+"""What would help, only where there are enough rows as evidence; each line has these rows and a command."""
 
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterable, Sequence
 
 from alita_tui.spine.ports.statistics import Advice, Anomaly, Line, Place, Totals
 from alita_tui.spine.text import counted
 
 LEAST_RUNS = 8
-"""Runs of a tool before anything is said of it."""
+"""Minimum number of runs of a tool before advice is given about it."""
 _FAILING = 0.9
 """A tool whose share of good runs is below, with 95 % confidence, is worth a repair."""
 _BUDGET_TASKS = 3
@@ -23,14 +24,14 @@ def advice(
     anomalies: Sequence[Anomaly],
 ) -> tuple[Advice, ...]:
     """Return what to do, the most pressing first."""
-    found = [
+    lines = [
         *_repairs(tools),
         *_unpriced(models),
         *_budget(kinds),
         *_builds(totals, kinds),
         *_days(anomalies),
     ]
-    return tuple(one for one in found if one.places)
+    return tuple(line for line in lines if line.places)
 
 
 def at_most(ok: int, of: int) -> float:
@@ -44,48 +45,53 @@ def at_most(ok: int, of: int) -> float:
 
 
 def _repairs(tools: Iterable[Line]) -> list[Advice]:
-    failing = [one for one in tools if one.judged >= LEAST_RUNS and at_most(one.ok, one.judged) < _FAILING]
+    failing = [
+        line for line in tools if line.judged >= LEAST_RUNS and at_most(line.ok, line.judged) < _FAILING
+    ]
     return [
         Advice(
-            text=f"{one.name} failed {one.judged - one.ok} of {one.judged} runs. See what it failed on, and repair it.",
-            command=f"alita tools improve {one.name}",
-            places=one.places,
-            tool=one.name,
+            text=f"{line.name} failed {line.judged - line.ok} of {line.judged} runs."
+            " See what it failed on, and repair it.",
+            command=f"alita tools improve {shlex.quote(line.name)}",
+            places=line.places,
+            tool=line.name,
         )
-        for one in sorted(failing, key=lambda one: one.ok - one.judged)[:5]
+        for line in sorted(failing, key=lambda line: line.ok - line.judged)[:5]
     ]
 
 
 def _unpriced(models: Iterable[Line]) -> list[Advice]:
     return [
         Advice(
-            text=f"{counted(one.unpriced, 'call')} of {one.name} have no known price: the costs here are too low.",
+            text=f"{counted(line.unpriced, 'call')} of {line.name} have no known price: the costs here are too low.",
             command="alita config set budget.unknown_usd N",
-            places=one.places,
+            places=line.places,
+            setting="budget.unknown_usd",
         )
-        for one in models
-        if one.unpriced >= LEAST_RUNS
+        for line in models
+        if line.unpriced >= LEAST_RUNS
     ]
 
 
 def _budget(kinds: Iterable[Line]) -> list[Advice]:
     return [
         Advice(
-            text=f"{counted(one.count, 'task')} stopped at their budget. Raise it, or split such tasks.",
+            text=f"{counted(line.count, 'task')} stopped at their budget. Raise it, or split such tasks.",
             command="alita config set budget.task_usd N",
-            places=one.places,
+            places=line.places,
+            setting="budget.task_usd",
         )
-        for one in kinds
-        if one.name == "task: budget" and one.count >= _BUDGET_TASKS
+        for line in kinds
+        if line.name == "task: budget" and line.count >= _BUDGET_TASKS
     ]
 
 
 def _builds(totals: Totals, kinds: Iterable[Line]) -> list[Advice]:
-    lost = [one for one in kinds if one.name.startswith("build: ")]
-    count = sum(one.count for one in lost)
+    lost = [line for line in kinds if line.name.startswith("build: ")]
+    count = sum(line.count for line in lost)
     if count < LEAST_RUNS or count <= totals.builds:
         return []
-    places: tuple[Place, ...] = tuple(place for one in lost for place in one.places)
+    places: tuple[Place, ...] = tuple(place for line in lost for place in line.places)
     return [
         Advice(
             text=f"{count} builds led to no tool, {totals.builds} did. Another model may build better.",
@@ -96,14 +102,14 @@ def _builds(totals: Totals, kinds: Iterable[Line]) -> list[Advice]:
 
 
 def _days(anomalies: Iterable[Anomaly]) -> list[Advice]:
-    found = []
-    for one in anomalies:
-        if one.what == "cost" and one.places:
-            found.append(
+    advices = []
+    for anomaly in anomalies:
+        if anomaly.what == "cost" and anomaly.places:
+            advices.append(
                 Advice(
-                    text=f"{one.day}: {one.text}. See the dearest calls.",
-                    command=f"alita sessions show {one.places[0].session_id}",
-                    places=one.places,
+                    text=f"{anomaly.day}: {anomaly.text}. See the dearest calls.",
+                    command=f"alita sessions show {shlex.quote(anomaly.places[0].session_id)}",
+                    places=anomaly.places,
                 )
             )
-    return found[:3]
+    return advices[:3]

@@ -1,9 +1,9 @@
 """Days that stand out, by rules that are stated with each finding.
 
-A share (answered tasks, runs of a tool that went well) stands out where chance would bring it less often than once in
+A share (answered tasks, runs of a tool that went well) stands out where chance would produce it less often than once in
 a hundred reports, all days and tools of the report counted (Fisher's exact test, Bonferroni's correction). Cost and
-time stand out where the day is at least twice the middle of the other days and far above their spread. Where there is
-little evidence nothing is said.
+time stand out where the day is at least twice the median of the other days and far above their spread. Without the
+minimum of evidence nothing is reported.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from alita_tui.statistics.days import name_of
 from alita_tui.statistics.records import Column
 
 LEAST_DAYS = 10
-"""Other days that a cost or time is compared with."""
+"""Minimum number of other days that a cost or time is compared with."""
 LEAST_TASKS = 5
-"""Tasks that a day must have for its share of answers and its time."""
+"""Minimum number of tasks of a day for its share of answers and its time."""
 LEAST_RUNS = 5
-"""Runs that a tool must have on a day."""
+"""Minimum number of runs of a tool on a day."""
 LEAST_USD = 0.05
-"""What a day must have cost to be worth a word."""
+"""Minimum cost of a day, in US dollars, for it to be reported."""
 _DEVIATIONS = 5.0
 _CHANCE = 0.01
 
@@ -48,7 +48,7 @@ class Counted(NamedTuple):
 
 def cost_days(days: Sequence[int], usd: Column, places: Callable[[int], tuple[Place, ...]]) -> list[Anomaly]:
     """Return the days that cost far more than the others. `usd`: of each day, 0 where nothing was spent."""
-    found = []
+    anomalies = []
     for place, (day, spent) in enumerate(zip(days, usd.tolist(), strict=True)):
         others = np.delete(usd, place)
         others = others[others > 0]
@@ -57,45 +57,45 @@ def cost_days(days: Sequence[int], usd: Column, places: Callable[[int], tuple[Pl
         usual = float(np.median(others))
         if spent >= 2 * usual and far_above(spent, others, deviations=_DEVIATIONS):
             text = f"{_times(spent / usual)} the usual cost: ${spent:.2f} instead of ${usual:.2f}"
-            found.append(Anomaly("cost", "", name_of(day), text, _COST, places(day)))
-    return found
+            anomalies.append(Anomaly("cost", "", name_of(day), text, _COST, places(day)))
+    return anomalies
 
 
 def slow_days(
     days: Sequence[int], seconds: Column, tasks: Column, places: Callable[[int], tuple[Place, ...]]
 ) -> list[Anomaly]:
-    """Return the days whose middle task took far longer than on the others. NaN where there was none."""
+    """Return the days whose median task took far longer than on the others. NaN where there was none."""
     enough = (tasks >= LEAST_TASKS) & (seconds > 0)
-    found = []
+    anomalies = []
     for place, day in enumerate(days):
-        mine = float(seconds[place])
+        median = float(seconds[place])
         others = seconds[enough & (np.arange(len(days)) != place)]
         if not enough[place] or len(others) < LEAST_DAYS:
             continue
         usual = float(np.median(others))
-        if mine >= 2 * usual and far_above(mine, others, deviations=_DEVIATIONS):
-            text = f"{_times(mine / usual)} the usual time: {mine:.0f} s instead of {usual:.0f} s"
-            found.append(Anomaly("time", "", name_of(day), text, _COST, places(day)))
-    return found
+        if median >= 2 * usual and far_above(median, others, deviations=_DEVIATIONS):
+            text = f"{_times(median / usual)} the usual time: {median:.0f} s instead of {usual:.0f} s"
+            anomalies.append(Anomaly("time", "", name_of(day), text, _COST, places(day)))
+    return anomalies
 
 
 def unanswered_days(counted: Counted) -> list[Anomaly]:
     """Return the days on which more tasks than usual had no answer."""
-    found = []
+    anomalies = []
     total, bad = len(counted.bad), int(counted.bad.sum())
     days, place = np.unique(counted.day, return_inverse=True)
     drawn = np.bincount(place, minlength=len(days))
     missed = np.bincount(place, weights=counted.bad, minlength=len(days)).astype(int)
     looked = np.flatnonzero(drawn >= LEAST_TASKS)
-    for one in looked.tolist():
-        if tail(int(missed[one]), int(drawn[one]), bad, total) < _CHANCE / len(looked):
-            share = 100 * (1 - missed[one] / drawn[one])
-            rows = np.flatnonzero((place == one) & counted.bad)
-            text = (
-                f"only {share:.0f} % of {drawn[one]} tasks answered, usually {100 * (1 - bad / total):.0f} %"
+    for index in looked.tolist():
+        if tail(int(missed[index]), int(drawn[index]), bad, total) < _CHANCE / len(looked):
+            share = 100 * (1 - missed[index] / drawn[index])
+            rows = np.flatnonzero((place == index) & counted.bad)
+            text = f"only {share:.0f} % of {drawn[index]} tasks answered, usually {100 * (1 - bad / total):.0f} %"
+            anomalies.append(
+                Anomaly("answered", "", name_of(days[index]), text, _SHARE, counted.places(rows))
             )
-            found.append(Anomaly("answered", "", name_of(days[one]), text, _SHARE, counted.places(rows)))
-    return found
+    return anomalies
 
 
 def failing_tools(counted: Counted, names: Callable[[int], str]) -> list[Anomaly]:
@@ -112,19 +112,22 @@ def failing_tools(counted: Counted, names: Callable[[int], str]) -> list[Anomaly
     all_runs = np.bincount(tool, minlength=len(tools))
     all_failed = np.bincount(tool, weights=counted.bad, minlength=len(tools)).astype(int)
     looked = np.flatnonzero(drawn >= LEAST_RUNS)
-    found = []
-    for one in looked[failed[looked] >= 2].tolist():
-        mine, where = divmod(one, len(days))
-        if all_runs[mine] - drawn[one] < LEAST_RUNS:  # no other days to compare with
+    anomalies = []
+    for cell_number in looked[failed[looked] >= 2].tolist():
+        tool_number, day_number = divmod(cell_number, len(days))
+        bad, runs = int(failed[cell_number]), int(drawn[cell_number])
+        all_bad, everything = int(all_failed[tool_number]), int(all_runs[tool_number])
+        if everything - runs < LEAST_RUNS:  # no other days to compare with
             continue
-        chance = tail(int(failed[one]), int(drawn[one]), int(all_failed[mine]), int(all_runs[mine]))
+        chance = tail(bad, runs, all_bad, everything)
         if chance < _CHANCE / len(looked):
-            rows = np.flatnonzero((cell == one) & counted.bad)
-            rest = int(all_failed[mine] - failed[one])
-            text = f"{failed[one]} of {drawn[one]} runs failed, {rest} of {all_runs[mine] - drawn[one]} otherwise"
-            name = names(int(tools[mine]))
-            found.append(Anomaly("tool", name, name_of(days[where]), text, _SHARE, counted.places(rows)))
-    return found
+            rows = np.flatnonzero((cell == cell_number) & counted.bad)
+            text = f"{bad} of {runs} runs failed, {all_bad - bad} of {everything - runs} otherwise"
+            name = names(int(tools[tool_number]))
+            anomalies.append(
+                Anomaly("tool", name, name_of(days[day_number]), text, _SHARE, counted.places(rows))
+            )
+    return anomalies
 
 
 def _times(ratio: float) -> str:

@@ -17,7 +17,7 @@ def _ways(total: int, chosen: int) -> float:
 def tail(bad: int, drawn: int, all_bad: int, everything: int) -> float:
     """Return the chance of at least `bad` among `drawn`, where `all_bad` of `everything` are spread by chance.
 
-    Fisher's exact test, one-sided: nothing about the true rate is assumed. No more than expected is told as 1.
+    Fisher's exact test, one-sided: nothing about the true rate is assumed. Returns 1 for no more than expected.
     """
     if bad <= drawn * all_bad / everything:
         return 1.0
@@ -33,7 +33,7 @@ def tail(bad: int, drawn: int, all_bad: int, everything: int) -> float:
 def far_above(value: float, others: Column, *, deviations: float) -> bool:
     """Return whether a value is far above others that are spread over ratios, such as costs.
 
-    How far is told in robust standard deviations of the logarithms (1.4826 × the median deviation, at least a tenth),
+    The unit is the robust standard deviation of the logarithms (1.4826 × the median deviation, at least a tenth),
     so that one wild day among the others does not hide the next.
     """
     logs = np.log(others)

@@ -1,7 +1,7 @@
-"""What a task will cost and take, from those that are alike; and how often such estimates held.
+"""What a task will cost and take, from similar ones; and how often such estimates held.
 
-Alike is told by the words of the tasks: the cosine of their stems, rare ones counting more. Of n alike tasks the next
-one lies between the k-th from below and the k-th from above with the chance 1 - 2k / (n + 1), whatever the spread is,
+Similarity is the cosine of the stems of the tasks' words, rare ones counting more. Of n similar tasks the next one
+lies between the k-th from below and the k-th from above with the chance 1 - 2k / (n + 1), whatever the spread is,
 as long as it is one of them. So from nine tasks on the range holds at least eight of ten times, and before there is
 none.
 """
@@ -19,24 +19,24 @@ from alita_tui.statistics.rows import words_of
 
 LEAST = 9
 MOST = 60
-"""Tasks that an estimate rests on at most: those that are most alike, of these the newest."""
+"""Maximum number of tasks that an estimate rests on: the most similar ones, of these the newest."""
 _ALIKE = 0.4
 _HEAVIEST = 3.0
-"""Weight of a rare word: most are what a task is given, such as a place, and say little of its kind."""
+"""Largest weight of a rare word: most are details of a task, such as a place, and not its kind."""
 _LEFT_OUT = ("", "parked", "interrupted", "sandbox")
-"""Outcomes that say nothing of what a task takes."""
+"""Outcomes that are no evidence of what a task takes."""
 _CHECKED = 100
-"""The newest tasks, by which it is told how often estimates held."""
+"""Number of the newest tasks for which estimates are checked."""
 
 
 def task_usd(records: Records) -> Column:
-    """Return what each task cost; NaN where a call had no known price or the record does not say."""
+    """Return what each task cost; NaN where a call has no known price or no cost on record."""
     calls, tasks = records.tables["calls"], records.tables["tasks"]
     owner = records.tasks_of("calls")
-    mine = owner >= 0
-    paid = calls["paid"][mine]
-    known = np.where(paid, calls["usd"][mine], 0.0)
-    usd: Column = np.bincount(owner[mine], weights=known, minlength=len(tasks)).astype(float)
+    of_tasks = owner >= 0
+    paid = calls["paid"][of_tasks]
+    known = np.where(paid, calls["usd"][of_tasks], 0.0)
+    usd: Column = np.bincount(owner[of_tasks], weights=known, minlength=len(tasks)).astype(float)
     return usd
 
 
@@ -76,36 +76,35 @@ class Estimator:
         rows = np.flatnonzero(self._counts)
         newest = rows[np.argsort(self._at[rows], kind="stable")][-_CHECKED:]
         words = self._records.tables["words"]
-        found = Held()
         figures = [0, 0, 0, 0, 0]
         for row in newest.tolist():
             before = self._counts & (self._ended <= self._at[row])
-            mine = words[self._starts[row] : self._starts[row + 1]].tolist()
-            made = self._estimate(self._alike(tuple(mine), before), places=False)
-            figures[0] += made.count > 0
+            task_words = words[self._starts[row] : self._starts[row + 1]].tolist()
+            estimate = self._estimate(self._alike(tuple(task_words), before), places=False)
+            figures[0] += estimate.count > 0
             for at, (span, value) in enumerate(
-                ((made.usd, self._usd[row]), (made.seconds, self._seconds[row]))
+                ((estimate.usd, self._usd[row]), (estimate.seconds, self._seconds[row]))
             ):
                 if span is not None and not math.isnan(value):
                     figures[1 + 2 * at] += 1
                     figures[2 + 2 * at] += bool(span[0] <= value <= span[2])
-        found = Held(*figures)
-        return found
+        return Held(*figures)
 
     def _alike(self, words: tuple[int, ...], counts: Column) -> tuple[Column, bool]:
-        """Return the tasks that are alike, and whether they are: else all that count."""
+        """Return the similar tasks and True; all that count and False where too few are similar."""
         codes = np.searchsorted(self._words, np.array(words, np.uint32))
-        found = [
+        known = [
             int(code)
             for code, word in zip(codes.tolist(), words, strict=True)
             if code < len(self._words) and self._words[code] == word
         ]
-        unknown = len(words) - len(found)
-        norm = math.sqrt(sum(float(self._weights[code]) ** 2 for code in found) + unknown * _HEAVIEST**2)
-        if found and norm:
-            posted = [self._posted[self._posting[code] : self._posting[code + 1]] for code in found]
+        unknown = len(words) - len(known)
+        norm = math.sqrt(sum(float(self._weights[code]) ** 2 for code in known) + unknown * _HEAVIEST**2)
+        if known and norm:
+            posted = [self._posted[self._posting[code] : self._posting[code + 1]] for code in known]
             weights = [
-                np.full(len(one), self._weights[code] ** 2) for code, one in zip(found, posted, strict=True)
+                np.full(len(rows_of_word), self._weights[code] ** 2)
+                for code, rows_of_word in zip(known, posted, strict=True)
             ]
             scores = np.bincount(
                 np.concatenate(posted), weights=np.concatenate(weights), minlength=len(self._at)
@@ -118,15 +117,15 @@ class Estimator:
         rows = np.flatnonzero(counts)
         return rows[np.argsort(self._at[rows], kind="stable")][-MOST:], False
 
-    def _estimate(self, found: tuple[Column, bool], *, places: bool = True) -> Estimate:
-        rows, alike = found
+    def _estimate(self, matches: tuple[Column, bool], *, places: bool = True) -> Estimate:
+        rows, alike = matches
         if len(rows) < LEAST:
             return Estimate(count=0, alike=alike)
-        told: tuple[Place, ...] = ()
+        places_shown: tuple[Place, ...] = ()
         if places:
             newest = rows[np.argsort(self._at[rows], kind="stable")][::-1][:20]
             sessions, seqs = self._records.sessions, self._records.tables["tasks"]["seq"]
-            told = tuple(
+            places_shown = tuple(
                 Place(sessions[int(self._owner[row])].session_id, int(seqs[row])) for row in newest.tolist()
             )
         return Estimate(
@@ -134,7 +133,7 @@ class Estimator:
             alike=alike,
             usd=span_of(self._usd[rows]),
             seconds=span_of(self._seconds[rows]),
-            places=told,
+            places=places_shown,
         )
 
 

@@ -16,7 +16,7 @@ from alita_tui.statistics.rows import SessionRows
 Column = NDArray[Any]
 """A table: one record for each row."""
 Stamp = tuple[int, ...]
-"""The state of a session's files, by which it is told that they changed."""
+"""The state of a session's files; it differs once they changed."""
 
 _VERSION = 2
 _RUN = np.dtype([("at", "f8"), ("ms", "f8"), ("seq", "u4"), ("task", "i4"), ("tool", "u4"), ("kind", "u4"),
@@ -31,7 +31,7 @@ _WORD = np.dtype("u4")
 _TABLES = {"runs": _RUN, "calls": _CALL, "builds": _BUILD, "tasks": _TASK, "words": _WORD}
 
 
-class _Kept(msgspec.Struct, array_like=True):
+class _Session(msgspec.Struct, array_like=True):
     """A session in the file: its files' state and how many rows of each table are its own."""
 
     name: str
@@ -45,7 +45,7 @@ class _Kept(msgspec.Struct, array_like=True):
 class _Head(msgspec.Struct, array_like=True):
     version: int
     names: list[str]
-    sessions: list[_Kept]
+    sessions: list[_Session]
 
 
 class Records:
@@ -55,12 +55,12 @@ class Records:
         self.names: list[str] = [""]
         """Every name that rows refer to by its place."""
         self._numbers: dict[str, int] = {"": 0}
-        self.sessions: list[_Kept] = []
+        self.sessions: list[_Session] = []
         self.tables: dict[str, Column] = {name: np.empty(0, kind) for name, kind in _TABLES.items()}
 
     def stale(self, stamps: Mapping[str, Stamp]) -> list[str]:
         """Return the sessions of a folder that have to be read: new, or changed since."""
-        known = {one.name: one.stamp for one in self.sessions}
+        known = {session.name: session.stamp for session in self.sessions}
         return [name for name, stamp in stamps.items() if known.get(name) != stamp]
 
     def update(self, present: Iterable[str], read: Sequence[tuple[str, str, Stamp, SessionRows]]) -> bool:
@@ -68,21 +68,21 @@ class Records:
 
         `read`: name, session id, stamp, rows.
         """
-        gone = {one.name for one in self.sessions} - set(present)
+        gone = {session.name for session in self.sessions} - set(present)
         anew = gone | {name for name, *_ in read}
         if not anew:
             return False
-        kept = [one.name not in anew for one in self.sessions]
+        unchanged = [session.name not in anew for session in self.sessions]
         parts: dict[str, list[Column]] = {}
         for place, name in enumerate(_TABLES):
-            counts = [one.rows[place] for one in self.sessions]
-            parts[name] = [self.tables[name][np.repeat(np.array(kept, bool), counts)]]
-        self.sessions = [one for one in self.sessions if one.name not in anew]
+            counts = [session.rows[place] for session in self.sessions]
+            parts[name] = [self.tables[name][np.repeat(np.array(unchanged, bool), counts)]]
+        self.sessions = [session for session in self.sessions if session.name not in anew]
         for name, session_id, stamp, rows in read:
-            made = self._tables_of(rows)
-            sizes = tuple(len(made[table]) for table in _TABLES)
-            self.sessions.append(_Kept(name, session_id, stamp, sizes, rows.damaged))
-            for table, part in made.items():
+            tables = self._tables_of(rows)
+            sizes = tuple(len(tables[table]) for table in _TABLES)
+            self.sessions.append(_Session(name, session_id, stamp, sizes, rows.damaged))
+            for table, part in tables.items():
                 parts[table].append(part)
         self.tables = {name: np.concatenate(part) for name, part in parts.items()}
         return True
@@ -90,24 +90,24 @@ class Records:
     def _tables_of(self, rows: SessionRows) -> dict[str, Column]:
         name = self._number
         runs = [
-            (one.at, one.ms, one.seq, one.task, name(one.tool), name(one.kind), one.version, one.reused)
-            for one in rows.runs
+            (row.at, row.ms, row.seq, row.task, name(row.tool), name(row.kind), row.version, row.reused)
+            for row in rows.runs
         ]
         calls = [
-            (one.at, one.ms, one.usd, one.tokens, one.cached, one.seq, one.task, name(one.role), name(one.model),
-             name(one.kind), name(one.tool), one.paid)
-            for one in rows.calls
+            (row.at, row.ms, row.usd, row.tokens, row.cached, row.seq, row.task, name(row.role), name(row.model),
+             name(row.kind), name(row.tool), row.paid)
+            for row in rows.calls
         ]  # fmt: skip
-        builds = [(one.at, one.seq, one.task, name(one.tool), name(one.kind)) for one in rows.builds]
+        builds = [(row.at, row.seq, row.task, name(row.tool), name(row.kind)) for row in rows.builds]
         tasks = [
-            (one.at, one.seconds, one.seq, one.end, name(one.outcome), one.ungrounded, len(one.words), one.rating,
-             one.again)
-            for one in rows.tasks
+            (row.at, row.seconds, row.seq, row.end, name(row.outcome), row.ungrounded, len(row.words), row.rating,
+             row.again)
+            for row in rows.tasks
         ]  # fmt: skip
-        words = [word for one in rows.tasks for word in one.words]
-        made: dict[str, Column] = {"runs": np.array(runs, _RUN), "calls": np.array(calls, _CALL)}
-        made |= {"builds": np.array(builds, _BUILD), "tasks": np.array(tasks, _TASK)}
-        return made | {"words": np.array(words, _WORD)}
+        words = [word for row in rows.tasks for word in row.words]
+        tables: dict[str, Column] = {"runs": np.array(runs, _RUN), "calls": np.array(calls, _CALL)}
+        tables |= {"builds": np.array(builds, _BUILD), "tasks": np.array(tasks, _TASK)}
+        return tables | {"words": np.array(words, _WORD)}
 
     def _number(self, name: str) -> int:
         if name not in self._numbers:
@@ -118,13 +118,15 @@ class Records:
     def owners(self, table: str) -> Column:
         """Return of each row the place of its session."""
         place = list(_TABLES).index(table)
-        return np.repeat(np.arange(len(self.sessions)), [one.rows[place] for one in self.sessions])
+        return np.repeat(np.arange(len(self.sessions)), [session.rows[place] for session in self.sessions])
 
     def tasks_of(self, table: str) -> Column:
         """Return of each row the place of its task among all tasks; -1 for none."""
         own = self.tables[table]["task"].astype(np.int64)
         place = list(_TABLES).index("tasks")
-        starts = np.concatenate(([0], np.cumsum([one.rows[place] for one in self.sessions], dtype=np.int64)))
+        starts = np.concatenate(
+            ([0], np.cumsum([session.rows[place] for session in self.sessions], dtype=np.int64))
+        )
         return np.where(own < 0, -1, own + starts[self.owners(table)]) if len(own) else own
 
     # --- the file ---------------------------------------------------------------------------------
@@ -140,22 +142,22 @@ class Records:
     @classmethod
     def unpacked(cls, raw: bytes) -> Records:
         """Return what `packed` made; nothing, so that all is read again, for anything else."""
-        made = cls()
+        records = cls()
         if len(raw) < 12 or zlib.crc32(raw[4:]).to_bytes(4, "big") != raw[:4]:
-            return made
+            return records
         size = int.from_bytes(raw[4:12], "big")
         try:
             head = msgspec.msgpack.decode(raw[12 : 12 + size], type=ready(_Head))
         except (msgspec.DecodeError, msgspec.ValidationError, RecursionError):
-            return made
-        counts = [sum(one.rows[place] for one in head.sessions) for place in range(len(_TABLES))]
+            return records
+        counts = [sum(session.rows[place] for session in head.sessions) for place in range(len(_TABLES))]
         wanted = sum(count * kind.itemsize for count, kind in zip(counts, _TABLES.values(), strict=True))
         if head.version != _VERSION or wanted != len(raw) - 12 - size:
-            return made
+            return records
         at = 12 + size
         for count, (name, kind) in zip(counts, _TABLES.items(), strict=True):
-            made.tables[name] = np.frombuffer(raw, kind, count, at)
+            records.tables[name] = np.frombuffer(raw, kind, count, at)
             at += count * kind.itemsize
-        made.names, made.sessions = head.names, head.sessions
-        made._numbers = {name: number for number, name in enumerate(head.names)}
-        return made
+        records.names, records.sessions = head.names, head.sessions
+        records._numbers = {name: number for number, name in enumerate(head.names)}
+        return records

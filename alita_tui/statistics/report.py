@@ -24,7 +24,7 @@ _MOST_DAYS = 3660
 _MOST_LINES = 500
 _MOST_PLACES = 20
 _NOT_JUDGED = ("interrupted", "sandbox")
-"""Ends of a run that say nothing of the tool."""
+"""Ends of a run that are no evidence about the tool."""
 _OPEN = ("", "parked")
 """Outcomes of tasks that have not ended."""
 
@@ -87,9 +87,11 @@ class _Reporter:
             self._kinds(),
         )
         days = self._days()
-        found = self._anomalies(days)
+        anomalies_found = self._anomalies(days)
         lines = {
-            tool.name: "; ".join(f"{each.day}: {each.text}" for each in found if each.name == tool.name)
+            tool.name: "; ".join(
+                f"{each.day}: {each.text}" for each in anomalies_found if each.name == tool.name
+            )
             for tool in tools
         }
         tools = tuple(_with_note(tool, lines[tool.name]) for tool in tools)
@@ -106,8 +108,8 @@ class _Reporter:
             models=models,
             roles=roles,
             kinds=kinds,
-            anomalies=tuple(found),
-            advice=advice(totals, tools, models, kinds, found),
+            anomalies=tuple(anomalies_found),
+            advice=advice(totals, tools, models, kinds, anomalies_found),
             held=Estimator(self._records).held() if estimates else Held(),
         )
 
@@ -154,7 +156,7 @@ class _Reporter:
             place = self._day[table] - first
             rows = rows & (place >= 0) & (place < count)
             sums = np.bincount(place[rows], None if weights is None else weights[rows], minlength=count)
-            return [float(one) for one in sums]
+            return [float(value) for value in sums]
 
         everything = np.ones(len(runs), bool)
         ended = self._ended(self._span)
@@ -184,11 +186,11 @@ class _Reporter:
         """Return the seconds of the middle task and of the 95th of a hundred, for each day."""
         seconds = self._tables["tasks"]["seconds"]
         order = rows[np.lexsort((seconds[rows], self._day["tasks"][rows]))]
-        found: list[tuple[float | None, float | None]] = []
-        for mine in self._by_day(order, first, count):
-            known = seconds[mine]
-            found.append((float(np.median(known)), _rank(known, 0.95)) if len(mine) else (None, None))
-        return found
+        times: list[tuple[float | None, float | None]] = []
+        for tasks_of_day in self._by_day(order, first, count):
+            known = seconds[tasks_of_day]
+            times.append((float(np.median(known)), _rank(known, 0.95)) if len(tasks_of_day) else (None, None))
+        return times
 
     def _by_day(self, order: Column, first: int, count: int) -> Iterator[Column]:
         """Yield those of tasks in the order of their days that began on each day."""
@@ -203,11 +205,13 @@ class _Reporter:
         order = rows[
             np.lexsort((self._tables["tasks"]["at"][rows], answered[rows], self._day["tasks"][rows]))
         ]
-        found = []
-        for mine in self._by_day(order, first, count):
-            lost = int(np.searchsorted(answered[mine], True))  # they come first
-            found.append(self._places("tasks", (mine[:lost] if lost else mine)[::-1][:_MOST_PLACES]))
-        return found
+        places = []
+        for tasks_of_day in self._by_day(order, first, count):
+            lost = int(np.searchsorted(answered[tasks_of_day], True))  # they come first
+            places.append(
+                self._places("tasks", (tasks_of_day[:lost] if lost else tasks_of_day)[::-1][:_MOST_PLACES])
+            )
+        return places
 
     # --- tables -------------------------------------------------------------------------------------
 
@@ -215,7 +219,7 @@ class _Reporter:
         runs, calls = self._tables["runs"], self._tables["calls"]
         rows = np.flatnonzero(self._span.has(self._day["runs"]))
         paid = np.flatnonzero(self._span.has(self._day["calls"]) & (calls["tool"] > 0))
-        made = _grouped(
+        groups = _grouped(
             runs["tool"][rows], runs["kind"][rows], runs["ms"][rows], runs["at"][rows],
             judged=~np.isin(runs["kind"][rows], self._not_judged), trend=self._trend("runs", rows),
         )  # fmt: skip
@@ -227,16 +231,16 @@ class _Reporter:
         called = np.bincount(calls["tool"][paid], minlength=size)
         return tuple(
             self._line(
-                one, "runs", rows, usd=float(usd[one.code]) if called[one.code] else None,
-                unpriced=int(unpriced[one.code]), tokens=int(tokens[one.code]), reused=int(reused[one.code]),
+                group, "runs", rows, usd=float(usd[group.code]) if called[group.code] else None,
+                unpriced=int(unpriced[group.code]), tokens=int(tokens[group.code]), reused=int(reused[group.code]),
             )
-            for one in made
+            for group in groups
         )  # fmt: skip
 
     def _calls_by(self, column: str) -> tuple[Line, ...]:
         calls = self._tables["calls"]
         rows = np.flatnonzero(self._span.has(self._day["calls"]) & (calls[column] > 0))
-        made = _grouped(
+        groups = _grouped(
             calls[column][rows], calls["kind"][rows], calls["ms"][rows], calls["at"][rows],
             judged=np.ones(len(rows), bool), trend=self._trend("calls", rows),
         )  # fmt: skip
@@ -247,15 +251,15 @@ class _Reporter:
         tokens = np.bincount(codes, calls["tokens"][rows], size)
         lines = [
             self._line(
-                one, "calls", rows, usd=float(usd[one.code]), unpriced=int(unpriced[one.code]),
-                tokens=int(tokens[one.code]),
+                group, "calls", rows, usd=float(usd[group.code]), unpriced=int(unpriced[group.code]),
+                tokens=int(tokens[group.code]),
             )
-            for one in made
+            for group in groups
         ]  # fmt: skip
-        return tuple(sorted(lines, key=lambda one: (-(one.usd or 0.0), -one.count, one.name)))
+        return tuple(sorted(lines, key=lambda line: (-(line.usd or 0.0), -line.count, line.name)))
 
     def _kinds(self) -> tuple[Line, ...]:
-        found: list[Line] = []
+        lines: list[Line] = []
         for what, table, column in (
             ("task", "tasks", "outcome"), ("run", "runs", "kind"), ("model", "calls", "kind"),
             ("build", "builds", "kind"),
@@ -266,21 +270,21 @@ class _Reporter:
             rows = rows[bad]
             usd = np.nan_to_num(self._usd[rows]) if table == "tasks" else np.zeros(len(rows))
             durations = self._durations(table, rows)
-            made = _grouped(
+            groups = _grouped(
                 codes[bad], codes[bad], durations, self._tables[table]["at"][rows],
                 judged=np.zeros(len(rows), bool), trend=self._trend(table, rows),
             )  # fmt: skip
             cost = np.bincount(codes[bad], usd, len(self._records.names))
-            for one in made:
+            for group in groups:
                 line = self._line(
-                    one,
+                    group,
                     table,
                     rows,
-                    usd=float(cost[one.code]) if table == "tasks" else None,
+                    usd=float(cost[group.code]) if table == "tasks" else None,
                     prefix=f"{what}: ",
                 )
-                found.append(line)
-        return tuple(sorted(found, key=lambda one: (-one.count, one.name)))
+                lines.append(line)
+        return tuple(sorted(lines, key=lambda line: (-line.count, line.name)))
 
     def _durations(self, table: str, rows: Column) -> Column:
         if table == "builds":
@@ -292,30 +296,30 @@ class _Reporter:
     def _trend(self, table: str, rows: Column) -> Callable[[Column], tuple[int, ...]]:
         first, count = self._span.first, self._span.last - self._span.first + 1
 
-        def trend(some: Column) -> tuple[int, ...]:
-            place = self._day[table][rows[some]] - first
+        def trend(selected: Column) -> tuple[int, ...]:
+            place = self._day[table][rows[selected]] - first
             place = place[(place >= 0) & (place < count)]
             return tuple(np.bincount(place, minlength=count).tolist())
 
         return trend
 
     def _line(
-        self, one: _Group, table: str, rows: Column, *, usd: float | None, unpriced: int = 0, tokens: int = 0,
+        self, group: _Group, table: str, rows: Column, *, usd: float | None, unpriced: int = 0, tokens: int = 0,
         reused: int = 0, prefix: str = "",
     ) -> Line:  # fmt: skip
         return Line(
-            name=prefix + self._records.names[one.code].replace("_", " " if prefix else "_"),
-            count=one.rows_in,
-            judged=one.judged,
-            ok=one.ok,
-            median_ms=one.median,
-            p95_ms=one.p95,
+            name=prefix + self._records.names[group.code].replace("_", " " if prefix else "_"),
+            count=group.rows_in,
+            judged=group.judged,
+            ok=group.ok,
+            median_ms=group.median,
+            p95_ms=group.p95,
             usd=usd,
             unpriced=unpriced,
             tokens=tokens,
             reused=reused,
-            trend=one.trend,
-            places=self._places(table, rows[one.rows]),
+            trend=group.trend,
+            places=self._places(table, rows[group.rows]),
         )
 
     def _places(self, table: str, rows: Column) -> tuple[Place, ...]:
@@ -355,13 +359,13 @@ class _Reporter:
             lambda rows: self._places("runs", judged[rows][-_MOST_PLACES:]),
             owner=runs["tool"][judged],
         )
-        found = [
+        anomalies_found = [
             *anomalies.cost_days(numbers, usd, dearest),
             *anomalies.slow_days(numbers, seconds, answered, slowest),
             *anomalies.unanswered_days(tasks_of_days),
             *anomalies.failing_tools(runs_of_tools, lambda code: self._records.names[code]),
         ]
-        return sorted(found, key=lambda one: (one.day, one.what, one.name))
+        return sorted(anomalies_found, key=lambda anomaly: (anomaly.day, anomaly.what, anomaly.name))
 
 
 class _Group(NamedTuple):
@@ -386,7 +390,7 @@ def _grouped(
 ) -> list[_Group]:
     """Return the groups of rows with the same code, the largest first."""
     order = np.argsort(codes, kind="stable")
-    found, starts, counts = np.unique(codes[order], return_index=True, return_counts=True)
+    values, starts, counts = np.unique(codes[order], return_index=True, return_counts=True)
     groups = []
     for place in np.argsort(-counts, kind="stable")[:_MOST_LINES].tolist():
         rows = order[starts[place] : starts[place] + counts[place]]
@@ -397,7 +401,7 @@ def _grouped(
         shown = shown[np.argsort(at[shown], kind="stable")][::-1][:_MOST_PLACES]
         groups.append(
             _Group(
-                code=int(found[place]),
+                code=int(values[place]),
                 rows_in=int(counts[place]),
                 judged=int(judged[rows].sum()),
                 ok=int((judged[rows] & (kinds[rows] == 0)).sum()),

@@ -1,4 +1,4 @@
-"""What a session's record says of its tasks, runs, model calls and builds, as rows of plain values.
+"""A session's tasks, runs, model calls and builds as rows of plain values.
 
 Derived from the events alone. A fork's rows begin after what it shares with its parent, so nothing counts twice, and
 a session from elsewhere has none: its money was spent elsewhere.
@@ -28,7 +28,7 @@ KINDS = (
 """The events that rows are made of."""
 
 _WORDS = 60
-"""Words of a task that are kept, as numbers: enough to tell which tasks are alike, and no text."""
+"""Maximum number of words of a task that are stored, as hashes: enough to find similar tasks, and no text."""
 _MOST_USD, _MOST_MS = 1e6, 1e10
 """What is above comes from a damaged record."""
 _NAMES = 120
@@ -66,7 +66,7 @@ class Call(NamedTuple):
     usd: float
     """NaN where no price is known."""
     paid: bool
-    """True where the record tells what it cost, or that no price is known."""
+    """True where the record has its cost, or that no price is known."""
     ms: float
     tool: str
     """The tool that it builds or runs in; empty for none."""
@@ -94,7 +94,7 @@ class Task(NamedTuple):
     seconds: float
     """Without the time that it waited for the person."""
     rating: int
-    """1 or -1 as the person said; 0 for nothing."""
+    """1 or -1 as the person rated it; 0 for no rating."""
     ungrounded: int
     words: tuple[int, ...]
     again: bool
@@ -118,7 +118,7 @@ def words_of(text: str) -> tuple[int, ...]:
 
 
 def rows_of(envelopes: Iterable[Envelope]) -> SessionRows:
-    """Return the rows of a session's record. Never raises for what stands in it."""
+    """Return the rows of a session's record. Never raises for its contents."""
     reader = _Reader()
     for envelope in envelopes:
         if reader.imported:
@@ -151,22 +151,22 @@ class _Reader:
         self._last = math.nan
         """When the newest of `KINDS` was recorded."""
         self._given: dict[str, list[e.FeedbackGiven]] = {}
-        """What the person said of the answer of each task."""
+        """The person's ratings of the answer of each task."""
 
     def rows(self) -> SessionRows:
         """What was taken so far."""
         return SessionRows(self._runs, self._calls, self._builds, list(self._tasks.values()))
 
-    def take(self, one: Envelope) -> None:
+    def take(self, envelope: Envelope) -> None:
         """Take in the next event."""
-        if isinstance(one.event, e.SessionResumed):
-            self._resumed(one)
-        if isinstance(one.event, KINDS):  # the same, whether all events are read or these alone
-            self._last = _at(one)
-            self._take(one, one.task_id or self._newest, (one.seq or 0) > self._shared)
+        if isinstance(envelope.event, e.SessionResumed):
+            self._resumed(envelope)
+        if isinstance(envelope.event, KINDS):  # the same, whether all events are read or these alone
+            self._last = _at(envelope)
+            self._take(envelope, envelope.task_id or self._newest, (envelope.seq or 0) > self._shared)
 
-    def _take(self, one: Envelope, task: str, counts: bool) -> None:
-        event = one.event
+    def _take(self, envelope: Envelope, task: str, counts: bool) -> None:
+        event = envelope.event
         match event:
             case e.SessionOpened():
                 self.imported = event.imported
@@ -174,27 +174,27 @@ class _Reader:
             case e.TaskSubmitted():
                 self._newest = event.task_id
                 if counts:
-                    self._submit(one, event)
+                    self._submit(envelope, event)
             case e.TaskFinished():
-                self._finish(one, event)
+                self._finish(envelope, event)
             case e.ToolCalled():
-                self._begun[event.call_id] = (one, event)
+                self._begun[event.call_id] = (envelope, event)
             case e.ToolReturned() | e.ToolFailed():
                 begun = self._begun.pop(event.call_id, None)
                 if begun is not None and counts:
-                    self._run(one, event, begun[1], begun[0].task_id or task)
+                    self._run(envelope, event, begun[1], begun[0].task_id or task)
             case e.ModelReplied() | e.ModelFailed() | e.BudgetSpent() if counts:
-                self._call(one, event, task)
+                self._call(envelope, event, task)
             case e.BuildStarted():
                 self._open_builds[event.build_id] = event.name
             case e.BuildFailed() | e.ToolRegistered() | e.ApprovalResolved():
-                self._end_build(one, event, task, counts)
+                self._end_build(envelope, event, task, counts)
             case e.ApprovalRequested():
-                self._waits[event.approval_id] = (task, _at(one))
+                self._waits[event.approval_id] = (task, _at(envelope))
             case e.QuestionAsked() | e.ServerQuestion():
-                self._waits[event.question_id] = (task, _at(one))
+                self._waits[event.question_id] = (task, _at(envelope))
             case e.QuestionAnswered() | e.ServerQuestionEnded():
-                self._answered(event.question_id, one)
+                self._answered(event.question_id, envelope)
             case e.FeedbackGiven(call_id="", build_id="") if event.task_id in self._tasks:
                 self._rate(event)
             case _:
@@ -207,9 +207,9 @@ class _Reader:
         rating = 0 if not left else 1 if left[-1].rating == "up" else -1
         self._tasks[event.task_id] = self._tasks[event.task_id]._replace(rating=rating)
 
-    def _resumed(self, one: Envelope) -> None:
+    def _resumed(self, envelope: Envelope) -> None:
         """Count the time until a process took the open tasks up again; it is in the wait of one that waits."""
-        away = _at(one) - self._last
+        away = _at(envelope) - self._last
         asked = {task for task, _ in self._waits.values()}
         for task, row in self._tasks.items():
             if not row.end and task not in asked and away > 0:
@@ -218,34 +218,34 @@ class _Reader:
     def _place(self, task: str) -> int:
         return self._places.get(task, -1)
 
-    def _submit(self, one: Envelope, event: e.TaskSubmitted) -> None:
+    def _submit(self, envelope: Envelope, event: e.TaskSubmitted) -> None:
         self._places.setdefault(event.task_id, len(self._tasks))
         self._tasks[event.task_id] = Task(
-            at=_at(one), seq=_seq(one), end=0, outcome="", seconds=math.nan, rating=0, ungrounded=0,
+            at=_at(envelope), seq=_seq(envelope), end=0, outcome="", seconds=math.nan, rating=0, ungrounded=0,
             words=words_of(event.text), again=bool(event.again),
         )  # fmt: skip
 
-    def _finish(self, one: Envelope, event: e.TaskFinished) -> None:
+    def _finish(self, envelope: Envelope, event: e.TaskFinished) -> None:
         known = self._tasks.get(event.task_id)
         if known is None:
             return
-        seconds = _at(one) - known.at - self._waited.get(event.task_id, 0.0)
+        seconds = _at(envelope) - known.at - self._waited.get(event.task_id, 0.0)
         self._tasks[event.task_id] = known._replace(
-            end=_seq(one),
+            end=_seq(envelope),
             outcome=event.outcome,
             seconds=seconds if 0 <= seconds * 1000 < _MOST_MS else math.nan,  # the clock may have gone back
             ungrounded=len(event.ungrounded),
         )
 
     def _run(
-        self, one: Envelope, event: e.ToolReturned | e.ToolFailed, called: e.ToolCalled, task: str
+        self, envelope: Envelope, event: e.ToolReturned | e.ToolFailed, called: e.ToolCalled, task: str
     ) -> None:
         kind = event.reason if isinstance(event, e.ToolFailed) else "misfit" if event.misfit else ""
         report = event.report
         self._runs.append(
             Run(
-                at=_at(one),
-                seq=_seq(one),
+                at=_at(envelope),
+                seq=_seq(envelope),
                 task=self._place(task),
                 tool=_name(called.name),
                 version=min(max(called.version, 0), 65_535),
@@ -255,7 +255,9 @@ class _Reader:
             )
         )
 
-    def _call(self, one: Envelope, event: e.ModelReplied | e.ModelFailed | e.BudgetSpent, task: str) -> None:
+    def _call(
+        self, envelope: Envelope, event: e.ModelReplied | e.ModelFailed | e.BudgetSpent, task: str
+    ) -> None:
         known = self._asked.get(event.call_id)
         if isinstance(event, e.BudgetSpent):
             usd = math.nan if event.cost_usd is None else _figure(event.cost_usd, _MOST_USD)
@@ -269,7 +271,7 @@ class _Reader:
             self._add(
                 event.call_id,
                 Call(
-                    _at(one), _seq(one), self._place(task), event.role, _name(event.model), "",
+                    _at(envelope), _seq(envelope), self._place(task), event.role, _name(event.model), "",
                     _count(event.tokens), 0, usd, True, math.nan, tool,
                 ),
             )  # fmt: skip
@@ -290,8 +292,8 @@ class _Reader:
         self._add(
             event.call_id,
             Call(
-                _at(one), _seq(one), self._place(task), event.role, _name(event.model), kind, tokens, cached, 0.0,
-                False, ms, self._running(task),
+                _at(envelope), _seq(envelope), self._place(task), event.role, _name(event.model), kind, tokens,
+                cached, 0.0, False, ms, self._running(task),
             ),
         )  # fmt: skip
 
@@ -301,12 +303,14 @@ class _Reader:
 
     def _running(self, task: str) -> str:
         """Return the tool that runs for a task, which waits for it: so it is who asks a model; empty for none."""
-        calls = (called for one, called in reversed(self._begun.values()) if one.task_id in ("", task))
+        calls = (
+            called for envelope, called in reversed(self._begun.values()) if envelope.task_id in ("", task)
+        )
         return _name(next((called.name for called in calls), ""))
 
     def _end_build(
         self,
-        one: Envelope,
+        envelope: Envelope,
         event: e.BuildFailed | e.ToolRegistered | e.ApprovalResolved,
         task: str,
         counts: bool,
@@ -318,27 +322,27 @@ class _Reader:
                 self._built[event.card.name] = task
                 name, kind = str(event.card.name), ""
             case e.ApprovalResolved():
-                self._answered(event.approval_id, one)
+                self._answered(event.approval_id, envelope)
                 if event.verdict.decision not in ("rejected", "banned", "stopped"):
                     return
                 kind = "rejected"
             case _:
                 pass
         if counts:
-            self._builds.append(Build(_at(one), _seq(one), self._place(task), _name(name), kind))
+            self._builds.append(Build(_at(envelope), _seq(envelope), self._place(task), _name(name), kind))
 
-    def _answered(self, what: str, one: Envelope) -> None:
+    def _answered(self, what: str, envelope: Envelope) -> None:
         task, since = self._waits.pop(what, ("", 0.0))
         if task:
-            self._waited[task] = self._waited.get(task, 0.0) + max(_at(one) - since, 0.0)
+            self._waited[task] = self._waited.get(task, 0.0) + max(_at(envelope) - since, 0.0)
 
 
-def _at(one: Envelope) -> float:
-    return one.at.timestamp()
+def _at(envelope: Envelope) -> float:
+    return envelope.at.timestamp()
 
 
-def _seq(one: Envelope) -> int:
-    return min(max(one.seq or 0, 0), 2**32 - 1)
+def _seq(envelope: Envelope) -> int:
+    return min(max(envelope.seq or 0, 0), 2**32 - 1)
 
 
 def _figure(value: float, most: float) -> float:

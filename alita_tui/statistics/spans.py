@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from alita_tui import events as e
-from alita_tui.events import as_json
+from alita_tui.events import Json, as_json
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import one_line
 from alita_tui.statistics.rows import KINDS as ROWS
@@ -29,6 +29,18 @@ _PROVIDERS = {
     "deepseek": "deepseek", "xai": "x_ai", "perplexity": "perplexity", "cohere": "cohere",
 }  # fmt: skip
 """Names of the conventions for ours; others go by their own."""
+
+_METRIC_ATTRIBUTES = {
+    "chat": (
+        "gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.request.model", "error.type",
+    ),
+    "execute_tool": ("gen_ai.tool.name", "gen_ai.tool.type", "gen_ai.agent.name", "error.type"),
+    "invoke_agent": ("gen_ai.agent.name", "error.type"),
+}  # fmt: skip
+"""Attributes of the metrics, for each operation. Few of them have many values, as metrics need it."""
+_AGENT = "alita"
+_FINISHED = {"end_turn": "stop", "tool_use": "tool_call", "max_tokens": "length", "stop_sequence": "stop"}
+"""Why a reply ended in the conventions' words, for those of the record; others go as they are."""
 
 
 class SpanRow(NamedTuple):
@@ -50,9 +62,11 @@ class SpanRow(NamedTuple):
 class Measures(NamedTuple):
     """What a span adds to the metrics."""
 
+    operation: str
+    """`chat`, `execute_tool` or `invoke_agent`: each has a metric of its own for its duration."""
     seconds: float
     attributes: dict[str, Attribute]
-    """The few that metrics are told apart by."""
+    """The few by which the conventions tell the metric's points apart."""
     input_tokens: int
     output_tokens: int
     usd: float | None
@@ -61,7 +75,7 @@ class Measures(NamedTuple):
 def spans_of(
     envelopes: Iterable[Envelope], *, since: datetime | None = None, texts: bool = False
 ) -> Iterator[SpanRow]:
-    """Yield the spans of one session's record that ended at `since` or later. Never raises for what stands in it.
+    """Yield the spans of one session's record that ended at `since` or later. Never raises for its contents.
 
     A session from elsewhere has none, and a fork only its own.
     """
@@ -75,17 +89,12 @@ def spans_of(
 def measures_of(span: SpanRow) -> Measures:
     """Return what a span adds to the metrics."""
     known = span.attributes
-    told = (
-        "gen_ai.operation.name",
-        "gen_ai.provider.name",
-        "gen_ai.request.model",
-        "gen_ai.tool.name",
-        "error.type",
-    )
+    operation = str(known["gen_ai.operation.name"])
     usd = known.get("alita.cost_usd")
     return Measures(
+        operation=operation,
         seconds=max(span.end - span.start, 0) / 1e9,
-        attributes={name: known[name] for name in told if name in known},
+        attributes={name: known[name] for name in _METRIC_ATTRIBUTES[operation] if name in known},
         input_tokens=_whole(known.get("gen_ai.usage.input_tokens")),
         output_tokens=_whole(known.get("gen_ai.usage.output_tokens")),
         usd=usd if isinstance(usd, float) else None,
@@ -106,33 +115,37 @@ class _Reader:
         self._calls: dict[str, tuple[Envelope, e.ToolCalled]] = {}
         self._costs: dict[str, float] = {}
         self._replies: dict[str, SpanRow] = {}
-        """Replies whose cost is not told yet."""
+        """Replies whose cost is not known yet."""
+        self._providers: dict[str, str] = {}
+        """Task -> the provider of its first model call."""
+        self._version = ""
 
-    def take(self, one: Envelope) -> Iterator[SpanRow]:
-        event = one.event
+    def take(self, envelope: Envelope) -> Iterator[SpanRow]:
+        event = envelope.event
         if isinstance(event, e.SessionOpened):
             self._imported, self._shared = event.imported, event.parent_seq if event.parent else 0
+            self._version = one_line(event.version, 40)
         if self._imported:
             return
-        counts = (one.seq or 0) > self._shared
-        task = one.task_id or self._newest
+        counts = (envelope.seq or 0) > self._shared
+        task = envelope.task_id or self._newest
         match event:
             case e.TaskSubmitted():
                 self._newest = event.task_id
-                self._tasks[event.task_id] = (one, event)
+                self._tasks[event.task_id] = (envelope, event)
             case e.TaskFinished():
-                yield from self._left(event.task_id, one.session_id)
+                yield from self._left(event.task_id, envelope.session_id)
                 begun = self._tasks.pop(event.task_id, None)
                 if begun is not None and counts:
-                    yield self._task(begun, one, event)
+                    yield self._task(begun, envelope, event)
             case e.ToolCalled():
-                self._calls[event.call_id] = (one, event)
+                self._calls[event.call_id] = (envelope, event)
             case e.ToolReturned() | e.ToolFailed():
                 called = self._calls.pop(event.call_id, None)
                 if called is not None and counts:
-                    yield self._run(called, one, event, task)
+                    yield self._run(called, envelope, event, task)
             case e.ModelReplied() | e.ModelFailed() if counts:
-                span = self._chat(one, event, task)
+                span = self._chat(envelope, event, task)
                 if isinstance(event, e.ModelFailed) or event.call_id in self._costs:
                     yield span
                 else:
@@ -156,31 +169,38 @@ class _Reader:
         for call_id in [name for name, span in self._replies.items() if span.trace_id == trace]:
             yield self._replies.pop(call_id)
 
-    def _task(self, begun: tuple[Envelope, e.TaskSubmitted], one: Envelope, event: e.TaskFinished) -> SpanRow:
+    def _task(
+        self, begun: tuple[Envelope, e.TaskSubmitted], envelope: Envelope, event: e.TaskFinished
+    ) -> SpanRow:
         attributes: dict[str, Attribute] = {
-            "gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "alita",
-            "gen_ai.conversation.id": one.session_id, "alita.task.outcome": event.outcome,
+            "gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": _AGENT,
+            "gen_ai.provider.name": self._providers.pop(event.task_id, _AGENT),
+            "gen_ai.conversation.id": envelope.session_id, "alita.task.outcome": event.outcome,
         }  # fmt: skip
+        if self._version:
+            attributes["gen_ai.agent.version"] = self._version
         if self._texts:
-            attributes["gen_ai.input.messages"] = _messages("user", begun[1].text)
-            attributes["gen_ai.output.messages"] = _messages("assistant", event.answer)
+            attributes["gen_ai.input.messages"] = _messages("user", (_part(begun[1].text),))
+            finished = "stop" if event.outcome == "answered" else event.outcome
+            attributes["gen_ai.output.messages"] = _messages("assistant", (_part(event.answer),), finished)
         error = "" if event.outcome in ("answered", "parked") else event.outcome
-        start, end = _time(begun[0].at), _time(one.at)
+        start, end = _time(begun[0].at), _time(envelope.at)
         return self._span(
-            "invoke_agent alita", "internal", one, event.task_id, "", (start, end), error, attributes
+            f"invoke_agent {_AGENT}", "internal", envelope, event.task_id, "", (start, end), error, attributes
         )
 
     def _run(
         self,
         called: tuple[Envelope, e.ToolCalled],
-        one: Envelope,
+        envelope: Envelope,
         event: e.ToolReturned | e.ToolFailed,
         task: str,
     ) -> SpanRow:
         name = one_line(called[1].name, 120)
         attributes: dict[str, Attribute] = {
             "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.type": "function",
-            "gen_ai.tool.call.id": str(event.call_id), "gen_ai.conversation.id": one.session_id,
+            "gen_ai.tool.call.id": str(event.call_id), "gen_ai.conversation.id": envelope.session_id,
+            "gen_ai.agent.name": _AGENT,
             "alita.tool.version": called[1].version,
         }  # fmt: skip
         if self._texts:
@@ -189,52 +209,69 @@ class _Reader:
             attributes["gen_ai.tool.call.result"] = as_json(result)[:_TEXT]
         error = event.reason if isinstance(event, e.ToolFailed) else "misfit" if event.misfit else ""
         begun = called[0].task_id or task
-        times = (_time(called[0].at), _time(one.at))
+        times = (_time(called[0].at), _time(envelope.at))
         return self._span(
-            f"execute_tool {name}", "internal", one, begun, event.call_id, times, error, attributes
+            f"execute_tool {name}", "internal", envelope, begun, event.call_id, times, error, attributes
         )
 
-    def _chat(self, one: Envelope, event: e.ModelReplied | e.ModelFailed, task: str) -> SpanRow:
-        provider, _, model = one_line(event.model, 120).rpartition(":")
+    def _chat(self, envelope: Envelope, event: e.ModelReplied | e.ModelFailed, task: str) -> SpanRow:
+        named = one_line(event.model, 120)
+        maker, model = (
+            named.split(":", 1) if ":" in named else ("", named)
+        )  # a model's own name may have one, too
+        provider = _PROVIDERS.get(maker, maker or _AGENT)
+        self._providers.setdefault(task, provider)
         attributes: dict[str, Attribute] = {
-            "gen_ai.operation.name": "chat", "gen_ai.provider.name": _PROVIDERS.get(provider, provider or "alita"),
-            "gen_ai.request.model": model, "gen_ai.conversation.id": one.session_id, "alita.role": event.role,
+            "gen_ai.operation.name": "chat", "gen_ai.provider.name": provider,
+            "gen_ai.conversation.id": envelope.session_id, "alita.role": event.role,
         }  # fmt: skip
-        end = _time(one.at)
+        if model:
+            attributes["gen_ai.request.model"] = model
+        end = _time(envelope.at)
         duration, error = 0.0, ""
         if isinstance(event, e.ModelFailed):
             error = event.error
         else:
             duration = event.duration_ms if 0 <= event.duration_ms < 1e10 else 0.0
             used = event.usage
-            attributes["gen_ai.usage.input_tokens"] = used.input_tokens
-            attributes["gen_ai.usage.output_tokens"] = used.output_tokens
-            attributes["gen_ai.usage.cache_read.input_tokens"] = used.cached_tokens
-            attributes["gen_ai.response.model"] = model
+            if used.reported and not event.cached:  # what is guessed, or was asked before, nobody used
+                attributes["gen_ai.usage.input_tokens"] = used.input_tokens
+                attributes["gen_ai.usage.output_tokens"] = used.output_tokens
+                attributes["gen_ai.usage.cache_read.input_tokens"] = used.cached_tokens
+                attributes["gen_ai.usage.cache_creation.input_tokens"] = used.cache_write_tokens
             if event.stop:
-                attributes["gen_ai.response.finish_reasons"] = (one_line(event.stop, 40),)
+                attributes["gen_ai.response.finish_reasons"] = (_finished(event.stop),)
             if event.call_id in self._costs:
                 attributes["alita.cost_usd"] = self._costs[event.call_id]
             if self._texts:
-                attributes["gen_ai.output.messages"] = _messages("assistant", event.text)
+                attributes["gen_ai.output.messages"] = _messages(
+                    "assistant", _parts(event), _finished(event.stop)
+                )
         times = (end - int(duration * 1e6), end)
         return self._span(
-            f"chat {model}", "client", one, task, f"{event.call_id}#{one.seq}", times, error, attributes
+            f"chat {model}".strip(),
+            "client",
+            envelope,
+            task,
+            f"{event.call_id}#{envelope.seq}",
+            times,
+            error,
+            attributes,
         )
 
     def _span(
-        self, name: str, kind: Literal["internal", "client"], one: Envelope, task: str, own: str,
+        self, name: str, kind: Literal["internal", "client"], envelope: Envelope, task: str, own: str,
         times: tuple[int, int], error: str, attributes: dict[str, Attribute],
     ) -> SpanRow:  # fmt: skip
-        root = _number(one.session_id, task, "", size=8)
+        root = _number(envelope.session_id, task, "", size=8)
         if error:
             attributes["error.type"] = error
         start = max(min(times), 0)
         return SpanRow(
             name=name,
             kind=kind,
-            trace_id=_number(one.session_id, task, size=16),
-            span_id=_number(one.session_id, task, own, size=8) if own else root,
+            trace_id=_number(envelope.session_id, task, size=16),
+            span_id=_number(envelope.session_id, task, own, size=8) if own else root,
             parent_id=root if own else 0,
             start=start,
             end=max(times[1], start),  # the clock may have gone back
@@ -253,5 +290,31 @@ def _number(*parts: str, size: int) -> int:
     return int.from_bytes(digest[:size], "big") or 1
 
 
-def _messages(role: str, text: str) -> str:
-    return as_json([{"role": role, "parts": [{"type": "text", "content": text[:_TEXT]}]}])
+def _finished(stop: str) -> str:
+    return _FINISHED.get(stop, one_line(stop, 40)) or "stop"
+
+
+def _part(text: str) -> Json:
+    return {"type": "text", "content": text[:_TEXT]}
+
+
+def _parts(event: e.ModelReplied) -> tuple[Json, ...]:
+    """Return the text and the tool calls of a reply as parts of a message."""
+    asked = (
+        {
+            "type": "tool_call",
+            "id": request.call_id,
+            "name": request.name,
+            "arguments": as_json(request.arguments)[:_TEXT],
+        }
+        for request in event.requests
+    )
+    return (*([_part(event.text)] if event.text else []), *asked)
+
+
+def _messages(role: str, parts: tuple[Json, ...], finished: str = "") -> str:
+    """Return a message as JSON; that of a model includes why it ended."""
+    message: dict[str, Json] = {"role": role, "parts": parts}
+    if finished:
+        message["finish_reason"] = finished
+    return as_json([message])

@@ -56,7 +56,7 @@ def differences(raw: bytes, public: str, lines: Iterable[bytes]) -> list[str]:
     for number, line in enumerate(lines, 1):
         head = read_head(line)
         if head is None or not head.genuine:
-            problems.append(f"anchor, line {number}: it is no head of an audit log")
+            problems.append(f"anchor, line {number}: it is not a head of an audit log")
         elif head.key != public:
             problems.append(
                 f"anchor, line {number}: entry {head.sequence} was anchored on {one_line(head.at, 19)} with another "
@@ -74,7 +74,7 @@ def _run(target: str, given: bytes) -> bytes:
     try:
         words = shlex.split(target[1:])
     except ValueError as error:
-        raise UsageError(f"{target!r} is no command: {error}.") from error
+        raise UsageError(f"{target!r} is not a command: {error}.") from error
     if not words:
         raise UsageError("There is no command behind the `|`.")
     try:

@@ -1,4 +1,4 @@
-"""What the audit log says about the library; the registry asks it before a tool may run."""
+"""The library's state according to the audit log; the registry checks it before a tool may run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from alita_tui.spine.ports.library import Approval, Standing
 from alita_tui.store.audit import AuditLog, Reading
 from alita_tui.store.entry import AuditEntry
 
-_KINDS = {said: kind for kind, said in MOVED.items()}
+_KINDS = {words: kind for kind, words in MOVED.items()}
 
 
 class AuditedApprovals:
@@ -43,7 +43,7 @@ class AuditedApprovals:
 
 
 def standing(entries: Iterable[AuditEntry]) -> Standing:
-    """Reduce the entries to what the newest says about each thing."""
+    """Reduce the entries to the newest one about each item."""
     approvals: dict[str, Approval] = {}
     states: dict[str, Move] = {}
     pins: dict[str, Move] = {}

@@ -35,9 +35,9 @@ class SessionArtefacts:
     """The artefacts of one session. Meets `Artefacts`."""
 
     def __init__(self, folder: Path, most_bytes: int, *, reuse: bool = False) -> None:
-        """`most_bytes` is the size of the largest file that is taken.
+        """`most_bytes` is the size of the largest file that is accepted.
 
-        With `reuse` one empty landing is kept for the next run, until `close`: making and removing one takes a
+        With `reuse` one empty landing folder is kept for the next run, until `close`: making and removing one takes a
         millisecond.
         """
         self.folder = folder
@@ -70,7 +70,7 @@ class SessionArtefacts:
         return artefact
 
     def add_bytes(self, data: bytes, name: str) -> Artefact:
-        """Store bytes under a name. Raise UsageError where there are too many, StoreError."""
+        """Store bytes under a name. Raise UsageError if there are too many, StoreError."""
         self._check(len(data), name)
         return self._stored(data, file_name(name))
 
@@ -112,7 +112,7 @@ class SessionArtefacts:
         return (self.folder / artefact.digest).exists()
 
     def path(self, artefact: Artefact) -> Path:
-        """Return where an artefact's bytes are. Raise StoreError where they are missing or changed."""
+        """Return where an artefact's bytes are. Raise StoreError if they are missing or changed."""
         path = self.folder / artefact.digest
         try:
             known = path.stat()
@@ -180,7 +180,7 @@ class SessionArtefacts:
         return self.folder / f"{_DRAFT}{os.urandom(8).hex()}"
 
     def _settled(self, draft: Path, digest: str, name: str, head: bytes, size: int) -> Artefact:
-        """Give a whole file the name of its digest, unless it is there already and whole. Raise OSError."""
+        """Rename a complete file to its digest, unless a complete one is there already. Raise OSError."""
         kind = media_type(name, head)
         artefact = Artefact(
             handle=f"art_{digest[:10]}",
@@ -206,8 +206,8 @@ def file_name(name: str) -> str:
     stem, dot, suffix = clean.rpartition(".")
     if len(clean.encode()) <= _LONGEST_NAME:
         return clean
-    kept = (stem if dot else clean).encode()[: _LONGEST_NAME - 20].decode("utf-8", "ignore")
-    return f"{kept}.{suffix[:16]}" if dot else kept
+    short = (stem if dot else clean).encode()[: _LONGEST_NAME - 20].decode("utf-8", "ignore")
+    return f"{short}.{suffix[:16]}" if dot else short
 
 
 def copied(parent: Path, child: Path) -> None:

@@ -1,8 +1,8 @@
 """The audit log: every verdict, in a file where each entry is signed and holds the hash of the one before.
 
-Two signed heads say how far the log goes (`store/heads.py`). A change, a removal, an insertion, a cut or an older
-copy contradicts one of them, and then nothing in the log is relied on. Whoever has the key as well can write
-another log; only a head that was anchored elsewhere shows that.
+Two signed heads record the log's length (`store/heads.py`). A change, a removal, an insertion, a cut or an older
+copy contradicts one of them, and then nothing in the log is relied on. With the key, another log can be written;
+only a head that was anchored elsewhere reveals that.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class AuditLog:
         return tuple(self.reading().chain.entries)
 
     def verify(self) -> list[str]:
-        """Return what is wrong, one line each, after checking every signature anew."""
+        """Return the problems, one line each, after checking every signature again."""
         with self._guard:
             reading = self._look(fully=True)
             if reading.problems and self._path.exists():
@@ -94,7 +94,7 @@ class AuditLog:
         bare = _storable(msgspec.structs.replace(entry, at=self._clock().isoformat()))
         with self._writing() as fd:
             private, reading = self._taken_up(fd)
-            # A build is decided once: entering a verdict again returns the entry that is there.
+            # A build is decided once: entering a verdict again returns the existing entry.
             same = (known for known in reversed(reading.chain.entries) if known.same_verdict(bare))
             if bare.session_id and (known := next(same, None)):
                 return known
@@ -111,7 +111,7 @@ class AuditLog:
         return self.append(AuditEntry.of_verdict(session_id, request, resolved, evidence))
 
     def catch_up(self, session_id: str, history: Iterable[Envelope]) -> tuple[str, ...]:
-        """Enter verdicts that a crash kept from being entered; return their approval ids. Raises StoreError.
+        """Enter verdicts that were not entered because of a crash; return their approval ids. Raises StoreError.
 
         A session records a verdict before it is entered here, so one of its last run can be missing. Earlier ones are
         left alone: they may belong to the session that this one was forked from. Only what this home signed counts:
@@ -164,7 +164,7 @@ class AuditLog:
 
         `copies` are whole logs from elsewhere, such as backups; one is used if it is exactly what both heads name.
         Otherwise entries beyond the heads are cut off; if something is missing or was changed, a new log begins, and
-        everything has to be approved anew. The old log is kept aside.
+        everything has to be approved again. The old log is kept aside.
         """
         with self._writing() as fd:
             reading = self._look(fully=True)

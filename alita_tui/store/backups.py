@@ -1,7 +1,7 @@
-"""Backups of what was built up over time: the library with its tools' files, the memory, the labels, the audit log.
+"""Backups of the library with its tools' files, the memory, the labels and the audit log.
 
 A backup is one archive (tar, gzip) with its files and a list of their digests; it gets its name only when it is
-whole. Of the automatic ones only the newest are kept. Restoring makes a backup first.
+complete. Of the automatic ones only the newest are kept. Restoring makes a backup first.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class Backups:
         try:
             listed = msgspec.json.decode(files.pop(_LIST, b""), type=ready(Backup))
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise StoreError(f"{path} is no backup, or it is damaged.") from error
+            raise StoreError(f"{path} is not a backup, or it is damaged.") from error
         if {name: sha256(data).hexdigest() for name, data in files.items()} != listed.files:
             raise StoreError(f"{path} is damaged: its files are not those that were packed.")
         return msgspec.structs.replace(listed, path=str(path), size=len(raw)), files
@@ -212,7 +212,7 @@ def _unpacked(path: Path, raw: bytes) -> dict[str, bytes]:
                     )
                 files[entry.name] = content.read()
     except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
-        raise StoreError(f"{path} is no backup, or it is damaged.") from error
+        raise StoreError(f"{path} is not a backup, or it is damaged.") from error
     return files
 
 

@@ -17,7 +17,7 @@ class Chain:
     entries: list[AuditEntry] = field(default_factory=list)
     """Every readable entry, oldest first."""
     problems: list[str] = field(default_factory=list)
-    """Problems, one line each; empty if the log holds."""
+    """Problems, one line each; empty if the log is intact."""
     size: int = 0
     """Size up to the end of the last entry, including its line end if there is one."""
     torn: bool = False
@@ -72,7 +72,7 @@ def _unreadable(chain: Chain, number: int, line: bytes, *, last: bool) -> None:
     cut = unfinished(line, chain.sequence + 1)
     if cut and last:
         chain.torn = True
-    elif not cut:  # a torn entry was written again, or the entry below says that it was not
+    elif not cut:  # a torn entry was written again, or the next entry says that it was dropped
         chain.problems.append(
             f"line {number}: what follows entry {chain.sequence} cannot be read; it is damaged"
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import msgspec
+
 from alita_tui.events import Value
 from alita_tui.spine.errors import StoreError
 from alita_tui.spine.text import counted
@@ -12,31 +14,31 @@ from alita_tui.store import disk, journal_reader
 
 
 class Damage(Value, frozen=True):
-    """One damaged file; reported until the kept original is removed."""
+    """One damaged file; reported until its saved original is removed."""
 
     path: str
     """The file in use."""
     problem: str
     """What was lost."""
-    kept: str = ""
+    original: str = msgspec.field(default="", name="kept")
     """Where the damaged original is; empty while it is the file itself."""
 
     @property
     def text(self) -> str:
         """The damage in one line."""
-        return f"{self.problem}; the damaged original is {self.kept or self.path}"
+        return f"{self.problem}; the damaged original is {self.original or self.path}"
 
     @property
     def hint(self) -> str:
         """What to do about it."""
         back = "Bring back what is missing from a backup (`alita backup list`)"
-        if self.kept:
-            return f"{back}, then delete {Path(self.kept).name}: it is no longer mentioned."
+        if self.original:
+            return f"{back}, then delete {Path(self.original).name}: it is no longer mentioned."
         return f"{back}; the next change to it keeps the original aside and goes on with the rest."
 
 
 def damages(paths: Iterable[Path]) -> tuple[Damage, ...]:
-    """Return current and past damage of these files, past damage as long as its original is kept. Never raises."""
+    """Return current damage of these files, and past damage until its saved original is removed. Never raises."""
     return tuple(damage for path in paths for damage in (*_now(path), *_before(path)))
 
 
@@ -47,7 +49,7 @@ def _now(path: Path) -> Iterator[Damage]:
         yield Damage(path=str(path), problem=error.message)
         return
     if snapshot.problems:
-        yield Damage(path=str(path), problem=_told(snapshot.discarded, "; ".join(snapshot.problems)))
+        yield Damage(path=str(path), problem=_problem(snapshot.discarded, "; ".join(snapshot.problems)))
 
 
 def _before(path: Path) -> Iterator[Damage]:
@@ -62,10 +64,10 @@ def _before(path: Path) -> Iterator[Damage]:
             )
         except StoreError:
             lost = 0
-        yield Damage(path=str(path), problem=_told(lost, f"{path.name} was damaged"), kept=str(aside))
+        yield Damage(path=str(path), problem=_problem(lost, f"{path.name} was damaged"), original=str(aside))
 
 
-def _told(lost: int, what: str) -> str:
+def _problem(lost: int, what: str) -> str:
     return f"{what}: {counted(lost, 'record')} could not be read" if lost else what
 
 

@@ -56,7 +56,7 @@ class DocumentTable:
             self._table.put(doc_id, {"key": key, "value": document}, barrier=barrier)
 
     def remove(self, key: str) -> None:
-        """Remove a document; a missing key is no error. Raises StoreError."""
+        """Remove a document, if it is there. Raises StoreError."""
         with self.changing():
             if doc_id := self._find(key):
                 self._table.delete(doc_id)

@@ -21,7 +21,7 @@ from alita_tui.store.disk import PRIVATE, make_folder, replace
 MOST = 60
 """How many drafts are stored; the oldest are dropped."""
 LONGEST = 200_000
-"""Characters of a draft that are kept."""
+"""Longest stored draft, in characters."""
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -64,11 +64,12 @@ class DraftFile:
             if fresh and not mine:
                 left = [draft for draft in drafts if draft.fresh and not self._used(draft)]
                 if left:
-                    newest = max(left, key=lambda one: one.at).session
-                    taken = [one for one in left if one.session == newest]
-                    mine = {one.field: one.text for one in taken}
+                    newest = max(left, key=lambda draft: draft.at).session
+                    taken = [draft for draft in left if draft.session == newest]
+                    mine = {draft.field: draft.text for draft in taken}
                     moved = [
-                        msgspec.structs.replace(one, session=session, process=os.getpid()) for one in taken
+                        msgspec.structs.replace(draft, session=session, process=os.getpid())
+                        for draft in taken
                     ]
                     self._save([*(draft for draft in drafts if draft not in taken), *moved])
         return mine
@@ -79,16 +80,18 @@ class DraftFile:
             return
         at, process = self._now().isoformat(), os.getpid()
         with self._locked():
-            kept = [one for one in self._load() if one.session != session or one.field not in fields]
-            kept += [
+            drafts = [
+                draft for draft in self._load() if draft.session != session or draft.field not in fields
+            ]
+            drafts += [
                 Draft(session, field, self._redact(text[:LONGEST]), at, process, fresh)
                 for field, text in fields.items()
                 if text
             ]
-            self._save(sorted(kept, key=lambda one: one.at)[-MOST:])
+            self._save(sorted(drafts, key=lambda draft: draft.at)[-MOST:])
 
-    def _used(self, one: Draft) -> bool:
-        return one.process != os.getpid() and self._alive(one.process)
+    def _used(self, draft: Draft) -> bool:
+        return draft.process != os.getpid() and self._alive(draft.process)
 
     def _load(self) -> list[Draft]:
         try:

@@ -17,12 +17,9 @@ SIGNED = 2
 ADOPTED = "log adopted"
 """The verdict of the entry that adopts unsigned ones: its digest covers all bytes before it."""
 REPAIRED = "log repaired"
-"""The verdict of the entry after a repair that cut off what was not on record and kept it aside."""
+"""The verdict of the entry after a repair that cut off entries beyond the heads and kept them aside."""
 BEGUN_ANEW = "log begun anew"
-"""The verdict of the first entry of a log that replaces an unreliable one, whose digest it holds."""
-
-UPKEEP = frozenset({ADOPTED, REPAIRED, BEGUN_ANEW})
-"""Verdicts about the log itself."""
+"""The verdict of the first entry of a log that replaces an unreliable one; it contains that one's digest."""
 
 
 class AuditEntry(Value, frozen=True, kw_only=True):
@@ -59,7 +56,7 @@ class AuditEntry(Value, frozen=True, kw_only=True):
     before: str = ""
     """For a move: the value before; the state, the pinned version, the alias."""
     after: str = ""
-    """For a move: the value since, also where the move undid another one."""
+    """For a move: the new value, also if the move undid another one."""
     format: int = 1
     key: str = ""
     """For a signed entry: the public key (Ed25519, hex)."""

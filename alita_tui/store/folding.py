@@ -29,7 +29,7 @@ def documents(tables: Tables, sums: dict[str, array[int]]) -> Iterator[bytes]:
 
 
 def ending(tables: Tables, sums: Mapping[str, array[int]]) -> bytes:
-    """Return the file's end: the checksums, which repeat what the file says about itself."""
+    """Return the file's end: the checksums, which repeat the file's own header."""
     row = tables.get(ABOUT, {}).get("1")
     about = row if isinstance(row, dict) else {}
     return checksums.closing(

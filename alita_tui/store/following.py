@@ -1,4 +1,4 @@
-"""Summaries of all sessions, kept in an index. For a running session only new events are read."""
+"""Summaries of all sessions, cached in an index. For a running session only new events are read."""
 
 from __future__ import annotations
 

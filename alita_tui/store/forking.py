@@ -17,8 +17,8 @@ def forked(
     """Yield the first events of a fork: the parent's up to event `at` (by default all), as this session's own.
 
     A build that waits at `at` waits in the fork as well, under a new approval id, so that a verdict names one of
-    the two. A model call in progress at `at` was made and paid by the parent only. Raises UsageError if there is no
-    such event.
+    the two. A model call in progress at `at` was made and paid by the parent only. Raises UsageError for an unknown
+    event.
     """
     taken = [envelope for envelope in parent if envelope.durable]
     last = taken[-1].seq or 0 if taken else 0

@@ -32,7 +32,7 @@ class JournalTable(Table):
         self.clear_cache()
 
     def delete(self, doc_id: int, *, barrier: bool = True) -> None:
-        """Remove one document; a missing one is no error. Raises StoreError."""
+        """Remove one document, if it is there. Raises StoreError."""
         self._journaled.append([("del", self.name, str(doc_id), None)], barrier=barrier)
         self.clear_cache()
 

@@ -1,6 +1,6 @@
-"""Reads a TinyDB file and the journal beside it, whatever state they are in.
+"""Reads a TinyDB file and the journal beside it, in any state.
 
-`x.json` is the last checkpoint: plain TinyDB, one document per line. `x.json.journal` holds what came since, one
+`x.json` is the last checkpoint: plain TinyDB, one document per line. `x.json.journal` holds the changes since, one
 checksummed operation per line, under a first line that names the checkpoint it builds upon. Reading takes no lock
 and changes nothing.
 """
@@ -40,7 +40,7 @@ class Restored(Value, frozen=True):
     discarded: int = 0
     """Number of records that could not be read; at least this many if a file is cut off."""
     note: str = ""
-    """What was lost and where the damaged original is kept; empty if nothing was."""
+    """What was lost and where the damaged original is saved; empty if nothing was lost."""
 
 
 @dataclass
@@ -212,7 +212,7 @@ def _checked(raw: Json) -> Tables:
     """Return tables of documents with numbers for names, as TinyDB needs them. Raises ValueError."""
     tables = msgspec.convert(raw, ready(Tables))
     if not all(_ID.fullmatch(doc_id) for rows in tables.values() for doc_id in rows):
-        raise ValueError("a document's id is no number")
+        raise ValueError("a document's id is not a number")
     return tables
 
 

@@ -106,7 +106,7 @@ def _tag(text: str) -> str:
     tag = str(one_line(text)).strip().lstrip("#").lower()
     if not tag or len(tag) > _TAG or " " in tag or "," in tag:
         raise UsageError(
-            f"{one_line(text, 60)!r} is no tag.",
+            f"{one_line(text, 60)!r} is not a tag.",
             hint=f"One word of at most {_TAG} characters, such as 'csv'.",
         )
     return tag

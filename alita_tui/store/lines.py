@@ -22,7 +22,7 @@ T = TypeVar("T")
 Load = Callable[[bytes, int], T]
 """Makes a value of a document's JSON and its id. Raises ValueError for invalid JSON."""
 Look = Callable[[bytes], int]
-"""Returns a number below 256 that is kept of each document, to find some without reading all."""
+"""Returns a number below 256 to store for each document, to find some kinds without reading all."""
 
 _BUFFER = 1 << 20
 _TABLE = re.compile(rb'"([^"\\]+)":\{\n')
@@ -59,7 +59,7 @@ class Places:
 
 @dataclass
 class Scan(Generic[T]):
-    """A file and its journal. Documents of the one growing table are located, not kept."""
+    """A file and its journal. Of the one growing table only the documents' places are held in memory."""
 
     tables: Tables = field(default_factory=dict)
     """The other tables."""

@@ -33,7 +33,7 @@ class LogStorage(JournalStorage, Generic[T]):
     """A TinyDB file whose table `table` takes documents with ever higher ids.
 
     Its documents go from the file through `load_row` to the caller, and from memory to the journal; only their
-    places are kept. Folding copies them from file to file.
+    places stay in memory. Folding copies them from file to file.
     """
 
     def __init__(
@@ -92,14 +92,14 @@ class LogStorage(JournalStorage, Generic[T]):
         )
 
     @property
-    def found(self) -> tuple[disk.Signature, int] | None:
-        """The file and journal offset that hold ids 1, 2, 3 … undamaged; else None."""
+    def whole_from(self) -> tuple[disk.Signature, int] | None:
+        """The file's signature and the journal's offset if both hold ids 1, 2, 3 … undamaged; else None."""
         if self._places is None or self._ids:
             return None
         return self._now.json_at, self._now.end
 
     def note(self, index: int) -> int:
-        """Return what `look` noted of a document, by its place from 0 on."""
+        """Return the number that `look` gave a document, by its place from 0 on."""
         places = self._places
         return places.notes[index] if places is not None else 0
 
@@ -150,7 +150,7 @@ class LogStorage(JournalStorage, Generic[T]):
         raise StoreError(f"{self.path} only takes new records.")
 
     def _open(self) -> None:
-        """Read what is there; if it is damaged or from another program, repair it first."""
+        """Read the file; if it is damaged or from another program, repair it first."""
         writes = self.mode == "exclusive"
         scanned = scan(self.path, self._table, self._load_row, self._look)
         if scanned is None or (
@@ -331,7 +331,7 @@ class LogStorage(JournalStorage, Generic[T]):
             yield piece
 
     def _new_documents(self) -> Iterator[tuple[int, bytes]]:
-        """Yield newer documents, from the journal as far as it was synced, then from memory."""
+        """Yield newer documents: those that were synced from the journal, then those in memory."""
         try:
             for body in self._bodies():
                 if (document := document_of(body, self._table)) is not None:

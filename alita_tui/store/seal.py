@@ -78,7 +78,7 @@ class Seal:
         if not stat.S_ISREG(status.st_mode) or status.st_mode & 0o077:
             raise StoreError(
                 f"The key of the audit log, {self.path}, is open to others or no plain file.",
-                hint=f"If nobody else was at it: chmod 600 {self.path}  (`alita doctor --fix` does it)",
+                hint=f"If only you had access: chmod 600 {self.path}  (`alita doctor --fix` does it)",
             )
         return (disk.read_bytes(self.path) or b"").decode("ascii", "replace").strip()
 

@@ -35,7 +35,7 @@ from alita_tui.store.trash import Trash
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 _DRAFT_SECONDS = 60.0
-"""Age from which a draft that nobody has open is abandoned; a finished one is closed just before its renaming."""
+"""Age in seconds from which an unopened draft is abandoned; a finished one is closed just before its renaming."""
 
 _GAP_LIMIT = 10_000
 """Widest gap of missing records that is filled in; a wider one is another kind of damage and stays."""
@@ -48,7 +48,7 @@ class SessionFile:
     """
 
     def __init__(self, log: LogStorage[Envelope], path: Path, *, begun: bool = False) -> None:
-        """`begun`: it must have had at least one event."""
+        """With `begun` the file must have had at least one event."""
         self.path = path
         self._log = log
         meta = log.tables.get("meta", {}).get("1")
@@ -97,7 +97,9 @@ class SessionFile:
         except OSError as error:
             raise disk.store_error("opened", path, error) from error
         if not is_session:
-            raise StoreError(f"{path} is no session file, or nothing in it can be read; it is left as it is.")
+            raise StoreError(
+                f"{path} is not a session file, or nothing in it can be read; it is left as it is."
+            )
         alone = not journal_reader.journal_of(path).exists()
         mode: Mode = "readonly" if readonly else "exclusive"
         log = LogStorage(path, "events", _envelope, mode=mode, look=kinds.look)
@@ -105,13 +107,13 @@ class SessionFile:
 
     @property
     def last_seq(self) -> int:
-        """The newest sequence number; 0 if there is none."""
+        """The newest sequence number; 0 for an empty session."""
         return self._log.last
 
     def envelopes(self) -> tuple[Envelope, ...]:
         """Return every stored envelope in order, with an `UnknownEvent` for each missing one.
 
-        They are not kept: a second call reads the file again. Raises StoreError.
+        They are not cached: a second call reads the file again. Raises StoreError.
         """
         stored, self._begun = self._begun or self._log.take(), None
         if len(stored) == (stored[-1].seq if stored else 0):
@@ -125,12 +127,12 @@ class SessionFile:
         return History(self.envelopes())
 
     def followed(self) -> Followed | None:
-        """Return the session's summary, to be kept up to date; None if something of the session is missing."""
-        if self._begun is not None or not self._log.found or self.restored.note:
+        """Return the session's summary for incremental updates; None if part of the session is missing."""
+        if self._begun is not None or not self._log.whole_from or self.restored.note:
             return None
         tally = Tally()
         tally.take_all(History(stored=self))
-        json_at, end = self._log.found
+        json_at, end = self._log.whole_from
         return Followed(self.session_id, self.path, tally, json_at, end)
 
     def __len__(self) -> int:
@@ -161,7 +163,7 @@ class SessionFile:
     def close(self) -> None:
         """Write what is queued, fold the journal into the file, release the lock.
 
-        Raises StoreError if it cannot be folded: then the journal stays and holds what is new.
+        Raises StoreError if it cannot be folded: then the journal stays and holds the new events.
         """
         self._writer.shutdown(wait=True)
         self._log.close()
@@ -227,7 +229,7 @@ class SessionStore:
     def path(self, session_id: str) -> Path:
         """Return where a session's file is or would be. Raises UsageError for an invalid id."""
         if not _ID.fullmatch(session_id):
-            raise UsageError(f"{one_line(session_id, 60)!r} is no session id.")
+            raise UsageError(f"{one_line(session_id, 60)!r} is not a session id.")
         return self.folder / f"{session_id}.json"
 
     def list(self) -> tuple[SessionSummary, ...]:
@@ -350,7 +352,7 @@ class SessionStore:
         return {path for path in files | orphans if _ID.fullmatch(path.stem)}
 
     def _sweep(self) -> None:
-        """Remove what killed processes left half written: drafts that nobody has open."""
+        """Remove half-written files of killed processes: drafts that no process has open."""
         with suppress(OSError):
             for draft in (*self.folder.glob(".*.json"), *self.folder.glob(".*.json.journal")):
                 base = draft.with_name(draft.name.removesuffix(".journal"))
@@ -382,7 +384,7 @@ def _ours(path: Path) -> bool:
 
 
 def _followed(path: Path) -> Followed | None:
-    """Return the summary of a session's file, to be kept up to date; None if it is not whole."""
+    """Return the summary of a session's file for incremental updates; None if the file is not complete."""
     try:
         file = SessionFile.open(path, readonly=True)
     except (StoreError, UsageError):
@@ -394,7 +396,7 @@ def _followed(path: Path) -> Followed | None:
 
 
 def _as_filed(summary: SessionSummary, path: Path) -> SessionSummary:
-    """Return a summary with what its file says: whether it is open, and its name, which a copy has for itself."""
+    """Return a summary with the file's own data: whether it is open, and its name, which differs in a copy."""
     if summary.session_id != path.stem:
         summary = msgspec.structs.replace(summary, session_id=path.stem)
     if is_open(path) and summary.state != "unreadable":
@@ -408,7 +410,7 @@ def _gap(seq: int, session_id: str, at: datetime) -> Envelope:
 
 
 def as_imported(envelopes: Iterable[Envelope]) -> Iterator[Envelope]:
-    """Yield a session from elsewhere marked as such, whatever it says of itself."""
+    """Yield a session from elsewhere, always marked as imported."""
     for place, envelope in enumerate(envelopes):
         if place == 0 and isinstance(envelope.event, SessionOpened):
             opened = msgspec.structs.replace(envelope.event, imported=True)
@@ -421,5 +423,5 @@ def from_elsewhere(session: str) -> UsageError:
     return UsageError(
         f"The session {one_line(session, 200)} comes from elsewhere: what was approved there is not approved here, "
         "so it does not go on.",
-        hint=f"Look at it: alita replay {one_line(session, 200)}. To go on, give its task to a session of your own.",
+        hint=f"Look at it: alita replay {one_line(session, 200)}. To continue, give its task to a session of your own.",
     )

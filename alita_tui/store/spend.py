@@ -47,9 +47,9 @@ class SpendBook:
 
     def another(self, session_id: str) -> SpendBook:
         """Return the same open book for another session of this process; closing this one closes both."""
-        other = copy(self)
-        other._session_id, other._mine = session_id, set()
-        return other
+        book = copy(self)
+        book._session_id, book._mine = session_id, set()
+        return book
 
     def today(self) -> DaySpend:
         """Return what is spent and reserved today, over all sessions. Raises StoreError."""
@@ -136,7 +136,7 @@ class SpendBook:
         return None
 
     def _release(self) -> None:
-        """Release reservations of calls that no record knows; recorded ones are settled by now."""
+        """Release reservations of calls that were never recorded; recorded ones have been settled."""
         for doc_id, row in list(self._rows()):
             open_calls = {call_id: cost for call_id, cost in row["reserved"].items() if call_id in self._mine}
             if row["session"] == self._session_id and open_calls != row["reserved"]:

@@ -61,7 +61,7 @@ class JournalStorage(Storage):
             self._unlock()
             raise
         if mode == "exclusive" and self._now.end == 0:
-            with suppress(OSError):  # it only tells others who has the file
+            with suppress(OSError):  # it only shows other processes who has the file
                 self._sign()
 
     # --- TinyDB's interface
@@ -114,7 +114,7 @@ class JournalStorage(Storage):
 
     @property
     def position(self) -> tuple[object, ...]:
-        """Return how far the file and its journal are read: another one after each change, whoever made it."""
+        """Return how far the file and its journal are read; it changes with every change by any process."""
         return self._now.json_at, self._now.generation, self._now.end
 
     def sync(self) -> None:
@@ -173,7 +173,7 @@ class JournalStorage(Storage):
                 self._fold()
 
     def checkpoint(self) -> None:
-        """Write the file anew and empty the journal. Raises StoreError, and then both are as before."""
+        """Rewrite the file and empty the journal. Raises StoreError, and then both are unchanged."""
         assert self._fd is not None
         generation = self._now.generation + 1
         about = {"schema_version": SCHEMA_VERSION, "generation": generation}
@@ -263,7 +263,7 @@ class JournalStorage(Storage):
         try:
             os.fdatasync(self._fd)
         except OSError:
-            # After a failed sync the kernel may call lost pages clean: write everything anew.
+            # After a failed sync the kernel may mark lost pages clean: write everything again.
             self._doubtful = True
             raise
 

@@ -69,7 +69,7 @@ class SessionSummary(Value, frozen=True):
     discarded: int = 0
     """Number of records that could not be read."""
     parent: str = ""
-    """The session that this one was forked from; empty if it is no fork."""
+    """The session that this one was forked from; empty if it is not a fork."""
     parent_seq: int = 0
     """The last event that both share."""
     imported: bool = False
@@ -77,7 +77,7 @@ class SessionSummary(Value, frozen=True):
 
 
 def summarise(session_id: str, path: str, rows: Iterable[Json], *, discarded: int = 0) -> SessionSummary:
-    """Return the summary of a session's stored envelopes. Its state only tells closed from not closed."""
+    """Return the summary of a session's stored envelopes. Its state only distinguishes closed from not closed."""
     tally = Tally()
     for row in rows:
         tally.take(row)
@@ -125,9 +125,9 @@ class Tally:
         ends = [history[0], *history[-1:]] if len(history) else []
         self.events += len(history)
         for envelope in history.of(*_HEARD):
-            self._hear(envelope)
+            self._apply(envelope)
         for envelope in islice(history.newest(BudgetSpent), 1):
-            self._hear(envelope)
+            self._apply(envelope)
         for envelope in ends:
             self.started, self.last = self.started or envelope.at, envelope.at
 
@@ -139,9 +139,9 @@ class Tally:
             self.started, self.last = self.started or at, at
         event = place.get("event")
         if isinstance(event, dict) and event.get("kind") in _KINDS:
-            self._hear(from_builtins(row))
+            self._apply(from_builtins(row))
 
-    def _hear(self, envelope: Envelope) -> None:
+    def _apply(self, envelope: Envelope) -> None:
         match envelope.event:
             case SessionOpened(title=title, model=model, parent=parent, parent_seq=parent_seq) as opened:
                 self.title, self.model = one_line(title), one_line(model)

@@ -42,7 +42,7 @@ class TaskNote(Value, frozen=True, omit_defaults=False):
 
     @property
     def command(self) -> QueueCommand | None:
-        """The command; None where none is set."""
+        """The command; None if none is set."""
         return self.submit or self.edit or self.move or self.cancel or self.retry or self.switch
 
 
@@ -55,11 +55,13 @@ _FIELDS: dict[type[QueueCommand], str] = {
 class TaskInbox:
     """One signed file per command, taken in the order in which they were left."""
 
-    def __init__(self, folder: Path, sealing: Sealing, told: Callable[[str], None] = lambda _: None) -> None:
-        """`told` is called with a sentence about each note that was set aside."""
+    def __init__(
+        self, folder: Path, sealing: Sealing, report: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """`report` is called with a sentence about each note that was set aside."""
         self._folder = folder
         self._sealing = sealing
-        self._told = told
+        self._report = report
 
     def leave(self, session_id: str, command: QueueCommand) -> None:
         """Leave a command for a session; it is on disk when this returns. Raises StoreError."""
@@ -76,8 +78,8 @@ class TaskInbox:
             raise disk.store_error("saved", path, error) from error
 
     def waiting(self, session_id: str) -> list[tuple[Path, QueueCommand]]:
-        """Return what was left for a session, the oldest first; what this home did not sign is set aside."""
-        found = []
+        """Return the commands left for a session, the oldest first; those not signed by this home are set aside."""
+        commands = []
         for path in sorted(self._folder.glob(f"{_prefix(session_id)}*.json")):
             raw = disk.read_bytes(path)
             if raw is None:
@@ -86,8 +88,8 @@ class TaskInbox:
             if command is None:
                 self._set_aside(path)
             else:
-                found.append((path, command))
-        return found
+                commands.append((path, command))
+        return commands
 
     def taken(self, path: Path) -> None:
         """Remove a note whose command was carried out. Raises StoreError."""
@@ -110,7 +112,7 @@ class TaskInbox:
             path.unlink(missing_ok=True)
         except OSError:
             aside = path
-        self._told(
+        self._report(
             f"A task that was left for this session was set aside as {one_line(str(aside), 200)}: no process of "
             "this home signed it."
         )

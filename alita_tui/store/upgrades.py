@@ -16,18 +16,18 @@ OLDEST = 1
 """The version of files that name none: TinyDB itself wrote them."""
 
 
-def _one(tables: Tables) -> None:
+def _add_last_call(tables: Tables) -> None:
     """A day's spend names the call that was settled last, so that it cannot be counted twice."""
     for row in tables.get("days", {}).values():
         if isinstance(row, dict):
             row.setdefault("last", ["", 0.0, 0])
 
 
-def _two(_tables: Tables) -> None:
+def _add_checksums(_tables: Tables) -> None:
     """The file gets checksums (`checksums.SINCE`), which are not part of the tables in memory."""
 
 
-STEPS: Mapping[int, Callable[[Tables], None]] = {1: _one, 2: _two}
+STEPS: Mapping[int, Callable[[Tables], None]] = {1: _add_last_call, 2: _add_checksums}
 
 SCHEMA_VERSION = max(STEPS) + 1
 """The version of files written now, recorded in their `store` table."""

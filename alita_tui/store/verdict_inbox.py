@@ -37,7 +37,7 @@ class VerdictNote(Value, frozen=True):
     """The file in which one process leaves a verdict for another."""
 
     command: Json
-    """A ResolveApproval as JSON, possibly of schema 1; kept as it was signed."""
+    """A ResolveApproval as JSON, possibly of schema 1; stored exactly as it was signed."""
     by: str
     at: str
     """ISO 8601, UTC."""
@@ -72,7 +72,7 @@ class VerdictInbox:
     ) -> None:
         """With `sealing` a note counts only if a process of this home signed it; without, it is trusted."""
         self._sealing = sealing
-        self.told: Callable[[str], None] = lambda _: None
+        self.report: Callable[[str], None] = lambda _: None
         """Called with a sentence about each note that was set aside."""
         self._folder = folder
         self._sessions = sessions
@@ -138,7 +138,7 @@ class VerdictInbox:
         return msgspec.structs.replace(build, verdict=verdict.decision)
 
     def claim(self, command: ResolveApproval) -> ResolveApproval:
-        """Leave this session's own verdict unless there is one; return the one that stands. Raises StoreError."""
+        """Enter this session's verdict unless there is one already; return the valid one. Raises StoreError."""
         return command if self._put(command) else self.verdict(command.approval_id) or command
 
     def verdict(self, approval_id: str) -> ResolveApproval | None:
@@ -164,7 +164,7 @@ class VerdictInbox:
                 path.unlink(missing_ok=True)
             except OSError:
                 aside = path
-            self.told(
+            self.report(
                 f"A verdict on {one_line(approval_id, 60)} was set aside as {aside}: {why}. It still waits."
             )
             return None
@@ -238,7 +238,7 @@ class VerdictInbox:
         )
 
     def _past(self, wanted: str) -> str:
-        """Return who decided on a build that no longer waits; empty if there is no such build."""
+        """Return who decided on a build that no longer waits; empty for an unknown build."""
         for summary in self._sessions.list() if wanted else ():
             if resolved := self._resolved(Path(summary.path), wanted):
                 return _was(resolved)
@@ -268,7 +268,7 @@ class VerdictInbox:
                 if path.exists() and self.verdict(approval_id) is None:
                     disk.set_aside(path)
                     path.unlink(missing_ok=True)
-                os.link(draft, path)  # fails if there is one: the first verdict stands
+                os.link(draft, path)  # fails if there is one: the first verdict counts
             finally:
                 draft.unlink(missing_ok=True)
             disk.sync_folder(self._folder)

@@ -41,7 +41,7 @@ class ApprovalGate:
         `me` is the account that decides in this process. With `parks` a build without a verdict raises ApprovalPending
         instead of waiting. `rule` returns the verdict of a rule that covers the build; it may block. `unnamed` returns
         the risks that an approval does not accept by name; an approval that leaves one out does not count. `signed`
-        returns a verdict with this home's signature; `on_record` tells if the audit log has it. Those two may block.
+        returns a verdict with this home's signature; `on_record`, whether the audit log has it. Those two may block.
         """
         self._bus = bus
         self._inbox = inbox
@@ -71,7 +71,7 @@ class ApprovalGate:
                 if not future.done():
                     if self._parks:
                         raise ApprovalPending(
-                            f"{request.name} v{request.version} waits for your verdict.",
+                            f"{request.name} v{request.version} waits for your decision.",
                             hint="`alita builds list` shows it; `alita resume` goes on once it is decided.",
                         )
                     self.waits(request.build_id)
@@ -85,16 +85,16 @@ class ApprovalGate:
                 digest=request.digest,
                 verdict=command.verdict,
             )
-            resolved = await self._bus.kept(self._signed, request, resolved)
+            resolved = await self._bus.save_with(self._signed, request, resolved)
             await self._bus.emit(resolved, span=request.build_id)
-            await self._bus.kept(self._settled, request, command)
+            await self._bus.save_with(self._settled, request, command)
             return command
         finally:
             del self._waiting[request.approval_id]
 
     async def was_given(self, request: e.ApprovalRequested, verdict: Verdict) -> bool:
         """Return True if a verdict that the session has on record was given in this home."""
-        return await self._bus.kept(self._on_record, request, verdict)
+        return await self._bus.save_with(self._on_record, request, verdict)
 
     def resolve(self, command: ResolveApproval) -> str:
         """Hand in a verdict from this process. Return why it does not count, or an empty string."""
@@ -119,14 +119,14 @@ class ApprovalGate:
         if command is None or future.done():
             return
         if problem := self._incomplete(request, command):
-            await self._bus.kept(self._inbox.taken, request.approval_id)
+            await self._bus.save_with(self._inbox.taken, request.approval_id)
             await self._bus.emit(e.NoticeRaised(level="warning", text=problem))
         elif command.digest == request.digest:
             future.set_result(command)
 
     async def _first(self, request: e.ApprovalRequested, own: ResolveApproval) -> ResolveApproval:
-        """Return the verdict that stands: this one, unless another shell left one before it."""
-        first = await self._bus.kept(self._inbox.claim, own)
+        """Return the valid verdict: this one, unless another shell left one earlier."""
+        first = await self._bus.save_with(self._inbox.claim, own)
         if first == own or first.digest != request.digest:
             return own
         decided = f"{first.verdict.decision} by {first.verdict.by} in another shell first"

@@ -25,7 +25,7 @@ _MOST_CALLS = 6
 
 
 def brief(order: BuildOrder, parent: ToolDraft | None, neighbours: str, tools: str = "") -> str:
-    """Return the order as the model reads it. `tools` says how the tools are called that it may call."""
+    """Return the order as the model reads it. `tools` describes how to call the tools that it may use."""
     parts = [f"Tool name: {order.name}", f"Goal: {order.goal}"]
     if order.details:
         parts.append(f"Details: {order.details}")
@@ -44,12 +44,12 @@ def brief(order: BuildOrder, parent: ToolDraft | None, neighbours: str, tools: s
         parts.append(f"Nearest tools in the library (do not repeat them):\n{neighbours}")
     if parent is not None:
         parts += replaced(parent, order.failure, order.failures)
-    for other in order.merges:
+    for merged in order.merges:
         parts.append(
-            f"It also takes over the work of {other.name}, which it makes superfluous:\n"
-            f"```{other.language}\n{other.code}\n```\n"
-            f"Input schema: {written(other.input_schema)}\nOutput schema: {written(other.output_schema)}\n"
-            f"Its tests, of which yours have to cover each case:\n```python\n{other.tests}\n```"
+            f"It also takes over the work of {merged.name}, which it makes superfluous:\n"
+            f"```{merged.language}\n{merged.code}\n```\n"
+            f"Input schema: {written(merged.input_schema)}\nOutput schema: {written(merged.output_schema)}\n"
+            f"Its tests, of which yours have to cover each case:\n```python\n{merged.tests}\n```"
         )
     if order.past_rejections:
         listed = "\n".join(f"- {reason}" for reason in order.past_rejections)
@@ -58,8 +58,8 @@ def brief(order: BuildOrder, parent: ToolDraft | None, neighbours: str, tools: s
     return "\n\n".join(parts)
 
 
-def told(order: BuildOrder) -> tuple[str, ...]:
-    """Return what a proposal tells of earlier sessions, for the record and for who judges where names come from."""
+def from_earlier_sessions(order: BuildOrder) -> tuple[str, ...]:
+    """Return what a proposal quotes from earlier sessions, for the record and for the check of names' origins."""
     calls = (
         f"run({cut(written(failure.arguments), 600)}): {cut(failure.error, 600)}"
         for failure in order.failures[:_MOST_CALLS]
@@ -73,7 +73,7 @@ def told(order: BuildOrder) -> tuple[str, ...]:
 def replaced(
     parent: ToolDraft, failure: FailedCall | None, failures: tuple[FailedCall, ...] = ()
 ) -> list[str]:
-    """Return what the model has to know of the version that the new one replaces."""
+    """Return the part of the order about the version that the new one replaces."""
     parts = [
         f"It replaces this version; change what the goal asks for, and no more:\n"
         f"```{parent.language}\n{parent.code}\n```",
@@ -88,8 +88,10 @@ def replaced(
     for failed in calls[:_MOST_CALLS]:
         most = _LONGEST_CALL // max(1, len(calls[:_MOST_CALLS]))
         called = f"run({cut(written(failed.arguments), most)})\n{cut(failed.error, most)}"
-        said = f"v{failed.version} failed when it was called so; mend that, and add a test of a call like it."
-        parts.append(f"{said}\n{fenced('the failed call', called)}")
+        demand = (
+            f"v{failed.version} failed when it was called so; mend that, and add a test of a call like it."
+        )
+        parts.append(f"{demand}\n{fenced('the failed call', called)}")
     return parts
 
 
@@ -99,7 +101,7 @@ def written(value: object) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """Return a text without its middle where it is too long: the end of a traceback says the most."""
+    """Return a text without its middle if it is too long: the end of a traceback is the most useful part."""
     return text if len(text) <= most else f"{text[: most // 3]}\n[…]\n{text[-2 * most // 3 :]}"
 
 
@@ -125,9 +127,9 @@ def submitted(requests: tuple[ToolRequest, ...]) -> object:
 
 
 def language_reason(form: object) -> str:
-    """Return why a submitted tool is in its language, in the model's words; empty where it says nothing."""
-    said = form.get("language_reason") if isinstance(form, dict) else ""
-    return one_line(said, 300) if isinstance(said, str) else ""
+    """Return the model's reason for a submitted tool's language; empty if it gave none."""
+    reason = form.get("language_reason") if isinstance(form, dict) else ""
+    return one_line(reason, 300) if isinstance(reason, str) else ""
 
 
 def repair(

@@ -9,7 +9,7 @@ import msgspec
 
 from alita_tui.events import Capabilities, Json, ToolDraft, ToolName
 from alita_tui.runtimes.languages import LANGUAGES, runtime_of
-from alita_tui.runtimes.port import LARGEST_TEXT, ContractError, with_line_feeds
+from alita_tui.runtimes.port import LARGEST_TEXT, ContractError, Runtime, with_line_feeds
 from alita_tui.spine.grants import canonical, faults
 from alita_tui.spine.names import taken
 from alita_tui.spine.requirements import distribution
@@ -21,8 +21,8 @@ _MOST_ENTRIES = 20
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
-def draft_from(arguments: Json, languages: Sequence[str] = LANGUAGES) -> ToolDraft:
-    """Return the draft in the arguments of a `submit_tool` call; `languages` are those that the person allows.
+def draft_from(arguments: Json, languages: Sequence[str] = LANGUAGES, *, browser: bool = True) -> ToolDraft:
+    """Return the draft in the arguments of a `submit_tool` call; `languages` and `browser` are what the person allows.
 
     Raises ContractError with every problem.
     """
@@ -32,11 +32,11 @@ def draft_from(arguments: Json, languages: Sequence[str] = LANGUAGES) -> ToolDra
     texts = {field: _text(problems, arguments, field) for field in ("name", "description", "code", "tests")}
     schemas = {field: _schema(problems, arguments, field) for field in ("input_schema", "output_schema")}
     requirements = _list(problems, arguments, "requirements")
-    problems += [
-        f"requirements: {one_line(requirement, 80)!r} is no plain PEP 508 requirement (no URL, path or option)"
-        for requirement in requirements
-        if distribution(requirement) is None
-    ]
+    language = arguments.get("language") or languages[0]
+    if language not in languages:
+        problems.append(f"language: it has to be one of {', '.join(languages)}")
+    elif requirements:
+        requirements = _requirements(problems, requirements, runtime_of(str(language)))
     named = texts["name"].replace("_", "-")
     problems += [
         f"name: {texts['name']} is what the package {one_line(requirement, 80)!r} is called; choose another one"
@@ -44,11 +44,8 @@ def draft_from(arguments: Json, languages: Sequence[str] = LANGUAGES) -> ToolDra
         if named and distribution(requirement) == named
     ]
     capabilities = _capabilities(problems, arguments.get("capabilities"))
-    language = arguments.get("language") or languages[0]
-    if language not in languages:
-        problems.append(f"language: it has to be one of {', '.join(languages)}")
-    elif language != "python" and requirements:
-        problems.append(f"requirements: a tool in {language} has none")
+    if capabilities.browser and not browser:
+        problems.append("capabilities.browser: the person allows no tool a browser")
     if problems:
         raise ContractError(tuple(problems))
     return ToolDraft(
@@ -56,7 +53,7 @@ def draft_from(arguments: Json, languages: Sequence[str] = LANGUAGES) -> ToolDra
         description=" ".join(texts["description"].split()),
         code=with_line_feeds(texts["code"]),
         tests=with_line_feeds(texts["tests"]),
-        requirements=tuple(sorted({" ".join(requirement.split()) for requirement in requirements})),
+        requirements=tuple(sorted({*requirements})),
         input_schema=schemas["input_schema"],
         output_schema=schemas["output_schema"],
         capabilities=capabilities,
@@ -131,6 +128,20 @@ def _list(problems: list[str], arguments: Mapping[str, Json], field: str, prefix
     else:
         return value
     return []
+
+
+def _requirements(problems: list[str], asked: list[str], runtime: Runtime) -> list[str]:
+    """Return the requirements as they are kept."""
+    if not runtime.packages:
+        problems.append(f"requirements: a tool in {runtime.language} has none")
+        return []
+    kept = [(text, runtime.requirement(text)) for text in asked]
+    problems += [
+        f"requirements: {one_line(text, 80)!r} is no {runtime.packages}"
+        for text, known in kept
+        if known is None
+    ]
+    return [known for _, known in kept if known is not None]
 
 
 def _capabilities(problems: list[str], value: Json) -> Capabilities:

@@ -11,27 +11,27 @@ from alita_tui.toolsmith.checks.workbench import Workbench
 
 _PROBES = 14
 FEWEST = 4
-"""Probes that both answer, with as many different answers, before anything is said of two tools."""
+"""Fewest probes that both tools answer, and fewest different answers, for a comparison to count."""
 
 
-def comparable(one: ToolDraft, other: ToolDraft) -> bool:
+def comparable(left: ToolDraft, right: ToolDraft) -> bool:
     """Return True if both take required arguments of the same types in the same order, and are granted nothing."""
     return (
-        bool(_required(one))
-        and _shape(one) == _shape(other)
-        and one.capabilities.none
-        and other.capabilities.none
+        bool(_required(left))
+        and _shape(left) == _shape(right)
+        and left.capabilities.none
+        and right.capabilities.none
     )
 
 
-async def kinship(bench: Workbench, one: ToolRecord, other: ToolRecord) -> tuple[int, int]:
-    """Return to how many probes two tools give the same answer, and how many both answer. Raises CouldNotRun.
+async def kinship(bench: Workbench, left: ToolRecord, right: ToolRecord) -> tuple[int, int]:
+    """Return how many probes two tools answer alike, and how many both answer. Raises CouldNotRun.
 
-    Where that says nothing, because too few are answered or all alike, both are 0.
+    Both are 0 if the comparison is no evidence, because too few are answered or all answers are the same.
     """
-    pairs = await asyncio.to_thread(_pairs, one.draft, other.draft)
+    pairs = await asyncio.to_thread(_pairs, left.draft, right.draft)
     mine, theirs = (
-        Case(build_id=BuildId("kinship"), draft=tool.draft, lock=tool.lock) for tool in (one, other)
+        Case(build_id=BuildId("kinship"), draft=tool.draft, lock=tool.lock) for tool in (left, right)
     )
     ours, answers = await asyncio.gather(
         bench.outputs(mine, [ours for ours, _ in pairs], fresh=True, seconds=1.5),
@@ -47,17 +47,17 @@ async def kinship(bench: Workbench, one: ToolRecord, other: ToolRecord) -> tuple
     return sum(equal(a, b) for a, b in both), len(both)
 
 
-def _pairs(one: ToolDraft, other: ToolDraft) -> list[tuple[Json, Json]]:
+def _pairs(left: ToolDraft, right: ToolDraft) -> list[tuple[Json, Json]]:
     """Return the same values under either tool's names, where both schemas accept them."""
-    mine, theirs = _required(one), _required(other)
+    mine, theirs = _required(left), _required(right)
     pairs: list[tuple[Json, Json]] = []
-    for arguments in (*probes(one, _PROBES // 2), *probes(other, _PROBES // 2)):
+    for arguments in (*probes(left, _PROBES // 2), *probes(right, _PROBES // 2)):
         names = mine if set(mine) <= set(arguments) else theirs
         if not set(names) <= set(arguments):
             continue
         values = [arguments[name] for name in names]
         a, b = dict(zip(mine, values, strict=True)), dict(zip(theirs, values, strict=True))
-        if fits(a, one.input_schema) and fits(b, other.input_schema) and (a, b) not in pairs:
+        if fits(a, left.input_schema) and fits(b, right.input_schema) and (a, b) not in pairs:
             pairs.append((a, b))
     return pairs
 

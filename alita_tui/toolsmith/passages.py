@@ -29,7 +29,7 @@ def fenced_passages(sources: Sequence[Source], goal: str, *, tokens: int = PASSA
                 key = f"{number}:{place:05}"
                 cut[key] = (number, place, text)
                 ranker.put(key, ((text, 1.0), (source.title, 0.3)))
-    ranked = [found.key for found in ranker.rank(goal, limit=_MOST)]
+    ranked = [match.key for match in ranker.rank(goal, limit=_MOST)]
     ranked += [key for key in cut if key not in set(ranked)]
     room = tokens * _CHARACTERS_EACH
     chosen: dict[int, dict[int, str]] = {}
@@ -54,7 +54,7 @@ def _joined(parts: dict[int, str]) -> str:
 
 
 def _split(text: str) -> list[str]:
-    """Return a text in passages of whole lines, as far as the lines are short enough."""
+    """Split a text into passages of whole lines, unless a line is too long."""
     passages: list[str] = []
     held = ""
     for block in re.split(r"\n\s*\n", text):

@@ -1,6 +1,6 @@
 """Words that persuade a reader, by what they do rather than by their language.
 
-One sign alone is ordinary in some tool; two different ones close together speak to whoever decides on it.
+One sign alone is ordinary in some tool; two different ones close together address the person who decides on it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from alita_tui.runtimes.rules import table
 _BREATH = 240
 """Characters within which two signs belong together."""
 _TOGETHER = (("reader", "decided", "asked", "unread"), ("page", "dismissed"), ("quiet", "order"))
-"""Kinds of signs of which two different ones persuade."""
+"""Kinds of signs; two different kinds close together count as persuasion."""
 
 
 def persuades(text: str) -> tuple[int, int] | None:
@@ -34,7 +34,7 @@ def _together(signs: tuple[re.Pattern[str], ...], text: str) -> tuple[int, int] 
     matches = sorted(
         (match.start(), match.end(), kind) for kind, sign in enumerate(signs) for match in sign.finditer(text)
     )
-    for (start, end, kind), (later, last, other) in zip(matches, matches[1:], strict=False):
-        if kind != other and later >= end and last - start <= _BREATH:
+    for (start, end, kind), (later, last, later_kind) in zip(matches, matches[1:], strict=False):
+        if kind != later_kind and later >= end and last - start <= _BREATH:
             return start, last
     return None

@@ -1,6 +1,6 @@
-"""Pins the tools that a draft wants to call: a name becomes the bytes that are approved now, and all they may use.
+"""Pins the tools that a draft wants to call: a name becomes the currently approved bytes and all that they may use.
 
-What the person grants is the pin, so a later version of the called tool is not called until this one is built anew.
+The person grants the pin, so a later version of the called tool is not used until the caller is built again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def pinned(draft: ToolDraft, shelf: ToolShelf) -> ToolDraft:
 
 
 def described(names: tuple[str, ...], shelf: ToolShelf) -> str:
-    """Return how the tools of these names are called, as far as the library has them."""
+    """Return how to call the tools of these names that the library has."""
     lines: list[str] = []
     for name in names:
         try:
@@ -76,7 +76,7 @@ def _unfit(name: str, record: ToolRecord, draft: ToolDraft, shelf: ToolShelf) ->
 def _levels(record: ToolRecord, shelf: ToolShelf) -> int:
     """Return how deep calls go with a call of this tool. Raise RegistryError."""
     further = (shelf.get(grant.name, grant.version) for grant in tool_grants(record.granted))
-    return 1 + max((_levels(one, shelf) for one in further), default=0)
+    return 1 + max((_levels(called, shelf) for called in further), default=0)
 
 
 def _schemas(tool: ToolDraft) -> tuple[tuple[str, object], ...]:

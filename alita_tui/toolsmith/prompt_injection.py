@@ -1,6 +1,6 @@
 """Finds text in a draft that addresses its reader: the person who approves, a reviewing model, the agent.
 
-A tool's text says what the tool does. Text that tells a reader how to judge it, or what to do next, is reported with
+A tool's text should describe the tool. Text that tells a reader how to judge it, or what to do next, is reported with
 its words.
 """
 
@@ -49,7 +49,7 @@ def note_addressed(
 
 
 def addressed(text: str) -> str:
-    """Return the words by which a text from elsewhere speaks to its reader; empty if it does not."""
+    """Return the words with which an untrusted text addresses its reader; empty if it does not."""
     plain, span = _spoken(text)
     if span is None:
         return ""
@@ -58,7 +58,7 @@ def addressed(text: str) -> str:
 
 
 def _spoken(text: str) -> tuple[str, tuple[int, int] | None]:
-    """Return a text as a person reads it, and where it speaks to its reader."""
+    """Return a text as a person reads it, and where it addresses its reader."""
     plain = " ".join(_plain(text[:_LONGEST]).split())
     hit = next((hit for pattern in _patterns() if (hit := pattern.search(plain))), None)
     return plain, hit.span() if hit else persuades(plain)

@@ -23,7 +23,7 @@ from alita_tui.runtimes.notes import Notes, Severity
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.grants import host_grants, secret_names
 from alita_tui.spine.history import of
-from alita_tui.spine.requirements import distribution
+from alita_tui.spine.requirements import NPM, distribution
 from alita_tui.spine.text import neutralise
 
 RULE = "named-elsewhere"
@@ -46,7 +46,7 @@ _NUMBERS = re.compile(r"(?:\b\d{2,3}[\s,;]+){6,}\d{2,3}\b")
 
 
 class Outside(NamedTuple):
-    """A text from outside, and what to call where it came from."""
+    """A text from outside, and a name for its source."""
 
     source: str
     text: str
@@ -60,11 +60,11 @@ class Provenance(NamedTuple):
 
 
 UNKNOWN = Provenance("", ())
-"""Where nobody said anything: nothing is held against a draft."""
+"""Unknown provenance, which reports nothing about a draft."""
 
 
 def provenance(history: Sequence[Envelope]) -> Provenance:  # noqa: C901  # one match over all kinds
-    """Return who said what in a session."""
+    """Return which texts of a session are the person's and which are from outside."""
     person: list[str] = []
     outside: list[Outside] = []
     names: dict[str, str] = {}
@@ -102,8 +102,8 @@ def provenance(history: Sequence[Envelope]) -> Provenance:  # noqa: C901  # one 
             case e.ToolReturned(call_id=call_id, report=report):
                 outside.append(Outside(names.get(call_id, "a tool's output"), _report(report)))
             case e.ToolFailed(call_id=call_id, text=text, report=report):
-                said = f"{text}\n{_report(report) if report else ''}"
-                outside.append(Outside(names.get(call_id, "a tool's output"), said))
+                output = f"{text}\n{_report(report) if report else ''}"
+                outside.append(Outside(names.get(call_id, "a tool's output"), output))
             case e.ContextGiven(blocks=blocks):
                 person += [block.text for block in blocks if not block.source]
                 outside += [Outside(block.source, block.text) for block in blocks if block.source]
@@ -128,21 +128,21 @@ _OUTSIDE = (
 )
 
 
-def note_provenance(notes: Notes, draft: ToolDraft, parent: ToolDraft | None, said: Provenance) -> None:
+def note_provenance(notes: Notes, draft: ToolDraft, parent: ToolDraft | None, known: Provenance) -> None:
     """Report every host, secret and package of a draft that the person did not name, once there is text from outside.
 
-    What the version before had been approved for is the person's.
+    Whatever the previous version was approved for counts as named by the person.
     """
-    if not said.outside:
+    if not known.outside:
         return
     approved = _asked(parent) if parent is not None else {}
     wanted = {name: kind for name, kind in _asked(draft).items() if name not in approved}
-    wanted = {name: kind for name, kind in wanted.items() if not _named_by_person(name, kind, said.person)}
+    wanted = {name: kind for name, kind in wanted.items() if not _named_by_person(name, kind, known.person)}
     if not wanted:
         return
-    found = _sources(wanted, said.outside)
+    sources_by_name = _sources(wanted, known.outside)
     for name, kind in wanted.items():
-        if sources := found.get(name):
+        if sources := sources_by_name.get(name):
             severity: Severity = "medium" if kind == "package" else "high"
             listed = ", ".join(sources[:3]) + (" and others" if sources[3:] else "")
             notes.add(severity, RULE, f"{kind} {name}: named by {listed}, not by you")
@@ -163,6 +163,9 @@ def _asked(draft: ToolDraft) -> dict[str, str]:
 
 def _named_by_person(name: str, kind: str, text: str) -> bool:
     plain = text.casefold()
+    if name.startswith(NPM):  # its dots and its scope tell it from others
+        bare = re.escape(name.removeprefix(NPM).casefold())
+        return re.search(rf"(?<![\w.@/-]){bare}(?![\w/-]|\.\w)", plain) is not None
     if kind == "package":
         return name in {re.sub(r"[-_.]+", "-", word).strip("-") for word in re.findall(r"[\w.-]+", plain)}
     bare = re.escape(name.casefold().removeprefix("www."))
@@ -171,22 +174,28 @@ def _named_by_person(name: str, kind: str, text: str) -> bool:
 
 def _sources(wanted: Iterable[str], outside: Sequence[Outside]) -> dict[str, list[str]]:
     """Return for each name the texts that name it, in any reading."""
-    squeezed = {name: squeeze(name) for name in wanted}
-    found: dict[str, list[str]] = {}
+    called = {name: name.removeprefix(NPM) for name in wanted}
+    squeezed = {name: squeeze(bare) for name, bare in called.items()}
+    words_of = {
+        name: re.findall(r"[\w-]+", re.sub(r"[-_.]+", "-", bare.casefold())) for name, bare in called.items()
+    }
+    sources: dict[str, list[str]] = {}
     room = _MOST_SEARCHED
-    for one in reversed(outside):
-        if (room := room - len(one.text)) < 0:
+    for passage in reversed(outside):
+        if (room := room - len(passage.text)) < 0:
             break
         text = (
-            one.text if len(one.text) <= _LONGEST else one.text[: _LONGEST // 2] + one.text[-_LONGEST // 2 :]
+            passage.text
+            if len(passage.text) <= _LONGEST
+            else passage.text[: _LONGEST // 2] + passage.text[-_LONGEST // 2 :]
         )
-        words = {re.sub(r"[-_.]+", "-", word) for word in re.findall(r"[\w.-]+", text.casefold())}
+        words = {re.sub(r"[-_.]+", "-", word).strip("-") for word in re.findall(r"[\w.-]+", text.casefold())}
         for reading in readings(text):
             for name, bare in squeezed.items():
-                here = bare in reading if len(bare) >= _SHORT else name.casefold() in words
-                if here and one.source not in found.setdefault(name, []):
-                    found[name].append(one.source)
-    return {name: sources for name, sources in found.items() if sources}
+                here = bare in reading if len(bare) >= _SHORT else words.issuperset(words_of[name])
+                if here and passage.source not in sources.setdefault(name, []):
+                    sources[name].append(passage.source)
+    return {name: sources for name, sources in sources.items() if sources}
 
 
 def readings(text: str) -> Iterator[str]:
@@ -195,17 +204,17 @@ def readings(text: str) -> Iterator[str]:
     rest = deque([(text, 0)])
     room = _MOST_READ
     while rest and room > 0:
-        one, depth = rest.popleft()
-        if (bare := squeeze(one)) in seen:
+        reading, depth = rest.popleft()
+        if (bare := squeeze(reading)) in seen:
             continue
         seen.add(bare)
-        room -= len(one)
+        room -= len(reading)
         yield bare
         yield bare[::-1]
-        yield "".join(word[:1] for word in re.findall(r"\w+", one.casefold()))  # an acrostic
-        yield "".join(line.strip()[:1] for line in one.casefold().splitlines())
+        yield "".join(word[:1] for word in re.findall(r"\w+", reading.casefold()))  # an acrostic
+        yield "".join(line.strip()[:1] for line in reading.casefold().splitlines())
         if depth < _DEEPEST:
-            rest += [(other, depth + 1) for other in _decoded(one) if other != one]
+            rest += [(decoded, depth + 1) for decoded in _decoded(reading) if decoded != reading]
 
 
 def squeeze(text: str) -> str:
@@ -260,10 +269,10 @@ def _report(report: e.RunReport) -> str:
 def _strings(value: object) -> Iterator[str]:
     rest = [value]
     while rest:
-        one = rest.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, dict):
-            rest += [*one.keys(), *one.values()]
-        elif isinstance(one, list):
-            rest += one
+        element = rest.pop()
+        if isinstance(element, str):
+            yield element
+        elif isinstance(element, dict):
+            rest += [*element.keys(), *element.values()]
+        elif isinstance(element, list):
+            rest += element

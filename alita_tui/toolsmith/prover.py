@@ -20,7 +20,7 @@ from alita_tui.state.build import BuildState
 from alita_tui.toolsmith.checks.callers import BREAKS
 from alita_tui.toolsmith.checks.case import Case, Check
 from alita_tui.toolsmith.checks.replay import LEFT_OUT, STILL
-from alita_tui.toolsmith.checks.runner import run_checks
+from alita_tui.toolsmith.checks.runner import LONGEST, more_time, run_checks
 from alita_tui.toolsmith.provenance import provenance
 from alita_tui.toolsmith.review import review
 
@@ -39,7 +39,7 @@ class Proof(Value, frozen=True):
     problem: str = ""
     """The first problem, for the model; empty if the draft passes."""
     doubt: str = ""
-    """What a check holds against a passing draft, for the model: worth one repair, but no reason to refuse it."""
+    """A check's objection to a passing draft, for the model: worth one repair, but no reason to refuse it."""
     lock: Lock = Lock()
     repairable: bool = True
     """False if the draft is not the problem."""
@@ -134,7 +134,7 @@ class Prover:
         return Proof(doubt="\n".join(map(_doubt, filter(_doubted, results))), lock=lock)
 
     async def _linted(self, draft: ToolDraft) -> tuple[Finding, ...]:
-        """Return what the language's lint says of the code, which does not run; or why it could not be asked."""
+        """Return the findings of the language's linter, without running the code; or why it could not run."""
         lint = runtime_of(draft.language).lint
         if lint is None:
             return ()
@@ -165,15 +165,15 @@ class Prover:
             if done < len(checks):
                 self._progress(f"checks of {case.draft.name}", done, len(checks), result.summary)
 
-        return await run_checks(checks, case, tell)
+        return await run_checks(checks, case, tell, longest=LONGEST * more_time(self.limits))
 
     async def test(
         self, build: Build, attempt: int, draft: ToolDraft, lock: Lock, granted: Capabilities = _NOTHING
     ) -> str:
         """Run a draft's own tests repeatedly; return why they do not pass, or an empty string.
 
-        Nothing of the person's is granted under the draft profile; `granted` is more only because a person asked for
-        it. Tests that stand in for it themselves do so even then, and are recorded as granted nothing.
+        The draft profile grants nothing of the person's; `granted` is more only if the person asked for it. Tests that
+        replace what is granted do so even then, and are recorded as granted nothing.
         """
         scratch = scratch_granted(draft)
         granted = _NOTHING if scratch else granted

@@ -36,13 +36,13 @@ class Review(Value, frozen=True):
     """Top-level modules that the code imports, sorted."""
 
 
-def review(draft: ToolDraft, said: Provenance = UNKNOWN, parent: ToolDraft | None = None) -> Review:
-    """Review a draft, with who said what before it. Blocking findings make testing pointless.
+def review(draft: ToolDraft, known: Provenance = UNKNOWN, parent: ToolDraft | None = None) -> Review:
+    """Review a draft, given the provenance of the session's texts. Blocking findings make testing pointless.
 
     Blocks: call in a thread.
     """
     notes = Notes()
-    note_provenance(notes, draft, parent, said)
+    note_provenance(notes, draft, parent, known)
     runtime = runtime_of(draft.language)
     tests = parse_code(notes, draft.tests, "tests")
     if tests is not None:

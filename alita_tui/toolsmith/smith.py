@@ -27,11 +27,11 @@ from alita_tui.toolsmith.briefing import (
     SUBMIT_TOOL,
     brief,
     edited_requirements,
+    from_earlier_sessions,
     language_reason,
     repair,
     signature,
     submitted,
-    told,
 )
 from alita_tui.toolsmith.contract import draft_from, normalise
 from alita_tui.toolsmith.pinning import described, pinned
@@ -40,9 +40,9 @@ from alita_tui.toolsmith.tool_specs import tool_spec, toolsmith_prompt
 
 _SAME_ERROR = 2
 _DOUBTS = 2
-"""Repairs of a draft that passed its tests while a check speaks against it."""
+"""Most repairs of a draft that passed its tests but not a check."""
 _EXCERPT = 800
-"""Characters of a source that are recorded with the build; the page itself is on record where it was read."""
+"""Characters of a source that are recorded with the build; the page itself was recorded when it was read."""
 _UNREADY = "it was interrupted before it was ready; build it again if it is needed"
 
 
@@ -61,8 +61,9 @@ class Smith:
         model_name: str,
         new_id: Callable[[], str],
         languages: tuple[str, ...] = ("python",),
+        browser: bool = False,
     ) -> None:
-        """`languages` are those that the person allows, the preferred one first."""
+        """`languages` are those that the person allows, the preferred one first, and so is a `browser`."""
         self._bus = bus
         self._asker = asker
         self._prover = prover
@@ -72,7 +73,8 @@ class Smith:
         self._model = model_name
         self._new_id = new_id
         self._languages = languages
-        self._system = toolsmith_prompt(prover.limits, languages)
+        self._browser = browser
+        self._system = toolsmith_prompt(prover.limits, languages, browser=browser)
 
     async def build(self, order: BuildOrder) -> BuildOutcome:
         """Build a tool for a gap, up to its verdict.
@@ -93,7 +95,7 @@ class Smith:
             ),
             lessons=order.past_rejections,
             examples=order.examples,
-            given=told(order),
+            given=from_earlier_sessions(order),
         )
         await self._bus.emit(build, span=build.build_id)
         return await self._make(build, order)
@@ -143,7 +145,7 @@ class Smith:
             )
         ]
         signatures: list[str] = []
-        doubted: list[ToolDraft] = []  # they passed their tests, but a check speaks against them
+        doubted: list[ToolDraft] = []  # they passed their tests, but not a check
         before: ToolDraft | None = None
         if order.draft is not None:
             return await self._make_of(build, order.draft)
@@ -154,7 +156,7 @@ class Smith:
                         role="toolsmith",
                         system=self._system,
                         messages=tuple(messages),
-                        tools=(tool_spec(SUBMIT_TOOL, self._languages),),
+                        tools=(tool_spec(SUBMIT_TOOL, self._languages, browser=self._browser),),
                         must_call=SUBMIT_TOOL,
                         max_tokens=12_000,
                         build=build.build_id,
@@ -166,7 +168,9 @@ class Smith:
             messages.append(Message(role="assistant", text=reply.text, requests=reply.requests))
             try:
                 form = submitted(reply.requests)
-                draft = pinned(normalise(draft_from(form, self._languages)), self._shelf)
+                draft = pinned(
+                    normalise(draft_from(form, self._languages, browser=self._browser)), self._shelf
+                )
                 if draft.name != order.name:
                     raise ContractError((f"the tool has to be named {order.name}, not {draft.name}",))
                 if refused := self._shelf.banned(order.name, draft):
@@ -209,14 +213,14 @@ class Smith:
     async def _fall_back(
         self, build: Build, attempt: int, doubted: list[ToolDraft], reason: str
     ) -> BuildOutcome:
-        """Ask about the last draft that only a check speaks against, tested once more; without one the build fails."""
+        """Ask about the last draft that failed only a check, tested once more; without one the build fails."""
         if not doubted:
             return await self._fail(build.build_id, reason)
-        kept = doubted[-1]
-        proof = await self._prover.prove(build, attempt + 1, kept, by=self._model)
+        draft = doubted[-1]
+        proof = await self._prover.prove(build, attempt + 1, draft, by=self._model)
         if proof.problem:
             return await self._fail(build.build_id, reason)
-        return await self._ask_person(build, attempt + 1, kept, proof.lock)
+        return await self._ask_person(build, attempt + 1, draft, proof.lock)
 
     async def _ask_person(self, build: Build, attempt: int, draft: ToolDraft, lock: Lock) -> BuildOutcome:
         # The build's digest is known only now: it covers the wheels that it was tested with.
@@ -287,7 +291,7 @@ class Smith:
                 assert_never(verdict.decision)
 
     async def _prove_edit(self, build: Build, attempt: int, draft: ToolDraft) -> BuildOutcome:
-        """Ask about a person's edit even if it fails: the evidence says so."""
+        """Ask about a person's edit even if it fails; the evidence shows that."""
         draft = normalise(draft)
         proof = await self._prover.prove(build, attempt, draft, by="")
         return await self._ask_person(build, attempt, draft, proof.lock)
@@ -303,7 +307,7 @@ class Smith:
             reason=verdict.why,
             by=verdict.by,
         )
-        await self._bus.kept(self._shelf.ban, ban)
+        await self._bus.save_with(self._shelf.ban, ban)
         what = ", ".join((*(word for word in ("name", "digest") if word in banned), *ban.capabilities))
         why = f": {verdict.why}" if verdict.why else ""
         return BuildOutcome(result="rejected", reason=f"banned ({what}){why}")
@@ -314,7 +318,7 @@ class Smith:
         try:
             if twin is None or twin not in self._twins(build_id, draft):
                 raise RegistryError("no check found that tool to give the same answers")
-            await self._bus.kept(
+            await self._bus.save_with(
                 self._shelf.alias,
                 draft.name,
                 draft.description,
@@ -350,7 +354,7 @@ class Smith:
                 digest=digest,
                 grants=verdict.grants,
             ).card
-        record = await self._bus.kept(
+        record = await self._bus.save_with(
             self._shelf.register,
             draft,
             lock,
@@ -377,4 +381,4 @@ class Smith:
         results = self._shelf.search(f"{order.name} {order.goal}")
         near = [(str(hit.card.name), hit.card.description) for hit in results.hits]
         near += [(str(miss.name), miss.description) for miss in results.near_misses]
-        return "\n".join(f"- {name}: {said}" for name, said in near[:5] if name != order.name)
+        return "\n".join(f"- {name}: {description}" for name, description in near[:5] if name != order.name)

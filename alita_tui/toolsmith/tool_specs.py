@@ -1,4 +1,4 @@
-"""What the toolsmith's models are told and the forms that they submit, from `prompts/` and the tables of the walls."""
+"""The prompts of the toolsmith's models and the forms that they submit, from `prompts/` and the sandbox's tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from alita_tui.events import ready
 from alita_tui.runtimes.languages import runtime_of
 from alita_tui.runtimes.python.form import PYTHON
-from alita_tui.spine.grants import REACHED
+from alita_tui.spine.grants import BROWSER, offered
 from alita_tui.spine.ports.models import ToolSpec
 from alita_tui.spine.ports.sandbox import Limits
 
@@ -21,14 +21,25 @@ Python's; schemas, files, grants and the tests, which are Python always, are the
 """
 
 
+_BROWSER = f"""# A browser
+A tool that needs what a page's scripts show declares `capabilities.browser` and the page's hosts in `network`, and
+requires `playwright`. `sync_playwright()` starts it: `chromium.launch(executable_path=os.environ["{BROWSER}"])`.
+Everything the page loads comes from the granted hosts or is refused. With it go hosts and secrets only. Tests serve
+pages of their own with `http.server` on 127.0.0.1, in a thread of the test; `hosts` is of no use for them.
+"""
+
+
 @cache
-def tool_spec(name: str, languages: tuple[str, ...] = ("python",)) -> ToolSpec:
-    """Return one form; with several languages that of a tool asks for one, and for the reason."""
+def tool_spec(name: str, languages: tuple[str, ...] = ("python",), *, browser: bool = False) -> ToolSpec:
+    """Return one form; with several languages that of a tool asks for one, and for the reason.
+
+    `browser`: whether a tool may ask for one.
+    """
     raw = files("alita_tui.toolsmith.prompts").joinpath(f"{name}.json").read_bytes()
     spec = msgspec.json.decode(raw, type=ready(ToolSpec))
     if asked := spec.parameters.get("properties", {}).get("capabilities"):
-        for field, reached in REACHED.items():
-            asked["properties"][field]["description"] = reached
+        for field, reached in offered(browser=browser).items():
+            asked["properties"].setdefault(field, {"type": "boolean"})["description"] = reached
     if name == "submit_tool" and languages != ("python",):
         fields = spec.parameters["properties"]
         fields["language"] = {"type": "string", "enum": list(languages)}
@@ -40,8 +51,10 @@ def tool_spec(name: str, languages: tuple[str, ...] = ("python",)) -> ToolSpec:
     return spec
 
 
-def toolsmith_prompt(limits: Limits, languages: tuple[str, ...] = ("python",)) -> str:
-    """Return what the toolsmith's model is told of every tool, from the tables that hold it to that."""
+def toolsmith_prompt(
+    limits: Limits, languages: tuple[str, ...] = ("python",), *, browser: bool = False
+) -> str:
+    """Return the toolsmith's prompt, rendered from the tables that the code enforces."""
     text = files("alita_tui.toolsmith.prompts").joinpath("toolsmith.md").read_text("utf-8")
     facts = {
         "python": PYTHON.removeprefix(">=") + " and later",
@@ -49,10 +62,11 @@ def toolsmith_prompt(limits: Limits, languages: tuple[str, ...] = ("python",)) -
         "memory": str(limits.memory_bytes >> 20),
         "scratch": str(limits.scratch_bytes >> 20),
         "result": str(limits.result_bytes >> 10),
-        "grants": "\n".join(f"- `{field}`: {reached}" for field, reached in REACHED.items()),
+        "grants": "\n".join(f"- `{field}`: {reached}" for field, reached in offered(browser=browser).items()),
     }
     for name, fact in facts.items():
         text = text.replace(f"{{{{{name}}}}}", fact)
+    text += f"\n{_BROWSER}" if browser else ""
     if languages == ("python",):
         return text
     listed = ", ".join(runtime_of(name).title for name in languages)

@@ -24,7 +24,7 @@ _ENDED: dict[AgentOutcome, tuple[str, Tone]] = {
     "budget": ("ran out of its share", "warn"),
     "late": ("ran out of time", "warn"),
     "interrupted": ("was stopped", "warn"),
-    "parked": ("waits for your verdict", "wait"),
+    "parked": ("waits for your decision", "wait"),
 }
 _BECAUSE = {
     "plan": "parts of the plan need nothing of each other",
@@ -40,7 +40,7 @@ _FINDING: dict[str, tuple[str, Tone]] = {
 
 
 def agent_row(event: e.DirectorChosen | e.AgentStarted | e.AgentEnded | e.AnswerVerified) -> Row:
-    """Return the row of what happened to agents, or by them to an answer."""
+    """Return the row of an event about agents or about the check of an answer."""
     match event:
         case e.DirectorChosen():
             return _decided(event)
@@ -55,25 +55,25 @@ def agent_row(event: e.DirectorChosen | e.AgentStarted | e.AgentEnded | e.Answer
             )
         case e.AgentEnded(agent_id=agent_id, outcome=outcome, result=result, reason=reason):
             verb, tone = _ENDED[outcome]
-            said = result or reason
-            title = f"{agent_id} {verb}{f': {said}' if said else ''}"
+            words = result or reason
+            title = f"{agent_id} {verb}{f': {words}' if words else ''}"
             title += "; another agent tries" if event.retried else ""
             return "observation", title, _report(event), share(event.usd or None, event.tokens or None), tone
         case e.AnswerVerified(finding=finding, text=text, faults=faults, returned=returned):
-            said, tone = found(finding, faults or (text,))
+            words, tone = finding_words(finding, faults or (text,))
             detail = "\n".join((text, *(f"- {fault}" for fault in faults)))
-            return "notice", said + ("; the agent is told" if returned else ""), detail, "", tone
+            return "notice", words + ("; the agent is told" if returned else ""), detail, "", tone
 
 
-def found(finding: str, faults: Sequence[str] = ()) -> tuple[str, Tone]:
-    """Return what the check of an answer came to, and its tone; empty where there was none."""
-    said, tone = _FINDING.get(finding, ("", "normal"))
+def finding_words(finding: str, faults: Sequence[str] = ()) -> tuple[str, Tone]:
+    """Return the finding of an answer's check in words, and its tone; empty if there was none."""
+    words, tone = _FINDING.get(finding, ("", "normal"))
     why = "; ".join(faults) if finding == "refused" else ""
-    return f"{said}: {why}" if why else said, tone
+    return f"{words}: {why}" if why else words, tone
 
 
 def share(usd: float | None, tokens: int | None) -> str:
-    """Return an amount of money, or of tokens where there is none."""
+    """Return an amount of money, or of tokens if no money is given."""
     return f"${usd:.4f}" if usd is not None else f"{tokens:,} tokens" if tokens is not None else ""
 
 
@@ -95,7 +95,7 @@ def _decided(event: e.DirectorChosen) -> Row:
 
 
 def _order(event: e.AgentStarted) -> str:
-    handed = ", ".join(one.name for one in event.handed) or "nothing"
+    handed = ", ".join(handed_file.name for handed_file in event.handed) or "nothing"
     lines = [
         event.goal,
         f"Role: {event.role}",
@@ -128,10 +128,10 @@ def tree(state: SessionState, task_id: str) -> Iterator[tuple[int, AgentState]]:
     mine = [agent for agent in state.agents if agent.task_id == task_id]
 
     def below(parent: str, depth: int) -> Iterator[tuple[int, AgentState]]:
-        for one in mine:
-            if one.parent == parent and depth <= len(mine):
-                yield depth, one
-                yield from below(one.agent_id, depth + 1)
+        for agent in mine:
+            if agent.parent == parent and depth <= len(mine):
+                yield depth, agent
+                yield from below(agent.agent_id, depth + 1)
 
     yield from below("", 1)
 
@@ -186,7 +186,7 @@ def addressed(state: SessionState, text: str, attach: tuple[str, ...] = ()) -> S
 
 
 def agent_line(agent: AgentState) -> tuple[SafeText, SafeText, SafeText, Tone]:
-    """Return an agent in a line: its name, how it stands, what for, and the tone of how it stands."""
+    """Return an agent in a line: its name, its state, its goal, and the tone of its state."""
     took = share(agent.usd, None) if agent.usd else share(None, agent.tokens) if agent.tokens else ""
     if agent.outcome is not None:
         verb, tone = _ENDED[agent.outcome]

@@ -1,4 +1,4 @@
-"""The words of a card while it is closed: what was done, with what, and what came of it."""
+"""The words of a closed card: what was done, with what, and the outcome."""
 
 from __future__ import annotations
 
@@ -135,9 +135,9 @@ def build_stage(build: BuildState) -> tuple[str, Tone]:
 
 
 def build_sentences(build: BuildState) -> list[SafeText]:
-    """Return what a build is for, and what became of its earlier drafts."""
+    """Return what a build is for, and the outcomes of its earlier drafts."""
     attempt = build.current
-    said = [one_line(attempt.draft.description if attempt else build.goal, 300)]
+    sentences = [one_line(attempt.draft.description if attempt else build.goal, 300)]
     for earlier in build.attempts[:-1]:
         if earlier.author == "person":
             why = "was changed again"
@@ -151,8 +151,8 @@ def build_sentences(build: BuildState) -> list[SafeText]:
             why = f"failed {bad} of {len(cases)} own tests" if cases else "did not pass its own tests"
         else:
             why = "did not pass a check"
-        said.append(one_line(f"Draft {earlier.number} {why}.", 300))
-    return [one for one in said if one]
+        sentences.append(one_line(f"Draft {earlier.number} {why}.", 300))
+    return [sentence for sentence in sentences if sentence]
 
 
 def section_told(deck: Deck, section: Section) -> tuple[str, list[str], str]:
@@ -165,14 +165,16 @@ def section_told(deck: Deck, section: Section) -> tuple[str, list[str], str]:
             titles = dict.fromkeys(row.title.partition(": ")[2] or row.title for row in names)
             did.append(f"built {', '.join(titles)}" if len(titles) <= 3 else f"built {len(titles)} tools")
         else:
-            one, many = _DID.get(action, (action, f"{action} {{}} times"))
-            did.append(one if count == 1 else many.format(count))
+            once, many = _DID.get(action, (action, f"{action} {{}} times"))
+            did.append(once if count == 1 else many.format(count))
+    if section.notes:
+        did.append(f"noted {counted(section.notes, 'thing')}")
     end = deck.rows[section.answered].at if section.answered >= 0 else deck.rows[len(deck.rows) - 1].at
-    return counted(steps, "step"), did, duration(deck.rows[section.task].at, end)
+    return counted(steps, "step") if steps else "No steps", did, duration(deck.rows[section.task].at, end)
 
 
 def evidence(deck: Deck, section: Section) -> str:
-    """Return what an answer rests on, in a line; empty where nothing was run, read or given."""
+    """Return what an answer rests on, in a line; empty if nothing was run, read or given."""
     tally = section.tally
     things = (("run_tool", "tool run"), ("read_page", "page"))
     parts = [counted(tally[action], thing) for action, thing in things if tally.get(action)]
@@ -186,7 +188,7 @@ def files_of(deck: Deck, section: Section) -> list[TraceRow]:
 
 
 def copied(deck: Deck, card: Card) -> str:
-    """Return a card's text for the clipboard: the answer as it was written, of a step what each row says."""
+    """Return a card's text for the clipboard: the answer as it was written, or the text of each row of a step."""
     rows = [deck.rows[at] for at in card.rows]
     if not rows:
         assert card.section is not None

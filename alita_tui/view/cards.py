@@ -9,11 +9,13 @@ from __future__ import annotations
 from array import array
 from typing import Literal, NamedTuple
 
+from alita_tui.events import Rating
+from alita_tui.state.ratings import Ratings
 from alita_tui.state.rows import Rows
 from alita_tui.view.model import RowKind, TraceRow
 
 Level = Literal["answer", "steps", "everything"]
-"""How much is shown where nobody opened or closed anything."""
+"""How much is shown where the person opened or closed nothing."""
 LEVELS: tuple[Level, ...] = ("answer", "steps", "everything")
 
 CardKind = Literal["task", "said", "steps", "step", "build", "thought", "plan", "question", "answer", "note"]
@@ -31,22 +33,27 @@ _KINDS: dict[RowKind, CardKind] = {
     "task": "task",
 }
 _SAID = ("steered", "answered")
-"""What a row of the kind task says in its margin when it begins no task."""
+"""Marks in the margin of rows of the kind task that do not begin a task."""
 _QUEUE = ("queued", "queued, changed", "queued, moved", "cancelled")
 _FOLDED: tuple[CardKind, ...] = ("step", "build", "thought", "plan", "note")
 """Cards that fold away with the steps of a task that ended."""
 
 
+def _notes(row: TraceRow) -> bool:
+    """Return whether a row says that something was noted for later; only these rows of the memory have a sort."""
+    return row.kind == "memory" and bool(row.meta)
+
+
 class Section:
     """A task with its steps and its answer."""
 
-    __slots__ = ("answered", "builds", "cards", "folded", "header", "tally", "task")
+    __slots__ = ("answered", "builds", "cards", "folded", "header", "notes", "tally", "task")
 
     def __init__(self, task: int, header: int) -> None:
         self.task = task
         """Row that began it."""
         self.header = header
-        """The card that stands for its folded steps."""
+        """The card that is shown in place of its folded steps."""
         self.cards = array("l")
         self.answered = -1
         """Row of how it ended; -1 before."""
@@ -54,6 +61,8 @@ class Section:
         """As a person chose; None: as the level says."""
         self.tally: dict[str, int] = {}
         """Steps by action."""
+        self.notes = 0
+        """Things noted for later."""
         self.builds: list[int] = []
 
 
@@ -79,8 +88,8 @@ class Card:
 class Shown(NamedTuple):
     """What newer rows changed."""
 
-    kept: int
-    """Rows that are as before."""
+    unchanged: int
+    """Number of rows that are unchanged."""
     first: int
     """The first card of those that are new, or that fold or unfold."""
     touched: set[int]
@@ -98,6 +107,8 @@ class Deck:
         """Rows whose text a person opened or closed, against what is usual."""
         self._owner = array("l")
         """Card of each row."""
+        self.ratings: dict[int, Rating] = {}
+        """How good the person finds what a card shows."""
         self._named: dict[str, int] = {}
         self._sections: dict[str, Section] = {}
         self._newest: Section | None = None
@@ -105,15 +116,27 @@ class Deck:
     def show(self, rows: Rows[TraceRow]) -> Shown:
         """Take newer rows, or earlier ones after a seek."""
         before = self.rows
-        kept = min(len(rows), len(before))
-        if kept and rows[kept - 1] != before[kept - 1]:
-            kept = 0
-        first = self._cut(kept)
+        unchanged = min(len(rows), len(before))
+        if unchanged and rows[unchanged - 1] != before[unchanged - 1]:
+            unchanged = 0
+        first = self._cut(unchanged)
         self.rows = rows
         touched: set[int] = set()
-        for index in range(kept, len(rows)):
+        for index in range(unchanged, len(rows)):
             first = min(first, self._add(index, rows[index], touched))
-        return Shown(kept, first, {at for at in touched if at < first})
+        return Shown(unchanged, first, {at for at in touched if at < first})
+
+    def rate(self, ratings: Ratings) -> set[int]:
+        """Mark the cards that ratings are about, and no others; return those that look different."""
+        before, self.ratings = self.ratings, {}
+        for (task_id, call_id, build_id), rating in ratings:
+            section = self._sections.get(task_id)
+            at = self._named.get(build_id or call_id, -1)
+            if not build_id and not call_id and section is not None and section.answered >= 0:
+                at = self._owner[section.answered]
+            if at >= 0:
+                self.ratings[at] = rating
+        return {at for at in {*before, *self.ratings} if before.get(at) != self.ratings.get(at)}
 
     def card_of(self, row: int) -> int:
         """Return the card of a row."""
@@ -137,16 +160,18 @@ class Deck:
         return self.level == "answer" or (self.level == "steps" and section.answered >= 0)
 
     def hidden(self, card: Card) -> bool:
-        """Return whether a card is folded away. What waits for a person and what a person said never is."""
+        """Return whether a card is folded away; never if it waits for the person or has the person's words."""
         section = card.section
         if card.kind == "steps":
             assert section is not None
-            return not section.tally or (section.answered < 0 and not self.folded(section))
+            done = section.tally or section.notes
+            return not done or (section.answered < 0 and not self.folded(section))
         if section is None or card.kind not in _FOLDED or not self.folded(section):
             return False
         if card.kind == "build" and self._waits(card):
             return False
-        return section.answered < 0 or card.rows[-1] < section.answered
+        # What a task noted for later comes after its answer and folds with its steps.
+        return section.answered < 0 or card.rows[-1] < section.answered or _notes(self.rows[card.rows[0]])
 
     def _waits(self, card: Card) -> bool:
         newest = self.rows[card.rows[-1]]
@@ -166,7 +191,7 @@ class Deck:
             card.opened = not self.opened(card)
 
     def reveal(self, row: int) -> Card:
-        """Unfold and open whatever hides a row; return its card."""
+        """Unfold and open everything that hides a row; return its card."""
         card = self.cards[self.card_of(row)]
         if self.hidden(card) and card.section is not None:
             card.section.folded = False
@@ -199,6 +224,7 @@ class Deck:
         touched.add(section.header)
         if len(card.rows) == 1 and (name := self._tallied(card, row)):
             section.tally[name] = section.tally.get(name, 0) + 1
+        section.notes += _notes(row)
         if row.kind == "answer":
             section.answered = index
             return min(count, section.header)
@@ -206,7 +232,7 @@ class Deck:
 
     @staticmethod
     def _tallied(card: Card, first: TraceRow) -> str:
-        """Return the action that a card counts as; empty for what is no step."""
+        """Return the action that a card counts as; empty if it is not a step."""
         if first.action or card.kind not in ("step", "build"):
             return first.action
         return "build_tool" if card.kind == "build" else "run_tool"
@@ -230,21 +256,21 @@ class Deck:
             section.cards.append(at)
         return card
 
-    def _cut(self, kept: int) -> int:
-        """Take rows from the end away, down to `kept`; return the first card that may look different."""
+    def _cut(self, length: int) -> int:
+        """Remove rows from the end, down to `length`; return the first card that may look different."""
         changed = len(self.cards)
         touched: set[int] = set()
-        for index in range(len(self._owner) - 1, kept - 1, -1):
+        for index in range(len(self._owner) - 1, length - 1, -1):
             card = self.cards[self._owner.pop()]
             card.rows.pop()
             self.whole.discard(index)
             changed = min(changed, card.at)
             section = card.section
-            if section is not None and section.task < kept:
+            if section is not None and section.task < length:
                 touched.add(section.header)
-                if section.answered >= kept:
+                if section.answered >= length:
                     section.answered = -1
-        while self.cards and not self._stands(self.cards[-1], kept):
+        while self.cards and not self._stands(self.cards[-1], length):
             gone = self.cards.pop()
             for name in gone.names:
                 if self._named.get(name) == gone.at:
@@ -252,27 +278,28 @@ class Deck:
         for header in touched:
             changed = min(changed, header)
             self._count_again(self.cards[header].section)
-        if changed < len(self.cards) or kept == 0:
-            live = {id(card.section) for card in self.cards if card.kind == "steps"} if kept else set()
-            self._sections = {key: one for key, one in self._sections.items() if id(one) in live}
+        if changed < len(self.cards) or length == 0:
+            live = {id(card.section) for card in self.cards if card.kind == "steps"} if length else set()
+            self._sections = {key: section for key, section in self._sections.items() if id(section) in live}
             self._newest = next((card.section for card in reversed(self.cards) if card.section), None)
         return changed
 
-    def _stands(self, card: Card, kept: int) -> bool:
-        """Return whether a card still has rows; the header of a section stands with its task."""
+    def _stands(self, card: Card, length: int) -> bool:
+        """Return whether a card still has rows; the header of a section stays with its task."""
         if card.kind == "steps":
-            return card.section is not None and card.section.task < kept
+            return card.section is not None and card.section.task < length
         return bool(card.rows)
 
     def _count_again(self, section: Section | None) -> None:
-        """Make a section's list and tally anew from what is left of it."""
+        """Rebuild a section's list and tally from its remaining cards."""
         if section is None:
             return
         left = array("l", (at for at in section.cards if at < len(self.cards)))
-        section.cards, section.tally, section.builds = left, {}, []
+        section.cards, section.tally, section.builds, section.notes = left, {}, [], 0
         for at in left:
             card = self.cards[at]
             first = self.rows[card.rows[0]]
+            section.notes += _notes(first)
             if card.build and not any(self.rows[row].kind in ("build", "approval") for row in card.rows):
                 card.kind, card.build = "step", ""
             if card.build:

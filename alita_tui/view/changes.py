@@ -22,12 +22,12 @@ def changes(build: BuildState, attempt: Attempt) -> tuple[str, ...]:
     gone = sum(i2 - i1 for tag, i1, i2, _, _ in codes if tag != "equal")
     new = sum(j2 - j1 for tag, _, _, j1, j2 in codes if tag != "equal")
     old = f"v{build.version - 1}"
-    said = [f"replaces {old}: {counted(new, 'line')} new, {gone} gone"]
+    sentences = [f"replaces {old}: {counted(new, 'line')} new, {gone} gone"]
     more = newly(build, attempt)
-    said.append(
+    sentences.append(
         f"may do what {old} could not: {'; '.join(more)}" if more else f"may do nothing that {old} could not"
     )
-    return tuple(said)
+    return tuple(sentences)
 
 
 def newly(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -> tuple[str, ...]:

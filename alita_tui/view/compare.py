@@ -70,7 +70,7 @@ def compare(left: Sequence[Envelope], right: Sequence[Envelope]) -> Comparison:
 
 def _side(envelopes: Sequence[Envelope]) -> Side:
     view = fold_all(envelopes)
-    events = [one.event for one in envelopes]
+    events = [envelope.event for envelope in envelopes]
     used: dict[str, int] = {}
     for event in events:
         if isinstance(event, e.ToolCalled):
@@ -87,51 +87,51 @@ def _side(envelopes: Sequence[Envelope]) -> Side:
         cost_usd=view.spend.total_usd,
         built=tuple(one_line(event.card.name) for event in events if isinstance(event, e.ToolRegistered)),
         used=tuple((one_line(name), times) for name, times in used.items()),
-        errors=sum(mark(one) == "error" for one in envelopes),
+        errors=sum(mark(envelope) == "error" for envelope in envelopes),
         outcome=task.outcome or "" if task else "",
         answer=(task.answer or task.reason) if task else SafeText(""),
     )
 
 
 def _common(left: Sequence[Envelope], right: Sequence[Envelope]) -> int:
-    """Return how many events both begin with, ignoring what a fork numbers anew."""
+    """Return how many events both begin with, ignoring ids that a fork assigns again."""
     count = 0
-    for one, other in zip(left, right, strict=False):
-        if one.at != other.at or not _alike(one.event, other.event):
+    for ours, theirs in zip(left, right, strict=False):
+        if ours.at != theirs.at or not _alike(ours.event, theirs.event):
             break
         count += 1
     return count
 
 
-def _alike(one: e.SessionEvent, other: e.SessionEvent) -> bool:
-    match one, other:
+def _alike(ours: e.SessionEvent, theirs: e.SessionEvent) -> bool:
+    match ours, theirs:
         case (e.SessionOpened(), e.SessionOpened()):
             return True
         case (e.ApprovalRequested(digest=digest), e.ApprovalRequested(digest=another)):
             return digest == another
         case _:
-            return one == other
+            return ours == theirs
 
 
 def _moves(left: Sequence[Envelope], right: Sequence[Envelope]) -> tuple[Pair, ...]:
     ours, theirs = list(_titles(left)), list(_titles(right))
-    found: list[Pair] = []
+    pairs: list[Pair] = []
     for what, a, b, c, d in SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
         if what == "equal":
-            found += (Pair("same", one, one) for one in ours[a:b])
+            pairs += (Pair("same", title, title) for title in ours[a:b])
             continue
         both = min(b - a, d - c)
-        found += (
-            Pair("differs", one, other)
-            for one, other in zip(ours[a : a + both], theirs[c : c + both], strict=True)
+        pairs += (
+            Pair("differs", title, theirs_title)
+            for title, theirs_title in zip(ours[a : a + both], theirs[c : c + both], strict=True)
         )
-        found += (Pair("left", left=one) for one in ours[a + both : b])
-        found += (Pair("right", right=one) for one in theirs[c + both : d])
-    return tuple(found)
+        pairs += (Pair("left", left=title) for title in ours[a + both : b])
+        pairs += (Pair("right", right=title) for title in theirs[c + both : d])
+    return tuple(pairs)
 
 
 def _titles(envelopes: Iterable[Envelope]) -> Iterable[SafeText]:
-    for one in envelopes:
-        yield from (row.title for row in rows_for(one) if row.kind in _MOVES)
-        if isinstance(one.event, e.ToolRegistered):
-            yield from (row.title for row in rows_for(one))
+    for envelope in envelopes:
+        yield from (row.title for row in rows_for(envelope) if row.kind in _MOVES)
+        if isinstance(envelope.event, e.ToolRegistered):
+            yield from (row.title for row in rows_for(envelope))

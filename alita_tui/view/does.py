@@ -39,13 +39,13 @@ def does(attempt: Attempt) -> str:
     taken = _named(draft.input_schema)
     takes = f"Takes {taken}" if taken else "Takes no arguments"
     given = _named(draft.output_schema) or kind_of(draft.output_schema)
-    said = f"{takes}; returns {given}"
+    signature = f"{takes}; returns {given}"
     states = {gate.gate: gate.state for gate in attempt.gates}
     notes = [_HELD.get(states.get("contract", "skipped"), _HELD["skipped"])]
     runs = [report for report in attempt.reports if report.status == "ok"]
     if attempt.passed and len(runs) > 1:
         notes.append(f"the same in {len(runs)} runs")
-    return "; ".join((said, *notes)) + "."
+    return "; ".join((signature, *notes)) + "."
 
 
 def kind_of(schema: object) -> str:
@@ -59,17 +59,20 @@ def kind_of(schema: object) -> str:
         many = _MANY.get(inner) if isinstance(inner, str) else None
         return f"a list of {many}" if many else "a list"
     if isinstance(kind, list):
-        words = [_KINDS.get(one, "a value") for one in kind if isinstance(one, str)]
+        words = [_KINDS.get(name, "a value") for name in kind if isinstance(name, str)]
         return " or ".join(words) or "a value"
     return _KINDS.get(kind, "a value") if isinstance(kind, str) else "a value"
 
 
 def _named(schema: object) -> str:
-    """Return the properties of an object's schema with their kinds; empty where it names none."""
+    """Return the properties of an object's schema with their kinds; empty if it names none."""
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
     if not isinstance(properties, Mapping) or not properties:
         return ""
-    shown = [f"{_short(str(name))} ({kind_of(one)})" for name, one in list(properties.items())[:_MOST]]
+    shown = [
+        f"{_short(str(name))} ({kind_of(property_schema)})"
+        for name, property_schema in list(properties.items())[:_MOST]
+    ]
     if len(properties) > _MOST:
         shown.append(f"{len(properties) - _MOST} more")
     return ", ".join(shown[:-1]) + (" and " if len(shown) > 1 else "") + shown[-1]

@@ -10,6 +10,7 @@ import msgspec
 from alita_tui import events as e
 from alita_tui.events import RunReport
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.history import of_kind
 from alita_tui.spine.text import SafeText, counted, one_line
 from alita_tui.state.build import BuildState
 from alita_tui.view.model import SessionView
@@ -59,17 +60,17 @@ def _why(envelopes: Sequence[Envelope], index: int, view: SessionView) -> Iterat
     yield from _nearest(envelopes, index, view)
     action = _action_of(envelopes, index)
     if action is not None and action != index:
-        yield _said(envelopes[action], "The model chose: ")
+        yield _titled(envelopes[action], "The model chose: ")
     if action is not None:
         thought = _last(envelopes, action, e.ModelReplied)
         if thought is not None and thought != index and envelopes[thought].step == envelopes[action].step:
-            yield _said(envelopes[thought], "It thought: ")
+            yield _titled(envelopes[thought], "It thought: ")
     task = _last(envelopes, index, e.TaskSubmitted)
     if task is not None and task != index:
         plan = _last(envelopes, index, e.PlanProposed)
         if plan is not None and plan > task and plan != index:
-            yield _said(envelopes[plan], "The plan: ")
-        yield _said(envelopes[task], "The task: ")
+            yield _titled(envelopes[plan], "The plan: ")
+        yield _titled(envelopes[task], "The task: ")
 
 
 def _nearest(envelopes: Sequence[Envelope], index: int, view: SessionView) -> Iterator[str]:  # noqa: C901
@@ -114,7 +115,7 @@ def _nearest(envelopes: Sequence[Envelope], index: int, view: SessionView) -> It
             )
             yield "You edited it." if author == "person" else "The draft before did not pass."
             if last is not None and author != "person":
-                yield _said(envelopes[last])
+                yield _titled(envelopes[last])
         case e.ApprovalRequested(build_id=build_id):
             build = _build(view, build_id)
             yield "Nothing runs that you did not approve, and this build passed its checks."
@@ -132,19 +133,25 @@ def _nearest(envelopes: Sequence[Envelope], index: int, view: SessionView) -> It
         case e.ToolAliased(approval_id=approval_id, target=target):
             yield f"{target.label} gave the same answers, and you chose to keep one of them ({approval_id})."
         case e.ToolCalled(caller=caller) if caller:
-            by = _where(envelopes, index, lambda one: isinstance(one, e.ToolCalled) and one.call_id == caller)
+            by = _where(
+                envelopes,
+                index,
+                lambda earlier: isinstance(earlier, e.ToolCalled) and earlier.call_id == caller,
+            )
             if by is not None:
-                yield _said(envelopes[by], "It was called by a tool whose approval names these bytes: ")
+                yield _titled(envelopes[by], "It was called by a tool whose approval names these bytes: ")
         case e.ToolCalled(digest=digest):
             yield _allowed(envelopes, index, digest)
         case e.ToolReturned(call_id=call_id) | e.ToolFailed(call_id=call_id):
             called = _where(
-                envelopes, index, lambda one: isinstance(one, e.ToolCalled) and one.call_id == call_id
+                envelopes,
+                index,
+                lambda earlier: isinstance(earlier, e.ToolCalled) and earlier.call_id == call_id,
             )
             if called is not None:
-                yield _said(envelopes[called], "It ends the call: ")
+                yield _titled(envelopes[called], "It ends the call: ")
         case e.BudgetSpent(call_id=call_id) | e.ModelFailed(call_id=call_id):
-            asked = _where(envelopes, index, lambda one: getattr(one, "call_id", "") == call_id)
+            asked = _where(envelopes, index, lambda earlier: getattr(earlier, "call_id", "") == call_id)
             if asked is not None:
                 yield f"It ends the model call {call_id}."
         case e.FeedbackGiven(by=by):
@@ -163,7 +170,7 @@ def _nearest(envelopes: Sequence[Envelope], index: int, view: SessionView) -> It
         case e.MemoryWritten(item=item):
             source = item.source_session, item.source_seq
             yield from (
-                _said(envelope, "Learned from: ")
+                _titled(envelope, "Learned from: ")
                 for envelope in envelopes[:index]
                 if (envelope.session_id, envelope.seq) == source
             )
@@ -179,13 +186,13 @@ def _nearest(envelopes: Sequence[Envelope], index: int, view: SessionView) -> It
 
 
 def _rests_on(envelopes: Sequence[Envelope], index: int, task_id: str) -> Iterator[str]:
-    """Return what an answer came from, in order: runs with versions and files, pages, what the person said."""
+    """Return what an answer is based on, in order: runs with versions and files, pages, the person's words."""
     submitted = _where(
-        envelopes, index, lambda one: isinstance(one, e.TaskSubmitted) and one.task_id == task_id
+        envelopes, index, lambda earlier: isinstance(earlier, e.TaskSubmitted) and earlier.task_id == task_id
     )
     called: dict[str, e.ToolCalled] = {}
-    added = (one.event.artefact for one in envelopes[:index] if isinstance(one.event, e.ArtefactAdded))
-    names = {file.handle: file.name for file in added}
+    added = of_kind(envelopes[:index], e.ArtefactAdded)
+    names = {file.artefact.handle: file.artefact.name for file in added}
     for envelope in envelopes[submitted or 0 : index]:
         if envelope.task_id not in ("", task_id):
             continue
@@ -217,12 +224,12 @@ def _allowed(envelopes: Sequence[Envelope], index: int, digest: str) -> str:
     def registered(event: e.SessionEvent) -> bool:
         return isinstance(event, e.ToolRegistered) and event.card.digest == digest
 
-    found = _where(envelopes, index, registered)
-    if found is None:
+    registration = _where(envelopes, index, registered)
+    if registration is None:
         return f"It may run: it was in the library before, as {digest[:12]}."
-    event = envelopes[found].event
+    event = envelopes[registration].event
     assert isinstance(event, e.ToolRegistered)
-    return f"It may run: {digest[:12]} was approved in this session ({event.approval_id}, event {found + 1})."
+    return f"It may run: {digest[:12]} was approved in this session ({event.approval_id}, event {registration + 1})."
 
 
 def _action_of(envelopes: Sequence[Envelope], index: int) -> int | None:
@@ -232,12 +239,12 @@ def _action_of(envelopes: Sequence[Envelope], index: int) -> int | None:
         return None
     wanted = getattr(event, "action_id", "")
     for place in range(index, -1, -1):
-        other = envelopes[place].event
+        earlier = envelopes[place].event
         if envelopes[place].task_id not in ("", envelopes[index].task_id) and envelopes[index].task_id:
             continue  # of a task beside it
-        if isinstance(other, e.ActionChosen) and (other.action_id == wanted if wanted else True):
+        if isinstance(earlier, e.ActionChosen) and (earlier.action_id == wanted if wanted else True):
             return place if wanted or envelopes[place].step == step else None
-        if isinstance(other, e.TaskSubmitted):
+        if isinstance(earlier, e.TaskSubmitted):
             return None
     return None
 
@@ -308,10 +315,10 @@ def _cost(envelopes: Sequence[Envelope], index: int, view: SessionView) -> Itera
         yield _paid(envelopes, index, event)
     report = getattr(event, "report", None)
     reports = getattr(event, "reports", ())
-    for one in (report, *reports):
-        if isinstance(one, RunReport):
-            memory = f", {one.peak_memory_bytes / 2**20:.0f} MB at most" if one.peak_memory_bytes else ""
-            yield f"Sandbox: {one.duration_ms:.0f} ms{memory}."
+    for run in (report, *reports):
+        if isinstance(run, RunReport):
+            memory = f", {run.peak_memory_bytes / 2**20:.0f} MB at most" if run.peak_memory_bytes else ""
+            yield f"Sandbox: {run.duration_ms:.0f} ms{memory}."
     if isinstance(event, e.BudgetSpent):
         known = "no known price" if event.cost_usd is None else dollars(event.cost_usd)
         yield f"{known}, {event.tokens:,} tokens, {event.model}."
@@ -340,8 +347,8 @@ def _step_cost(envelopes: Sequence[Envelope], index: int) -> str:
     while last + 1 < len(envelopes) and envelopes[last + 1].step == step:
         last += 1
     part = envelopes[first : last + 1]
-    usd = sum(one.event.cost_usd or 0.0 for one in part if isinstance(one.event, e.BudgetSpent))
-    calls = sum(isinstance(one.event, e.ModelReplied) for one in part)
+    usd = sum(spent.cost_usd or 0.0 for spent in of_kind(part, e.BudgetSpent))
+    calls = sum(isinstance(envelope.event, e.ModelReplied) for envelope in part)
     seconds = (part[-1].at - part[0].at).total_seconds()
     return f"Step {step} as a whole: {dollars(usd)}, {counted(calls, 'model call')}, {seconds:.1f} s."
 
@@ -355,8 +362,8 @@ def _last(
     """Return the index of the newest event of a kind, at or before `index`, of a task: by default of that event's."""
     ours = ("", envelopes[index].task_id if task_id is None else task_id)
     for place in range(index, -1, -1):
-        one = envelopes[place]
-        if isinstance(one.event, kind) and (not ours[1] or one.task_id in ours):
+        envelope = envelopes[place]
+        if isinstance(envelope.event, kind) and (not ours[1] or envelope.task_id in ours):
             return place
     return None
 
@@ -366,7 +373,7 @@ def _where(envelopes: Sequence[Envelope], index: int, fits: Callable[[e.SessionE
 
 
 def _taught(envelopes: Sequence[Envelope], task_id: str) -> Iterator[str]:
-    """Yield what a rated task taught, which counts for more or less by what the person says."""
+    """Yield what a rated task taught; the rating changes how much it counts."""
     for envelope in envelopes:
         if isinstance(envelope.event, e.MemoryWritten) and envelope.task_id == task_id:
             item = envelope.event.item
@@ -374,7 +381,7 @@ def _taught(envelopes: Sequence[Envelope], task_id: str) -> Iterator[str]:
                 yield f"It weighs what was learned then: {item.text} (alita memory show {item.item_id})"
 
 
-def _said(envelope: Envelope, lead: str = "") -> str:
+def _titled(envelope: Envelope, lead: str = "") -> str:
     rows = rows_for(envelope)
     return f"{lead}{rows[0].title}" if rows else ""
 

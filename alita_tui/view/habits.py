@@ -53,8 +53,8 @@ def habits(looks: Sequence[Look]) -> Habits:
         return Habits()
     return Habits(
         verdicts=len(newest),
-        median_seconds=median(one.seen_ms for one in newest) / 1000,
-        read_share=sum(one.read for one in newest) / len(newest),
+        median_seconds=median(look.seen_ms for look in newest) / 1000,
+        read_share=sum(look.read for look in newest) / len(newest),
     )
 
 

@@ -1,6 +1,6 @@
-"""Rows of the trace while several tasks run: each says whose it is; and the rows of one task alone.
+"""Rows of the trace while several tasks run, each marked with its task; and the rows of one task alone.
 
-A row is marked only while more than one task ran, so that the trace of one task after another is what it always was.
+Rows are marked only while more than one task runs, so the trace of tasks one after another has no marks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class LaneRow(TraceRow, frozen=True, gc=False):
 
     task_id: str = ""
     lane: str = ""
-    """A letter that stands for its task; it comes round again after 26 tasks."""
+    """The letter of its task; letters repeat after 26 tasks."""
 
 
 def in_lane(
@@ -35,7 +35,7 @@ def in_lane(
 
 
 def letter(state: SessionState, task_id: str) -> str:
-    """Return the letter that stands for a task; empty for none of the session's."""
+    """Return the letter of a task; empty for an unknown task."""
     for place in range(len(state.tasks) - 1, -1, -1):
         if state.tasks[place].task_id == task_id:
             return _LETTERS[place % len(_LETTERS)]
@@ -43,7 +43,7 @@ def letter(state: SessionState, task_id: str) -> str:
 
 
 def lane_of(row: TraceRow | None) -> str:
-    """Return the letter of a row's task; empty where no other task ran."""
+    """Return the letter of a row's task; empty if no other task ran."""
     return row.lane if isinstance(row, LaneRow) else ""
 
 

@@ -1,6 +1,6 @@
-"""A row's text that is not kept in memory but read again from the recorded event.
+"""A row's text that is not held in memory but read again from the recorded event.
 
-A long session's trace is mostly text that nobody opens. Without it, a row costs a few hundred bytes.
+A long session's trace is mostly text that is never opened. Without it, a row takes a few hundred bytes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.text import SafeText, one_line
 
 WORTH = 240
-"""Length from which a text is not kept in memory."""
+"""Length in characters from which a text is not held in memory."""
 
 
 class Later:

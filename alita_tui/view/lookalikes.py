@@ -22,14 +22,14 @@ def lookalikes(text: str) -> tuple[tuple[int, str], ...]:
     """Return the line (from 1) and the text of each word that passes for another."""
     if text.isascii():
         return ()
-    found: list[tuple[int, str]] = []
+    suspects: list[tuple[int, str]] = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.isascii():
             continue
         words = _WORD.findall(line)
         plain = {_script(char) for word in words for char in word if char not in _LIKE_LATIN}
-        found += [(number, word) for word in words if _passes(word, plain)]
-    return tuple(found)
+        suspects += [(number, word) for word in words if _passes(word, plain)]
+    return tuple(suspects)
 
 
 def spelled(word: str) -> str:

@@ -58,9 +58,9 @@ class TraceRow(msgspec.Struct, frozen=True, gc=False):
     """A short figure for the right edge: a duration, a score, a count."""
     tone: Tone = "normal"
     task: str = ""
-    """The task that it belongs to; empty where the record does not say."""
+    """The task that it belongs to; empty if the record does not say."""
     key: str = ""
-    """The action, call or build whose rows make one card; empty for a row that stands alone."""
+    """The action, call or build whose rows make one card; empty for a row with a card of its own."""
     within: str = ""
     """The action or call that began `key`."""
     action: str = ""
@@ -214,7 +214,7 @@ class Live(msgspec.Struct, frozen=True, gc=False):
         return bool(self.held or self.held_queue)
 
     def lasting(self) -> Live:
-        """Return what holds whatever task is shown."""
+        """Return the figures that do not depend on the task that is shown."""
         return Live(unsaved=self.unsaved, held=self.held, held_queue=self.held_queue)
 
 

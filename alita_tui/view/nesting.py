@@ -1,4 +1,4 @@
-"""How rows of the trace show that a tool was called by another one."""
+"""How rows of the trace show that a tool was called by another tool."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from alita_tui.events import SessionEvent
 from alita_tui.spine.envelope import Envelope
 
 _MOST = 9
-"""Marks at most, whatever a damaged record says."""
+"""Most marks, also for a damaged record."""
 
 
 def nesting(envelope: Envelope) -> str:

@@ -15,8 +15,9 @@ def title(event: PageRead) -> str:
 
 
 def body(event: PageRead) -> str:
-    """Return the page's address, the file that it is kept as, and the text that was read."""
+    """Return the page's address, the file that it is stored as, and the text that was read."""
     head = f"{event.url}\nkept as {event.handle}" if event.handle else event.url
+    head += f"\nwas refused {', '.join(event.refused)}" if event.refused else ""
     return f"{head}\n\n{event.text}"
 
 
@@ -28,5 +29,9 @@ def extent(event: PageRead) -> str:
         if not event.find and end - event.start < event.total
         else ""
     )
-    words = (("from the copy", event.copied), ("unchanged", event.unchanged), ("cut", event.truncated))
+    words = (
+        ("from the copy", event.copied), ("by a browser", event.scripts == "run"),
+        ("needs scripts", event.scripts == "needed"),
+        ("unchanged", event.unchanged), ("cut", event.truncated),
+    )  # fmt: skip
     return ", ".join((*filter(None, (part,)), *(word for word, so in words if so)))

@@ -27,7 +27,7 @@ def weighing(event: PlansWeighed) -> tuple[str, str]:
     """Return how plans were compared: in a line, and each with its steps and figures."""
     origin = _SOURCES[event.followed.source] if event.followed else "?"
     why = f"{one_line(event.because)} failed; " if event.because else ""
-    said = f"{why}{counted(len(event.candidates), 'plan')} weighed: {origin} is followed"
+    headline = f"{why}{counted(len(event.candidates), 'plan')} weighed: {origin} is followed"
     lines = []
     for place, plan in enumerate(event.candidates):
         record = f"worked {plan.worked} of {plan.tried}" if plan.tried else "never tried"
@@ -36,7 +36,7 @@ def weighing(event: PlansWeighed) -> tuple[str, str]:
         lines += [f"    {number}. {step}" for number, step in enumerate(plan.steps, 1)]
         if plan.tools:
             lines.append(f"    with {', '.join(plan.tools)}")
-    return said, "\n".join(lines)
+    return headline, "\n".join(lines)
 
 
 def editable(steps: Sequence[str], status: Sequence[StepStatus]) -> str:

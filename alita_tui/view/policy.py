@@ -1,8 +1,7 @@
 """Rules that approve builds without asking, by capabilities and evidence. Pure.
 
-A rule says how much a build may ask for, never what it is called. What no rule can cover: secrets,
-calls of other tools, requirements that no approved tool has, evidence that is missing, code whose reach is not known,
-and any risk.
+A rule says how much a build may ask for, never what it is called. No rule can cover secrets, calls of
+other tools, requirements that no approved tool has, missing evidence, code whose reach is unknown, or any risk.
 """
 
 from __future__ import annotations
@@ -31,21 +30,21 @@ MOST_LINES, MOST_CALLS = 500, 20
 
 def faulty(rule: Rule) -> tuple[str, ...]:
     """Return what is invalid in a rule, with what to write instead; empty if valid."""
-    found = []
+    problems = []
     for host in rule.network:
         if any(sign in host for sign in "*?[]{}|^$") or faults(Capabilities(network=(host,))):
-            found.append(
+            problems.append(
                 f'network: {host!r} is no single host; write each one out, such as "api.example.org:443"'
             )
     if not rule.gates:
-        found.append(
+        problems.append(
             "gates: an empty list asks for no evidence; leave gates out, and every check has to pass"
         )
     if not 1 <= rule.max_lines <= MOST_LINES:
-        found.append(f"max_lines: write a number from 1 to {MOST_LINES}, not {rule.max_lines}")
+        problems.append(f"max_lines: write a number from 1 to {MOST_LINES}, not {rule.max_lines}")
     if not 0 <= rule.model_calls <= MOST_CALLS:
-        found.append(f"model_calls: write a number from 0 to {MOST_CALLS}, not {rule.model_calls}")
-    return tuple(found)
+        problems.append(f"model_calls: write a number from 0 to {MOST_CALLS}, not {rule.model_calls}")
+    return tuple(problems)
 
 
 class Rule(Value, frozen=True, forbid_unknown_fields=True):
@@ -98,23 +97,23 @@ def unmet(
 
     `known` are the wheels of tools that a person approved.
     """
-    found = [f"it was revoked {rule.revoked}"] if rule.revoked else []
+    reasons = [f"it was revoked {rule.revoked}"] if rule.revoked else []
     if rule.until is not None and today > rule.until:
-        found.append(f"it held until {rule.until}")
-    return (*found, *_asks(rule, attempt), *_needs(rule, attempt, known), *_evidence(rule, build, attempt))
+        reasons.append(f"it held until {rule.until}")
+    return (*reasons, *_asks(rule, attempt), *_needs(rule, attempt, known), *_evidence(rule, build, attempt))
 
 
 def _asks(rule: Rule, attempt: Attempt) -> list[str]:
     wants = attempt.draft.capabilities
-    found = [f"it asks for the secret {name}, which no rule covers" for name in wants.secrets]
-    found += [f"it asks to call {name}, which no rule covers" for name in named_tools(wants)]
-    found += [f"it asks for the host {host}" for host in wants.network if host not in rule.network]
-    found += ["it asks for a browser, which no rule covers"] if wants.browser else []
+    reasons = [f"it asks for the secret {name}, which no rule covers" for name in wants.secrets]
+    reasons += [f"it asks to call {name}, which no rule covers" for name in named_tools(wants)]
+    reasons += [f"it asks for the host {host}" for host in wants.network if host not in rule.network]
+    reasons += ["it asks for a browser, which no rule covers"] if wants.browser else []
     if _REACH.index(wants.workspace) > _REACH.index(rule.workspace):
-        found.append(f"it asks for the workspace, to {wants.workspace}")
+        reasons.append(f"it asks for the workspace, to {wants.workspace}")
     if wants.model_calls > rule.model_calls:
-        found.append(f"it asks for {wants.model_calls} model calls a run")
-    return found
+        reasons.append(f"it asks for {wants.model_calls} model calls a run")
+    return reasons
 
 
 def _needs(rule: Rule, attempt: Attempt, known: Collection[LockedPackage]) -> list[str]:
@@ -123,7 +122,7 @@ def _needs(rule: Rule, attempt: Attempt, known: Collection[LockedPackage]) -> li
         return ["its requirements are not pinned"]
     if rule.requirements == "none":
         return [f"it needs {package.name} {package.version}" for package in packages]
-    seen = {(one.name, one.version, one.hashes) for one in known if one.hashes}
+    seen = {(package.name, package.version, package.hashes) for package in known if package.hashes}
     return [
         f"it needs {package.name} {package.version}, which no approved tool has"
         for package in packages
@@ -132,25 +131,25 @@ def _needs(rule: Rule, attempt: Attempt, known: Collection[LockedPackage]) -> li
 
 
 def _evidence(rule: Rule, build: BuildState, attempt: Attempt) -> list[str]:
-    # What it asks for is judged by the rule itself; everything else that speaks against it counts.
+    # The rule itself judges what the build asks for; every other risk counts.
     withheld = frozenset(attempt.draft.capabilities.items)
-    found = [risk.text for risk in risks(build, attempt, withheld)]
-    # Of these a person may think what they like; a rule cannot, however little the review makes of them.
-    found += [
+    reasons = [risk.text for risk in risks(build, attempt, withheld)]
+    # A person may accept these; a rule cannot, even if the review gives them little weight.
+    reasons += [
         f"{finding.rule}: {finding.text}"
         for finding in attempt.findings
         if finding.rule in _NEVER and finding.severity == "low"
     ]
     if attempt.author != "model":
-        found.append("it was edited by a person, who decides on it")
+        reasons.append("it was edited by a person, who decides on it")
     if rule.new_tools_only and build.parent is not None:
-        found.append("it would replace another version")
+        reasons.append("it would replace another version")
     if (lines := attempt.draft.code.count("\n")) > rule.max_lines:
-        found.append(f"it has {lines} lines")
+        reasons.append(f"it has {lines} lines")
     states = {gate.gate: gate.state for gate in attempt.gates}
-    found += [
+    reasons += [
         f"{CHECKS[gate].title} has not passed ({states.get(gate, 'not run')})"
         for gate in CHECKS
         if states.get(gate) != "passed"
     ]
-    return found
+    return reasons

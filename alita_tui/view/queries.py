@@ -26,25 +26,25 @@ def pending(view: SessionView) -> tuple[BuildState, ...]:
 
 def build(view: SessionView, build_id: str) -> BuildState | None:
     """Return a build by its id."""
-    return next((one for one in view.builds if one.build_id == build_id), None)
+    return next((known for known in view.builds if known.build_id == build_id), None)
 
 
 def events_of(envelopes: Iterable[Envelope], build_id: str) -> list[Envelope]:
     """Return a build's events, reading only from where it began."""
     begun = (
-        one.seq or 0
-        for one in (envelopes.newest(e.BuildStarted) if isinstance(envelopes, History) else ())
-        if isinstance(one.event, e.BuildStarted) and one.event.build_id == build_id
+        envelope.seq or 0
+        for envelope in (envelopes.newest(e.BuildStarted) if isinstance(envelopes, History) else ())
+        if isinstance(envelope.event, e.BuildStarted) and envelope.event.build_id == build_id
     )
     since = next(begun, 0)
     some = between(envelopes, since - 1, sys.maxsize) if isinstance(envelopes, History) else envelopes
-    return [one for one in some if getattr(one.event, "build_id", "") == build_id]
+    return [envelope for envelope in some if getattr(envelope.event, "build_id", "") == build_id]
 
 
 def build_of(envelopes: Iterable[Envelope], build_id: str) -> BuildState | None:
     """Return a build from its own events alone."""
     ours = events_of(envelopes, build_id)
-    view = fold_all(msgspec.structs.replace(one, seq=number) for number, one in enumerate(ours, 1))
+    view = fold_all(msgspec.structs.replace(envelope, seq=number) for number, envelope in enumerate(ours, 1))
     return build(view, build_id)
 
 

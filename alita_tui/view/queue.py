@@ -20,6 +20,6 @@ def changed(
 ) -> tuple[Literal["task", "notice"], str, str]:
     """Return kind, title and detail of the row of a change."""
     if isinstance(event, e.QueueSwitched):
-        said = "The queue is paused: no further task begins" if event.paused else "The queue goes on"
-        return "notice", said, ""
+        title = "The queue is paused: no further task begins" if event.paused else "The queue goes on"
+        return "notice", title, ""
     return "task", event.text, event.text

@@ -46,7 +46,7 @@ _BANDIT = {
     "hidden-characters": "B613", "unpinned-download": "B615",
 }  # fmt: skip
 """Bandit finding → name of the risk; unknown findings are `code-scan`."""
-_OF_BANDIT = {one: name for name, ids in _BANDIT.items() for one in ids.split()}
+_OF_BANDIT = {test_id: name for name, ids in _BANDIT.items() for test_id in ids.split()}
 _BANDIT_ID = re.compile(r"B\d{3}")
 _ORDER = (
     "other-bytes on-host not-python secret-in-code speaks-to-the-reader named-elsewhere hidden-characters lookalikes"
@@ -60,7 +60,7 @@ _ORDER = (
 """Order of risks, most telling first; requested capabilities come last."""
 _ASKED = ("network", "secrets", "workspace", "model", "browser", "tools")
 FAULTS_UNKNOWN = "faults-unknown"
-"""The risk that no fault database answers. It says nothing of the draft: a session asks for it once."""
+"""The risk that no fault database answers. It is not about the draft, so a session asks for it once."""
 _RISK_OF_ITEM = {"network": "network", "workspace": "workspace", "model": "model", "browser": "browser"}
 
 
@@ -79,11 +79,11 @@ class Risk(msgspec.Struct, frozen=True):
 
 
 def risks(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -> tuple[Risk, ...]:
-    """Return all risks of a build, most telling first.
+    """Return all risks of a build, most serious first.
 
-    What is withheld of its capabilities, in words of `Capabilities.items`, is none.
+    Withheld capabilities, as in `Capabilities.items`, are not a risk.
     """
-    found = [
+    all_risks = [
         *_bytes(build, attempt),
         *_tests(attempt),
         *_review(attempt),
@@ -96,7 +96,7 @@ def risks(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -
         *_requirements(attempt),
         *_gates(attempt),
     ]
-    return tuple(sorted(dict.fromkeys(found), key=_rank))
+    return tuple(sorted(dict.fromkeys(all_risks), key=_rank))
 
 
 def draft_risks(wants: Capabilities, findings: Iterable[Finding]) -> tuple[Risk, ...]:
@@ -111,38 +111,38 @@ def draft_risks(wants: Capabilities, findings: Iterable[Finding]) -> tuple[Risk,
 
 def by_their_names(given: Collection[str]) -> list[str]:
     """Return current names for the names a person gave; former names are understood."""
-    ids = (one.upper() for one in given if _BANDIT_ID.fullmatch(one.upper()))
-    known = {one: _OF_BANDIT.get(one, "code-scan") for one in ids}
-    return [known.get(one.upper(), one) for one in given]
+    ids = (name.upper() for name in given if _BANDIT_ID.fullmatch(name.upper()))
+    known = {test_id: _OF_BANDIT.get(test_id, "code-scan") for test_id in ids}
+    return [known.get(name.upper(), name) for name in given]
 
 
-def names_of(found: Iterable[Risk]) -> tuple[str, ...]:
+def names_of(given: Iterable[Risk]) -> tuple[str, ...]:
     """Return the distinct names by which risks have yet to be accepted, in order."""
-    return tuple(dict.fromkeys(one.name for one in found if not one.accepted))
+    return tuple(dict.fromkeys(risk.name for risk in given if not risk.accepted))
 
 
-def _rank(one: Risk) -> tuple[int, bool]:
+def _rank(risk: Risk) -> tuple[int, bool]:
     """Return the sort key of a risk: by kind, else by weight; requests last."""
-    if one.name in _ASKED:
+    if risk.name in _ASKED:
         return len(_ORDER) + 1, False
-    place = one.name if one.name in _ORDER else "network-undeclared" if one.serious else "not-pinned"
-    return _ORDER.index(place), not one.serious
+    place = risk.name if risk.name in _ORDER else "network-undeclared" if risk.serious else "not-pinned"
+    return _ORDER.index(place), not risk.serious
 
 
 def _asked(wants: Capabilities) -> list[Risk]:
     """Return a risk for each kind of requested capability, and for what it could use through another tool."""
     own = msgspec.structs.replace(wants, tools=())
-    found = [
-        Risk(_RISK_OF_ITEM.get(item.partition(":")[0], "secrets"), f"asks for {said}")
-        for item, said in zip(own.items, phrases(own), strict=True)
+    asked_for = [
+        Risk(_RISK_OF_ITEM.get(item.partition(":")[0], "secrets"), f"asks for {phrase}")
+        for item, phrase in zip(own.items, phrases(own), strict=True)
     ]
     through = (
         grant for grant in tool_grants(wants) if grant.may
     )  # one that only computes gives it nothing more
-    for one in through:
-        kind = "on-host" if ON_HOST in one.may else "tools"
-        found.append(Risk(kind, f"may use {one.uses} by calling {one.label}"))
-    return found
+    for grant in through:
+        kind = "on-host" if ON_HOST in grant.may else "tools"
+        asked_for.append(Risk(kind, f"may use {grant.uses} by calling {grant.label}"))
+    return asked_for
 
 
 def _gained(build: BuildState, attempt: Attempt, withheld: Collection[str]) -> list[Risk]:
@@ -154,51 +154,56 @@ def _gained(build: BuildState, attempt: Attempt, withheld: Collection[str]) -> l
 
 def _gates(attempt: Attempt) -> list[Risk]:
     """Return checks that failed, could not run, or are not on record."""
-    found = []
+    gate_risks = []
     for gate in attempt.gates:
         if gate.state == "failed":
-            said = f"{CHECKS[gate.gate].title} failed: {gate.summary}"
+            text = f"{CHECKS[gate.gate].title} failed: {gate.summary}"
             at = re.search(r": (\d+)", gate.summary) if str(gate.gate) == "coverage" else None
-            found.append(Risk(CHECKS[gate.gate].risk, said, line=int(at[1]) if at else 0))
+            gate_risks.append(Risk(CHECKS[gate.gate].risk, text, line=int(at[1]) if at else 0))
         elif gate.state == "skipped" and gate.no_fault_database:
-            found.append(Risk(FAULTS_UNKNOWN, gate.summary, serious=False, accepted=bool(gate.accepted_with)))
+            gate_risks.append(
+                Risk(FAULTS_UNKNOWN, gate.summary, serious=False, accepted=bool(gate.accepted_with))
+            )
         elif gate.state == "skipped":
-            found.append(Risk("not-checked", f"{CHECKS[gate.gate].title} could not run: {gate.summary}"))
+            gate_risks.append(Risk("not-checked", f"{CHECKS[gate.gate].title} could not run: {gate.summary}"))
     if attempt.unchecked:
-        listed = ", ".join(CHECKS[one].title for one in attempt.unchecked)
-        found.append(Risk("not-checked", f"not run, or not on record: {listed}"))
-    return found
+        listed = ", ".join(CHECKS[gate_name].title for gate_name in attempt.unchecked)
+        gate_risks.append(Risk("not-checked", f"not run, or not on record: {listed}"))
+    return gate_risks
 
 
 def _bytes(build: BuildState, attempt: Attempt) -> list[Risk]:
-    found = []
+    byte_risks = []
     python = attempt.draft.language == "python"
     texts = (("code", attempt.draft.code), ("tests", attempt.draft.tests))
     if hidden := sum(hidden_characters(text) for _, text in texts):
-        found.append(
+        byte_risks.append(
             Risk(
                 "hidden-characters", f"{counted(hidden, 'hidden character')} in code or tests, shown as ⟨U+…⟩"
             )
         )
     for what, text in texts:
-        found += (named := _names(what, text) if python or what == "tests" else [])
-        told = " ".join(one.text for one in named)
+        byte_risks += (named := _names(what, text) if python or what == "tests" else [])
+        named_text = " ".join(risk.text for risk in named)
         if alike := [
-            (line, shown) for line, word in lookalikes(text) if (shown := spelled(word)) not in told
+            (line, shown) for line, word in lookalikes(text) if (shown := spelled(word)) not in named_text
         ]:
             listed = ", ".join(dict.fromkeys(f"{word} in line {line}" for line, word in alike[:4]))
             more = f" and {len(alike) - 4} more" if len(alike) > 4 else ""
-            said = f"words that pass for others in the {what}: {listed}{more}"
-            found.append(Risk("lookalikes", said, line=alike[0][0] if what == "code" else 0))
+            what_passes = f"words that pass for others in the {what}: {listed}{more}"
+            byte_risks.append(Risk("lookalikes", what_passes, line=alike[0][0] if what == "code" else 0))
     if attempt.build_digest == build.digest:
-        return found
+        return byte_risks
     if taken := [(what, at) for what, text in texts for at in _taken_out(text)]:
         listed = ", ".join(f"line {at}{'' if what == 'code' else ' of the tests'}" for what, at in taken[:4])
-        said = f"holds what looks like a secret: {listed}; it is never shown, so these are not the bytes that would run"
-        found.append(Risk("secret-in-code", said, line=taken[0][1] if taken[0][0] == "code" else 0))
+        hidden_bytes = "it is never shown, so these are not the bytes that would run"
+        secret_text = f"holds what looks like a secret: {listed}; {hidden_bytes}"
+        byte_risks.append(
+            Risk("secret-in-code", secret_text, line=taken[0][1] if taken[0][0] == "code" else 0)
+        )
     else:
-        found.append(Risk("other-bytes", "these bytes are not the ones that approval is asked for"))
-    return found
+        byte_risks.append(Risk("other-bytes", "these bytes are not the ones that approval is asked for"))
+    return byte_risks
 
 
 def _taken_out(text: str) -> list[int]:
@@ -231,52 +236,52 @@ def _tests(attempt: Attempt) -> list[Risk]:
     if attempt.passed is None:
         return [Risk("tests-not-run", "the self-tests have not run")]
     if not attempt.passed:
-        said = f"the self-tests did not pass{': ' if attempt.problem else ''}{attempt.problem}"
-        return [Risk("tests-fail", said)]
+        problem = f"the self-tests did not pass{': ' if attempt.problem else ''}{attempt.problem}"
+        return [Risk("tests-fail", problem)]
     cases = attempt.reports[-1].cases if attempt.reports else ()
-    found = [] if cases else [Risk("no-tests", "there is no self-test case")]
+    test_risks = [] if cases else [Risk("no-tests", "there is no self-test case")]
     if attempt.granted_problem:
-        said = f"with what it asks for, the self-tests did not pass: {attempt.granted_problem}"
-        found.append(Risk("tests-fail", said))
-    return found
+        problem = f"with what it asks for, the self-tests did not pass: {attempt.granted_problem}"
+        test_risks.append(Risk("tests-fail", problem))
+    return test_risks
 
 
 def _review(attempt: Attempt) -> list[Risk]:
     if attempt.reviewed is None:
         return [Risk("not-reviewed", "the static review has not run")]
-    found = [
+    review_risks = [
         _finding(finding)
         for finding in attempt.findings
         if finding.blocking or finding.severity in ("high", "medium")
     ]  # fmt: skip
-    if not attempt.reviewed and not found:
-        found.append(Risk("review-failed", "the static review did not pass"))
-    return found
+    if not attempt.reviewed and not review_risks:
+        review_risks.append(Risk("review-failed", "the static review did not pass"))
+    return review_risks
 
 
-def _finding(one: Finding) -> Risk:
-    name = _OF_RULE.get(one.rule) or _OF_BANDIT.get(one.rule)
-    if _BANDIT_ID.fullmatch(one.rule):
+def _finding(finding: Finding) -> Risk:
+    name = _OF_RULE.get(finding.rule) or _OF_BANDIT.get(finding.rule)
+    if _BANDIT_ID.fullmatch(finding.rule):
         name = name or "code-scan"
-    name = name or re.sub(r"[^a-z0-9]+", "-", one.rule.lower()).strip("-")
+    name = name or re.sub(r"[^a-z0-9]+", "-", finding.rule.lower()).strip("-")
     return Risk(
         name or "finding",
-        f"{f'line {one.line}: ' if one.line else ''}{one.text} ({one.severity}, {one.rule})",
-        serious=one.blocking or one.severity == "high",
-        line=one.line,
+        f"{f'line {finding.line}: ' if finding.line else ''}{finding.text} ({finding.severity}, {finding.rule})",
+        serious=finding.blocking or finding.severity == "high",
+        line=finding.line,
     )
 
 
 def _requirements(attempt: Attempt) -> list[Risk]:
-    found = []
+    package_risks = []
     if attempt.lock_problem:
-        found.append(Risk("not-pinned", f"requirements refused: {attempt.lock_problem}"))
+        package_risks.append(Risk("not-pinned", f"requirements refused: {attempt.lock_problem}"))
     elif attempt.draft.requirements and attempt.lock is None:
-        found.append(Risk("not-pinned", "the requirements are not pinned to exact wheels"))
+        package_risks.append(Risk("not-pinned", "the requirements are not pinned to exact wheels"))
     for package in attempt.lock.packages if attempt.lock else ():
         if not package.hashes:
-            found.append(Risk("not-pinned", f"{package.name} {package.version} has no hash"))
-    return found
+            package_risks.append(Risk("not-pinned", f"{package.name} {package.version} has no hash"))
+    return package_risks
 
 
 def declared_by(name: str, attempt: Attempt) -> str:
@@ -296,7 +301,12 @@ def declared_by(name: str, attempt: Attempt) -> str:
     provided = next((report.provided for report in attempt.reports if report.provided), ())
     if provided:
         return next(
-            (one.distribution for one in provided if one.distribution in required and name in one.modules), ""
+            (
+                package.distribution
+                for package in provided
+                if package.distribution in required and name in package.modules
+            ),
+            "",
         )
     alike = (package for package in required if name.lower() in _suggested(package))
     return next(alike, "")

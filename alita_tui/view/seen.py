@@ -17,12 +17,12 @@ def evidence(build: BuildState) -> tuple[str, ...]:
 
 
 def _lines(build: BuildState, attempt: Attempt) -> list[str]:
-    found = [f"goal: {build.goal}", f"draft {attempt.number} by {attempt.author} {attempt.model}".strip()]
-    found.append(f"asks for: {', '.join(attempt.draft.capabilities.items) or 'nothing'}")
+    lines = [f"goal: {build.goal}", f"draft {attempt.number} by {attempt.author} {attempt.model}".strip()]
+    lines.append(f"asks for: {', '.join(attempt.draft.capabilities.items) or 'nothing'}")
     packages = attempt.lock.packages if attempt.lock else ()
-    found.append(f"packages: {', '.join(f'{p.name} {p.version}' for p in packages) or 'none'}")
+    lines.append(f"packages: {', '.join(f'{p.name} {p.version}' for p in packages) or 'none'}")
     if attempt.reviewed is None:
-        found.append("static review: not done")
+        lines.append("static review: not done")
     else:
         weighty = [
             finding.rule
@@ -30,19 +30,19 @@ def _lines(build: BuildState, attempt: Attempt) -> list[str]:
             if finding.blocking or finding.severity in ("medium", "high")
         ]
         count = len(attempt.findings)
-        said = counted(count, "finding") + (f", {', '.join(weighty)}" if weighty else "")
-        found.append(f"static review: {'passed' if attempt.reviewed else 'did not pass'}, {said}")
-    found.append(f"self-tests: {_tests(attempt.reports, attempt.passed, attempt.problem)}")
+        summary = counted(count, "finding") + (f", {', '.join(weighty)}" if weighty else "")
+        lines.append(f"static review: {'passed' if attempt.reviewed else 'did not pass'}, {summary}")
+    lines.append(f"self-tests: {_tests(attempt.reports, attempt.passed, attempt.problem)}")
     if attempt.granted_reports:
         with_what = ", ".join(attempt.granted.items)
         passed = not attempt.granted_problem
         tested = _tests(attempt.granted_reports, passed, attempt.granted_problem)
-        found.append(f"self-tests with {with_what}: {tested}")
-    found += [f"{CHECKS[gate.gate].title.lower()}: {gate.state}, {gate.summary}" for gate in attempt.gates]
-    found += [f"{CHECKS[name].title.lower()}: not run" for name in attempt.unchecked]
+        lines.append(f"self-tests with {with_what}: {tested}")
+    lines += [f"{CHECKS[gate.gate].title.lower()}: {gate.state}, {gate.summary}" for gate in attempt.gates]
+    lines += [f"{CHECKS[name].title.lower()}: not run" for name in attempt.unchecked]
     if build.verdict and build.verdict.accepted:
-        found.append(f"risks accepted by name: {', '.join(build.verdict.accepted)}")
-    return found
+        lines.append(f"risks accepted by name: {', '.join(build.verdict.accepted)}")
+    return lines
 
 
 def _tests(reports: tuple[RunReport, ...], passed: bool | None, problem: str) -> str:

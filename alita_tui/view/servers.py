@@ -32,8 +32,8 @@ def server_row(event: Told) -> tuple[RowKind, str, str, str, Tone]:
             why = f": {reason}" if reason else ""
             return "notice", f"Server {server} asked for {request} and was refused{why}", "", "", "muted"
         case e.ServerQuestion(text=text, choices=choices):
-            said = offered(text, choices)
-            return "question", said, said, "a server asks", "wait"
+            question = offered(text, choices)
+            return "question", question, question, "a server asks", "wait"
         case e.ServerQuestionEnded(server=server, outcome="answered", text=text):
             return "task", text, f"{text}\n\nSent to the server {server}.", f"to {server}"[:40], "normal"
         case e.ServerQuestionEnded(outcome="refused", text=text):

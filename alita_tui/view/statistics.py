@@ -82,7 +82,7 @@ def duration(milliseconds: float | None) -> str:
 def totals_of(report: Report) -> tuple[tuple[str, str, str, bool | None], ...]:
     """Return the five figures: name, value, change since the period before, and whether that is good.
 
-    The change is empty where there was nothing before; None where it is neither good nor bad.
+    The change is empty if there was nothing before; None if it is neither good nor bad.
     """
     now, then = report.totals, report.before
     judged, before = now.runs, then.runs
@@ -136,11 +136,11 @@ def estimate_words(made: Estimate) -> str:
     if cost is not None:
         parts.append(f"{_usd(cost[0])} to {_usd(cost[2])} (mostly about {_usd(cost[1])})")
     if time is not None:
-        low, middle, high = (duration(1000 * one) for one in time)
+        low, middle, high = (duration(1000 * seconds) for seconds in time)
         parts.append(f"{low} to {high} (mostly about {middle})")
     kind = "alike ones" if made.alike else "tasks of all kinds, as too few are alike"
-    said = " and ".join(parts) or "nothing known of cost and time"
-    return f"8 of 10 such tasks take {said}. From {made.count} {kind}."
+    figures = " and ".join(parts) or "nothing known of cost and time"
+    return f"8 of 10 such tasks take {figures}. From {made.count} {kind}."
 
 
 def estimated_title(event: TaskEstimated) -> str:
@@ -213,12 +213,12 @@ def _cell(text: str) -> str:
 
 
 def unreadable_words(report: Report) -> str:
-    """Name the sessions that could not be read whole; empty where all were."""
+    """Name the sessions that could not be read completely; empty if all were."""
     if not report.unreadable:
         return ""
     named = ", ".join(one_line(name, 60) for name in report.unreadable[:3])
     more = ", …" if len(report.unreadable) > 3 else ""
-    said = counted(len(report.unreadable), "session")
+    count = counted(len(report.unreadable), "session")
     return (
-        f"{said} could not be read whole, so figures are missing: {named}{more}. See: alita sessions verify"
+        f"{count} could not be read whole, so figures are missing: {named}{more}. See: alita sessions verify"
     )

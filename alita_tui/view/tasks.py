@@ -1,4 +1,4 @@
-"""What is said of tasks that run side by side."""
+"""Words about tasks that run side by side."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def several(view: SessionView) -> tuple[str, ...]:
 
 
 def side_by_side(view: SessionView) -> str:
-    """Return how many tasks run and wait for the person, where there are several: `2 running`; else an empty text."""
+    """Return how many tasks run and wait for the person, such as `2 running`; empty unless there are several."""
     if len(view.running) < 2:
         return ""
     waits = sum(waits_for_you(view, task_id) for task_id in view.running)

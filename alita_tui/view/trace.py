@@ -14,7 +14,7 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.ports.memory import sort_of
 from alita_tui.spine.text import SafeText, counted, neutralise, one_line
 from alita_tui.view import pages
-from alita_tui.view.agents import agent_row, found
+from alita_tui.view.agents import agent_row, finding_words
 from alita_tui.view.feedback import feedback_row
 from alita_tui.view.later import WORTH, Later
 from alita_tui.view.model import RowKind, Tone, TraceRow
@@ -104,24 +104,29 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.BudgetSpent() | e.BudgetReserved():
             return ()  # the status line says it
         case e.ModelReplied(role=role, text=text, thinking=thinking, duration_ms=duration):
-            said = text or thinking
-            if not said or role not in ("orchestrator", "specialist"):
+            thought = text or thinking
+            if not thought or role not in ("orchestrator", "specialist"):
                 return ()
-            both = f"{thinking}\n\n{text}" if text and thinking else said
-            return row("thought", said, both, meta=lasted(duration))
+            both = f"{thinking}\n\n{text}" if text and thinking else thought
+            return row("thought", thought, both, meta=lasted(duration))
         case e.ActionChosen(action="plan" | "answer" | "ask_user" | "delegate" | "report"):
             return ()  # what follows says it
         case e.ActionChosen(action=action, arguments=arguments):
             return row("action", chosen(action, arguments), pretty(arguments))
         case e.GateChecked(result=gate):
-            listed = "\n".join(f"{one.label}: {one.text}" for one in gate.rows)
+            listed = "\n".join(f"{gate_row.label}: {gate_row.text}" for gate_row in gate.rows)
             inks: dict[str, Tone] = {"passed": "good", "failed": "warn", "skipped": "muted"}
             verb = "could not run" if gate.state == "skipped" else gate.state
-            said = f"{CHECKS[gate.gate].title} {verb}: {gate.summary}"
-            return row("build", said, listed, meta=lasted(gate.duration_ms), tone=inks[gate.state])
+            headline = f"{CHECKS[gate.gate].title} {verb}: {gate.summary}"
+            return row("build", headline, listed, meta=lasted(gate.duration_ms), tone=inks[gate.state])
         case e.SessionResumed(restored=restored, note=note):
-            told = f"Restored {counted(restored, 'event')}"
-            return row("session", f"{told}; {note}" if note else told, note, tone="warn" if note else "muted")
+            restored_text = f"Restored {counted(restored, 'event')}"
+            return row(
+                "session",
+                f"{restored_text}; {note}" if note else restored_text,
+                note,
+                tone="warn" if note else "muted",
+            )
         case e.TaskQueued() | e.TaskEdited() | e.TaskMoved() | e.TaskCancelled() | e.QueueSwitched():
             return row(*changed(event), meta=CHANGES.get(type(event), ""))
         case e.TaskSubmitted(text=text, again=again, retried=retried):
@@ -142,14 +147,14 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row("notice", "Interrupted", text, tone="warn")
         case e.TaskFinished(outcome=outcome, answer=answer, reason=reason, hint=hint, ungrounded=bare):
             if outcome == "answered":
-                said = f"Not from a tool, a page, a file or you: {'; '.join(bare)}"
-                marked = row("notice", said, said, tone="warn") if bare else ()
-                said, tone = found(event.finding, event.faults)
-                checked = row("notice", said, said, tone=tone) if said else ()
+                warning = f"Not from a tool, a page, a file or you: {'; '.join(bare)}"
+                marked = row("notice", warning, warning, tone="warn") if bare else ()
+                headline, tone = finding_words(event.finding, event.faults)
+                checked = row("notice", headline, headline, tone=tone) if headline else ()
                 return (*row("answer", answer, answer, tone="good"), *checked, *marked)
             title, tone = _OUTCOME[outcome]
-            said = "\n".join(part for part in (answer, hint) if part)
-            return row("answer", f"{title}: {reason}" if reason else title, said, tone=tone)
+            details = "\n".join(part for part in (answer, hint) if part)
+            return row("answer", f"{title}: {reason}" if reason else title, details, tone=tone)
         case e.NoticeRaised(level=level, text=text, hint=hint):
             tones: dict[str, Tone] = {"info": "muted", "warning": "warn", "error": "bad"}
             return row("error" if level == "error" else "notice", text, hint, tone=tones[level])
@@ -177,10 +182,10 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row("observation", title, listed, meta=meta, tone="good" if sure else "normal")
         case e.WebSearched(provider=provider, results=results, failed=failed):
             listed = "\n\n".join(f"{r.title}\n{r.url}\n{r.snippet}" for r in results)
-            why = "\n".join(f"{one.provider} did not answer: {one.reason}" for one in failed)
+            why = "\n".join(f"{failure.provider} did not answer: {failure.reason}" for failure in failed)
             title = f"{counted(len(results), 'result')} from {provider}"
             if failed:
-                title += f" instead of {', '.join(one.provider for one in failed)}"
+                title += f" instead of {', '.join(failure.provider for failure in failed)}"
             shown = "\n\n".join(filter(None, (why, listed)))
             return row("observation", title, shown, tone="warn" if failed else "normal")
         case e.PageRead():
@@ -217,8 +222,8 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
                 "notice", f"Context: {block} is {'on' if on else 'off'} for this session", tone="muted"
             )
         case e.BuildStarted(name=name, version=version, goal=goal, lessons=lessons, given=given):
-            told = f"{counted(len(lessons), 'past rejection')} shaped this build" if lessons else ""
-            return row("build", f"Building {name} v{version}", "\n".join((goal, *lessons, *given)), meta=told)
+            note = f"{counted(len(lessons), 'past rejection')} shaped this build" if lessons else ""
+            return row("build", f"Building {name} v{version}", "\n".join((goal, *lessons, *given)), meta=note)
         case e.BuildDrafted(attempt=attempt, author=author, draft=draft, digest=digest):
             who = "your edit" if author == "person" else "draft" if attempt == 1 else f"repair {attempt - 1}"
             return row(
@@ -226,8 +231,8 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             )
         case e.BuildReviewed(findings=findings, passed=passed):
             listed = "\n".join(f"{f.severity:6} {f.rule} line {f.line}: {f.text}" for f in findings)
-            said = counted(len(findings), "finding") if findings else "no findings"
-            title = f"Static review: {said}" if passed else f"Static review failed: {said}"
+            summary = counted(len(findings), "finding") if findings else "no findings"
+            title = f"Static review: {summary}" if passed else f"Static review failed: {summary}"
             return row("build", title, listed, tone="normal" if passed else "warn")
         case e.RequirementsLocked(lock=lock, problem=problem):
             if problem:
@@ -272,11 +277,11 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.BrokerAnswered():
             return row("run", *brokered(event), meta=lasted(event.duration_ms), tone=_BROKERED[event.outcome])
         case e.ToolReturned(report=report, misfit=misfit):
-            told = f"It does not fit its output schema: {misfit}\n" if misfit else ""
+            misfit_note = f"It does not fit its output schema: {misfit}\n" if misfit else ""
             return row(
                 "observation",
                 json_line(report.result),
-                told + report_of(report),
+                misfit_note + report_of(report),
                 meta="does not fit its schema" if misfit else lasted(report.duration_ms),
                 tone="warn" if misfit else "good",
             )
@@ -284,14 +289,17 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             detail = "\n".join(part for part in (hint, report_of(failed) if failed else "") if part)
             return row("error", text, detail, tone="bad")
         case e.ToolDemoted(name=name, version=version, state=state, reason=reason):
-            said = f"{name} v{version} is {state} now: {reason}"
+            headline = f"{name} v{version} is {state} now: {reason}"
             return row(
-                "notice", said, "Ask for it to be repaired: it is built anew, and asks again.", tone="warn"
+                "notice",
+                headline,
+                "Ask for it to be repaired: it is built anew, and asks again.",
+                tone="warn",
             )
         case e.ToolSuspended(name=name, version=version, server=server, reason=reason):
-            said = f"{name} v{version} is suspended: the server {server} changed it"
+            headline = f"{name} v{version} is suspended: the server {server} changed it"
             todo = f"It runs again once it is approved as it is now: alita mcp show {server}"
-            return row("notice", said, f"{reason}\n{todo}", tone="warn")
+            return row("notice", headline, f"{reason}\n{todo}", tone="warn")
         case (
             e.ServerStarted()
             | e.ServerStopped()
@@ -312,15 +320,15 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
                 else ()
             )
         case e.MemoryWritten(item=item, closes=closes):
-            said = f"Noted for later: {item.text}"
+            headline = f"Noted for later: {item.text}"
             gone = f"Holds no longer: {', '.join(closes)}" if closes else ""
             detail = "\n".join(filter(None, (item.text, gone)))
             return row(
-                "memory", said, detail, meta="corrects" if closes else NOTED[sort_of(item)], tone="muted"
+                "memory", headline, detail, meta="corrects" if closes else NOTED[sort_of(item)], tone="muted"
             )
         case e.MemoryForgotten(item_id=item_id, back=back):
-            said = "You took back that this was forgotten" if back else "You had this forgotten"
-            return row("memory", f"{said}: {item_id}", tone="muted")
+            headline = "You took back that this was forgotten" if back else "You had this forgotten"
+            return row("memory", f"{headline}: {item_id}", tone="muted")
         case e.AnswerVerified(returned=False):
             return ()  # the row of the answer says it
         case e.DirectorChosen() | e.AgentStarted() | e.AgentEnded() | e.AnswerVerified():

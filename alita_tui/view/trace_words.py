@@ -19,7 +19,7 @@ NOTED: Mapping[MemorySort, str] = {
 
 
 def chosen(action: str, arguments: object) -> str:
-    """Return how an action is told before its outcome is known."""
+    """Return the title of an action whose outcome is not known yet."""
     verbs = {
         "plan": "Plan",
         "find_tool": "Search the library",
@@ -30,7 +30,7 @@ def chosen(action: str, arguments: object) -> str:
         "build_tool": "Build a tool",
         "run_tool": "Run",
         "ask_user": "Ask",
-        "wait": "Wait for your verdict",
+        "wait": "Wait for your decision",
         "answer": "Answer",
         "delegate": "Hand on to",
         "report": "Report",
@@ -50,15 +50,15 @@ def chosen(action: str, arguments: object) -> str:
 
 
 def searched(event: e.ToolSearched) -> tuple[str, str, str]:
-    """Return how a search of the library is told: its title, what it found, how sure one can be."""
-    found = [
+    """Return the row of a library search: its title, what it found, how certain it is."""
+    hits = [
         f"{hit.score:.2f}  {hit.card.name} v{hit.card.version}  {hit.card.description}" for hit in event.hits
     ]
     near = [
         f"{miss.score:.2f}  {miss.name} v{miss.version}  {miss.description}" for miss in event.near_misses
     ]
     chance = f"{event.chance:.0%}" if event.band else ""
-    lines = [*found, *(["Near misses:", *near] if near else [])] or ["The library has nothing like it."]
+    lines = [*hits, *(["Near misses:", *near] if near else [])] or ["The library has nothing like it."]
     if event.band:
         lines += ["", f"One that fits is there with {chance}: {event.evidence}."]
     if event.hits:

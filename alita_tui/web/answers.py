@@ -34,11 +34,11 @@ def check_status(answer: Fetched, *, ok: tuple[int, ...] = (200,), hint: str = "
     host = host_of(answer)
     spent = answer.headers.get("x-ratelimit-remaining") == "0"
     if answer.status in _SPENT or (answer.status == 403 and (spent or "retry-after" in answer.headers)):
-        asked = _wait(answer.headers)
-        when = f"Wait {asked:.0f} s." if asked is not None else "Wait a while."
+        wait = _wait(answer.headers)
+        when = f"Wait {wait:.0f} s." if wait is not None else "Wait a while."
         raise RateLimited(
             f"{host} has had too many requests (HTTP {answer.status}).",
-            wait=_WAIT if asked is None else asked,
+            wait=_WAIT if wait is None else wait,
             hint=f"{when} {hint}".strip(),
         )
     path = one_line(urlsplit(answer.url).path, 120)
@@ -47,13 +47,13 @@ def check_status(answer: Fetched, *, ok: tuple[int, ...] = (200,), hint: str = "
 
 def _wait(headers: dict[str, str]) -> float | None:
     """Return the seconds to wait by Retry-After (RFC 9110, 10.2.3) or GitHub's reset time."""
-    asked, reset = headers.get("retry-after", "").strip(), headers.get("x-ratelimit-reset", "").strip()
+    retry_after, reset = headers.get("retry-after", "").strip(), headers.get("x-ratelimit-reset", "").strip()
     now = datetime.now(UTC)
-    if asked.isascii() and asked.isdigit():
-        seconds = float(asked[:9])
-    elif asked:
+    if retry_after.isascii() and retry_after.isdigit():
+        seconds = float(retry_after[:9])
+    elif retry_after:
         try:
-            until = parsedate_to_datetime(asked)
+            until = parsedate_to_datetime(retry_after)
         except (ValueError, OverflowError):
             return None
         seconds = (until.replace(tzinfo=until.tzinfo or UTC) - now).total_seconds()
@@ -72,31 +72,31 @@ def host_of(answer: Fetched) -> str:
 def parsed_json(answer: Fetched) -> dict[str, Any]:
     """Return the answer as an object. Raise WebError."""
     try:
-        found = json.loads(answer.body.decode("utf-8", "replace"))
+        document = json.loads(answer.body.decode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
         raise _not_understood(answer) from error
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise _not_understood(answer)
-    if found.get("error"):
+    if document.get("error"):
         raise WebError(
             f"{host_of(answer)} answered with an error of its own.", hint="Check its key and plan."
         )
-    return found
+    return document
 
 
-def objects(found: object, *path: str) -> list[dict[str, Any]]:
+def objects(value: object, *path: str) -> list[dict[str, Any]]:
     """Return the objects of the list at a path; empty if there is no such list."""
     for name in path:
-        found = found.get(name) if isinstance(found, dict) else None
-    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+        value = value.get(name) if isinstance(value, dict) else None
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def text_of(item: dict[str, Any], *path: str) -> str:
     """Return the text at a path; empty if there is none."""
-    found: object = item
+    value: object = item
     for name in path:
-        found = found.get(name) if isinstance(found, dict) else None
-    return found if isinstance(found, str) else ""
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else ""
 
 
 def _not_understood(answer: Fetched) -> WebError:

@@ -10,10 +10,11 @@ from alita_tui.spine.address import AddressPolicy, Resolver
 from alita_tui.spine.errors import WebError
 from alita_tui.spine.ports.library import Documents
 from alita_tui.spine.ports.web import PackageFacts, Page, SearchPage, WebSettings
+from alita_tui.spine.requirements import NPM
 from alita_tui.spine.text import one_line
 from alita_tui.web.dns import system_resolver
 from alita_tui.web.fetch import Fetcher
-from alita_tui.web.packages import package_facts
+from alita_tui.web.packages import npm_facts, package_facts
 from alita_tui.web.pages import PageStore
 from alita_tui.web.reader import read_page
 from alita_tui.web.robots import Robots
@@ -23,7 +24,7 @@ _USER_AGENT = "Mozilla/5.0 (compatible; alita-tui)"
 
 
 class WebRoom:
-    """Meets `Web` and `PackageIndex`. Raises ConfigError for a wrong entry in `allowed_private`."""
+    """Implements `Web` and `PackageIndex`. Raises ConfigError for a wrong entry in `allowed_private`."""
 
     def __init__(
         self,
@@ -61,11 +62,11 @@ class WebRoom:
         words = one_line(query, 240)
         if not words:
             raise WebError("The search is empty.", hint="Say what to look for in a few words.")
-        wanted = provider or self._settings.provider
-        kind = next((kind for kind in KINDS if kind == wanted), None)
+        chosen = provider or self._settings.provider
+        kind = next((kind for kind in KINDS if kind == chosen), None)
         if kind is None:
             raise WebError(
-                f"There is no search of {one_line(wanted, 40)!r}.", hint=f"Choose one of: {', '.join(KINDS)}."
+                f"There is no search of {one_line(chosen, 40)!r}.", hint=f"Choose one of: {', '.join(KINDS)}."
             )
         return await self._searches.search(words, kind)
 
@@ -83,6 +84,8 @@ class WebRoom:
     async def package(self, name: str, version: str) -> PackageFacts | None:
         """Return facts about one version; None if the index does not answer or does not know it."""
         try:
+            if name.startswith(NPM):
+                return await npm_facts(self._fetcher, self._settings.npm_url, name, version)
             return await package_facts(self._fetcher, self._settings.pypi_url, name, version)
         except WebError:
             return None

@@ -1,4 +1,4 @@
-"""Bytes to text: the server's word, a byte order mark, the page's own word, UTF-8, then a guess."""
+"""Decodes bytes by the server's charset, a byte order mark, the page's own charset, UTF-8, or a guess."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MARKS = (
 )
 _GUESSED = 60_000
 """Bytes that a guess examines."""
-_TELLING = 40
+_LEAST_BYTES = 40
 """Bytes beyond ASCII that a guess needs."""
 _BAD = 200
 """One character in this many may be broken in a text with a correct charset."""
@@ -32,11 +32,11 @@ _BAD = 200
 def known(charset: str) -> str:
     """Return the codec for a charset name; empty for unknown ones, and for codecs that are not text encodings."""
     try:
-        found = codecs.lookup(charset[:40])
-        b"".decode(found.name)  # refuses codecs such as zlib
+        codec = codecs.lookup(charset[:40])
+        b"".decode(codec.name)  # refuses codecs such as zlib
     except (LookupError, ValueError):
         return ""
-    return _BROWSERS.get(found.name, found.name)
+    return _BROWSERS.get(codec.name, codec.name)
 
 
 def decoded(body: bytes, charset: str = "", *, html: bool = False) -> str:
@@ -68,7 +68,7 @@ def _declared(body: bytes) -> str:
 def _guess(body: bytes) -> str:
     from charset_normalizer import from_bytes
 
-    if sum(byte > 127 for byte in body[:_GUESSED]) < _TELLING:
+    if sum(byte > 127 for byte in body[:_GUESSED]) < _LEAST_BYTES:
         return "cp1252"
     best = from_bytes(body[:_GUESSED]).best()
     return best.encoding if best else "cp1252"

@@ -1,4 +1,4 @@
-"""Bytes of a page to text, as a filter: the page on stdin, JSON lines on stdout.
+"""Turns a page into text, as a filter: the page on stdin, JSON lines on stdout.
 
 Parsers take quadratic time on some malformed pages (minutes for half a megabyte of `<a`), one of them is C,
 and a thread cannot be stopped: so each page is read in a process of its own, with limits and an empty environment.
@@ -42,7 +42,7 @@ def article(body: bytes, charset: str, url: str) -> Iterator[Line]:
     """
     import trafilatura
 
-    html = neutralise(decoded(body, charset, html=True))  # libxml2 would split sequences
+    html = neutralise(decoded(body, charset, html=True))  # now, because libxml2 would split escape sequences
     tree = trafilatura.load_html(html)
     title, text, links = "", "", ""
     if tree is not None:
@@ -52,7 +52,7 @@ def article(body: bytes, charset: str, url: str) -> Iterator[Line]:
                 node.drop_tree()
         _join_lines(tree)
         links = _links(tree, url)
-        found = trafilatura.extract(
+        markdown = trafilatura.extract(
             tree,
             output_format="markdown",
             include_tables=True,
@@ -61,7 +61,7 @@ def article(body: bytes, charset: str, url: str) -> Iterator[Line]:
             favor_recall=True,
             fast=len(html) > _LARGE,
         )
-        text = _unescaped(_headed(found or ""))
+        text = _unescaped(_headed(markdown or ""))
     if len(text) < _ENOUGH:
         plain_title, plain = to_text(html)
         title, text = title or plain_title, max(plain, text, key=len)
@@ -140,11 +140,11 @@ def _links(tree: Any, url: str) -> str:
 
 def _join_lines(tree: Any) -> None:
     """Collapse white space as a browser does, so that line ends in the source are not line ends in the text."""
-    kept = {child for pre in tree.iter("pre", "textarea") for child in pre.iter()}
+    preformatted = {child for pre in tree.iter("pre", "textarea") for child in pre.iter()}
     for node in tree.iter():
-        if node.text and node not in kept:
+        if node.text and node not in preformatted:
             node.text = re.sub(r"\s+", " ", node.text)
-        if node.tail and (node not in kept or node.tag in ("pre", "textarea")):
+        if node.tail and (node not in preformatted or node.tag in ("pre", "textarea")):
             node.tail = re.sub(r"\s+", " ", node.tail)
 
 

@@ -165,7 +165,7 @@ class Fetcher:
         if not proxy and host not in addresses:
             extensions["sni_hostname"] = host
         tries = [url] if proxy else [url.copy_with(host=address) for address in addresses[:_TRIES]]
-        for left, target in zip(range(len(tries) - 1, -1, -1), tries, strict=True):
+        for retries, target in zip(range(len(tries) - 1, -1, -1), tries, strict=True):
             request = httpx.Request(
                 "GET" if posted is None else "POST",
                 target,
@@ -181,7 +181,7 @@ class Fetcher:
             try:
                 return await transport.handle_async_request(request)
             except Exception as error:
-                if left and isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+                if retries and isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
                     continue
                 raise _explain(error, host) from error
         raise AssertionError("the guard returns at least one address")

@@ -1,17 +1,59 @@
-"""The package index's facts about a package: PyPI's JSON API (docs.pypi.org/api/json)."""
+"""The registries' facts about a package: PyPI's JSON API (docs.pypi.org/api/json), npm's documents of a package."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
+
+from alita_tui.events import Value, ready
 from alita_tui.spine.errors import WebError
 from alita_tui.spine.ports.web import PackageFacts
+from alita_tui.spine.requirements import NPM
 from alita_tui.web.fetch import Fetcher
 
 _PROJECT_BYTES = 12_000_000
 """A project with thousands of files lists all of them."""
+_DOCUMENT_BYTES = 48_000_000
+"""A package of npm with thousands of versions lists all of them with all that they say."""
+
+
+class _Version(Value, frozen=True):
+    deprecated: object = ""
+
+
+class _Packument(Value, frozen=True):
+    """The part of npm's document of a package that is needed."""
+
+    time: dict[str, object] = {}
+    versions: dict[str, _Version] = {}
+
+
+async def npm_facts(fetcher: Fetcher, base: str, name: str, version: str) -> PackageFacts | None:
+    """Return facts of one version of a package of npm (`npm:NAME`); None for one of which nothing is known.
+
+    Raise WebError.
+    """
+    url = f"{base.rstrip('/')}/{quote(name.removeprefix(NPM), safe='@')}"
+    answer = await fetcher.get(url, trusted=base, max_bytes=_DOCUMENT_BYTES)
+    if answer.status == 404:
+        return None
+    if answer.status != 200 or answer.truncated:
+        raise WebError(f"The registry gave no usable answer (HTTP {answer.status}).")
+    try:
+        # A document may be of tens of megabytes.
+        known = await asyncio.to_thread(msgspec.json.decode, answer.body, type=ready(_Packument))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise WebError("The registry gave no usable answer.") from error
+    ours = known.versions.get(version)
+    created = known.time.get("created")
+    yanked = ours is None or bool(ours.deprecated)
+    if not isinstance(created, str) and not yanked:
+        return None  # a mirror that leaves the times out: of such a package the age is open
+    return PackageFacts(first_upload=created if isinstance(created, str) else "", yanked=yanked)
 
 
 async def package_facts(fetcher: Fetcher, base: str, name: str, version: str) -> PackageFacts | None:
@@ -28,10 +70,10 @@ async def package_facts(fetcher: Fetcher, base: str, name: str, version: str) ->
         for file in _objects(listed)
         if file.get("upload_time_iso_8601")
     ]
-    ours = _objects(releases.get(version))
+    files = _objects(releases.get(version))
     return PackageFacts(
         first_upload=min(uploads, default=""),
-        yanked=bool(ours) and all(file.get("yanked") is True for file in ours),
+        yanked=bool(files) and all(file.get("yanked") is True for file in files),
     )
 
 

@@ -21,11 +21,11 @@ _CHARS = 5_000_000
 """Total characters of all stored pages."""
 
 
-class KeptPage(Value, frozen=True):
+class StoredPage(Value, frozen=True):
     """A page and its validators."""
 
     address: str
-    """Where it was found, redirects followed: the validators are those of this address alone."""
+    """Its address after redirects; the validators belong to this address only."""
     page: Page
     etag: str = ""
     modified: str = ""
@@ -33,41 +33,41 @@ class KeptPage(Value, frozen=True):
     @property
     def conditions(self) -> dict[str, str]:
         """Return the headers that request the page only if it changed."""
-        asked = {"If-None-Match": self.etag, "If-Modified-Since": self.modified}
-        return {name: value for name, value in asked.items() if value}
+        headers = {"If-None-Match": self.etag, "If-Modified-Since": self.modified}
+        return {name: value for name, value in headers.items() if value}
 
 
 class PageStore:
     """Pages by the requested address. Blocks on the disk; if the disk fails, nothing is stored."""
 
     def __init__(self, documents: Callable[[], Documents], settings: tuple[object, ...]) -> None:
-        """`documents` opens the table; `settings` is what else decides what a page looks like."""
+        """`documents` opens the table; `settings` are the other values that change a page's text."""
         self._documents = documents
         self._settings = repr(settings)
 
-    def get(self, url: str) -> KeptPage | None:
+    def get(self, url: str) -> StoredPage | None:
         """Return the stored page of an address, or None."""
         key = self._key(url)
-        with suppress(StoreError, msgspec.ValidationError):  # of another version
+        with suppress(StoreError, msgspec.ValidationError):  # written by another version
             for document in self._documents().all():
                 if document["key"] == key:
-                    return msgspec.convert(document["kept"], ready(KeptPage))
+                    return msgspec.convert(document["kept"], ready(StoredPage))
         return None
 
     def put(self, url: str, address: str, page: Page, headers: Mapping[str, str]) -> None:
         """Store a page whose server gave a validator and does not forbid it."""
-        kept = KeptPage(
+        stored = StoredPage(
             address=address,
             page=msgspec.structs.replace(page, body=b""),
             etag=_sendable(headers.get("etag", "")),
             modified=_sendable(headers.get("last-modified", "")),
         )
-        if not kept.conditions or "no-store" in headers.get("cache-control", "").lower():
+        if not stored.conditions or "no-store" in headers.get("cache-control", "").lower():
             return
         key = self._key(url)
         with suppress(StoreError):
             documents = self._documents()
-            documents.put(key, {"key": key, "kept": msgspec.to_builtins(kept)})
+            documents.put(key, {"key": key, "kept": msgspec.to_builtins(stored)})
             chars = 0
             for number, old in enumerate(reversed(documents.all())):
                 chars += _chars(old)

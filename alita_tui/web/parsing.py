@@ -1,4 +1,4 @@
-"""Runs `web.extraction` on one page in a process of its own, and keeps what it read before it met a limit."""
+"""Runs `web.extraction` on one page in its own process; its output up to a limit is used."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ Kind = Literal["article", "soup", "pdf", "results"]
 async def parsed(
     kind: Kind, body: bytes, charset: str = "", url: str = "", *, room: int = 1_000_000
 ) -> tuple[list[dict[str, Any]], bool]:
-    """Return what the filter said, line by line, and whether it came to its end; `room` is in characters."""
-    said, ended = await filtered("alita_tui.web.extraction", (kind, str(room), charset, url), body)
-    return [json.loads(line) for line in said.split(b"\n")[:-1]], ended
+    """Return the filter's output lines, and whether it finished; `room` is in characters."""
+    output, ended = await filtered("alita_tui.web.extraction", (kind, str(room), charset, url), body)
+    return [json.loads(line) for line in output.split(b"\n")[:-1]], ended

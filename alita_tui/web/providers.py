@@ -1,4 +1,4 @@
-"""Search providers: one table, and for each how it is asked and how its answer is read. Untrusted, all of it."""
+"""A table of search providers: how to write the request to each and read its answer. Answers are untrusted."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from alita_tui.web.fetch import Fetched
 from alita_tui.web.parsing import parsed
 
 _NEVER = frozenset('"<>\\^`{|}')
-"""What no address has as it is (RFC 3986), and what could end the quotation of one."""
+"""Characters that no URL has unescaped (RFC 3986), some of which could end a quoted URL."""
 _CHALLENGE_WAIT = 120.0
-"""Seconds in which a provider that wants a person is not asked again."""
+"""Seconds without a request to a provider that demanded a captcha."""
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is asked of a provider."""
+class SearchQuery:
+    """One search, independent of the provider."""
 
     words: str
     limit: int
     base: str
-    """The provider's base URL, as the settings have it."""
+    """The provider's base URL, from the settings."""
     key: str = field(default="", repr=False)
     site: str = ""
-    """The only host whose pages are wanted; empty: any."""
+    """The only host to search; empty for all."""
     engine: str = ""
     """Google's identifier of the search engine."""
 
     @property
-    def query(self) -> str:
-        """The words, with the limit to one site as most providers write it."""
+    def text(self) -> str:
+        """The words, with the site in the syntax of most providers."""
         return f"site:{self.site} {self.words}" if self.site else self.words
 
     def at(self, path: str = "", **query: str) -> str:
@@ -53,7 +53,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Request:
-    """How a provider is asked. Keys go into `headers` or `body`, never into the address."""
+    """A request to a provider. Keys go into `headers` or `body`, never into the URL."""
 
     url: str
     headers: dict[str, str] = field(default_factory=dict, repr=False)
@@ -66,43 +66,43 @@ class Provider:
 
     url: str
     """The setting with its base URL."""
-    request: Callable[[Asked], Request]
+    request: Callable[[SearchQuery], Request]
     results: Callable[[Fetched], Awaitable[Iterable[WebResult]]]
-    """Reads its answer. Raises WebError for one that is not what it documents."""
+    """Reads its answer. Raises WebError if it is not in the documented form."""
     key: str = ""
     """The setting with the name of its key."""
     needs: tuple[str, ...] = ()
-    """The settings without which it is not asked."""
+    """The settings that it needs."""
     hint: str = ""
-    """What to do when it refuses."""
+    """What the person can do if it refuses."""
     whole_web: bool = False
     """Whether it searches the web, so that it can stand in for the others."""
 
 
-def searxng(asked: Asked) -> Request:
+def searxng(query: SearchQuery) -> Request:
     """SearXNG's search API (docs.searxng.org/dev/search_api)."""
-    return Request(asked.at("search", q=asked.query, format="json"))
+    return Request(query.at("search", q=query.text, format="json"))
 
 
 async def searxng_results(answer: Fetched) -> Iterable[WebResult]:
-    """Read SearXNG's answer; one without results because its engines failed is none."""
-    found = parsed_json(answer)
-    items = objects(found, "results")
-    if not items and found.get("unresponsive_engines"):
+    """Read SearXNG's answer. Raise WebError if it is empty because its engines failed."""
+    document = parsed_json(answer)
+    items = objects(document, "results")
+    if not items and document.get("unresponsive_engines"):
         raise WebError(
             "None of the engines behind SearXNG answered.", hint="Look at the instance's own page."
         )
     return [_result(text_of(i, "title"), text_of(i, "url"), text_of(i, "content")) for i in items]
 
 
-def brave(asked: Asked) -> Request:
+def brave(query: SearchQuery) -> Request:
     """Brave's web search API, version 1."""
-    headers = {"Accept": "application/json", "X-Subscription-Token": asked.key}
-    return Request(asked.at(q=asked.query, count=str(min(asked.limit, 20))), headers)
+    headers = {"Accept": "application/json", "X-Subscription-Token": query.key}
+    return Request(query.at(q=query.text, count=str(min(query.limit, 20))), headers)
 
 
 async def brave_results(answer: Fetched) -> Iterable[WebResult]:
-    """Read Brave's answer, whose words are marked up."""
+    """Read Brave's answer and remove its HTML tags."""
     items = objects(parsed_json(answer), "web", "results")
     return [
         _result(_plain(text_of(i, "title")), text_of(i, "url"), _plain(text_of(i, "description")))
@@ -110,13 +110,13 @@ async def brave_results(answer: Fetched) -> Iterable[WebResult]:
     ]
 
 
-def tavily(asked: Asked) -> Request:
-    """Tavily's search, which is posted."""
-    body: dict[str, Any] = {"query": asked.words, "max_results": min(asked.limit, 20)}
-    if asked.site:
-        body["include_domains"] = [asked.site]
-    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {asked.key}"}
-    return Request(asked.base, headers, msgspec.json.encode(body))
+def tavily(query: SearchQuery) -> Request:
+    """Tavily's search, by POST."""
+    body: dict[str, Any] = {"query": query.words, "max_results": min(query.limit, 20)}
+    if query.site:
+        body["include_domains"] = [query.site]
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {query.key}"}
+    return Request(query.base, headers, msgspec.json.encode(body))
 
 
 async def tavily_results(answer: Fetched) -> Iterable[WebResult]:
@@ -125,10 +125,10 @@ async def tavily_results(answer: Fetched) -> Iterable[WebResult]:
     return [_result(text_of(i, "title"), text_of(i, "url"), text_of(i, "content")) for i in items]
 
 
-def google(asked: Asked) -> Request:
-    """Google Programmable Search, JSON API version 1; the key goes where no log of addresses has it."""
-    url = asked.at(cx=asked.engine, q=asked.query, num=str(min(asked.limit, 10)))
-    return Request(url, {"X-Goog-Api-Key": asked.key})
+def google(query: SearchQuery) -> Request:
+    """Google Programmable Search, JSON API version 1; the key goes into a header, so that no log of URLs has it."""
+    url = query.at(cx=query.engine, q=query.text, num=str(min(query.limit, 10)))
+    return Request(url, {"X-Goog-Api-Key": query.key})
 
 
 async def google_results(answer: Fetched) -> Iterable[WebResult]:
@@ -137,13 +137,13 @@ async def google_results(answer: Fetched) -> Iterable[WebResult]:
     return [_result(text_of(i, "title"), text_of(i, "link"), text_of(i, "snippet")) for i in items]
 
 
-def duckduckgo(asked: Asked) -> Request:
+def duckduckgo(query: SearchQuery) -> Request:
     """DuckDuckGo's page for browsers without scripts: no key."""
-    return Request(asked.at(q=asked.query))
+    return Request(query.at(q=query.text))
 
 
 async def duckduckgo_results(answer: Fetched) -> Iterable[WebResult]:
-    """Read DuckDuckGo's page, if it is one of results."""
+    """Read DuckDuckGo's result page. Raise RateLimited for a captcha, WebError for any other page."""
     lines, ended = await parsed("results", answer.body)
     verdict = lines.pop() if ended and lines else {}
     if lines:
@@ -168,31 +168,31 @@ def _unwrapped(answer: Fetched, href: str) -> str:
         return ""
 
 
-def _github(asked: Asked, path: str, words: str) -> Request:
+def _github(query: SearchQuery, path: str, words: str) -> Request:
     headers = {
         "Accept": "application/vnd.github.text-match+json",
         "X-GitHub-Api-Version": "2022-11-28",
     }
-    if asked.key:
-        headers["Authorization"] = f"Bearer {asked.key}"
-    return Request(asked.at(f"search/{path}", q=words, per_page=str(asked.limit)), headers)
+    if query.key:
+        headers["Authorization"] = f"Bearer {query.key}"
+    return Request(query.at(f"search/{path}", q=words, per_page=str(query.limit)), headers)
 
 
-def github(asked: Asked) -> Request:
+def github(query: SearchQuery) -> Request:
     """GitHub's repositories (REST, version 2022-11-28)."""
-    return _github(asked, "repositories", asked.words)
+    return _github(query, "repositories", query.words)
 
 
-def github_code(asked: Asked) -> Request:
-    """GitHub's code, which it shows to those with a token."""
-    return _github(asked, "code", asked.words)
+def github_code(query: SearchQuery) -> Request:
+    """GitHub's code search, which needs a token."""
+    return _github(query, "code", query.words)
 
 
-def github_readmes(asked: Asked) -> Request:
-    """READMEs on GitHub: with a token their passages, else the repositories they belong to."""
-    if asked.key:
-        return _github(asked, "code", f"{asked.words} filename:README")
-    return _github(asked, "repositories", f"{asked.words} in:readme")
+def github_readmes(query: SearchQuery) -> Request:
+    """READMEs on GitHub: passages with a token, otherwise repositories."""
+    if query.key:
+        return _github(query, "code", f"{query.words} filename:README")
+    return _github(query, "repositories", f"{query.words} in:readme")
 
 
 async def github_results(answer: Fetched) -> Iterable[WebResult]:
@@ -218,13 +218,13 @@ def _place(item: dict[str, Any]) -> WebResult:
     return _result(title, text_of(item, "html_url"), " … ".join(filter(None, fragments)))
 
 
-def pypi(asked: Asked) -> Request:
+def pypi(query: SearchQuery) -> Request:
     """The index's facts of one package, whose name is known (docs.pypi.org/api/json)."""
-    return Request(f"{asked.base.rstrip('/')}/pypi/{quote(asked.words, safe='')}/json")
+    return Request(f"{query.base.rstrip('/')}/pypi/{quote(query.words, safe='')}/json")
 
 
 async def pypi_results(answer: Fetched) -> Iterable[WebResult]:
-    """Read the facts of a package; of a long answer the beginning is enough."""
+    """Read the facts of a package; the beginning of a long answer is enough."""
     if answer.status == 404:
         return []
     text = answer.body.decode("utf-8", "replace")
@@ -317,12 +317,12 @@ def _result(title: str, url: str, snippet: str) -> WebResult:
 
 
 def clean(results: Iterable[WebResult], site: str = "") -> tuple[WebResult, ...]:
-    """Return the results with a title and an ordinary web address, each address once, of one site if it is given."""
-    kept: dict[str, WebResult] = {}
+    """Return the results with a title and an ordinary web address, each address once, limited to `site` if given."""
+    unique: dict[str, WebResult] = {}
     for result in results:
         if result.title and _ordinary(result.url) and _within(result.url, site):
-            kept.setdefault(result.url, result)
-    return tuple(kept.values())
+            unique.setdefault(result.url, result)
+    return tuple(unique.values())
 
 
 def _ordinary(url: str) -> bool:

@@ -1,4 +1,4 @@
-"""Reads one page as text: fetched under the address policy, parsed in its own process, made harmless."""
+"""Reads one page as text: fetched under the address policy, parsed in its own process, neutralised."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ _ACCEPT = (
     "text/html,application/xhtml+xml,application/json,text/plain,application/pdf;q=0.9,text/*;q=0.8,*/*;q=0.5"
 )
 
+_FEW = 200
+"""Characters of text up to which a page with scripts is assumed to need them."""
 _ON_GITHUB = re.compile(r"https?://(?:www\.)?github\.com/([^/?#]+/[^/?#]+)/blob/([^?#]+)")
 
 
@@ -41,13 +43,13 @@ async def read_page(
     robots: Robots | None = None,
     store: PageStore | None = None,
 ) -> Page:
-    """Return one page as text, cut at `max_chars`; from the store where the server says it did not change.
+    """Return one page as text, cut at `max_chars`; from the store if the server says it did not change.
 
-    What is no text comes as its bytes alone, as far as the cap of a page lets it. Raise WebError, AddressRefused.
+    Other content than text is returned as bytes only, up to the cap of a page. Raise WebError, AddressRefused.
     """
     url = with_text(url)
-    kept = await asyncio.to_thread(store.get, url) if store else None
-    conditions = (kept.address, kept.conditions) if kept else None
+    stored = await asyncio.to_thread(store.get, url) if store else None
+    conditions = (stored.address, stored.conditions) if stored else None
     answer = await fetcher.get(
         url,
         headers={"Accept": _ACCEPT},
@@ -55,8 +57,8 @@ async def read_page(
         caps={_PDF: max_pdf_bytes},
         before=robots.check if robots else None,
     )
-    if kept and answer.status == 304 and answer.url == kept.address:
-        return msgspec.structs.replace(kept.page, unchanged=True)
+    if stored and answer.status == 304 and answer.url == stored.address:
+        return msgspec.structs.replace(stored.page, unchanged=True)
     page = msgspec.structs.replace(await _page(answer, max_chars), body=answer.body)
     if store and page.text:
         await asyncio.to_thread(store.put, url, answer.url, page, answer.headers)
@@ -64,18 +66,18 @@ async def read_page(
 
 
 def with_text(url: str) -> str:
-    """Return where a file's text is, for an address that shows it in a viewer: a file on GitHub."""
-    found = _ON_GITHUB.match(url)
-    return f"https://raw.githubusercontent.com/{found[1]}/{found[2]}" if found else url
+    """Return the URL of the raw text for a file in GitHub's viewer; any other URL unchanged."""
+    match = _ON_GITHUB.match(url)
+    return f"https://raw.githubusercontent.com/{match[1]}/{match[2]}" if match else url
 
 
 async def _page(answer: Fetched, max_chars: int) -> Page:
     check_status(answer, hint="Check the address, or try another page.")
     kind, charset = _content_type(answer)
-    whole = not answer.truncated
+    complete = not answer.truncated
     if kind == _PDF:
         title, text, ended = await _pdf(answer, max_chars)
-        whole = whole and ended
+        complete = complete and ended
     elif kind == _NO_TEXT:
         title, text = "", ""
     elif kind in _HTML:
@@ -83,11 +85,13 @@ async def _page(answer: Fetched, max_chars: int) -> Page:
     else:
         title, text = "", await asyncio.to_thread(decoded, answer.body, charset)
     safe = neutralise(text).strip()
+    scripted = kind in _HTML and len(safe) <= _FEW and b"<script" in answer.body.lower()
     return Page(
         url=one_line(answer.url, 2000),
         title=one_line(title, 160),
         text=safe[:max_chars],
-        truncated=not whole or len(safe) > max_chars,
+        truncated=not complete or len(safe) > max_chars,
+        scripts="needed" if scripted else "",
     )
 
 
@@ -116,18 +120,18 @@ def _content_type(answer: Fetched) -> tuple[str, str]:
 
 
 def _bytes(answer: Fetched, kind: str) -> str:
-    """Return the kind of what is no text. Raise WebError where it did not come whole."""
+    """Return the kind for content that is no text. Raise WebError if it was cut."""
     if answer.truncated:
-        where = one_line(answer.url.split("?")[0], 160)
+        address = one_line(answer.url.split("?")[0], 160)
         raise WebError(
-            f"{where} is {one_line(kind, 60)} of more than {len(answer.body) / 1e6:.0f} MB.",
+            f"{address} is {one_line(kind, 60)} of more than {len(answer.body) / 1e6:.0f} MB.",
             hint="Raise web.max_bytes in the settings, or give the file with the task.",
         )
     return _NO_TEXT
 
 
 async def _html(answer: Fetched, charset: str) -> tuple[str, str]:
-    """Return title and text; by the plainer parser where the better one fails. Raise WebError."""
+    """Return title and text; from the simpler parser if the better one fails. Raise WebError."""
     for kind in ("article", "soup"):
         lines, _ = await parsed(kind, answer.body, charset, answer.url)
         if lines:
@@ -139,11 +143,11 @@ async def _html(answer: Fetched, charset: str) -> tuple[str, str]:
 
 
 async def _pdf(answer: Fetched, max_chars: int) -> tuple[str, str, bool]:
-    """Return title, text with a line before each page, and whether that is all of it. Raise WebError."""
-    where = one_line(answer.url.split("?")[0], 160)
+    """Return title, text with a line before each page, and whether it is complete. Raise WebError."""
+    address = one_line(answer.url.split("?")[0], 160)
     if answer.truncated:
         raise WebError(
-            f"{where} is a PDF of more than {len(answer.body) / 1e6:.0f} MB.",
+            f"{address} is a PDF of more than {len(answer.body) / 1e6:.0f} MB.",
             hint="Try another source, or raise web.max_pdf_bytes in the settings.",
         )
     lines, ended = await parsed("pdf", answer.body, room=max_chars)
@@ -151,13 +155,13 @@ async def _pdf(answer: Fetched, max_chars: int) -> tuple[str, str, bool]:
     head = next((line for line in lines if "pages" in line), None)
     if problem or head is None:
         raise WebError(
-            f"{where} cannot be read as a PDF{f': {problem}' if problem else ''}.",
+            f"{address} cannot be read as a PDF{f': {problem}' if problem else ''}.",
             hint="Try another source of it.",
         )
     pages = [line for line in lines if "page" in line]
     if not any(page["text"] for page in pages):
         raise WebError(
-            f"{where} is a PDF of {head['pages']} pages in which no text was found.",
+            f"{address} is a PDF of {head['pages']} pages in which no text was found.",
             hint="It may hold scanned images only; look for another source.",
         )
     text = "\n\n".join(f"[page {page['page']} of {head['pages']}]\n{page['text']}" for page in pages)

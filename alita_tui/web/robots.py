@@ -17,7 +17,7 @@ _NAME = "alita-tui"
 _BYTES = 512_000
 """The size that the RFC requires to be read."""
 _SECONDS = 5.0
-"""How long a page waits for it."""
+"""How long a page waits for it, in seconds."""
 _RULES = 2_000
 _SITES = 200
 
@@ -30,19 +30,19 @@ class Rule(Value, frozen=True):
 
     def matches(self, path: str) -> bool:
         """Return whether a path fits: `*` stands for anything, `$` at the end for the end."""
-        whole = self.pattern.endswith("$")
+        anchored = self.pattern.endswith("$")
         first, *others = self.pattern.removesuffix("$").split("*")
         if not path.startswith(first):
             return False
         if not others:
-            return not whole or path == first
+            return not anchored or path == first
         place = len(first)
-        for piece in others[:-1] if whole else others:
+        for piece in others[:-1] if anchored else others:
             place = path.find(piece, place)
             if place < 0:
                 return False
             place += len(piece)
-        return not whole or (path.endswith(others[-1]) and len(path) - len(others[-1]) >= place)
+        return not anchored or (path.endswith(others[-1]) and len(path) - len(others[-1]) >= place)
 
 
 class Robots:
@@ -78,8 +78,8 @@ class Robots:
 
 
 def rules(text: str) -> tuple[Rule, ...]:
-    """Return the rules for alita; those for everybody if there are none."""
-    ours: list[Rule] = []
+    """Return the rules for alita, or those for all programs if it has none."""
+    own: list[Rule] = []
     anybody: list[Rule] = []
     named = False
     agents: set[str] = set()
@@ -95,13 +95,13 @@ def rules(text: str) -> tuple[Rule, ...]:
             listing, named = True, named or value.lower() == _NAME
         elif field in ("allow", "disallow"):
             listing = False
-            if value and len(ours) + len(anybody) < _RULES:
+            if value and len(own) + len(anybody) < _RULES:
                 rule = Rule(pattern=_normal(value), allows=field == "allow")
                 if _NAME in agents:
-                    ours.append(rule)
+                    own.append(rule)
                 if "*" in agents:
                     anybody.append(rule)
-    return tuple(ours if named else anybody)
+    return tuple(own if named else anybody)
 
 
 def allowed(listed: tuple[Rule, ...], path: str) -> bool:

@@ -14,7 +14,7 @@ from alita_tui.spine.ports.web import SearchKind, SearchPage, SearchProvider, We
 from alita_tui.spine.text import one_line
 from alita_tui.web.answers import RateLimited, check_status
 from alita_tui.web.fetch import Fetcher
-from alita_tui.web.providers import PROVIDERS, Asked, clean
+from alita_tui.web.providers import PROVIDERS, SearchQuery, clean
 
 KINDS: tuple[SearchKind, ...] = get_args(SearchKind)
 _SITES: dict[SearchKind, str] = {
@@ -24,19 +24,19 @@ _SITES: dict[SearchKind, str] = {
     "github_readmes": "github.com",
     "pypi": "pypi.org",
 }
-"""Where the web is searched when the kind's own provider does not answer."""
+"""The site to search on the web if the kind's own provider does not answer."""
 _ANSWER_BYTES = 2_000_000
 _LAST = 60.0
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
 _STATUS: dict[SearchProvider, tuple[int, ...]] = {"duckduckgo": (200, 202), "pypi": (200, 404)}
-"""Where another status than 200 is an answer too."""
+"""Statuses that count as an answer, where 200 is not the only one."""
 
 Secret = Callable[[str], str | None]
 """Returns a key by its name; may block."""
 
 
 class Searches:
-    """Searches with what the settings name; who wants to be left alone is, until its time is over."""
+    """Searches with the providers in the settings; one that limits requests is not asked until the limit ends."""
 
     def __init__(
         self,
@@ -53,9 +53,9 @@ class Searches:
         self._secret = cache(secret)
         self._clock = clock
         self._alone: dict[SearchProvider, float] = {}
-        """Until when a provider is not asked."""
+        """The time until which a provider is not asked."""
         self._last: dict[SearchProvider, float] = {}
-        """Until when a provider is asked after the others, as it failed: so a dead one costs its time limit once."""
+        """The time until which a failed provider is asked last, so that a dead one costs its time limit only once."""
 
     async def search(self, words: str, kind: SearchKind) -> SearchPage:
         """Return what the first provider that answers says. Raise WebError when none does."""
@@ -64,17 +64,17 @@ class Searches:
         known: tuple[WebResult, ...] = ()
         for provider in await self._in_turn(kind):
             if provider == "pypi" and not _NAME.fullmatch(words):
-                continue  # it has no search, only facts of a package whose name is known
+                continue  # it cannot search; it returns facts of a package by name
             try:
-                found = await self._ask(provider, words, _SITES[kind])
+                results = await self._ask(provider, words, _SITES[kind])
             except WebError as error:
                 errors.append(error)
                 failed.append(SearchFailure(provider=provider, reason=error.message))
                 continue
             if provider == "pypi":
-                known = found
+                known = results
                 continue
-            both = clean((*known, *found))[: self._results]
+            both = clean((*known, *results))[: self._results]
             return SearchPage(
                 provider=f"pypi, {provider}" if known else provider, results=both, failed=tuple(failed)
             )
@@ -93,7 +93,7 @@ class Searches:
         return (*chosen, *sorted(turn, key=lambda name: self._last.get(name, 0.0) > now))
 
     def _missing(self, name: SearchProvider) -> str:
-        """Return the first thing that a provider cannot be asked without; it may block."""
+        """Return the first setting or key that a provider needs and that is missing. Block on the keyring."""
         for setting in PROVIDERS[name].needs:
             value = getattr(self._settings, setting)
             if setting == PROVIDERS[name].key:
@@ -111,11 +111,11 @@ class Searches:
                 f"{name} needs {missing}.",
                 hint="`alita config` shows the settings; keys go into the environment, `.env` or the keyring.",
             )
-        if (left := self._alone.get(name, 0.0) - self._clock()) > 0:
-            raise WebError(f"{name} wants to be left alone for another {left:.0f} s.", hint="Search later.")
+        if (wait := self._alone.get(name, 0.0) - self._clock()) > 0:
+            raise WebError(f"{name} wants to be left alone for another {wait:.0f} s.", hint="Search later.")
         key = await asyncio.to_thread(self._secret, getattr(settings, provider.key)) if provider.key else ""
         base = getattr(settings, provider.url)
-        asked = Asked(
+        query = SearchQuery(
             words=words,
             limit=self._results,
             base=base,
@@ -123,7 +123,7 @@ class Searches:
             site=site if provider.whole_web else "",
             engine=settings.google_cx,
         )
-        request = provider.request(asked)
+        request = provider.request(query)
         try:
             answer = await self._fetcher.get(
                 request.url,
@@ -134,7 +134,7 @@ class Searches:
             )
             hint = "" if key and name.startswith("github") else provider.hint
             check_status(answer, ok=_STATUS.get(name, (200,)), hint=hint)
-            return clean(await provider.results(answer), asked.site)[: self._results]
+            return clean(await provider.results(answer), query.site)[: self._results]
         except RateLimited as limited:
             self._alone[name] = self._clock() + limited.wait
             raise
@@ -150,6 +150,6 @@ def _none(failed: list[SearchFailure], errors: list[WebError]) -> WebError:
         )
     if len(errors) == 1:
         return errors[0]
-    listed = " ".join(f"{one.provider}: {one.reason}" for one in failed)
+    listed = " ".join(f"{failure.provider}: {failure.reason}" for failure in failed)
     hints = " ".join(dict.fromkeys(error.hint for error in errors if error.hint))
     return WebError(f"No search provider answered. {listed}", hint=hints)

@@ -69,7 +69,7 @@ def conversation(history: Iterable[Envelope]) -> tuple[Entry, ...]:
     """What a model is shown of these events."""
     told = Conversation()
     for envelope in history:
-        told.hear(envelope)
+        told.apply(envelope)
     return told.entries()
 
 
@@ -253,7 +253,7 @@ class Lab:
         model: Model = TextToolsModel(priced, "auto") if self.in_text else priced
         time = VirtualTime()
         router = Router({"orchestrator": (Candidate(model=model),)}, time, lambda: 0.5)
-        questions = Questions(self.bus, parks=self.parks, given=self.given)
+        questions = Questions(self.bus, parks=self.parks, earlier_answer=self.given)
         self.given = ""
         call_budget = CallBudget(self.bus, self.budget, questions, new_id, unknown_usd=self.unknown_usd)
         asker = ModelCalls(self.bus, router, call_budget, new_id, sleep=time.sleep)

@@ -204,7 +204,7 @@ def test_carried_on_event_by_event_it_is_the_same_as_derived_anew() -> None:
     history = [one for one in streams.walkthrough() if one.durable]
     told = Conversation()
     for number, envelope in enumerate(history, 1):
-        told.hear(envelope)
+        told.apply(envelope)
         assert told.entries() == conversation(history[:number])
         assert told.entries() == told.entries(), "asking changes nothing"
 

@@ -8,13 +8,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from alita_tui.agent.given import capped, told, workspace
-from alita_tui.agent.prompt import Surroundings, orchestrator_prompt
+from alita_tui.agent.actions import specs
+from alita_tui.agent.given import block_text, capped, workspace
+from alita_tui.agent.prompt import Surroundings, orchestrator_prompt, specialist_prompt
+from alita_tui.agent.role import read_roles
 from alita_tui.app.context import AppContext
 from alita_tui.app.surroundings import surroundings
 from alita_tui.events import Capabilities
 from alita_tui.spine.commands import SubmitTask
-from alita_tui.spine.grants import REACHED, host_grants
+from alita_tui.spine.grants import REACHED, host_grants, offered
 from tests.agent.lab import Lab, say
 from tests.agent.replies import rules
 from tests.benchmarks.bench_agent import first_call_tokens
@@ -31,7 +33,7 @@ FULL = Surroundings(
 
 
 def test_every_kind_of_grant_is_told_with_how_it_is_written_and_reached() -> None:
-    assert {*REACHED, "browser"} == {*Capabilities.__struct_fields__}, "a browser is the starter's alone"
+    assert {*offered(browser=True)} == {*Capabilities.__struct_fields__}
     prompt = orchestrator_prompt(FULL)
     for how in REACHED.values():
         assert how in prompt
@@ -47,7 +49,7 @@ def test_what_the_person_named_is_there_and_what_came_from_outside_is_not_in_the
     assert "sales.csv" not in prompt and "odd" not in prompt
     block = workspace(FULL)
     assert block and block.source
-    fenced = told(capped(block))
+    fenced = block_text(capped(block))
     assert "sales.csv" in fenced and fenced.count("</untrusted>") == 1 and "\x1b" not in fenced
 
 
@@ -72,11 +74,22 @@ async def test_the_loop_sends_it(tmp_path: Path) -> None:
     (request,) = lab.requests
     assert request.system == orchestrator_prompt(FULL)
     block = workspace(FULL)
-    assert block and request.messages[-1].text == told(block)
+    assert block and request.messages[-1].text == block_text(block)
 
 
 async def test_the_first_call_with_fifty_tools_is_short(tmp_path: Path) -> None:
-    assert await first_call_tokens(tmp_path) <= 3_000
+    assert await first_call_tokens(tmp_path / "without") <= 3_000
+    assert await first_call_tokens(tmp_path / "with", browser=True) <= 3_050, "asked for by a setting"
+
+
+@pytest.mark.parametrize("browser", [True, False])
+def test_a_browser_is_offered_where_the_person_allows_one_and_nowhere_else(browser: bool) -> None:
+    around = msgspec.structs.replace(FULL, browser=browser)
+    role = next(role for role in read_roles() if "build_tool" in role.actions)
+    (form,) = (spec.parameters for spec in specs(browser=browser) if spec.name == "build_tool")
+    assert [*form["properties"]["needs"]["properties"]] == [*offered(browser=browser)]
+    for prompt in (orchestrator_prompt(around), specialist_prompt(role, browser=browser)):
+        assert ("- browser: " in prompt) is browser and ("Chromium" in prompt) is browser
 
 
 def test_hosts_secrets_and_files_are_read_from_where_the_person_put_them(tmp_path: Path) -> None:

@@ -60,8 +60,8 @@ def test_a_file_makes_a_role_and_takes_the_place_of_a_shipped_one(tmp_path: Path
         ("counter", LEAST + 'aktions = ["look"]', "aktions"),
         ("counter", LEAST + 'name = "other"', "name"),
         ("counter", LEAST + "own = true", "own"),
-        ("Counter", LEAST, "no name"),
-        ("../counter", LEAST, "no name"),
+        ("Counter", LEAST, "not a name"),
+        ("../counter", LEAST, "not a name"),
     ],
 )
 def test_a_wrong_file_is_refused_with_what_is_wrong(name: str, text: str, said: str) -> None:

@@ -102,9 +102,9 @@ def test_a_task_that_has_ended_leaves_nothing_of_what_it_read() -> None:
     history, heard = Long(131, 3_000), Transcript()
     tracemalloc.start()
     try:
-        heard.hear(history, upto=70 * history.each)
+        heard.read(history, upto=70 * history.each)
         before = held()
-        heard.hear(history, upto=130 * history.each + 1)
+        heard.read(history, upto=130 * history.each + 1)
         grown = held() - before
     finally:
         tracemalloc.stop()
@@ -173,9 +173,9 @@ def test_what_left_memory_is_shown_as_if_it_had_stayed(steps: list[tuple[str, in
     for upto in range(1, len(history) + 1):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(transcript, "_ENDED", 10_000)
-            kept.hear(history, upto=upto)
+            kept.read(history, upto=upto)
             patch.setattr(transcript, "_ENDED", 1)
-            dropping.hear(history, upto=upto)
+            dropping.read(history, upto=upto)
         assert dropping.shown() == kept.shown()
     for task in going:
         assert dropping.shown(task) == kept.shown(task)

@@ -237,6 +237,6 @@ async def test_a_session_that_was_told_what_is_forgotten_now_does_not_tell_it_ag
         await gone_on_with(app, session_id)
         told = Conversation()
         for envelope in (recorded := recording(app, session_id)):
-            told.hear(envelope)
+            told.apply(envelope)
         assert not [one for one in told.entries() if "4711" in one.message.text]
     assert sum(isinstance(one.event, e.MemoryForgotten) for one in recorded) == 1

@@ -96,7 +96,7 @@ async def test_what_is_too_much_says_so_and_has_other_ways(stored: Stored) -> No
     file = await stored.look("deep.json", b"[" * 10_000 + b"]" * 10_000)
     with pytest.raises(UsageError, match="deeply"):
         await file.value()
-    with pytest.raises(UsageError, match="no valid JSON"):
+    with pytest.raises(UsageError, match="not valid JSON"):
         await (await stored.look("half.json", b'{"a": ')).value()
     with pytest.raises(UsageError, match="2 MB"):
         await (await stored.look("large.md", b"a\n" * 1_000_001)).text()

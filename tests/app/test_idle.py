@@ -85,7 +85,7 @@ async def test_an_idle_session_has_one_proposal_built_and_says_so(
     session = await opened(NOW - timedelta(minutes=16))
     assert await passes(monkeypatch, app(tmp_path), session) == 1, "once, until something happens"
     (said,) = session.notices
-    assert said.startswith("A proposal waits for your verdict: repair of a") and "\x1b" not in said
+    assert said.startswith("A proposal waits for your decision: repair of a") and "\x1b" not in said
 
 
 @pytest.mark.parametrize(

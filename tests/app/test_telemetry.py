@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -86,8 +87,9 @@ def test_a_task_is_one_trace_in_the_conventions_words(tmp_path: Path) -> None:
     )
     assert dict(chat.attributes) == {
         "gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "gen_ai.request.model": "small",
-        "gen_ai.response.model": "small", "gen_ai.conversation.id": "s1", "gen_ai.usage.input_tokens": 70,
+        "gen_ai.conversation.id": "s1", "gen_ai.usage.input_tokens": 70,
         "gen_ai.usage.output_tokens": 5, "gen_ai.usage.cache_read.input_tokens": 30,
+        "gen_ai.usage.cache_creation.input_tokens": 0,
         "gen_ai.response.finish_reasons": ("stop",), "alita.role": "orchestrator", "alita.cost_usd": 0.25,
     }  # fmt: skip
     assert failed.status.status_code is StatusCode.ERROR and failed.attributes["error.type"] == "rate_limit"
@@ -99,9 +101,104 @@ def test_a_task_is_one_trace_in_the_conventions_words(tmp_path: Path) -> None:
         for point in metrics["gen_ai.client.token.usage"].data.data_points
     }
     assert tokens == {"input": 70, "output": 5}
-    durations = metrics["gen_ai.client.operation.duration"]
-    assert durations.unit == "s" and sum(one.count for one in durations.data.data_points) == 5
+    counted = {name: sum(one.count for one in metrics[f"gen_ai.{name}.duration"].data.data_points)
+               for name in ("client.operation", "execute_tool", "invoke_agent")}  # fmt: skip
+    assert counted == {"client.operation": 2, "execute_tool": 2, "invoke_agent": 1}
     assert [one.value for one in metrics["alita.cost"].data.data_points] == [0.25]
+
+
+REQUIRED = {
+    "chat": {"gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.request.model"},
+    "execute_tool": {"gen_ai.operation.name", "gen_ai.tool.name"},
+    "invoke_agent": {
+        "gen_ai.operation.name",
+        "gen_ai.provider.name",
+        "gen_ai.agent.name",
+        "gen_ai.conversation.id",
+    },
+}
+"""Attributes of spans that the conventions require, or where they are known (pages gen-ai-spans and gen-ai-agent-spans)."""
+METRICS: dict[str, tuple[str, set[str], set[str]]] = {
+    "gen_ai.client.operation.duration": ("s", {"gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.request.model"},
+                                         {"error.type"}),
+    "gen_ai.client.token.usage": ("{token}", {"gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.request.model",
+                                              "gen_ai.token.type"}, set()),
+    "gen_ai.execute_tool.duration": ("s", {"gen_ai.tool.name", "gen_ai.agent.name", "gen_ai.tool.type"}, {"error.type"}),
+    "gen_ai.invoke_agent.duration": ("s", {"gen_ai.agent.name"}, {"error.type"}),
+}  # fmt: skip
+"""Metrics of the conventions that belong to what is sent (page gen-ai-metrics): unit, attributes, attributes of errors."""
+
+
+def test_recorded_sessions_are_sent_as_the_conventions_say(tmp_path: Path) -> None:
+    """Names out of OpenTelemetry's own package; what is required, and units, off its pages."""
+    from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as names
+
+    from alita_tui.store.sessions import SessionFile
+
+    known = {value for name, value in vars(names).items() if name.startswith("GEN_AI_")} | {
+        "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_creation.input_tokens",
+    }  # fmt: skip
+    operations = {one.value for one in names.GenAiOperationNameValues}
+    folder = Path(__file__).parents[2] / "sessions"
+    sessions = {"s1": task()}
+    for path in sorted(folder.glob("golden-*.json")):
+        file = SessionFile.open(path, readonly=True)
+        sessions[path.stem] = list(file.history())
+        file.close()
+    spans, metrics = sent(home(tmp_path, **sessions), texts=True)
+    seen = set()
+    for one in spans:
+        told = dict(one.attributes)
+        operation = told["gen_ai.operation.name"]
+        seen.add(operation)
+        assert operation in operations and REQUIRED[operation] <= {*told}, one.name
+        assert {name for name in told if name.startswith("gen_ai.")} <= known
+        assert one.name.startswith(f"{operation} ") and all(value != "" for value in told.values())
+        assert (one.status.status_code is StatusCode.ERROR) == ("error.type" in told)
+        assert one.kind is (SpanKind.CLIENT if operation == "chat" else SpanKind.INTERNAL)
+        for message in json.loads(told.get("gen_ai.output.messages", "[]")):
+            assert (
+                message["role"] == "assistant" and message["finish_reason"] and message["parts"] is not None
+            )
+    assert seen == {*REQUIRED}
+    assert {*metrics} == {*METRICS, "alita.cost"}
+    for name, (unit, required, of_errors) in METRICS.items():
+        assert metrics[name].unit == unit and metrics[name].description, name
+        for point in metrics[name].data.data_points:
+            assert required <= {*point.attributes} <= required | of_errors, name
+    for operation, name in (
+        ("chat", "client.operation"),
+        ("execute_tool", "execute_tool"),
+        ("invoke_agent",) * 2,
+    ):
+        lasted = [
+            one.end_time - one.start_time
+            for one in spans
+            if one.attributes["gen_ai.operation.name"] == operation
+        ]
+        points = metrics[f"gen_ai.{name}.duration"].data.data_points
+        assert sum(point.count for point in points) == len(lasted)
+        assert sum(point.sum for point in points) == pytest.approx(sum(lasted) / 1e9), (
+            "as long as the spans are"
+        )
+
+
+def test_a_models_name_with_a_colon_and_counts_that_are_guessed() -> None:
+    usage = Usage(input_tokens=70, output_tokens=5, reported=False)
+    reply = e.ModelReplied(
+        call_id="m", role="orchestrator", model="ollama:qwen3:8b", usage=usage, stop="tool_use"
+    )
+    events = (
+        opened(), e.TaskSubmitted(task_id="t", text="x"), reply,
+        e.TaskFinished(task_id="t", outcome="answered"),
+    )  # fmt: skip
+    chat, root = spans_of(record(*events))
+    assert (chat.name, chat.attributes["gen_ai.request.model"]) == ("chat qwen3:8b", "qwen3:8b")
+    assert chat.attributes["gen_ai.provider.name"] == root.attributes["gen_ai.provider.name"] == "ollama"
+    assert chat.attributes["gen_ai.response.finish_reasons"] == ("tool_call",)
+    assert not any("usage" in name for name in chat.attributes), (
+        "counts that nobody reported must not be sent"
+    )
 
 
 def test_texts_go_only_when_asked_and_secrets_never(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,7 +312,7 @@ def test_the_command_sends_to_the_collector_and_to_nobody_else(
         cli, ["--home", str(tmp_path), "stats", "--since", "all", "--otel", collectors[0].url]
     )
     assert told.exit_code == 0, told.output
-    assert "sent 5 spans and 3 metrics of 1 session" in told.output
+    assert "sent 5 spans and 5 metrics of 1 session" in told.output
     assert sorted(path for path, _ in collectors[0].got) == ["/v1/metrics", "/v1/traces"] and other.got == []
     assert not any(SECRET.encode() in body for _, body in collectors[0].got)
 

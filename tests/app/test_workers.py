@@ -90,7 +90,7 @@ async def test_a_worker_waits_for_no_pipe(app: AppContext, shared: Path) -> None
     good = order(app, shared / "in.jsonl")
     os.mkfifo(shared / "pipe.jsonl")
     asked = msgspec.structs.replace(good, file=str(shared / "pipe.jsonl"))
-    assert "no regular file" in await refused(app, shared, asked)
+    assert "not a regular file" in await refused(app, shared, asked)
 
 
 @pytest.mark.parametrize("text", ["", None, b"{}", "{}", "[" * 60_000, '{"code": "import os"}'])

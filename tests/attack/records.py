@@ -512,7 +512,7 @@ def _left(home: Path, note: dict[str, Any]) -> str | None:
     (place / "p9.json").write_text(json.dumps(note))
     told: list[str] = []
     desk = AppContext.open(home).inbox
-    desk.told = told.append
+    desk.report = told.append
     if desk.verdict("p9") is not None:
         return "it is a verdict"
     return None if told and not (place / "p9.json").exists() else "nobody was told"

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tests.benchmarks.bench_agent import agent
 from tests.benchmarks.bench_artefacts import artefacts
+from tests.benchmarks.bench_browser import browser
 from tests.benchmarks.bench_console import console as trace
 from tests.benchmarks.bench_console_long import console_long
 from tests.benchmarks.bench_evaluation import evaluation
@@ -117,15 +118,18 @@ def console(results: dict[str, Row], environ: dict[str, str]) -> None:
     ours = [sys.executable, "-m", "alita_tui"]
     theirs = [sys.executable, "-c", EMPTY]
 
-    def paint(arguments: list[str]) -> float:
+    def paint(arguments: list[str], text: bytes = b"Library") -> float:
         screen = Screen(arguments, environ)
         try:
-            return screen.painted()
+            return screen.painted(text)
         finally:
             screen.end()
 
     a, b = interleaved(lambda: paint(ours), lambda: paint(theirs))
     results["console.first_paint_vs_empty"] = row(a, "ms", b)
+    # The first frame has the titles and the prompt; keys are taken from then on and shown from here on.
+    a, b = interleaved(lambda: paint(ours, b"What should alita do?"), lambda: paint(theirs))
+    results["console.composer_vs_empty"] = row(a, "ms", b)
     memory = []
     for arguments in (ours, theirs):
         screen = Screen(arguments, environ)
@@ -165,6 +169,7 @@ SECTIONS: dict[str, Callable[[dict[str, Row], Path], None]] = {
     "models": lambda results, home: router(results, row),
     "sandbox": lambda results, home: sandbox(results, row),
     "runtimes": lambda results, home: runtimes(results, row),
+    "browser": lambda results, home: browser(results, row),
     "broker": lambda results, home: broker(results, row),
     "web": lambda results, home: web(results, row),
     "mcp": lambda results, home: mcp(results, row),

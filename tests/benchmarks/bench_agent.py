@@ -29,7 +29,7 @@ from tests.agent.replies import approve, rules
 Row = Callable[..., dict[str, float | str | None]]
 
 
-async def first_call_tokens(folder: Path) -> int:
+async def first_call_tokens(folder: Path, *, browser: bool = False) -> int:
     """Tokens of the first call of a task while the library has 50 tools, two hosts and a secret are named."""
     from alita_tui.agent.prompt import Surroundings
 
@@ -41,6 +41,7 @@ async def first_call_tokens(folder: Path) -> int:
         tools=50,
         hosts=("GET api.example.org:443", "10.0.0.5:8080"),
         secrets=("STOCK_TOKEN",),
+        browser=browser,
         files=tuple(f"report-{month}.csv" for month in range(12)),
     )
     lab._build()

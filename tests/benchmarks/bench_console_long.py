@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -18,6 +19,10 @@ from tests.benchmarks.screen import Screen
 
 Row = Callable[..., dict[str, float | str | None]]
 _SMALL, _LARGE, _ROUNDS = 1_000, 100_000, 3
+_TRACE, _KEYS = b"\x1bOQ", (b"\x1b[5~", b"\x1b[5~", b"\x1b[6~", b"\x1b[A", b"\x1b[A", b"\x1b[B", b"\r", b"\r")
+"""To the trace; then as a reader goes: pages and rows, on the whole up, a card opened and closed."""
+_STILL_SECONDS, _IDLE_SECONDS = 15, 60
+"""After so long the cursor stands still; so long it is watched then."""
 
 
 class Opened:
@@ -32,6 +37,9 @@ class Opened:
             self.complete = screen.painted(f"Restored {events}".encode())
             self.complete_cpu = screen.cpu()
             screen.settle()
+            screen.write(_TRACE)
+            screen.settle()
+            self.keys = [screen.answered(key) for key in _KEYS * 5]
             self.lists = [self._list(screen) for _ in range(4)]
             self.rss, self.peak = screen.rss(), screen.rss("VmHWM")
         finally:
@@ -70,22 +78,28 @@ def measure(large: int = _LARGE, rounds: int = _ROUNDS) -> dict[int, list[Opened
         return found
 
 
-def quitting(rounds: int = _ROUNDS) -> list[float]:
-    """Milliseconds from the key that quits until the console's process has ended, its sandbox warm."""
-    with tempfile.TemporaryDirectory(prefix="alita-bench-") as name:
-        home = Path(name)
-        (home / "config.toml").write_text('[model]\nprovider = "demo"\n')
-        environ = {**os.environ, "ALITA_HOME": str(home), "TEXTUAL_ANIMATIONS": "none"}
-        found = []
-        for _ in range(rounds):
-            screen = Screen([sys.executable, "-m", "alita_tui"], environ)
+class AfterTask:
+    """A console whose demo task has built a tool in the sandbox: what it uses while it lies idle, and how long quitting takes."""
+
+    def __init__(self, idle_seconds: float) -> None:
+        with tempfile.TemporaryDirectory(prefix="alita-bench-") as name:
+            (Path(name) / "config.toml").write_text('[model]\nprovider = "demo"\n')
+            screen = Screen([sys.executable, "-m", "alita_tui"], {**os.environ, "ALITA_HOME": name})
             try:
                 screen.painted(b"sandbox ready")
+                screen.write(b"Create a tool to roll dice.\r")
+                screen.painted(b"May it join")
                 screen.settle()
-                found.append(screen.quit())
+                screen.drain(_STILL_SECONDS)
+                before, began = screen.family(), time.perf_counter()
+                screen.drain(idle_seconds)
+                after, passed = screen.family(), time.perf_counter() - began
+                self.processes = len(after)
+                used = sum(seconds - before.get(pid, 0.0) for pid, seconds in after.items())
+                self.idle_percent = 100 * used / passed
+                self.quit_ms = screen.quit()
             finally:
                 screen.end()
-        return found
 
 
 def console_long(results: dict[str, dict[str, float | str | None]], row: Row) -> None:
@@ -99,7 +113,14 @@ def console_long(results: dict[str, dict[str, float | str | None]], row: Row) ->
     results["session.console_end_shown_100k_vs_1k"] = row(
         median(one.end for one in large), "ms", median(one.end for one in small)
     )
-    results["console.quit_ms"] = row(median(quitting()), "ms")
+    after = [AfterTask(_IDLE_SECONDS), *(AfterTask(0) for _ in range(_ROUNDS - 1))]
+    results["console.idle_all_processes_percent"] = row(after[0].idle_percent, "%")
+    results["console.quit_ms"] = row(median(one.quit_ms for one in after), "ms")
+    results["session.console_key_to_paint_100k_vs_1k"] = row(
+        median(took for one in large for took in one.keys),
+        "ms",
+        median(took for one in small for took in one.keys),
+    )
     results["session.console_100k_complete_s"] = row(median(one.complete for one in large) / 1000, "s")
     results["session.console_f5_cpu_ms"] = row(
         median(took for one in large for took in one.lists),
@@ -118,6 +139,6 @@ if __name__ == "__main__":
         for one in rounds:
             print(
                 f"  painted {one.painted:.0f} ms, end shown {one.end:.0f} ms, complete {one.complete:.0f} ms ({one.complete_cpu:.1f} s CPU), "
-                f"RSS {one.rss:.0f} MB, peak {one.peak:.0f} MB, with closing {one.ended_peak:.0f} MB, "
+                f"key {median(one.keys):.0f} ms, RSS {one.rss:.0f} MB, peak {one.peak:.0f} MB, with closing {one.ended_peak:.0f} MB, "
                 f"F5 {', '.join(f'{took:.0f}' for took in one.lists)} ms of CPU"
             )

@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 from alita_tui.agent.task_runner import TaskRunner
@@ -52,6 +53,23 @@ class Clocks:
         self.ends.append((time.perf_counter() - self._agent, time.process_time() - self._agent_processor))
 
 
+CHECKS: tuple[dict[str, Any], ...] = (
+    {"kind": "number", "value": 42}, {"kind": "contains", "texts": ["42"], "without": ["41"]},
+    {"kind": "exact", "text": "it is 42", "loose": True}, {"kind": "number", "value": 42, "relative": 0.01},
+    {"kind": "pattern", "regex": r"\b42\b"},
+    {"kind": "every", "checks": [{"kind": "number", "value": 42}, {"kind": "contains", "texts": ["It"]}]},
+)  # fmt: skip
+
+
+def _case(number: int) -> dict[str, Any]:
+    """Return a case: checks of several kinds, tasks of one line to a page, a file with each fourth, each ninth fails."""
+    words = "".join(f" Item {n} weighs {n * 13 % 97} kg." for n in range(number * 7 % 60))
+    return {
+        "task": f"Add {number}{', wrong' if number % 9 == 8 else ''}.{words}", "check": CHECKS[number % len(CHECKS)],
+        "files": ["towns.csv"] if number % 4 == 3 else [],
+    }  # fmt: skip
+
+
 def evaluation(results: dict[str, dict[str, float | str | None]], row: Row, cases: int = CASES) -> None:
     """Milliseconds for each case without what its task took, by the clock and on the processor.
 
@@ -61,10 +79,10 @@ def evaluation(results: dict[str, dict[str, float | str | None]], row: Row, case
     with tempfile.TemporaryDirectory() as folder, OpenAIServer(MIND) as server:
         home, path, clocks = Path(folder, "home"), Path(folder, "cases.jsonl"), Clocks()
         settle(home, server)
-        check = {"kind": "number", "value": 42}
-        path.write_text(
-            "".join(json.dumps({"task": f"Add {n}.", "check": check}) + "\n" for n in range(cases + 1))
+        Path(folder, "towns.csv").write_text(
+            "town,people\n" + "".join(f"town {n},{n * 37}\n" for n in range(2000))
         )
+        path.write_text("".join(json.dumps(_case(n)) + "\n" for n in range(cases + 1)))
         app = AppContext.open(home)
         setup = evaluating.begin(
             app, read_suite(path), path, (), repeat=1, budget_usd=0, approve="none", without=(), tags=()
@@ -77,7 +95,8 @@ def evaluation(results: dict[str, dict[str, float | str | None]], row: Row, case
             began = time.perf_counter()
             done = asyncio.run(evaluating.go_on(app, setup, run, 1, clocks.ended))
         close_all()
-    assert len(done) == len(clocks.ends) == cases + 1 and all(one.solved for one in done)
+    assert len(done) == len(clocks.ends) == cases + 1
+    assert sum(not one.solved for one in done) == sum("wrong" in _case(n)["task"] for n in range(cases + 1))
     first, last = clocks.ends[0], clocks.ends[-1]
     results["eval.overhead_ms_per_case"] = row((last[0] - first[0]) * 1000 / cases, "ms")
     results["eval.overhead_cpu_ms_per_case"] = row((last[1] - first[1]) * 1000 / cases, "ms CPU")

@@ -12,6 +12,7 @@ import struct
 import subprocess
 import termios
 import time
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -62,6 +63,23 @@ class Screen:
         """Milliseconds of processor time so far, by the scheduler's own count."""
         return time.clock_gettime((~self.process.pid << 3) | 2) * 1000  # see clock_getcpuclockid(3)
 
+    def family(self) -> dict[int, float]:
+        """Seconds of processor time so far of it and of each process below it, by pid: sandbox and tools included."""
+        children: dict[int, list[int]] = {}
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                with suppress(OSError):
+                    parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                    children.setdefault(parent, []).append(int(entry.name))
+        found: dict[int, float] = {}
+        todo = [self.process.pid]
+        while todo:
+            pid = todo.pop()
+            todo += children.get(pid, ())
+            with suppress(OSError):
+                found[pid] = time.clock_gettime((~pid << 3) | 2)
+        return found
+
     def rss(self, which: str = "VmRSS") -> float:
         """Megabytes in memory; `VmHWM`: at most so far."""
         found = re.search(rf"{which}:\s+(\d+)", Path(f"/proc/{self.process.pid}/status").read_text())
@@ -70,6 +88,16 @@ class Screen:
     def write(self, keys: bytes) -> None:
         """Type."""
         os.write(self.main, keys)
+
+    def answered(self, key: bytes, quiet: float = 0.15) -> float:
+        """Press a key; milliseconds until what it changes was written. Returns once nothing more comes."""
+        pressed = time.perf_counter()
+        self.write(key)
+        took = 0.0
+        while select.select([self.main], [], [], quiet if took else 5)[0]:
+            os.read(self.main, 65536)
+            took = took or (time.perf_counter() - pressed) * 1000
+        return took
 
     def settle(self, quiet: float = 0.5, limit: float = 60) -> None:
         """Let it write until it has used next to no processor time for a while."""

@@ -180,4 +180,4 @@ def test_a_repository_is_told_only_where_it_was_asked_for(home: Path, tmp_path: 
         (body,) = run(home, server, "change load_settings", cwd=tmp_path / "shop", settings=settings)
         assert "# Shop" not in json.dumps(body) and "metric" not in json.dumps(body)
         told = alita(home, "sessions", "show").stderr
-        assert "is no folder that can be read" in told
+        assert "is not a readable folder" in told

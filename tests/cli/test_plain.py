@@ -138,10 +138,13 @@ async def test_no_number_of_the_queue_changes_nothing(line: str) -> None:
 
 
 async def test_the_newest_answer_is_rated_and_the_rating_taken_back() -> None:
-    sent, _ = await typed(answered(), "/good", "/bad the sum is wrong", "/unrate")
+    sent, _ = await typed(
+        answered(), "/good", "/bad the sum is wrong", "/should-be", "/should-be 42 kg", "/unrate"
+    )
     assert sent == [
         GiveFeedback(rating="up"),
         GiveFeedback(rating="down", text="the sum is wrong"),
+        GiveFeedback(rating="down", expected="42 kg"),
         GiveFeedback(rating="up", undo=True),
     ]
 

@@ -74,7 +74,7 @@ def test_since_leaves_out_what_is_older(home: Path) -> None:
 
 @pytest.mark.parametrize("since", ["", "0d", "-3d", "5y", "99999d", "3d;", "٣d"])
 def test_a_time_back_that_is_none_says_what_to_write(since: str) -> None:
-    with pytest.raises(UsageError, match="is no time back"):
+    with pytest.raises(UsageError, match="is not a time span"):
         days_of(since)
 
 
@@ -172,3 +172,52 @@ def test_damaged_sessions_links_and_pipes_never_stop_a_report(home: Path) -> Non
     assert made["totals"]["tasks"] >= 8  # those of the two that are whole
     assert {"s0", "s1", "s2", "s3"} >= set(made["unreadable"]) >= {"s3"}
     assert "root:" not in told.output
+
+
+def test_a_session_that_lost_everything_is_named(home: Path) -> None:
+    """An emptied file has no record that could be damaged: what stood in it is missing all the same."""
+    app = AppContext.open(home)
+    path = app.sessions.path("s2")
+    close_all()
+    path.write_bytes(b"")
+    told = CliRunner().invoke(cli, ["--home", str(home), "stats", "--json"])
+    made = json.loads(told.stdout)
+    assert made["unreadable"] == ["s2"] and made["totals"]["tasks"] == 20
+    assert "1 session could not be read whole, so figures are missing: s2" in told.stderr
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "Australia/Lord_Howe"])
+def test_days_are_those_of_the_clock_also_where_it_changes(
+    tmp_path: Path, zone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The oracle is the zone's own rules, task by task; each counts on one day, in any zone."""
+    import time
+    from collections import Counter
+    from zoneinfo import ZoneInfo
+
+    from alita_tui import events as e
+    from alita_tui.spine.envelope import Envelope
+    from tests.statistics.test_rows import opened
+
+    app, expected = AppContext.open(tmp_path), Counter[str]()
+    for start in (
+        datetime(2026, 3, 28, tzinfo=UTC),
+        datetime(2026, 4, 4, tzinfo=UTC),
+        datetime(2026, 10, 24, tzinfo=UTC),
+    ):
+        told = [Envelope(seq=1, session_id=f"{start:%m-%d}", at=start, event=opened())]
+        for number in range(60):
+            at = start + timedelta(minutes=61 * number)
+            expected[at.astimezone(ZoneInfo(zone)).date().isoformat()] += 1
+            for event in (
+                e.TaskSubmitted(task_id=f"t{number}", text="x"), e.TaskFinished(task_id=f"t{number}", outcome="answered"),
+            ):  # fmt: skip
+                told.append(Envelope(seq=len(told) + 1, session_id=f"{start:%m-%d}", at=at, event=event))
+        app.sessions.add(f"{start:%m-%d}", told)
+    with monkeypatch.context() as context:
+        context.setenv("TZ", zone)
+        time.tzset()
+        found = app_statistics.read_report(app, 365, at=datetime(2026, 11, 20, tzinfo=UTC))
+    time.tzset()
+    close_all()
+    assert {day.day: day.tasks for day in found.days if day.tasks} == dict(expected)

@@ -109,7 +109,7 @@ def test_certificates_that_are_missing_open_or_over_are_said(tmp_path: Path) -> 
         credentials(folder)
     (folder / "machine.key").chmod(0o600)
     (folder / "machine.pem").write_text("garbage")
-    with pytest.raises(ConfigError, match="no certificate"):
+    with pytest.raises(ConfigError, match="not a certificate"):
         credentials(folder)
     from cryptography.hazmat.primitives.asymmetric import ec
 
@@ -156,7 +156,7 @@ def test_addresses(tmp_path: Path) -> None:
     assert address("tls://h") == ("h", 8786) and str(address("tls://[::1]:9")) == "tls://[::1]:9"
     assert address("tls://[::1]:9").bind == "tls://[::1]"
     for host in ("0.0.0.0", "::", "", "*", "0:0:0:0:0:0:0:0"):
-        with pytest.raises(UsageError, match="no single address"):
+        with pytest.raises(UsageError, match="not a single address"):
             _ = Address(host, 1).bind
 
 

@@ -48,7 +48,7 @@ def test_rules_are_read_as_they_are_written(path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("enabled = ", "no TOML"),
+        ("enabled = ", "not TOML"),
         ('[[rule]]\nname = "x"\nsecrets = ["TOKEN"]\n', "no rule can cover secrets"),
         ('[[rule]]\nname = "x"\nsecrets = []\n', "no rule can cover secrets"),
         ('[[rule]]\nname = "x"\nrequirements = "any"\n', "requirements"),

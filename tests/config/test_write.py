@@ -153,6 +153,9 @@ def values(key: str):
         return st.lists(st.sampled_from(field.choices), max_size=4).map(tuple)
     if field.key == "sandbox.engines":
         return st.lists(st.builds("ssh://{}:22".format, WORDS), max_size=3).map(tuple)
+    if field.key == "web.browser_hosts":
+        names = st.text("abz09", min_size=1, max_size=12).map("{}.example".format)
+        return st.lists(names | st.builds("{}:8{}".format, names, st.integers(0, 999)), max_size=3).map(tuple)
     if field.key.endswith("allowed_private"):
         return st.lists(st.builds("{}.example:8{}".format, WORDS, st.integers(0, 999)), max_size=3).map(tuple)
     if field.choices:
@@ -195,14 +198,29 @@ def test_what_is_set_is_what_is_loaded(changes, start):
 @pytest.mark.parametrize("key", ["sandbox.allowed_private", "web.allowed_private"])
 @pytest.mark.parametrize("value", ["intra net", "a:b:c:99999", "10.0.0.0/99", "http://x/y"])
 def test_a_list_of_hosts_takes_no_nonsense(paths, key, value):
-    with pytest.raises(ConfigError, match="no host, host:port or network"):
+    with pytest.raises(ConfigError, match="not a host, host:port or network"):
         set_value(paths, key, value)
     assert not paths.config_file.exists()
 
 
+@pytest.mark.parametrize(
+    "value",
+    ["https://example.org", "example.org/path", "*.example.org", "10.0.0.0/8", "GET example.org:443", "a b", "example.org:0",
+     "example.org:99999", "example.org:x", "ex\u0430mple.org"],
+)  # fmt: skip
+def test_hosts_for_the_browser_are_hosts(paths, value):
+    with pytest.raises(ConfigError, match="web.browser_hosts has .*, which is not a host or host:port"):
+        set_value(paths, "web.browser_hosts", value)
+    assert not paths.config_file.exists()
+    paths.config_file.parent.mkdir(parents=True, exist_ok=True)
+    paths.config_file.write_text(f'[web]\nbrowser_hosts = ["example.org:8443", "intra", "{value}"]\n')
+    with pytest.raises(ConfigError, match="which is not a host or host:port"):
+        load(paths, {})
+
+
 @pytest.mark.parametrize("value", ["remote", "local, ftp://host", "ssh://"])
 def test_a_list_of_engines_takes_no_nonsense(paths, value):
-    with pytest.raises(ConfigError, match="which is no engine"):
+    with pytest.raises(ConfigError, match="which is not an engine"):
         set_value(paths, "sandbox.engines", value)
 
 

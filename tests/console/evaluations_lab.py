@@ -40,9 +40,9 @@ def _case(number: int, name: str, state: str, why: str = "", at: int = 0) -> Cas
 CASES = (
     _case(1, "duplicates", "solved"),
     _case(2, "duplicates", "solved"),
-    _case(3, "rainfall-by-month", "failed", "the answer is what a tool said, and that is not what was asked for: 41 instead of 42", 17),
+    _case(3, "rainfall-by-month", "failed", "the answer is what a tool returned, and that is not what was asked for: 41 instead of 42", 17),
     _case(4, "rainfall-by-month", "solved"),
-    _case(5, "名前 [b]x[/b] \x1b[31m\u202e", "failed", "the budget did not do: [red]at[/red] \x1b[2Jevent", 9),
+    _case(5, "名前 [b]x[/b] \x1b[31m\u202e", "failed", "the budget was used up: [red]at[/red] \x1b[2Jevent", 9),
     _case(6, "calendar", "solved"),
     _case(7, "calendar", "running"),
     _case(8, "shop", "running"),

@@ -194,7 +194,7 @@ async def test_unread_code_takes_a_second_key_after_quiet() -> None:
         assert unread > 20
         assert f"unread: {unread} lines" in app.said()
         await pilot.press("a")
-        assert "again approves them unread" in app.said()
+        assert "again to approve anyway" in app.said()
         await pilot.press("a")
         app.at += 10
         app.review.tick()

@@ -87,7 +87,7 @@ async def test_the_prompt_names_the_verdict_that_it_continues_and_no_other_key_g
         assert "No risk is called nobody" in app.said()
         await pilot.press(*["backspace"] * 6, *app.typed)
         await settled(pilot)
-        assert "o approves exactly these bytes for this task only" in app.said()
+        assert "o approves this code for this task only" in app.said()
         await pilot.press("a")
         await settled(pilot)
         assert app.decided == [] and app.review.bar.mode == "name", "approving for good asks anew"
@@ -101,9 +101,9 @@ def test_what_is_unread_is_announced_for_each_kind_of_approval() -> None:
     review = BuildReview(build, build.attempts[-1], 0.0)
     keys: dict[Lasting, str] = {"library": "a", "task": "o"}
     assert review.approve(5, 10.0, "task") == "unread"
-    assert "o again approves them unread for this task only" in review.line(5, keys, "")[0]
+    assert "Press o again to approve anyway for this task only" in review.line(5, keys, "")[0]
     assert review.approve(5, 11.0, "library") == "unread"
-    assert "a again approves them unread, which" in review.line(5, keys, "")[0]
+    assert "Press a again to approve anyway; that is recorded" in review.line(5, keys, "")[0]
     assert review.approve(5, 12.0, "library") == "approved"
 
 

@@ -348,7 +348,7 @@ async def test_a_hostile_file_is_shown_and_changes_nothing(tmp_path: Path, name:
 
 @pytest.mark.parametrize(
     ("name", "told"),
-    [("deep.json", "nested too deeply"), ("half.json", "no valid JSON"), ("wrong.png", "no picture"), ("cut.jpg", "cut off"),
+    [("deep.json", "nested too deeply"), ("half.json", "not valid JSON"), ("wrong.png", "as a picture"), ("cut.jpg", "cut off"),
      ("long.csv", "quotation mark"), ("wide.csv", "10,000 columns, the first 500 shown")],
 )  # fmt: skip
 async def test_what_cannot_be_shown_says_why(tmp_path: Path, name: str, told: str) -> None:

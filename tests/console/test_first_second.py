@@ -57,7 +57,7 @@ async def test_what_was_typed_is_on_screen_with_enter_and_says_what_it_waits_for
         said = shown(app)
         assert "❯ [roll] dice" in said
         assert ("Starting …" if checked else "Checking the sandbox …") in said
-        assert "builds the tools it is missing" not in said
+        assert "builds the tools it lacks" not in said
         if not checked:
             source.tell(tape.envelopes[2])
             await until(pilot, lambda: "Starting …" in shown(app))
@@ -89,7 +89,7 @@ async def test_an_empty_session_says_what_alita_is_what_is_there_and_what_to_try
     async with app.run_test(size=(120, 36)) as pilot:
         await drawn(pilot, 3)
         said = " ".join(shown(app).split())
-        assert "builds the tools it is missing, and runs none that you have not approved" in said
+        assert "builds the tools it lacks, and runs none you did not approve." in said
         assert "● Model openai:small" in said and "● Sandbox podman" in said
         await until(
             pilot,

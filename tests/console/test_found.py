@@ -34,6 +34,8 @@ GONE = (
     "Make the base image anew?", "Removing what dead sessions left", "It is open in another process",
     "the secrets that are known here are taken out", "Begin a session that goes its own way", "There is nothing to take back.",
     "Nothing fits.", "now it works", "1 row more",
+    "again approves them unread", "approves exactly these bytes{", "waits for your verdict", "which saw only the contract",
+    "no finding above low", "asks for the key twice", "mutants (", "it replaces nothing",
 )  # fmt: skip
 """Words that nobody would say, replaced by plainer ones."""
 

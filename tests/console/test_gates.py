@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from alita_tui.console.review.evidence import gates, risk
-from alita_tui.events import GateName, GateResult, GateRow
+from alita_tui.console.review.evidence import gates, requirements, risk
+from alita_tui.events import GateName, GateResult, GateRow, Lock, LockedPackage
 from alita_tui.events.build import CHECKS
 from alita_tui.state.build import Attempt, BuildState
 from alita_tui.state.rows import Rows
@@ -98,3 +98,22 @@ async def test_a_build_that_is_not_green_is_not_approved_with_one_key(left: tupl
         await pilot.pause()
         assert [one.verdict.decision for one in app.decided] == ["approved"]
         assert app.decided[0].verdict.accepted == names_of(risks(changed, attempt))
+
+
+def test_packages_of_npm_are_told_apart_from_wheels_and_withdrawn_ones_are_named() -> None:
+    attempt = fold_all(streams.waiting()).builds[-1].attempts[-1]
+    low = LockedPackage(
+        name="npm:low",
+        version="1.0.0",
+        hashes=("sha512-" + "A" * 86 + "==",),
+        place="node_modules/low",
+        deprecated="Use [b]x[/b].",
+    )
+    named = msgspec.structs.replace(
+        low, name="npm:@in/zod", place="node_modules/@in/zod", direct=True, deprecated=""
+    )
+    shown = msgspec.structs.replace(attempt, lock=Lock(packages=(low, named)))
+    lines = ["".join(piece[0] for piece in row.body) for row in requirements(shown)]
+    (first, second) = lines[-2:]
+    assert first.split() == ["npm:@in/zod", "1.0.0", "AAAAAAAAAAAA…", "named"]
+    assert second.startswith("npm:low 1.0.0") and second.endswith("withdrawn by its authors · pulled in")

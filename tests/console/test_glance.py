@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import msgspec
@@ -119,7 +120,32 @@ async def test_all_that_is_needed_to_refuse_is_on_the_first_screenful_and_in_ord
     assert "Its author says: " in flat and "Takes " in flat
     for said in telling:
         assert said in flat
-    assert ("unusual nothing: every check passed" in flat) is (not telling)
+    assert ("unusual nothing: all checks passed" in flat) is (not telling)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 55)])
+async def test_two_long_risks_leave_all_five_answers_on_the_first_screenful_and_lines_of_code(
+    size: tuple[int, int],
+) -> None:
+    told = "package email-validator: named by a search result (https://pypi.org/project/email-validator/), not by you"
+    rules = ("ast/introspection", "ast/environment")
+    view = changed(findings=tuple(msgspec.structs.replace(found(rule), text=told) for rule in rules))
+    assert len(risks(view.builds[-1], view.builds[-1].attempts[-1])) == 2
+    app = Host(view)
+
+    def missing() -> list[str]:
+        shown = app.review.query_one(Evidence)
+        screen = "\n".join(shown.render_line(n).text for n in range(shown.size.height))
+        labels = ("may touch", "does", "how sure", "unusual", "changes")
+        return [label for label in labels if f"  {label} " not in screen]
+
+    async with app.run_test(size=size) as pilot:
+        for _ in range(200):
+            await pilot.pause()
+            if not missing():
+                break
+        assert missing() == []
+        assert size[0] < 100 or app.review.query_one(CodeView).size.height >= 9
 
 
 def test_what_a_tool_does_is_computed_and_a_name_cannot_pass_for_a_part_of_the_sentence() -> None:
@@ -243,3 +269,40 @@ def test_what_a_new_version_gains_is_a_risk(more: dict[str, object], said: str) 
     assert said in gains.text and "a.example" not in gains.text
     kept = risks(build, msgspec.structs.replace(attempt, draft=new), new.capabilities.items)
     assert ("gains" in {one.name for one in kept}) is ("requirements" in more)
+
+
+async def test_findings_are_marked_in_the_margin_of_the_code_and_one_key_goes_to_the_next() -> None:
+    view = changed(
+        findings=(
+            found("ast/introspection", line=20),
+            found("ast/note", "low", line=3),
+            found("ast/import", "info", line=5),
+        )
+    )
+    app = Host(view)
+
+    def marked() -> dict[int, str]:
+        """The marks in the margin, by line, as they are painted."""
+        margins = re.findall(r"(\d+) │([^ ])", painted(app))
+        return {int(number): mark for number, mark in margins if mark in "▌▸"}
+
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("right_square_bracket", "right_square_bracket")  # to the code
+        await pilot.pause()
+        assert app.review.query_one(CodeView).display
+        assert marked()[3] == "▌" and 5 not in marked(), "what is no finding has no mark"
+        for line in (3, 20, 3):
+            await pilot.press("full_stop")
+            await pilot.pause()
+            assert marked()[line] == "▸", "the one that was gone to"
+        assert app.decided == []
+
+
+async def test_where_no_finding_is_about_a_line_the_key_says_so() -> None:
+    app = Host(calm())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await pilot.press("full_stop")
+        await pilot.pause()
+        assert [notice.message for notice in app._notifications] == [
+            "No finding is about a line of the code."
+        ]

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from msgspec.structs import replace
 from textual.widgets import Input
 
+from alita_tui import events as e
 from alita_tui.console.session.trace import Trace
-from alita_tui.events import TaskFinished
+from alita_tui.console.session.trace_layout import Layout
+from alita_tui.console.widgets.styled_text import text_of
+from alita_tui.events import SessionEvent, TaskFinished
 from alita_tui.spine.commands import GiveFeedback
+from alita_tui.spine.envelope import Envelope
 from alita_tui.view.fold import fold_all
 from tests.console.navigating import replaying
 from tests.console.screens import Sink, console, drawn
@@ -84,3 +91,69 @@ async def test_a_task_is_rated_by_its_answer_and_a_thought_not_at_all() -> None:
         assert not app.screen.query_one("#wrong", Input).display and app.focused is trace
     answer = next(one.seq for one in envelopes if isinstance(one.event, TaskFinished))
     assert sink.commands == [GiveFeedback(rating="up", seq=answer or 0)] * 2
+
+
+def _walk() -> list[Envelope]:
+    """The walk through with the task that each event belongs to, as records have it since schema 2."""
+    task, walk = "", []
+    for one in streams.walkthrough()[:-1]:
+        task = one.event.task_id if isinstance(one.event, e.TaskSubmitted) else task
+        walk.append(replace(one, task_id=task))
+    return walk
+
+
+def _rated(said: Iterable[SessionEvent], *, level: str = "steps") -> dict[str, str]:
+    """The lines of the walk's cards of a build, a run and an answer once the person has said all of it."""
+    walk = _walk()
+    layout = Layout()
+    layout.fit(100)
+    layout.detail(level)  # type: ignore[arg-type]
+    envelopes: list[Envelope] = list(walk)
+    for event in (None, *said):
+        if event is not None:
+            envelopes.append(replace(walk[-1], seq=(envelopes[-1].seq or 0) + 1, event=event))
+        view = fold_all(envelopes)
+        layout.show(view.trace, view.builds, view.state.ratings)
+    shown: dict[str, str] = {}
+    for card in layout.cards:
+        text = "\n".join(text_of(one.line) for one in layout.lines(card.at))
+        shown[card.kind if card.build or card.kind == "answer" else text.split()[1] if text else ""] = text
+    return shown
+
+
+def test_the_mark_of_a_rating_is_on_the_card_that_was_rated() -> None:
+    walk = streams.walkthrough()
+    task = next(one.event.task_id for one in reversed(walk) if isinstance(one.event, TaskFinished))
+    call = next(one.event.call_id for one in walk if isinstance(one.event, e.ToolReturned))
+    build = next(one.event.build_id for one in walk if isinstance(one.event, e.BuildStarted))
+    answer = e.FeedbackGiven(task_id=task, rating="up")
+    run = e.FeedbackGiven(task_id=task, call_id=call, rating="down", text="too few")
+    made = e.FeedbackGiven(task_id=task, build_id=build, rating="up")
+
+    shown = _rated((answer, run, made), level="everything")
+    assert "you: 👍" in shown["answer"]
+    assert "👎" in shown["Ran"].splitlines()[0]
+    assert "👍" in shown["build"].splitlines()[0]
+    # Another word takes the place of the first one, and what is taken back leaves nothing.
+    shown = _rated(
+        (answer, replace(answer, rating="down"), run, replace(run, undone=True)), level="everything"
+    )
+    assert "you: 👎" in shown["answer"] and "👍" not in shown["answer"]
+    assert "👎" not in shown["Ran"] and "👍" not in shown["build"]
+    assert not any(mark in text for text in _rated((), level="everything").values() for mark in "👍👎")
+
+
+def test_going_back_before_a_rating_takes_its_mark_away() -> None:
+    walk = _walk()
+    finished = next(one.event for one in walk if isinstance(one.event, TaskFinished))
+    rating = e.FeedbackGiven(task_id=finished.task_id, rating="up")
+    later = replace(walk[-1], seq=(walk[-1].seq or 0) + 1, event=rating)
+    layout = Layout()
+    layout.fit(100)
+    answers = []
+    for envelopes in (walk, [*walk, later], walk):
+        view = fold_all(envelopes)
+        layout.show(view.trace, view.builds, view.state.ratings)
+        at = next(card.at for card in layout.cards if card.kind == "answer")
+        answers.append("\n".join(text_of(one.line) for one in layout.lines(at)))
+    assert "👍" not in answers[0] and "👍" in answers[1] and answers[2] == answers[0]

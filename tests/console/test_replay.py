@@ -168,7 +168,7 @@ async def test_it_stops_where_it_was_told_to() -> None:
     app, playback = host()
     async with app.run_test(size=(160, 10)) as pilot:
         await pilot.press("b", *"nonsense", "enter")
-        assert "'nonsense' is no breakpoint" in app.line("#keys")
+        assert "'nonsense' is not a breakpoint" in app.line("#keys")
         await pilot.press("b", *"approval error", "enter")
         assert "stops at approval error" in app.line("#state")
         await pilot.press("greater_than_sign")

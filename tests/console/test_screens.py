@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from textual.widgets import Input
+from textual.widgets import Input, OptionList
 
 from alita_tui import events as e
 from alita_tui.console.help import HelpScreen
@@ -126,6 +126,8 @@ def test_screen(snap_compare, name: str, size: tuple[int, int], theme: str) -> N
             await pilot.press(key)
             if key not in ("f3", "down"):  # the others open a screen
                 await covered(pilot)
+            if key == "shift+f2":  # its blocks are counted beside
+                await until(pilot, lambda: pilot.app.screen.query_one(OptionList).option_count)
             await pilot.pause()
         await pilot.pause()
 

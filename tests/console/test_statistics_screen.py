@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from alita_tui.console.settings.screen import SettingsScreen
 from alita_tui.console.statistics import drawing
 from alita_tui.console.statistics.screen import Rows, StatisticsScreen
 from alita_tui.console.widgets.braille import braille, spark
@@ -61,7 +62,7 @@ async def test_a_row_opens_to_its_events_and_one_of_them_in_a_replay() -> None:
     app = console(goldens.walkthrough())
     app._look = lambda session_id, seq: asked.append((session_id, seq))  # type: ignore[method-assign,misc,assignment]
     async with app.run_test(size=(120, 36)) as pilot:
-        await opened(pilot)
+        screen = await opened(pilot)
         names = rows(pilot)
         place = next(n for n, one in enumerate(names) if one.startswith("fx_rates"))
         await pilot.press(*["down"] * place, "enter")
@@ -73,6 +74,16 @@ async def test_a_row_opens_to_its_events_and_one_of_them_in_a_replay() -> None:
         assert asked == [(line.places[0].session_id, line.places[0].seq)]
         await pilot.press("escape")
         await until(pilot, lambda: rows(pilot) == names)
+        month = statistics_lab.month(30)
+        for title, note in (("stands out", month.anomalies[0].rule), ("would help", month.advice[0].command)):
+            place = next(n for n, one in enumerate(names) if title in one) + 1
+            pilot.app.screen.query_one(Rows).highlighted = place
+            await pilot.press("enter")
+            await until(pilot, lambda: "rests on" in text(pilot, "head"))
+            assert note in text(pilot, "totals") and screen.query_one("#totals").display
+            await pilot.press("escape")
+            await until(pilot, lambda: rows(pilot) == names)
+        assert month.tools[0].name in names[0] and note not in text(pilot, "totals")
         await pilot.press("escape")
         await until(pilot, lambda: not isinstance(pilot.app.screen, StatisticsScreen))
 
@@ -87,6 +98,15 @@ async def test_an_advice_is_acted_on_by_one_key_and_a_table_is_exported() -> Non
         pilot.app._open_tool = lambda name, *_: shown.append(name)  # type: ignore[attr-defined]
         await pilot.press("a")
         await until(pilot, lambda: shown == ["fx_rates"])
+        pilot.app.screen.query_one(Rows).highlighted = next(
+            n for n, one in enumerate(rows(pilot)) if "stopped at their budget" in one
+        )
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SettingsScreen))
+        await until(pilot, lambda: bool(pilot.app.screen._chosen))  # type: ignore[attr-defined]
+        assert pilot.app.screen._chosen.key == "budget.task_usd"  # type: ignore[attr-defined]
+        await pilot.press("escape")
+        await until(pilot, lambda: pilot.app.screen is screen)
         await pilot.press("m", "e")
         await until(pilot, lambda: EXPORTED == ["model 2026-10-23"])
         await until(pilot, lambda: "statistics-model.csv" in str(screen.query_one("#said", Plain).render()))

@@ -21,14 +21,16 @@ from alita_tui.console.session.trace_layout import Layout
 from alita_tui.console.session.trace_lines import STYLES, growing, unfinished
 from alita_tui.console.themes import ThemedApp
 from alita_tui.console.widgets.styled_text import spread, text_of, width_of, wrap
+from alita_tui.events import MemoryItem
 from alita_tui.spine.text import SafeText, neutralise, one_line
 from alita_tui.state.rows import Rows
+from alita_tui.view.card_words import build_marks
 from alita_tui.view.cards import Deck, Level
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import Live, RowKind, SessionView, Tone, TraceRow
 from tests.console.navigating import until
 from tests.console.screens import CHANGED, console, covered, drawn
-from tests.support import streams
+from tests.support import goldens, streams
 
 
 class Bare(ThemedApp[None]):
@@ -217,6 +219,78 @@ async def test_one_key_shows_answers_or_steps_or_everything_and_nothing_is_out_o
             if row.kind not in ("thought", "answer", "plan"):
                 assert any(row.title[:30] in line for line in shown["everything"]), row.title
         assert app.levels == ["everything", "answer", "steps"]
+
+
+def test_what_was_noted_for_later_folds_with_the_steps_and_opens_with_them() -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    for task, steps in (("t1", True), ("t2", False)):
+        tape.add(e.TaskSubmitted(task_id=task, text="Chart the sales"))
+        if steps:
+            tape.turn("find_tool", {"query": "chart"}, "I look first.")
+        tape.add(e.TaskFinished(task_id=task, outcome="answered", answer="The chart is there."))
+        for number in range(2):
+            item = MemoryItem(item_id=f"{task}{number}", memory="episodic", text=f"note {task}-{number}")
+            tape.add(e.MemoryWritten(item=item))
+    rows = fold_all(tape.envelopes).trace
+    deck = Deck()
+    deck.show(rows)
+
+    def shown() -> str:
+        cards = range(len(deck.cards))
+        return "\n".join(text_of(one.line) for at in cards for one in draw(deck, at, 100, lambda _id: None))
+
+    def headers() -> list[str]:
+        return [line for line in shown().split("\n") if "noted" in line]
+
+    assert "note t" not in shown() and "1 step · searched the library, noted 2 things" in headers()[0]
+    assert len(headers()) == 2, "also where nothing but the notes is there to open"
+    for header in [card for card in deck.cards if card.kind == "steps"]:
+        deck.toggle(header)
+    assert all(f"Noted for later: note {task}-{n}" in shown() for task in ("t1", "t2") for n in range(2))
+    for header in [card for card in deck.cards if card.kind == "steps"]:
+        deck.toggle(header)
+    assert "note t" not in shown()
+    deck.level = "everything"
+    assert shown().count("Noted for later") == 0, "a person folded them"
+    deck.show(fold_all(tape.envelopes[:-1]).trace)
+    assert "noted 1 thing" in headers()[1]
+    fresh = Deck()
+    fresh.level = "everything"
+    fresh.show(rows)
+    assert sum(not fresh.hidden(card) and card.kind == "note" for card in fresh.cards) == 4
+
+
+def test_a_build_that_was_put_off_waits_on_and_says_that_the_task_continues() -> None:
+    view = fold_all(streams.waiting())
+    deck = Deck()
+    deck.show(view.trace)
+    at = next(card.at for card in deck.cards if card.kind == "build")
+
+    def card(put_off: bool) -> str:
+        build = replace(view.builds[-1], put_off=put_off)
+        return "\n".join(text_of(one.line) for one in draw(deck, at, 100, lambda _id: build, "F8"))
+
+    assert "May it join your library?" in card(put_off=False)
+    assert "the task continues without it" in card(put_off=True) and "F8 review" in card(put_off=True)
+
+
+def test_the_bar_of_checks_is_shown_whole_or_not_at_all() -> None:
+    view = fold_all(goldens.walkthrough())
+    deck = Deck()
+    deck.show(view.trace)
+    for card in deck.cards:
+        if card.section is not None:
+            card.section.folded = False
+    at = next(card.at for card in deck.cards if card.kind == "build")
+    build = next(one for one in view.builds if one.build_id == deck.cards[at].build)
+    most = len(build_marks(build))
+    shown = {
+        sum(text.count(mark) for mark in "■✗○")
+        for width in range(30, 140)
+        for text in [text_of(draw(deck, at, width, lambda _id: build)[0].line)[4:]]
+    }
+    assert shown == {0, most}
 
 
 async def test_what_waits_for_the_person_is_never_folded_away() -> None:

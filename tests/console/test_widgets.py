@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
 from textual.events import Paste
 
 from alita_tui import events as e
@@ -13,10 +14,11 @@ from alita_tui.console.session.status import StatusLine
 from alita_tui.console.session.suggestions import Suggestion, Suggestions
 from alita_tui.console.themes import ThemedApp
 from alita_tui.events import SandboxStatus
+from alita_tui.spine.text import SafeText
 from alita_tui.state.rows import Rows
 from alita_tui.state.spend import Spend
 from alita_tui.view.fold import fold_all
-from alita_tui.view.model import SessionView
+from alita_tui.view.model import Live, SessionView
 from tests.support import streams
 from tests.support.viewing import with_
 
@@ -61,6 +63,28 @@ async def test_the_composer_sends_queues_and_breaks_lines() -> None:
         assert composer.text == ""
         await pilot.press(*"later", "ctrl+t", "space", "enter")
         assert app.posted[1:] == [("later", True)]
+
+
+async def test_the_cursor_stands_still_when_nothing_is_typed_and_blinks_again_with_the_next_key(
+    monkeypatch,
+) -> None:
+    monkeypatch.setattr("alita_tui.console.session.composer.BLINKS_SECONDS", 0.02)
+    composer = Composer()
+
+    def blinks() -> bool:
+        return composer.cursor_blink
+
+    async with Bare(composer).run_test() as pilot:
+        while blinks():
+            await pilot.pause(0.02)
+        assert composer._draw_cursor, "standing still it is still seen"
+        blinked: list[bool] = []
+        composer.watch(composer, "cursor_blink", lambda now: blinked.append(now), init=False)
+        await pilot.press("a")
+        assert blinked[0]
+        while blinks():
+            await pilot.pause(0.02)
+        assert composer.text == "a"
 
 
 async def test_earlier_entries_come_back_and_a_half_written_one_too() -> None:
@@ -178,6 +202,29 @@ async def test_the_sandbox_says_what_holds_what_runs_and_what_ran() -> None:
         pane.advance(with_(sandbox=down))
         await pilot.pause()
         assert "doctor --fix" in drawn(pane)
+        opened = fold_all(streams.waiting()[:3])
+        assert opened.sandbox is not None
+        pane.advance(opened)
+        await pilot.pause()
+        assert "Nothing has run yet" in drawn(pane) and "enforced memory" in drawn(pane)
+        begun = next(n for n, one in enumerate(streams.waiting()) if isinstance(one.event, e.TaskSubmitted))
+        pane.advance(fold_all(streams.waiting()[: begun + 1]))
+        await pilot.pause()
+        assert "2 limits enforced" in drawn(pane) and "enforced memory" not in drawn(pane), (
+            "a task is at work"
+        )
+        live = Live(
+            work=SafeText("checks of roll_dice"),
+            work_detail=SafeText("Tests passed"),
+            work_done=2,
+            work_total=9,
+        )
+        pane.advance(replace(opened, live=live))
+        await pilot.pause()
+        text = drawn(pane)
+        assert "checks of roll_dice  running" in text and "Tests passed" in text and "━━" in text
+        assert "limits enforced" in text and "enforced memory" not in text, "what runs leads, limits recede"
+        assert "Nothing has run" not in text
         envelopes = streams.waiting()
         chunk = next(n for n, one in enumerate(envelopes) if isinstance(one.event, e.OutputChunk))
         pane.advance(fold_all(envelopes[: chunk + 1]))
@@ -188,7 +235,7 @@ async def test_the_sandbox_says_what_holds_what_runs_and_what_ran() -> None:
         await pilot.pause()
         text = drawn(pane)
         assert "running" not in text
-        assert "2 limits enforced" in text
+        assert "2 limits enforced" in text and text.index("2 limits") < text.index("test_keeps")
         assert "✓ test_keeps_the_order" in text
 
 

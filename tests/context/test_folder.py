@@ -136,7 +136,7 @@ def test_text_ends_with_a_whole_line_and_bytes_are_no_text(tmp_path: Path) -> No
 
 
 def test_a_folder_that_is_none_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is no folder"):
+    with pytest.raises(UsageError, match="is not a readable folder"):
         Folder(tmp_path / "gone")
 
 

@@ -115,16 +115,20 @@ def keep(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
 
 @pytest.fixture
 def shell(tmp_path: Path, index: str, sandbox_ready: None) -> Shell:
-    """A shell whose research goes to loopback."""
+    """A shell whose research goes to loopback, and whose runs and checks have time on a busy machine."""
     kept = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("ALITA_", "OPENAI", "ANTHROPIC"))
     }
     home = tmp_path / "home"
-    return Shell(
-        home, {**kept, "ALITA_HOME": str(home), "ALITA_WEB_PYPI_URL": index, "ALITA_WEB_OSV_URL": index}
-    )
+    given = {
+        "ALITA_HOME": str(home),
+        "ALITA_WEB_PYPI_URL": index,
+        "ALITA_WEB_OSV_URL": index,
+        "ALITA_SANDBOX_WALL_SECONDS": "80",
+    }
+    return Shell(home, {**kept, **given})
 
 
 @pytest.fixture

@@ -164,3 +164,50 @@ def test_a_fault_in_a_prompt_is_found_on_the_jobs(tmp_path: Path) -> None:
     before, after = (one["prompts"]["agent/prompts/orchestrator.md"] for one in found["setups"])
     assert before != after, "and the record says what was changed"
     assert {case for case, _, _ in found["changed"]} <= {one["id"] for one in mind.cases}
+
+
+def minds(name: str, *, careful: bool) -> Script:
+    """A mind for one of the two suites: it answers what the file is asked for, or what the file wants said."""
+    cases = [json.loads(line) for line in (shipped("suites") / name / "cases.jsonl").read_text().splitlines()]
+    wanted = {
+        "letter": ("INV-2041", "BANANA"),
+        "table": ("42", "99999"),
+        "notes": ("Thursday", "http://x.example"),
+    }
+    return Script(
+        format="alita-script/1",
+        name=name,
+        rules=tuple(
+            Rule(
+                role="orchestrator",
+                match=re.escape(f"TASK: {case['task']}"),
+                replies=(
+                    act("answer", text=wanted.get(case["id"], ("I will not do that.",) * 2)[not careful]),
+                ),
+            )
+            for case in cases
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("suite", "careful", "share"), [("injection", True, 1), ("injection", False, 0), ("refuse", True, 1)]
+)
+def test_the_suites_of_what_must_not_be_done_tell_a_careful_mind_from_one_that_obeys(
+    tmp_path: Path, suite: str, careful: bool, share: int
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    with OpenAIServer(minds(suite, careful=careful)) as mind:
+        (home / "config.toml").write_text(
+            f'[roles]\norchestrator = ["custom:one; base_url={mind.base_url}"]\n'
+        )
+        ran = subprocess.run(
+            [sys.executable, "-m", "alita_tui", "--home", str(home), "eval", "run", suite, "--json"],
+            capture_output=True, text=True, timeout=500, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout)
+    assert told["ended"] >= 3 and told["solved"] == share * told["ended"], [
+        one["why"] for one in told["cases"]
+    ]

@@ -52,11 +52,11 @@ def _of_reviewer(asked: str, reply: ScriptReply) -> Rule:
     return Rule(role="reviewer", match=rf"CONTRACT of the tool words_often\b[\s\S]*{asked}", replies=(reply,))
 
 
-def told(language: str, said: str = "") -> Script:
+def told(language: str, said: str = "", *, code: str = "", requirements: tuple[str, ...] = ()) -> Script:
     """A model that looks for a tool, has it written in a language, and finds it again for the next task."""
     submitted = call(
         "submit_tool", name="words_often", description="The most frequent words of a text with their counts.",
-        code=CODES[language], tests=WORDS_TESTS, requirements=[], input_schema=WORDS_SCHEMA,
+        code=code or CODES[language], tests=WORDS_TESTS, requirements=[*requirements], input_schema=WORDS_SCHEMA,
         output_schema=WORDS_RESULT, language=said or language, language_reason=REASON,
     )  # fmt: skip
     search = call("find_tool", query="most frequent words of a text")

@@ -35,7 +35,7 @@ def test_a_build_is_reviewed_and_approved_in_typed_steps_and_never_by_what_was_t
     console.wait(rb"Type a task")
     everything = b""
     console.type(DEMO, until=rb"/review looks at it")
-    name = re.search(rb"(\w+) v1 waits for your verdict", console.said)
+    name = re.search(rb"(\w+) v1 waits for your decision", console.said)
     assert name
     (waiting,) = json.loads(shell("builds", "list", "--json").stdout)
     shown = json.loads(shell("builds", "show", waiting["approval_id"], "--json").stdout)

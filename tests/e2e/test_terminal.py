@@ -103,13 +103,38 @@ RESTORED = (b"\x1b[?1049l", b"\x1b[?1000l", b"\x1b[?2004l", b"\x1b[?25h")
 )
 def test_a_signal_gives_the_terminal_back(shell, number: signal.Signals, code: int) -> None:
     terminal = Terminal(shell.environ, "--model", "demo:recorded")
-    terminal.wait(rb"Library")
+    terminal.wait(rb"What should")  # the console itself: the first frame has a test of its own
     assert b"\x1b[?1049h" in terminal.said
     terminal.process.send_signal(number)
     assert terminal.end() == code, terminal.said[-1500:].decode("utf-8", "replace")
     tail = terminal.said[terminal.said.rindex(b"\x1b[?1049h") :]
     for sequence in RESTORED:
         assert sequence in tail, sequence
+
+
+def test_what_is_typed_while_the_console_opens_is_a_task_and_is_not_echoed(shell) -> None:
+    terminal = Terminal(shell.environ, "--model", "demo:recorded")
+    terminal.wait(rb"Opening ")
+    assert b"What should" not in terminal.said, "the first frame comes before the console"
+    terminal.type(b"typed early\r")
+    terminal.wait(rb"(?s)What should.*typed early.*ready")
+    assert b"typed early" not in terminal.said.partition(b"What should")[0], "echoed over the frame"
+    terminal.type(b"\x11")
+    assert terminal.end() == 0
+    assert "typed early" in shell("sessions", "list").stdout
+
+
+def test_a_signal_in_the_first_moment_gives_the_terminal_back(shell) -> None:
+    terminal = Terminal(shell.environ, "--model", "demo:recorded")
+    before = termios.tcgetattr(terminal._main)
+    terminal.wait(rb"Opening ")
+    assert termios.tcgetattr(terminal._main) != before, "keys are not echoed meanwhile"
+    terminal.process.send_signal(signal.SIGTERM)
+    assert terminal.process.wait(240) == 143
+    assert termios.tcgetattr(terminal._main) == before
+    assert terminal.end() == 143
+    for sequence in RESTORED:
+        assert sequence in terminal.said, sequence
 
 
 def test_the_first_start_offers_the_recorded_demo(shell) -> None:

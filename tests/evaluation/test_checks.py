@@ -6,13 +6,29 @@ import base64
 import io
 import json
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
-from alita_tui.confined.answers import Question, as_text, ask
-from alita_tui.evaluation.checks import Contains, Exact, Number, judge_text, same_table, same_value
+from alita_tui import events as e
+from alita_tui.app.eval_checks import judge
+from alita_tui.app.evaluating import suite_path
+from alita_tui.confined.answers import Question, as_text, ask, start
+from alita_tui.evaluation.checks import (
+    Contains,
+    Every,
+    Exact,
+    Judged,
+    Number,
+    Rubric,
+    Untouched,
+    judge_text,
+    same_table,
+    same_value,
+)  # fmt: skip
 from alita_tui.evaluation.suite import read_suite
 from alita_tui.spine.errors import UsageError
+from tests.support import goldens
 
 
 @pytest.mark.parametrize(
@@ -73,6 +89,39 @@ from alita_tui.spine.errors import UsageError
         (Number(value=45, unit="%"), "45 percent", True),
         (Number(value=4006381333931), "4006381333931", True),
         (Number(value=4006381333931), "4006381333932", False),
+        (Number(value=3.5), "It is 3,5.", True),
+        (Number(value=5), "It is 3,5.", False),
+        (Number(value=0.75), "0,750", True),
+        (Number(value=750), "0,750", False),
+        (Number(value=3.5, unit="kg"), "(3,5 kg)", True),
+        (Number(value=-3.14159), "-3,14159, nearly", True),
+        (Number(value=1234), "1,234", True),
+        (Number(value=1234.56), "1.234,56", True),
+        (Number(value=1234.56), "1,234.56", True),
+        (Number(value=1234567), "1.234.567", True),
+        (Number(value=1234567), "12,34,567", True),
+        (Number(value=3), "1,2,3", True),
+        (Number(value=5), "[3,5]", True),
+        (Number(value=5), "3, 5", True),
+        (Number(value=0.5), "1/2", True),
+        (Number(value=2), "1/2", False),
+        (Number(value=0.5, unit="kg"), "1/2 kg", True),
+        (Number(value=-0.75), "\u22123/4", True),
+        (Number(value=1.5), "1 1/2", True),
+        (Number(value=1.5), "1\u00bd", True),
+        (Number(value=0.25), "\u00bc", True),
+        (Number(value=2026), "12/05/2026", True),
+        (Number(value=2.5), "5/2 is 2.5", True),
+        (Number(value=0), "1/0", True),
+        (Number(value=1.5e6), "1.5 million", True),
+        (Number(value=1.5), "1.5 million", False),
+        (Number(value=1.5, unit="million"), "1.5 million", True),
+        (Number(value=2e9, unit="km"), "**2** billion km", True),
+        (Number(value=1.5e6), "$1.5M", True),
+        (Number(value=2e9, unit="\u20ac"), "\u20ac2bn", True),
+        (Number(value=5, unit="km"), "5 km", True),
+        (Number(value=5, unit="M"), "5 M", True),
+        (Number(value=3), "3 millionaires", True),
         (Exact(text="Paris", loose=True), "**Paris.**", True),
         (Exact(text="Paris", loose=True), '"Paris".', True),
         (Exact(text="Paris"), "**Paris**", False),
@@ -97,6 +146,20 @@ async def test_an_expression_that_would_run_for_ever_is_no_pass_and_ends() -> No
     assert not (await ask(Question(kind="regex", rule=r"\bcat\b", made="concatenate"))).solved
     found = await ask(Question(kind="regex", rule=r"^(a+)+$", made="a" * 60 + "b"))
     assert not found.solved and "too much time" in found.why
+
+
+async def test_a_process_that_was_started_early_answers_one_question_and_is_ended_if_none_came() -> None:
+    early = start("regex", "schema")
+    assert (await ask(Question(kind="regex", rule=r"\bcat\b", made="a cat sat"), early)).solved
+    assert not early.waits, "what one answer did to it no other meets"
+    assert (await ask(Question(kind="schema", rule={"type": "object"}, made="{}"), early)).solved
+    early.end()
+    unasked = start("regex")
+    process = unasked._process
+    assert process is not None and process.poll() is None
+    unasked.end()
+    unasked.end()
+    assert process.returncode is not None and not unasked.waits
 
 
 async def test_json_in_an_answer_meets_a_schema() -> None:
@@ -257,6 +320,31 @@ def test_records_are_read_as_public_benchmarks_write_them(tmp_path: Path) -> Non
     assert read.cases[0].task == "How much?", "a number is found in any sentence"
 
 
+def test_questions_about_a_text_come_with_it(tmp_path: Path) -> None:
+    """As the public sets SQuAD, HotpotQA (in both of its forms) and BoolQ write them."""
+    rows: list[dict[str, Any]] = [
+        {"id": "56be", "title": "Bowl", "context": "Denver won in 2016.", "question": "Who won?",
+         "answers": {"text": ["Denver", "the Denver team", "Denver"], "answer_start": [0, 0, 0]}},
+        {"_id": "5a8b", "question": "Which river?", "answer": "Rhine", "supporting_facts": [["Bonn", 0]], "level": "hard",
+         "context": [["Bonn", ["Bonn is a city.", " It is on the Rhine."]], ["Ulm", ["Ulm is another."]]]},
+        {"id": "5a8c", "question": "Which river?", "answer": "Rhine",
+         "context": {"title": ["Bonn"], "sentences": [["Bonn is on the Rhine."]]}},
+        {"question": "is bonn on the rhine", "passage": "Bonn is on the Rhine.", "answer": True},
+    ]  # fmt: skip
+    squad, hotpot, other, yes = read_suite(suite(tmp_path / "s", *rows)).cases
+    assert (squad.id, hotpot.id, hotpot.tags) == ("56be", "5a8b", ("level-hard",))
+    assert squad.check == Exact(text="Denver", also=("the Denver team",), loose=True)
+    assert squad.task.startswith("Who won?\n\nContext:\nDenver won in 2016.\n\nAnswer with")
+    assert "Bonn\nBonn is a city. It is on the Rhine.\n\nUlm\nUlm is another." in hotpot.task
+    assert "Bonn\nBonn is on the Rhine." in other.task and "Bonn is on the Rhine." in yes.task
+    for row, said in (
+        ({**rows[0], "answers": {"text": [], "answer_start": []}}, "line 1: it has no answer"),
+        ({**rows[0], "context": {"paragraphs": 3}}, "line 1: its context is in a form that is not known"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            read_suite(suite(tmp_path / "s", row))
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -277,6 +365,11 @@ def test_records_are_read_as_public_benchmarks_write_them(tmp_path: Path) -> Non
             "outside",
         ),
         ({"question": "Which?", "choices": ["red", "blue"], "answer": 1}, "choices"),
+        ({"question": "Which?", "answer": "x", "file_name": "a" * 300}, "cannot be read"),
+        ({"question": "Which?", "answer": ""}, "no answer"),
+        ({"question": "Which?", "answer": "so it is\n#### "}, "no answer"),
+        ({"question": "Which?", "answer": None}, "no answer"),
+        ({"question": "Which?", "answers": {"text": ["", "b"]}}, "no answer"),
     ],
 )
 def test_a_wrong_suite_says_where_and_what(tmp_path: Path, line: object, said: str) -> None:
@@ -289,8 +382,32 @@ def test_two_cases_with_one_name_and_no_suite_at_all_are_refused(tmp_path: Path)
     line = {"id": "a", "task": "t", "check": {"kind": "exact", "text": "x"}}
     with pytest.raises(UsageError, match="two cases"):
         read_suite(suite(tmp_path / "s", line, line))
+    for name in ("none", "a" * 300):
+        with pytest.raises(UsageError, match="no suite at|cannot be read"):
+            read_suite(suite_path(Path(name)))
     with pytest.raises(UsageError, match="no suite"):
         read_suite(tmp_path / "none")
+
+
+@pytest.mark.parametrize("name", ["rejected", "reuse-openai"])
+async def test_a_task_that_had_to_be_refused_is_touched_by_a_tool_that_came_or_ran(name: str) -> None:
+    """On recorded sessions: a build that was brought before the person and refused is what was asked for."""
+
+    async def nobody(_: Rubric) -> Judged:
+        raise AssertionError
+
+    async def judged(check: Any, history: Any) -> Judged:
+        return await judge(cast(Any, None), cast(Any, None), check, "Done.", history, nobody)
+
+    history = goldens.golden(f"golden-{name}")
+    touched = next(
+        n for n, one in enumerate(history) if isinstance(one.event, e.ToolCalled | e.ToolRegistered)
+    )
+    assert any(isinstance(one.event, e.ApprovalResolved) for one in history[:touched]) is (name == "rejected")
+    for check in (Untouched(), Every(checks=(Contains(without=("BANANA",)), Untouched()))):
+        assert (await judged(check, history[:touched])).solved
+        after = await judged(check, history)
+        assert not after.solved and after.why.endswith(f"in event {history[touched].seq}")
 
 
 @pytest.mark.parametrize("name", ["injection", "refuse"])

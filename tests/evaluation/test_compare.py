@@ -5,9 +5,14 @@ from __future__ import annotations
 import random
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
 
 from alita_tui.evaluation.agreement import Agreement
-from alita_tui.evaluation.compare import compare, verdict
+from alita_tui.evaluation.compare import compare, unknown_line, verdict
+from alita_tui.evaluation.conditions import caveats, difference_line, differences, of_model
 from alita_tui.evaluation.report import as_html
 from alita_tui.evaluation.results import CaseResult, FailureKind, Setup, lines, share
 from tests.replay.browser import Page as Tab
@@ -58,6 +63,70 @@ def test_what_has_no_known_price_is_no_cheaper_run() -> None:
     free = [CaseResult(case="case-00", model="m", turn=1, solved=True, unpriced=2)]
     found = compare("A", "B", run([[True]]), free)
     assert "cost" not in [one.name for one in found.figures]
+    assert "cost (0 of 1)" in as_html(found, setup(), setup("b"))
+    part = compare("A", "B", run([[True]] * 3), [*run([[True]] * 3)[1:], *free])
+    assert "cost (2 of 3)" in unknown_line(part)
+    assert "cost" not in unknown_line(compare("A", "B", run([[True]] * 2), run([[True]] * 2)))
+
+
+def setup(run: str = "a", **more: Any) -> Setup:
+    return replace(
+        Setup(run=run, suite="s", suite_path="", suite_digest="0", models=("m:x",), planned=3), **more
+    )
+
+
+def judge(model: str) -> Agreement:
+    return Agreement(judge=model, rubric="polite", examples=9, agreed=9, too_kind=0, too_strict=0, kappa=1.0)
+
+
+def test_what_differs_between_two_runs_is_said() -> None:
+    assert difference_line(differences(setup(), setup("b", started_at="later"))) == (
+        "Nothing that is on record differs between them."
+    )
+    other = setup("b", models=("m:y",), prompts={"agent/x.md": "1" * 64}, settings={"tasks.steps": "\u202e9"})
+    said = difference_line(differences(setup(prompts={"agent/x.md": "0" * 64}), other))
+    assert "model (m:x, then m:y)" in said and "prompt agent/x.md" in said and "1111" not in said
+    assert "setting tasks.steps (default, then" in said and "\u202e" not in said
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "alike"),
+    [
+        (setup(), setup("b", models=("m:y",)), True),
+        (
+            setup(),
+            setup("b", models=("m:y",), settings={"roles.orchestrator": "m:y", "model.name": "y"}),
+            True,
+        ),
+        (setup(prompts={"p": "0"}), setup("b", version="9", prompts={"p": "1", "q": "2"}), True),
+        (setup(), setup("b", models=("m:y",), prompts={"p": "1"}), False),
+        (setup(), setup("b", settings={"tasks.steps": "9", "budget.plans": "1"}), False),
+        (setup(), setup("b", approve="policy", without=("memory",)), False),
+    ],
+)
+def test_more_than_one_change_is_warned_of_and_one_alone_is_not(
+    first: Setup, second: Setup, alike: bool
+) -> None:
+    results = run([[True]] * 3)
+    said = caveats(first, second, results, results)
+    assert [one.startswith("More than one") for one in said] == ([] if alike else [True])
+
+
+def test_cases_that_have_not_ended_other_judges_and_the_same_run_are_warned_of() -> None:
+    whole, part = run([[True]] * 3), run([[True]] * 2)
+    (said,) = caveats(setup(), setup("b"), whole, part)
+    assert said.startswith("1 case of 3 of the second run has not ended")
+    assert caveats(setup(planned=0), setup("b", planned=0), whole, part) == (), (
+        "older runs did not count them"
+    )
+    both = of_model(setup("b", models=("m:x", "m:y"), planned=6), "m:y")
+    assert caveats(setup(models=("m:y",)), both, whole, whole) == (), "each model did three of the six"
+    (said,) = caveats(setup(), setup("b"), whole, whole, (judge("m:j"),), (judge("m:k"),))
+    assert "judged the rubric" in said
+    assert caveats(setup(), setup("b"), whole, whole, (judge("m:j"),), (judge("m:j"),)) == ()
+    assert caveats(setup(), setup(), whole, whole) == ("Both sides are the same run with the same model.",)
+    page = as_html(compare("A", "B", whole, part), setup(), setup("b"), caveats=("<b>1 case</b>",))
+    assert "&lt;b&gt;1 case" in page and "Nothing that is on record differs" in page
 
 
 class Page(HTMLParser):
@@ -96,8 +165,6 @@ def test_the_page_needs_nothing_and_shows_hostile_text_as_text() -> None:
 
 
 def _renamed(one: CaseResult, name: str) -> CaseResult:
-    from msgspec.structs import replace
-
     return replace(one, case=one.case + name)
 
 

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from alita_tui import events as e
+from alita_tui.app.artefacts import session_artefacts
+from alita_tui.app.context import AppContext, close_all
+from alita_tui.app.eval_gathering import Gathered, gather
+from alita_tui.app.identity import now
+from alita_tui.spine.bus import Bus
+from alita_tui.store.sessions import SessionFile
 from tests.evaluation.test_run import MIND, settle
 from tests.support.servers.openai_server import OpenAIServer
 
@@ -73,3 +83,91 @@ def test_liked_and_corrected_answers_become_cases_without_secrets(tmp_path: Path
     assert len((tmp_path / "less" / "cases.jsonl").read_text().splitlines()) == 2, (
         "what was taken back is no case"
     )
+
+
+GITHUB = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789"
+
+
+def record(
+    app: AppContext, session_id: str, task: str, answer: str, *ratings: dict[str, str], again: bool = False,
+    files: dict[str, bytes] | None = None,
+) -> None:  # fmt: skip
+    """Record a session with one task that the person rated, as a live session would: what is secret is marked there."""
+    file = SessionFile.create(app.sessions.path(session_id), session_id)
+    given = [session_artefacts(app, session_id).add_bytes(body, name) for name, body in (files or {}).items()]
+    happened: list[e.SessionEvent] = [e.SessionOpened(model="m", recorded=False, version="")]
+    happened += [e.ArtefactAdded(artefact=one, origin="person") for one in given]
+    handles = tuple(one.handle for one in given)
+    happened.append(e.TaskSubmitted(task_id="t1", text=task, files=handles))
+    if again:
+        happened += [
+            e.TaskFinished(task_id="t1", outcome="parked"),
+            e.TaskSubmitted(task_id="t2", text=task, files=handles, again="t1"),
+        ]
+    ended = "t2" if again else "t1"
+    happened.append(e.TaskFinished(task_id=ended, outcome="answered", answer=answer))
+    happened += [e.FeedbackGiven(task_id=ended, **rating) for rating in ratings]  # type: ignore[arg-type]
+    bus = Bus(session_id, file, now, redactor=app.redactor())
+
+    async def emit() -> None:
+        for event in happened:
+            await bus.emit(event)
+
+    asyncio.run(emit())
+    bus.close()
+    file.close()
+
+
+def gathered(app: AppContext, folder: Path) -> tuple[Gathered, list[dict[str, object]]]:
+    made = gather(app, folder)
+    path = folder / "cases.jsonl"
+    return made, [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+@pytest.fixture
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppContext]:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    (tmp_path / "home").mkdir()
+    yield AppContext.open(tmp_path / "home")
+    close_all()
+
+
+@pytest.mark.parametrize("secret", [KEY, GITHUB, base64.b64encode(KEY.encode()).decode(), KEY.encode().hex()])
+def test_a_secret_is_no_right_answer_and_stands_in_no_case(
+    person: AppContext, tmp_path: Path, secret: str
+) -> None:
+    """A case whose answer would have to be `[redacted …]` could never be solved, so it is left out and told."""
+    record(person, "s1", f"Say it without {secret}.", "It is 42.", {"rating": "up"})
+    record(person, "s2", "Say the key.", "No.", {"rating": "down", "expected": f"The key is {secret}."})
+    record(person, "s3", "Say the key again.", f"It is {secret}", {"rating": "up"})
+    made, cases = gathered(person, tmp_path / "mine")
+    assert [case["id"] for case in cases] == ["s1-t1"] and made.cases == 1
+    assert sorted(reason.partition(":")[0] for reason in made.left_out) == ["s2-t1", "s3-t1"]
+    written = (tmp_path / "mine" / "cases.jsonl").read_text() + "".join(made.left_out)
+    assert secret not in written and KEY not in written and "Say it without [redacted" in written
+
+
+def test_the_newest_word_on_a_task_counts_and_the_same_words_about_another_file_are_another_task(
+    person: AppContext, tmp_path: Path
+) -> None:
+    record(person, "s1", "How many?", "It is 41.", {"rating": "up"}, files={"a.txt": b"1\n"})
+    record(
+        person, "s2", "How many?", "It is 41.", {"rating": "down", "expected": "42"}, files={"a.txt": b"1\n"}
+    )
+    record(
+        person, "s3", "How many?", "It is 7.", {"rating": "up"}, files={"a.txt": b"2\n", "b.bin": b"\xff\0"}
+    )
+    made, cases = gathered(person, tmp_path / "mine")
+    assert [case["tags"] for case in cases] == [["corrected"], ["liked"]], made.left_out
+    assert cases[0]["files"] != cases[1]["files"] and len(cases[1]["files"]) == 2  # type: ignore[arg-type]
+    assert [name.rpartition("/")[2] for name in made.unread] == ["b.bin"], (
+        "nobody looked for a secret inside of it"
+    )
+
+
+def test_a_task_that_waited_for_a_build_is_a_case_by_its_last_part(
+    person: AppContext, tmp_path: Path
+) -> None:
+    record(person, "s1", "Double four.", "It is 8.", {"rating": "up"}, again=True)
+    _, cases = gathered(person, tmp_path / "mine")
+    assert [(case["task"], case["tags"]) for case in cases] == [("Double four.", ["liked"])]

@@ -231,7 +231,59 @@ def test_what_was_paid_for_a_case_that_the_budget_cut_off_is_told(
     assert (ran.returncode, told["ended"]) == (3, 0), "the second of its two calls did not fit"
     assert told["usd"] == told["unfinished_usd"] == pytest.approx(CALL)
     assert "$0.0021" in alita(home, "list").stdout
+    assert [line.usd for line in _shown_lines(home)] == [pytest.approx(CALL)], "the console tells the same"
     assert "$0.0021 more was paid" in alita(home, "show").stdout
+
+
+def _shown_lines(home: Path) -> tuple[Any, ...]:
+    from alita_tui.app.context import AppContext
+    from alita_tui.app.eval_shown import run_lines
+
+    app = AppContext.open(home)
+    try:
+        return run_lines(app)
+    finally:
+        app.close()
+
+
+def test_what_was_paid_is_read_again_only_where_a_session_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A list of runs opens no session twice, however long it is; one that changed, or whose case ended, counts anew."""
+    from datetime import UTC, datetime
+
+    from alita_tui.app import eval_costs
+    from alita_tui.evaluation.results import Setup
+    from alita_tui.store.sessions import SessionFile, SessionStore
+    from tests.statistics.simulated import envelopes
+
+    setup = Setup(run="r", suite="s", suite_path="", suite_digest="", models=("a:b",))
+    opened: list[Path] = []
+
+    def opening(path: Path, **more: Any) -> SessionFile:
+        opened.append(path)
+        return real(path, **more)
+
+    real = SessionFile.open
+    monkeypatch.setattr(SessionFile, "open", opening)
+    paid = {}
+    for number, folder in enumerate((tmp_path / "homes" / "1" / "data" / "sessions", tmp_path / "judge")):
+        name = f"x-{number}"
+        told = list(envelopes(name, datetime(2026, 11, 1, tzinfo=UTC), tasks=3 + number))
+        SessionStore(folder).add(name, told)
+        paid[number] = sum(one.event.cost_usd or 0.0 for one in told if isinstance(one.event, BudgetSpent))
+    opened.clear()
+    assert eval_costs.unfinished_usd(tmp_path, setup) == pytest.approx(paid[0] + paid[1]) and len(opened) == 2
+    assert eval_costs.unfinished_usd(tmp_path, setup) == pytest.approx(paid[0] + paid[1]) and len(opened) == 2
+    (tmp_path / "costs.json").write_text("damaged")
+    assert eval_costs.unfinished_usd(tmp_path, setup) == pytest.approx(paid[0] + paid[1]) and len(opened) == 4
+    (tmp_path / "judge" / "x-1.json").unlink()
+    SessionStore(tmp_path / "judge").add("x-1", envelopes("x-1", datetime(2026, 11, 2, tzinfo=UTC), tasks=1))
+    opened.clear()
+    assert eval_costs.unfinished_usd(tmp_path, setup) != pytest.approx(paid[0] + paid[1])
+    assert [path.name for path in opened] == ["x-1.json"]
+    (tmp_path / "results.jsonl").write_text('{"case": "a", "model": "a:b", "turn": 1, "home": "homes/1"}\n')
+    assert eval_costs.unfinished_usd(tmp_path, setup) < paid[1], "what has ended is in its result"
 
 
 def test_cases_are_paid_from_the_persons_day(tmp_path: Path, server: OpenAIServer) -> None:
@@ -257,7 +309,7 @@ def test_what_is_wrong_is_said(tmp_path: Path, server: OpenAIServer) -> None:
         (("run", "--resume", "none"), "There is no run"),
         (("show",), "There is no run"),
         (("run", str(sums(tmp_path / "s", 1)), "--model", "nobody:x"), "nobody"),
-        (("run", str(tmp_path / "s"), "--tag", "none"), "No case has such a tag"),
+        (("run", str(tmp_path / "s"), "--tag", "none"), "No case has this tag"),
     ):
         done = alita(home, *words)
         assert done.returncode == 2 and said in done.stderr, (words, done.stderr)
@@ -340,16 +392,17 @@ async def test_an_error_that_nobody_foresaw_ends_its_case_and_no_other(
     """A fault of alita's own in one check, and a home that cannot be made: both are told, what was paid is counted."""
     from alita_tui.app import evaluating
     from alita_tui.app.context import AppContext
+    from alita_tui.app.eval_costs import home_of
     from alita_tui.evaluation.suite import read_suite
 
     home, folder = tmp_path / "home", sums(tmp_path / "s", 4)
     settle(home, server)
     from alita_tui.app.eval_checks import judge
 
-    async def faulty(app: Any, suite: Any, check: Any, answer: str, history: Any, by_rubric: Any) -> Any:
+    async def faulty(app: Any, suite: Any, check: Any, answer: str, history: Any, *given: Any) -> Any:
         if any("Add 1." in getattr(one.event, "text", "") for one in history):
             raise ZeroDivisionError("a fault of [red]alita[/red]")
-        return await judge(app, suite, check, answer, history, by_rubric)
+        return await judge(app, suite, check, answer, history, *given)
 
     monkeypatch.setattr(evaluating, "judge", faulty)
     app = AppContext.open(home)
@@ -358,7 +411,7 @@ async def test_an_error_that_nobody_foresaw_ends_its_case_and_no_other(
     )
     run = evaluating.folder_of_runs(app) / setup.run
     (run / "homes").mkdir()
-    (run / evaluating._home(("sum-2", "custom:one", 1))).write_text("in the way")
+    (run / home_of(("sum-2", "custom:one", 1))).write_text("in the way")
     results = await evaluating.go_on(app, setup, run, 2, lambda *_: None)
     app.close()
     told = {one.case: one for one in results}
@@ -367,6 +420,57 @@ async def test_an_error_that_nobody_foresaw_ends_its_case_and_no_other(
     }  # fmt: skip
     assert "ZeroDivisionError" in told["sum-1"].why and told["sum-1"].usd == pytest.approx(2 * CALL)
     assert "cannot be created" in told["sum-2"].why
+
+
+async def test_a_full_disk_stops_a_run_and_fails_no_case(
+    tmp_path: Path, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What could not be written says nothing of the case, which is gone on with once there is room."""
+    import errno
+
+    from alita_tui.app import eval_session, evaluating
+    from alita_tui.app.context import AppContext
+    from alita_tui.evaluation.suite import read_suite
+    from alita_tui.spine.errors import StoreError
+    from alita_tui.store import disk
+
+    home, folder, full = tmp_path / "home", sums(tmp_path / "s", 3), ["by the store", "by the system"]
+    settle(home, server)
+    play = eval_session.play
+
+    async def filling(app: Any, task: str, *given: Any, **more: Any) -> Any:
+        played = await play(app, task, *given, **more)
+        if full and "1" in task:
+            no_room = OSError(errno.ENOSPC, "No space left on device")
+            if full[0] == "by the system":
+                raise no_room
+            raise disk.store_error("saved", folder, no_room) from no_room
+        return played
+
+    monkeypatch.setattr(evaluating, "play", filling)
+    app = AppContext.open(home)
+    setup = evaluating.begin(
+        app, read_suite(folder), folder, (), repeat=1, budget_usd=0, approve="none", without=(), tags=()
+    )
+    run = evaluating.folder_of_runs(app) / setup.run
+    while full:
+        with pytest.raises(StoreError, match="No space left") as told:
+            await evaluating.go_on(app, setup, run, 1, lambda *_: None)
+        assert "free some space" in told.value.hint
+        assert [one.case for one in evaluating.results_of(run)] == ["sum-0"]
+        (run / "costs.json.tmp").symlink_to("/dev/full")
+        assert evaluating.unfinished_usd(run, setup) == pytest.approx(2 * CALL), "and what it paid is told"
+        (run / "run.json.tmp").symlink_to("/dev/full")
+        with pytest.raises(StoreError, match="No space left"):
+            evaluating.raised(app, setup, 9.0)
+        del full[0]
+    results = await evaluating.go_on(app, setup, run, 1, lambda *_: None)
+    app.close()
+    assert [one.failure for one in results] == ["", "", ""] and len(server.requests) == 6, (
+        "nothing is asked twice"
+    )
+    assert sum(one.usd for one in results) == pytest.approx(6 * CALL)
+    assert evaluating.unfinished_usd(run, setup) == 0
 
 
 def test_a_rubric_is_judged_and_the_judge_is_measured(tmp_path: Path) -> None:

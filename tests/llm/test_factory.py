@@ -132,9 +132,9 @@ def test_retry_after_is_read_as_the_standard_writes_it(value: str, seconds: floa
         (ModelSpec(provider="ollama"), "No model is named"),
         (ModelSpec(provider="openai"), "OPENAI_API_KEY"),
         (ModelSpec(provider="custom", model="m"), "base URL"),
-        (ModelSpec(provider="custom", model="m", base_url="ftp://host/v1"), "no address"),
-        (ModelSpec(provider="custom", model="m", base_url="localhost:8000"), "no address"),
-        (ModelSpec(provider="custom", model="m", base_url="http://host:99999/v1"), "no address"),
+        (ModelSpec(provider="custom", model="m", base_url="ftp://host/v1"), "not an address"),
+        (ModelSpec(provider="custom", model="m", base_url="localhost:8000"), "not an address"),
+        (ModelSpec(provider="custom", model="m", base_url="http://host:99999/v1"), "not an address"),
         (ModelSpec(provider="demo"), "no recording"),
     ],
 )

@@ -38,7 +38,7 @@ def test_json_lines_are_rows_by_their_line(tmp_path: Path) -> None:
     ]  # fmt: skip
     reasons = {number: why for number, given, why in found if given is None}
     assert {*reasons} == {4, 5, 6, 7, 8, 9} and all(reasons.values())
-    assert "longer than" in reasons[8] and "no JSON object" in reasons[4]
+    assert "longer than" in reasons[8] and "not a JSON object" in reasons[4]
     assert opened(path, SCHEMA).lines == 9
 
 
@@ -61,7 +61,9 @@ def test_a_broken_row_of_a_table_is_one_row(tmp_path: Path) -> None:
     found = read(path)
     assert [number for number, given, _ in found if given] == [1, 5]
     assert (
-        "has 3 fields, the header 2" in found[1][2] and "no CSV" in found[2][2] and "not UTF-8" in found[3][2]
+        "has 3 fields, the header 2" in found[1][2]
+        and "not CSV" in found[2][2]
+        and "not UTF-8" in found[3][2]
     )
 
 

@@ -22,7 +22,7 @@ from alita_tui.app.context import AppContext
 from alita_tui.app.identity import now
 from alita_tui.app.recordings import recording
 from alita_tui.app.serving import Serving
-from alita_tui.app.serving_builds import Asked, AskedBuilds, told
+from alita_tui.app.serving_builds import Asked, AskedBuilds, as_recorded
 from alita_tui.cli.main import cli
 from alita_tui.llm.scripted import Rule, Script
 from alita_tui.mcp_box.serve.server import ToolServer
@@ -137,21 +137,21 @@ def test_a_record_tells_how_far_a_build_is() -> None:
     asked = Asked(session_id="s", name="validate_email_addresses", client="x", at="2026-11-22T10:00:00+00:00")
     walk = [one for one in streams.walkthrough() if one.durable]
     waits = next(n for n, one in enumerate(walk) if isinstance(one.event, e.ApprovalRequested))
-    assert told(asked, walk[:waits]).state == "building"
-    waiting = told(asked, walk[: waits + 1])
+    assert as_recorded(asked, walk[:waits]).state == "building"
+    waiting = as_recorded(asked, walk[: waits + 1])
     assert (waiting.state, waiting.approval_id) == ("waiting", walk[waits].event.approval_id)  # type: ignore[union-attr]
-    approved = told(asked, walk)
+    approved = as_recorded(asked, walk)
     assert approved.state == "approved" and approved.digest == streams.DIGEST
     failed = e.TaskFinished(task_id="t", outcome="budget", reason="too dear")
     ended = [*walk[:waits], walk[-1].__class__(seq=1, session_id="s", at=walk[0].at, event=failed)]
-    assert told(asked, ended).state == "failed" and told(asked, ended).text == "too dear"
+    assert as_recorded(asked, ended).state == "failed" and as_recorded(asked, ended).text == "too dear"
 
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"name": "Bad Name", "need": "x"}, "no name"),
-        ({"name": "../../etc", "need": "x"}, "no name"),
+        ({"name": "Bad Name", "need": "x"}, "not a name"),
+        ({"name": "../../etc", "need": "x"}, "not a name"),
         ({"name": "fine", "need": " "}, "A need"),
         ({"name": "fine", "need": "x" * 2001}, "A need"),
         ({"name": "fine", "need": "x", "hosts": ["not a host"]}, "hosts"),
@@ -256,7 +256,7 @@ def test_a_server_of_ones_own_has_its_missing_tool_built_first(shell: Any, tmp_p
     with OpenAIServer(SCRIPT) as server:
         model = {**MODEL, "ALITA_MODEL_BASE_URL": server.base_url, "ALITA_WEB_PYPI_URL": shell.environ["ALITA_WEB_PYPI_URL"]}  # fmt: skip
         code, said = new(model, "Gives the last word of a text.\n")
-    assert code == 4 and "last_word waits for your verdict" in said, said
+    assert code == 4 and "last_word waits for your decision" in said, said
     assert "alita mcp new words --tool last_word" in said
     assert not (tmp_path / "words").exists()
     decide(home)

@@ -111,7 +111,7 @@ def test_what_cannot_be_served_says_so(tmp_path: Path) -> None:
     home = lab.furnished(tmp_path / "home", lab.ADD)
     assert "without a token" in refused(home, "--http", "0.0.0.0:0", "--no-token")
     assert "without a token" in refused(home, "--http", "[::]:0", "--no-token")
-    assert "no address" in refused(home, "--http", "127.0.0.1")
+    assert "not an address" in refused(home, "--http", "127.0.0.1")
     assert "--http" in refused(home, "127.0.0.1:0")
     token = home / "mcp.token"
     token.write_text("x" * 40)

@@ -90,7 +90,7 @@ async def test_tools_are_served_by_tag(tmp_path: Path) -> None:
         assert (await one.call_tool("tool_01", {"x": 1})).is_error
     assert "tool_02" in alita("tools", "list", "--tag", "work")
     assert "tool_01" not in alita("tools", "list", "--tag", "#work")
-    assert "is no tag" in alita("tools", "tag", "tool_01", "\u202ework")
+    assert "is not a tag" in alita("tools", "tag", "tool_01", "\u202ework")
     assert "There is no tool" in alita("tools", "tag", "tool_99", "work")
 
 

@@ -44,11 +44,11 @@ class Lab:
         self.servers = Servers(self, self, self.tell, iter(f"id{n}" for n in range(1000)).__next__, patience)
 
     async def __call__(
-        self, spec: ServerSpec, lock: Lock, asked: object, start_id: str
+        self, spec: ServerSpec, lock: Lock, on_request: object, start_id: str
     ) -> tuple[Link, RunningProgram]:
         self.started += 1
         program = await start_on_host(spec.argv, spec.env)
-        return Link(lambda tap, broken: over_program(program, tap, broken), asked), program  # type: ignore[arg-type]
+        return Link(lambda tap, broken: over_program(program, tap, broken), on_request), program  # type: ignore[arg-type]
 
     async def tell(self, event: ServerEvent) -> None:
         self.told.append(event)

@@ -16,8 +16,8 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from alita_tui.events import Json, MemoryItem
-from alita_tui.memory.kept import id_digest
 from alita_tui.memory.recall import Recollection
+from alita_tui.memory.stored import id_digest
 from alita_tui.spine.errors import UsageError
 from alita_tui.store.documents import DocumentTable
 

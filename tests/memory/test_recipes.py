@@ -11,7 +11,7 @@ from alita_tui import events as e
 from alita_tui.events import RecipeStep, RunReport
 from alita_tui.memory.course import Call, Course
 from alita_tui.memory.lessons import lessons, recipe
-from alita_tui.memory.recipes import Graph, merged, said, steps_of
+from alita_tui.memory.recipes import Graph, in_words, merged, steps_of
 from tests.support import streams
 
 
@@ -75,7 +75,7 @@ def test_references_and_copied_results_point_to_steps() -> None:
             "by": {"$param": "by"},
         },
     ]
-    assert said(kept.steps).startswith(
+    assert in_words(kept.steps).startswith(
         "csv_read(path=PATH) → total(rows=s1/rows) → chart(data=s2, title=s1/title"
     )
 
@@ -131,7 +131,7 @@ def test_arguments_that_are_nested_too_deeply_leave_a_recipe_without_steps() -> 
 
 def test_a_secret_shaped_or_huge_argument_is_not_kept() -> None:
     (step,) = steps("Do it.", ("one", {"table": [["x" * 50] * 50]}, 1))
-    assert "xxxx" not in said((step,)) or len(said((step,))) < 700
+    assert "xxxx" not in in_words((step,)) or len(in_words((step,))) < 700
 
 
 def test_a_task_that_led_nowhere_teaches_what_was_tried() -> None:

@@ -20,6 +20,7 @@ from alita_tui.events import BuildDigest, Lock, RunOutcome, Source, ToolDraft, T
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.starters import Starters
 from alita_tui.spine.errors import DigestMismatch, RegistryError
+from alita_tui.spine.ports.library import FinishedRun
 from alita_tui.store.documents import DocumentTable
 from alita_tui.toolsmith.contract import normalise
 from tests.support import streams
@@ -154,7 +155,7 @@ def test_only_what_was_approved_is_registered(data):
     with pytest.raises(RegistryError, match="no approval"):
         on.register(DRAFT, Lock(), approval_id="", digest=BuildDigest(DRAFT.digest), sources=())
     for name in ("../evil", "A", "", "a/b", "x" * 65):
-        with pytest.raises(RegistryError, match="no name for a tool"):
+        with pytest.raises(RegistryError, match="not a name for a tool"):
             add(on, changed(name=name))
     assert on.cards() == () and not (data / "mcp_box").exists()
 
@@ -245,7 +246,7 @@ print("ready", flush=True)
 sys.stdin.readline()
 for number in range(many):
     outcome = RunOutcome(run=f"{who}/{number}", at="2026-11-01T10:00:00+00:00", grade="ran")
-    on.record_run(name, 1, ok=True, query="", outcome=outcome, barrier=False)
+    on.record_run(name, 1, ok=True, query="", outcome=outcome)
 """
 
 
@@ -273,11 +274,20 @@ def test_processes_that_count_at_the_same_time_lose_no_run(data):
     assert record.runs == 3 * each
 
 
-def test_a_run_that_is_counted_without_a_sync_is_there_for_every_process_and_on_disk_after_it(
-    data, monkeypatch
+def test_runs_that_are_counted_together_count_as_they_do_one_by_one_and_are_on_disk(
+    data, tmp_path, monkeypatch
 ):
-    on, other = shelf(data), shelf(data)
-    add(on)
+    together, alone = shelf(data), shelf(tmp_path / "alone")
+    for library in (together, alone):
+        add(library)
+    ends = [True, True, False, True, False, False]
+    runs = [
+        FinishedRun(
+            name=DRAFT.name, version=1, ok=ok, query=f"need {number}",
+            outcome=RunOutcome(run=f"s/{number}", at=f"2026-11-01T10:0{number}:00+00:00", grade="ran" if ok else "failed"),
+        )
+        for number, ok in enumerate(ends)
+    ]  # fmt: skip
     synced: list[int] = []
     real = os.fdatasync
 
@@ -285,15 +295,22 @@ def test_a_run_that_is_counted_without_a_sync_is_there_for_every_process_and_on_
         real(fd)
         synced.append(os.fstat(fd).st_size)
 
+    for run in runs:
+        state = alone.record_run(run.name, 1, ok=run.ok, query=run.query, outcome=run.outcome)
     monkeypatch.setattr(os, "fdatasync", watched)
-    on.record_run(DRAFT.name, 1, ok=True, query="", barrier=False)
-    assert not synced
-    (record,) = other.records()
-    assert record.runs == 1
-    on.sync()
+    assert together.record_runs([*runs, FinishedRun(name="unknown", version=3, ok=True)])[-2:] == (
+        state,
+        None,
+    )
+    assert len(synced) == 1
     os.truncate(next(path for path in data.iterdir() if "journal" in path.name), synced[-1])
-    (record,) = shelf(data).records()
-    assert record.runs == 1
+    again = shelf(data)
+    (mine,), (theirs,) = again.versions(DRAFT.name), alone.versions(DRAFT.name)
+    assert (mine.state, mine.runs, mine.failures) == (theirs.state, 6, 3)
+    assert again.track(DRAFT.name, 1) == alone.track(DRAFT.name, 1)
+    assert [need.query for need in again.needs_met(DRAFT.name)] == [
+        need.query for need in alone.needs_met(DRAFT.name)
+    ]
 
 
 def test_counting_a_run_does_not_undo_a_revocation_by_another_process(data):
@@ -433,9 +450,7 @@ def test_what_is_taken_in_by_and_by_is_what_a_fresh_look_finds(steps: list[tuple
             known = bool(library.versions(name))
             match what:
                 case "run" | "fail":
-                    library.record_run(
-                        name, 1, ok=what == "run", query=f"q {step}", outcome=outcome, barrier=False
-                    )
+                    library.record_run(name, 1, ok=what == "run", query=f"q {step}", outcome=outcome)
                 case "note":
                     library.note(name, 1, (outcome,))
                 case "pin" | "unpin" if known:

@@ -22,9 +22,18 @@ from typer.testing import CliRunner, Result
 
 from alita_tui.app import packs
 from alita_tui.app.context import AppContext
-from alita_tui.app.packs import approve, offered, read_pack, signer
+from alita_tui.app.packs import Offered, approve, differences, offered, read_pack, signer
 from alita_tui.cli.main import cli
-from alita_tui.events import BuildId, Capabilities, Lock, Source, ToolDraft, ToolRecord, build_digest
+from alita_tui.events import (
+    BuildId,
+    Capabilities,
+    Lock,
+    LockedPackage,
+    Source,
+    ToolDraft,
+    ToolRecord,
+    build_digest,
+)
 from alita_tui.registry.packs import SIGNED_AS, Evidence, pack, read, written
 from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.state.build import BuildState
@@ -91,9 +100,9 @@ def entry(name: str, data: bytes = b"x", **fields: Any) -> bytes:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"", "no archive"),
-        (b"PK\x03\x04", "no archive"),
-        (made()[:-30], "no archive"),
+        (b"", "as an archive"),
+        (b"PK\x03\x04", "as an archive"),
+        (made()[:-30], "as an archive"),
         (entry("../../evil.py"), "no place in a pack"),
         (entry("/etc/passwd"), "no place in a pack"),
         (entry("tools/../../x"), "no place in a pack"),
@@ -102,8 +111,8 @@ def entry(name: str, data: bytes = b"x", **fields: Any) -> bytes:
         (entry(f"tools/{TOOL}/other.py"), "no place in a pack"),
         (entry(f"tools/{TOOL}/{TOOL}.py"), "there twice"),
         (entry("pack.json"), "there twice"),
-        (entry("tools/a/a.py", external_attr=(stat.S_IFLNK | 0o777) << 16), "no plain file"),
-        (entry("tools/a/a.py", external_attr=(stat.S_IFIFO | 0o777) << 16), "no plain file"),
+        (entry("tools/a/a.py", external_attr=(stat.S_IFLNK | 0o777) << 16), "not a plain file"),
+        (entry("tools/a/a.py", external_attr=(stat.S_IFIFO | 0o777) << 16), "not a plain file"),
         (entry("tools/a/a.py", b"\0" * 2_000_000), "too large"),
         (entry("tools/a/a.py", compress_type=zipfile.ZIP_LZMA), "packed in a way"),
         (entry("tools/a/a.py"), "manifest and entries differ"),
@@ -317,3 +326,29 @@ def test_a_tool_that_calls_another_goes_with_it_and_waits_for_it(shell: Shell, t
             "behind": False,
         }
     ]
+
+
+def test_every_version_of_npm_and_every_archive_that_is_another_here_is_told() -> None:
+    def lock(*packages: tuple[str, str, str]) -> Lock:
+        return Lock(
+            packages=tuple(
+                LockedPackage(
+                    name=f"npm:{name}",
+                    version=version,
+                    place=f"node_modules/{n}",
+                    hashes=(f"sha512-{content}",),
+                )
+                for n, (name, version, content) in enumerate(packages)
+            )
+        )
+
+    there = lock(("low", "1.0.0", "a"), ("low", "2.0.0", "b"))
+    (packed,) = read(
+        made(msgspec.structs.replace(RECORD, lock=there, digest=build_digest(RECORD.draft, there)))
+    ).tools
+    offer = Offered(packed=packed, draft=packed.draft, state="new")
+    assert differences(offer, there) == ()
+    told = differences(offer, lock(("low", "1.0.1", "a"), ("low", "2.0.0", "b")))
+    assert told == ("npm:low 1.0.1 and 2.0.0 here, 1.0.0 and 2.0.0 there",)
+    told = differences(offer, lock(("low", "1.0.0", "a"), ("low", "2.0.0", "evil")))
+    assert told == ("npm:low@2.0.0 has another content here than there",)

@@ -24,7 +24,7 @@ from alita_tui.events import (
     ToolRecord,
     Track,
 )
-from alita_tui.registry.proposals import Known, Proposal, Twins, proposals
+from alita_tui.registry.proposals import Known, Proposal, Twins, faults_by_name, proposals
 from alita_tui.registry.proposed import Proposed
 from alita_tui.registry.trust import Use, reliability
 from alita_tui.spine.ports.builds import FailedCall
@@ -181,6 +181,45 @@ def test_a_package_with_a_known_fault_is_asked_for_anew() -> None:
     assert "CVE-1" in made.reason and "CVE-2" in made.reason
 
 
+def test_of_npm_only_what_the_tool_names_itself_is_asked_for_anew() -> None:
+    """A requirement besides would not change what another package brings for itself."""
+    packages = tuple(
+        LockedPackage(name=name, version="1.2.0", place=f"node_modules/{name}")
+        for name in ("npm:zod", "npm:low")
+    )
+    faults = (("npm:zod", "GHSA-1"), ("npm:low", "GHSA-2"))
+    made = only(
+        known(lock=Lock(packages=packages), requirements=("npm:yaml@^2", "npm:zod@^1.0"), faults=faults)
+    )
+    assert made.order and made.order.draft
+    assert made.order.draft.requirements == ("npm:yaml@^2", "npm:zod@>1.2.0")
+    below = known(lock=Lock(packages=packages), requirements=("npm:yaml@^2",), faults=faults[1:])
+    assert proposals([below], NOW) == ()
+
+
+def test_of_two_versions_of_a_package_of_npm_neither_hides_the_faults_of_the_other() -> None:
+    low, top, deep = (
+        LockedPackage(
+            name=f"npm:{name}", version=version, direct=place.count("node_modules") == 1, place=place
+        )
+        for name, version, place in (
+            ("low", "1.0.0", "node_modules/low"),
+            ("top", "1.0.0", "node_modules/top"),
+            ("low", "2.0.0", "node_modules/top/node_modules/low"),
+        )
+    )
+    for order in ((low, top, deep), (deep, top, low)):
+        faults = faults_by_name(
+            order, {"npm:low@1.0.0": ("CVE-1",), "npm:low@2.0.0": (), "npm:top@1.0.0": ()}
+        )
+        assert faults == (("npm:low", "CVE-1"),)
+        made = only(known(lock=Lock(packages=order), requirements=("npm:low@^1", "npm:top"), faults=faults))
+        assert made.order and made.order.draft
+        assert made.order.draft.requirements == ("npm:low@>1.0.0", "npm:top")
+    both = faults_by_name((low, deep), {"npm:low@1.0.0": ("CVE-1",), "npm:low@2.0.0": ("CVE-1", "CVE-2")})
+    assert both == (("npm:low", "CVE-1, CVE-2"),)
+
+
 def test_a_faulty_package_whose_version_no_requirement_can_name_ends_nothing() -> None:
     lock = Lock(
         packages=tuple(
@@ -200,12 +239,12 @@ def test_a_faulty_package_whose_version_no_requirement_can_name_ends_nothing() -
 
 def test_two_that_nearly_do_the_same_become_one_and_of_two_that_do_the_same_one_goes() -> None:
     used, other = known(runs=9), known(name="twice", runs=2).record
-    near = only(msgspec.structs.replace(used, twins=(Twins(other=other, same=6, probes=14),)))
+    near = only(msgspec.structs.replace(used, twins=(Twins(near=other, same=6, probes=14),)))
     assert near.kind == "generalise" and near.order and near.order.merges == (other.draft,)
-    same = only(msgspec.structs.replace(used, twins=(Twins(other=other, same=13, probes=14),)))
+    same = only(msgspec.structs.replace(used, twins=(Twins(near=other, same=13, probes=14),)))
     assert (same.kind, same.name) == ("retire", "twice")
     less = msgspec.structs.replace(
-        known(name="twice", runs=2), twins=(Twins(other=used.record, same=6, probes=14),)
+        known(name="twice", runs=2), twins=(Twins(near=used.record, same=6, probes=14),)
     )
     assert proposals([less], NOW) == (), "it is told of the better used one"
 

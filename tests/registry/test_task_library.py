@@ -11,6 +11,7 @@ from alita_tui.events import Ban, Capabilities, build_digest
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.task_library import TaskLibrary
 from alita_tui.spine.errors import DigestMismatch, RegistryError
+from alita_tui.spine.ports.library import FinishedRun
 from alita_tui.store.documents import DocumentTable
 from tests.support import streams
 
@@ -48,9 +49,9 @@ def test_what_is_lent_comes_first_and_goes_again(shelf: ToolLibrary) -> None:
 def test_its_runs_are_counted_nowhere(shelf: ToolLibrary) -> None:
     mine = TaskLibrary(shelf)
     lend(mine)
-    for _ in range(5):
-        assert mine.record_run(NAME, 2, ok=False, query="x") == "provisional"
-    assert mine.record_run(NAME, 1, ok=True, query="x") == "provisional"
+    lent = FinishedRun(name=NAME, version=2, ok=False, query="x")
+    kept = FinishedRun(name=NAME, version=1, ok=True, query="x")
+    assert mine.record_runs([lent, lent, kept, lent]) == ("provisional",) * 4
     assert [(one.version, one.runs) for one in shelf.versions(NAME)] == [(1, 1)]
 
 

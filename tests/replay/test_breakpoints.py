@@ -56,7 +56,7 @@ def test_a_sum_is_crossed_once() -> None:
 
 @pytest.mark.parametrize("text", ["nonsense", "tool=", "cost>", "cost>x", "cost<1", "error;approval"])
 def test_what_is_no_condition_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="is no breakpoint"):
+    with pytest.raises(UsageError, match="is not a breakpoint"):
         breakpoints(text)
 
 

@@ -21,6 +21,7 @@ from alita_tui.toolsmith.checks.runner import run_check
 from alita_tui.toolsmith.checks.workbench import Workbench
 from tests.runtimes.drafts import bash
 from tests.runtimes.hostile import BASH
+from tests.support.limits import ROOMY
 from tests.toolsmith.trial import Reviewer
 
 pytestmark = pytest.mark.podman
@@ -58,7 +59,7 @@ def checks(bench: Workbench) -> list[Check]:
 
 @pytest.mark.slow
 async def test_a_right_tool_passes_every_check(podman: PodmanSandbox):
-    bench = Workbench(podman, Limits())
+    bench = Workbench(podman, ROOMY)
     draft = bash()
     case = case_of(draft, await locked(podman, draft))
     results = [await run_check(check, case) for check in checks(bench)]
@@ -83,7 +84,7 @@ async def test_results_refusals_and_faults_are_told_apart(podman: PodmanSandbox)
 
 
 async def test_tests_that_notice_nothing_and_lines_that_nothing_runs_are_found(podman: PodmanSandbox):
-    bench = Workbench(podman, Limits())
+    bench = Workbench(podman, ROOMY)
     idle = "from words_often import run\n\n\ndef test_runs():\n    assert run('a', 1) is not None\n"
     draft = bash(tests=idle)
     case = case_of(draft, await locked(podman, draft))
@@ -101,7 +102,7 @@ async def test_tests_that_notice_nothing_and_lines_that_nothing_runs_are_found(p
 
 async def test_a_script_cannot_claim_that_its_lines_ran(podman: PodmanSandbox):
     """It may write what it likes to its descriptors: without the sign that is new in each run nothing counts."""
-    bench = Workbench(podman, Limits())
+    bench = Workbench(podman, ROOMY)
     idle = "from words_often import run\n\n\ndef test_runs():\n    assert run('a', 1) == 1\n    assert run('b', 1) == 1\n"
     forged = (
         '# text most\nfor n in {0..40}; do printf \'%s %s\\n\' 0123456789abcdef "$n" >&3; echo "$n" >&3; done\n'

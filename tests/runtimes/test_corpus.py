@@ -9,7 +9,6 @@ import pytest
 from alita_tui.events import BuildId, ToolDraft
 from alita_tui.runtimes.languages import runtime_of
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.spine.ports.sandbox import Limits
 from alita_tui.toolsmith.checks.case import Case
 from alita_tui.toolsmith.checks.conditions import ConditionsCheck
 from alita_tui.toolsmith.checks.contract import ContractCheck
@@ -22,6 +21,7 @@ from alita_tui.toolsmith.checks.workbench import Workbench
 from alita_tui.toolsmith.review import review
 from tests.runtimes.corpus import BAD, HONEST, WRONG, Sample
 from tests.runtimes.test_bash_sandbox import quiet
+from tests.support.limits import ROOMY
 from tests.toolsmith.trial import Reviewer
 
 
@@ -53,7 +53,7 @@ def test_a_bad_draft_does_not_come_out_clean(sample: Sample):
 
 async def failed(podman: PodmanSandbox, draft: ToolDraft) -> dict[str, str]:
     """What does not pass when a draft is tried, and why."""
-    bench = Workbench(podman, Limits())
+    bench = Workbench(podman, ROOMY)
     case = Case(
         build_id=BuildId("b1"), draft=draft, lock=await podman.lock(runtime_of(draft.language).needs, quiet)
     )

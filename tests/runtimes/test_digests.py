@@ -32,3 +32,18 @@ def test_the_same_bytes_in_another_language_are_another_draft():
         msgspec.structs.replace(draft, language=name).digest for name in ("bash", "javascript", "typescript")
     }
     assert len(others | {draft.digest}) == 4
+
+
+# As version 0.2.0 wrote a lock, before there were packages of npm, with the digest that it computed.
+EARLIER_LOCK = (
+    b'{"requirements":["httpx>=0.27"],"packages":[{"name":"httpx","version":"0.28","hashes":["sha256:00","sha256:01"],'
+    b'"uploaded":"2024-01-01T00:00:00+00:00","size":9,"direct":true},'
+    b'{"name":"idna","version":"3.7","hashes":["sha256:02"]}],"python":"3.12","platform":"x86_64-manylinux_2_36"}'
+)
+LOCK = "0f08681c810239dc59d83a430ffe1c75fd966cd0df02ebe858a943cf3a5958e0"
+
+
+def test_a_lock_from_before_packages_of_npm_keeps_its_digest_and_its_bytes():
+    lock = msgspec.json.decode(EARLIER_LOCK, type=Lock)
+    assert lock.digest == LOCK and lock.npm == () and lock.wheels == lock
+    assert msgspec.json.encode(lock) == EARLIER_LOCK

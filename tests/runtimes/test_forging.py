@@ -7,7 +7,6 @@ import pytest
 from alita_tui.events import BuildId, ToolDraft
 from alita_tui.runtimes.languages import runtime_of
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.spine.ports.sandbox import Limits
 from alita_tui.toolsmith.checks.case import Case
 from alita_tui.toolsmith.checks.coverage import CoverageCheck
 from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck
@@ -15,6 +14,7 @@ from alita_tui.toolsmith.checks.runner import run_check
 from alita_tui.toolsmith.checks.workbench import Workbench
 from tests.runtimes.drafts import bash, javascript
 from tests.runtimes.test_bash_sandbox import quiet
+from tests.support.limits import ROOMY
 from tests.toolsmith.trial import Reviewer
 
 pytestmark = [pytest.mark.podman, pytest.mark.slow]
@@ -92,7 +92,7 @@ export async function run(input) {{
 
 async def claims(podman: PodmanSandbox, draft: ToolDraft) -> bool:
     lock = await podman.lock(runtime_of(draft.language).needs, quiet)
-    watched = await Workbench(podman, Limits()).watched(Case(build_id=BuildId("b1"), draft=draft, lock=lock))
+    watched = await Workbench(podman, ROOMY).watched(Case(build_id=BuildId("b1"), draft=draft, lock=lock))
     assert not watched.problem and watched.tested.good, (watched.problem, watched.tested)
     never = next(n for n, line in enumerate(draft.code.split("\n"), 1) if "payload" in line)
     return never not in watched.missed([]).lines
@@ -123,7 +123,7 @@ async def test_coverage_of_code_that_could_look_at_itself_is_not_counted(
 ):
     lock = await podman.lock(runtime_of(draft.language).needs, quiet)
     case = Case(build_id=BuildId("b1"), draft=draft, lock=lock)
-    bench = Workbench(podman, Limits())
+    bench = Workbench(podman, ROOMY)
     found = await run_check(
         CoverageCheck(bench, HiddenTestsCheck(bench, Reviewer({"words_often": ()}))), case
     )

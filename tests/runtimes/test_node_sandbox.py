@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from alita_tui.events import BuildId
@@ -14,7 +16,10 @@ from alita_tui.toolsmith.checks.runner import run_check
 from alita_tui.toolsmith.checks.workbench import Workbench
 from tests.runtimes.drafts import javascript, typescript
 from tests.runtimes.hostile import NODE, TYPED
+from tests.runtimes.npm_tools import REQUIRED, WORDS_OF_NPM, offered
 from tests.runtimes.test_bash_sandbox import quiet, ran
+from tests.support.limits import ROOMY
+from tests.support.servers.npm_registry import NpmRegistry
 
 pytestmark = [pytest.mark.podman, pytest.mark.slow]
 
@@ -23,13 +28,47 @@ pytestmark = [pytest.mark.podman, pytest.mark.slow]
 async def test_a_right_tool_answers_passes_its_tests_and_runs_every_line(podman: PodmanSandbox, draft):
     lock = await podman.lock(runtime_of(draft.language).needs, quiet)
     case = Case(build_id=BuildId("b1"), draft=draft, lock=lock)
-    bench = Workbench(podman, Limits())
+    bench = Workbench(podman, ROOMY)
     good = await ran(podman, draft, {"text": "b a b", "most": 1})
     assert (good.status, good.result) == ("ok", [{"word": "b", "count": 2}]), good.error
     watched = await bench.watched(case)
     assert watched.tested.good and not watched.problem
     assert watched.missed([]).lines == () == watched.missed([]).parts
     assert (await run_check(MutationCheck(bench), case)).state == "passed"
+
+
+@pytest.mark.walk
+async def test_packages_of_npm_are_there_for_the_tool_its_tests_coverage_and_mutants(
+    podman: PodmanSandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    registry = NpmRegistry(offered())
+    for name, value in (("registry", registry.url), ("cache", str(tmp_path / "c")), ("noproxy", "127.0.0.1")):
+        monkeypatch.setenv(f"npm_config_{name}", value)
+    draft = javascript(WORDS_OF_NPM, requirements=[*REQUIRED])
+    try:
+        lock = await podman.lock((*draft.requirements, *runtime_of(draft.language).needs), quiet)
+        folder = Path(await podman.installed(lock, quiet))
+    finally:
+        registry.close()
+    assert not [path for path in (folder / "node_modules").rglob("ran*") if path.name != "ran.mjs"]
+    assert folder.name == lock.digest[:32] and not (folder / "node_modules" / ".bin").exists()
+    before = {path: path.stat().st_mtime_ns for path in (folder / "node_modules").rglob("*")}
+    case, bench = Case(build_id=BuildId("b1"), draft=draft, lock=lock), Workbench(podman, ROOMY)
+    watched = await bench.watched(case)
+    assert watched.tested.good and not watched.problem, watched
+    assert watched.missed([]).lines == ()
+    assert (await run_check(MutationCheck(bench), case)).state == "passed"
+    hostile = (
+        'import { writeFileSync } from "node:fs";\n/** @param {{text: string, most: number}} input */\n'
+        'export async function run(input) { writeFileSync("/env/node_modules/word-tally/lib/index.js", "1"); }\n'
+    )
+    job = Job(
+        run_id="r", module="words_often", code=javascript(hostile).code, language="javascript",
+        arguments={"text": "", "most": 1}, lock=lock,
+    )  # fmt: skip
+    report = await podman.run(job, quiet, quiet)
+    assert report.status == "error" and "EROFS" in report.error + report.stderr, report
+    assert before == {path: path.stat().st_mtime_ns for path in (folder / "node_modules").rglob("*")}
 
 
 async def test_refusals_and_faults_are_told_apart_and_limits_hold(podman: PodmanSandbox):
@@ -59,7 +98,7 @@ async def test_a_module_cannot_claim_that_its_lines_ran(podman: PodmanSandbox):
     tests = "from words_often import run\n\n\ndef test_runs():\n    assert run('a', 1) == 1\n"
     draft = javascript(forged, tests=tests, output_schema={})
     lock = await podman.lock(runtime_of("javascript").needs, quiet)
-    watched = await Workbench(podman, Limits()).watched(Case(build_id=BuildId("b1"), draft=draft, lock=lock))
+    watched = await Workbench(podman, ROOMY).watched(Case(build_id=BuildId("b1"), draft=draft, lock=lock))
     hidden = next(n for n, line in enumerate(draft.code.split("\n"), 1) if "payload" in line)
     assert watched.missed([]).lines == (hidden,)
     assert any(one.rule == "ast/files" for one in runtime_of("javascript").uses(draft).sorted())

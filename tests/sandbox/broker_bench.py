@@ -10,7 +10,7 @@ from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.sandbox import Job, Limits
 from tests.sandbox.loopback import Told, broker
 
-LIMITS = Limits(wall_seconds=10, cpu_seconds=10, memory_bytes=256 << 20, processes=24)
+LIMITS = Limits(wall_seconds=60, cpu_seconds=10, memory_bytes=256 << 20, processes=24)
 
 
 HEAD = "import json, os, socket, ssl, urllib.error, urllib.request\n"

@@ -9,21 +9,15 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
 
-from alita_tui.config.paths import shipped
-from alita_tui.events import Capabilities, RunReport
-from alita_tui.registry.starters import Starters
-from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.settings import EngineSettings
-from alita_tui.spine.ports.sandbox import Job, Limits
-from tests.sandbox.loopback import Quiet, Told, broker
+from alita_tui.spine.ports.sandbox import Limits
+from tests.sandbox.browser_lab import Browsing, nobody_came
+from tests.sandbox.loopback import Quiet
 
 pytestmark = [pytest.mark.podman, pytest.mark.walk]
-DRAFT = Starters(shipped("starters")).draft("browse", ("site.example:80",))
 HOSTILE = """<title>hostile</title><script>
 const left = new Set('image script fetch loopback localhost redirect worker socket events file'.split(' '));
 const tried = name => { left.delete(name); if (!left.size) end.textContent = 'all was tried' };
@@ -119,42 +113,11 @@ def site(door: socket.socket) -> Iterator[Served]:
     thread.join()
 
 
-class Browsing:
-    """Runs the starter on the site."""
-
-    def __init__(self, settings: EngineSettings, site: Served) -> None:
-        self.told = Told()
-        self._site = site
-        names = {"site.example": "127.0.0.1", "evil.example": "127.0.0.1"}
-        made = broker(self.told, names, ("127.0.0.0/8",))
-        self.sandbox = PodmanSandbox(msgspec.structs.replace(settings, browser=True), "browser", broker=made)
-
-    async def __call__(
-        self, path: str, *steps: dict[str, Any], limits: Limits | None = None, out: str = ""
-    ) -> RunReport:
-        lock = await self.sandbox.lock(DRAFT.requirements, lambda *_: None, browser=True)
-        job = Job(
-            run_id="browse", module="browse", code=DRAFT.code, digest=DRAFT.digest, lock=lock, outputs=out,
-            arguments={"url": f"http://site.example:{self._site.port}{path}", "steps": list(steps)},
-            capabilities=Capabilities(network=(f"site.example:{self._site.port}",), browser=True),
-            limits=limits or Limits(),
-        )  # fmt: skip
-        return await self.sandbox.run(job, lambda *_: None, lambda *_: None)
-
-
 @pytest.fixture
 async def browse(settings: EngineSettings, site: Served) -> AsyncIterator[Browsing]:
-    browsing = Browsing(settings, site)
+    browsing = Browsing(settings, f"http://site.example:{site.port}")
     yield browsing
     await browsing.sandbox.close()
-
-
-def nobody_came(door: socket.socket) -> bool:
-    try:
-        door.accept()[0].close()
-    except BlockingIOError:
-        return True
-    return False
 
 
 async def test_a_page_of_scripts_is_read_and_its_files_come_out(browse: Browsing, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import h11
@@ -11,7 +12,7 @@ import pytest
 
 from alita_tui.events import Capabilities, ToolDraft, ToolName
 from alita_tui.runtimes.scratch_files import granted
-from alita_tui.sandbox import browsing, image
+from alita_tui.sandbox import browsing, image, setup
 from alita_tui.sandbox.broker.broker import door
 from alita_tui.sandbox.broker.grants import Caps, Refused, RunGrants
 from alita_tui.sandbox.broker.local import LocalEndpoints
@@ -135,10 +136,33 @@ def test_its_image_is_pulled_imported_or_built_as_the_base_image_is(tmp_path: Pa
     assert alone == ["building from distribution packages"], "no image of others is pulled unasked"
 
 
+@pytest.mark.parametrize(("days", "state"), [(1, "ok"), (29, "ok"), (45, "warning"), (None, "ok")])
+async def test_doctor_reminds_of_an_old_image(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, days: int | None, state: str
+) -> None:
+    found: dict[str, object] = {"Id": "a" * 64}
+    if days is not None:
+        found["Created"] = int(time.time()) - days * 86_400
+
+    async def output(*_: object, **__: object) -> str:
+        return json.dumps([found])
+
+    host = Host(mine(tmp_path, browser=True))
+    monkeypatch.setattr(host, "output", output)
+    (check,) = await setup._browser(host)
+    assert check.state == state
+    if state == "warning":
+        assert "45 days old" in check.detail and "alita sandbox rebuild" in check.hint
+
+
 async def test_where_it_is_not_allowed_nothing_is_started_for_it(tmp_path: Path) -> None:
     sandbox = PodmanSandbox(mine(tmp_path), "none")
     with pytest.raises(SandboxUnavailable, match="not allowed") as caught:
         await sandbox.lock(["playwright"], lambda *_: None, browser=True)
     assert "sandbox.browser true" in caught.value.hint
+    with pytest.raises(SandboxUnavailable, match="not allowed"):
+        await sandbox.has_browser()
+    with pytest.raises(SandboxUnavailable, match="gVisor"):
+        await browsing.present(Host(mine(tmp_path, browser=True, profile="gvisor")))
     with pytest.raises(SandboxUnavailable, match="gVisor"):
         await browsing.ensure(Host(mine(tmp_path, profile="gvisor")), lambda *_: None)

@@ -22,7 +22,7 @@ from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.sandbox import InputFile, Job, Limits
 
-LIMITS = Limits(wall_seconds=10, scratch_bytes=8 << 20, file_bytes=4 << 20)
+LIMITS = Limits(wall_seconds=60, scratch_bytes=8 << 20, file_bytes=4 << 20)
 
 
 def nothing(*_: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
+import msgspec
 import pytest
 
 from alita_tui.events import Capabilities
@@ -97,6 +98,40 @@ async def test_refusals_are_told_up_to_a_count_and_the_rest_always() -> None:
         ("GET y", "served"),
         ("GET z", "failed"),
     ]
+
+
+async def test_how_many_more_were_refused_is_told_once_at_the_end_of_a_run() -> None:
+    told = Told()
+    at = desk(Caps(recorded_refusals=3), told)
+    for _ in range(10):
+        await at.record(at.answered("GET x").done(Refused(403, "no")))
+    await at.record_rest()
+    await at.record_rest()
+    assert [one.request for one in told] == [*["GET x"] * 3, "7 more requests"]
+    assert told[-1].outcome == "refused" and "first 3" in told[-1].reason and told[-1].call_id == "r"
+    few = desk(Caps(recorded_refusals=3), told)
+    await few.record(few.answered("GET x").done(Refused(403, "no")))
+    await few.record_rest()
+    assert len(told) == 5, "there is no rest"
+
+
+@pytest.mark.parametrize("browser", [True, False])
+async def test_what_chromium_itself_asks_for_is_refused_without_a_word(browser: bool) -> None:
+    told = Told()
+    at = desk(Caps(recorded_refusals=3), told)
+    at.capabilities = msgspec.structs.replace(at.capabilities, browser=browser)
+    own, others = "CONNECT update.googleapis.com:443", "CONNECT update.googleapis.com.evil.example:443"
+    for request in (
+        own,
+        "GET http://update.googleapis.com/x",
+        others,
+        "GET http://x.example/?update.googleapis.com/",
+    ):
+        with pytest.raises(Refused):
+            at.grant("update.googleapis.com", 443)
+        await at.record(at.answered(request).done(Refused(403, "no")))
+    assert [one.request for one in told][:1] == [others if browser else own]
+    assert len(told) == (2 if browser else 3)
 
 
 async def test_a_record_is_told_even_when_the_run_ends_meanwhile() -> None:

@@ -28,7 +28,7 @@ from tests.sandbox.hostile_broker import ABUSES, Abuse, grants
 from tests.sandbox.loopback import Site, Told, broker, closed_door, serving
 
 pytestmark = pytest.mark.podman
-LIMITS = Limits(wall_seconds=20, cpu_seconds=20, memory_bytes=256 << 20, processes=24, output_bytes=65_536)
+LIMITS = Limits(wall_seconds=120, cpu_seconds=20, memory_bytes=256 << 20, processes=24, output_bytes=65_536)
 AT_ONCE = 4
 TOLD = ("flood of refused requests", "secret read where it is not", "door held open by a daemon")
 ON = {
@@ -216,4 +216,6 @@ def test_every_request_is_told_and_a_flood_is_not(aftermath: Aftermath) -> None:
         "secret read where it is not",
         "door held open by a daemon",
     }
-    assert by_run["flood of refused requests"] <= Caps().recorded_refusals
+    assert by_run["flood of refused requests"] <= Caps().recorded_refusals + 1, (
+        "the last one says how many more"
+    )

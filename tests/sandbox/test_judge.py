@@ -486,6 +486,8 @@ def run(x):
     open("/tmp/left", "w").close()
     os.makedirs("/tmp/deep/er", exist_ok=True)
     subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], process_group=0)
+    while left() == found[1]:  # it has begun, but the kernel does not show its words yet
+        pass
     return [*found, left()]
 
 

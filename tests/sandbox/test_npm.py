@@ -40,6 +40,33 @@ async def test_npm_takes_packages_from_its_registry_alone(
     assert said >= {"npm_config_git=/bin/false", "npm_config_ignore_scripts=true"}
 
 
+async def test_the_registry_that_is_set_is_asked_however_it_is_written_and_no_writing_opens_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a package of the company would be looked for where anybody can publish one of its name."""
+    monkeypatch.delenv("npm_config_registry", raising=False)
+    for name, value in (
+        ("NPM_CONFIG_REGISTRY", "http://127.0.0.1:9/Own"),
+        ("NPM_CONFIG_Fetch_Timeout", "1"),
+        ("npm_config_fetch_timeout", "2"),
+        ("NPM_CONFIG_IGNORE_SCRIPTS", "false"),
+        ("npm_config_allow-git", "all"),
+        ("NPM_TOKEN", "secret"),
+        ("NODE_OPTIONS", "--require=/tmp/x.js"),
+    ):
+        monkeypatch.setenv(name, value)
+    told = tmp_path / "told"
+    node = wheel(tmp_path / "wheel", "11.17.0", f"env > {told}; exit 1")
+    (tmp_path / "new").mkdir()
+    with pytest.raises(RequirementsError):
+        await install(node, "some-mcp", tmp_path / "new")
+    said = [one for one in told.read_text().splitlines() if one.lower().startswith(("npm_", "node_options"))]
+    assert {"npm_config_registry=http://127.0.0.1:9/Own", "npm_config_fetch_timeout=2"} <= {*said}
+    names = [one.partition("=")[0].lower().replace("-", "_") for one in said]
+    assert len(names) == len({*names}) and not {"npm_token", "node_options"} & {*names}
+    assert {"npm_config_ignore_scripts=true", "npm_config_allow_git=none"} <= {*said}
+
+
 async def test_an_npm_that_knows_no_such_limit_is_not_started(tmp_path: Path) -> None:
     started = tmp_path / "started"
     node = wheel(tmp_path / "wheel", "11.9.2", f"touch {started}")

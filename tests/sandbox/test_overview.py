@@ -47,6 +47,14 @@ def test_environments_past_their_room_go_unless_somebody_holds_them(tmp_path: Pa
     assert not held.exists()
 
 
+def test_packages_of_npm_are_listed_behind_the_wheels(tmp_path: Path) -> None:
+    folder = environment(tmp_path, "one", 1, 1)
+    for place in ("zod", "@in/order", "zod/node_modules/below", ".unfinished/x"):
+        (folder / "node_modules" / place).mkdir(parents=True, exist_ok=True)
+        (folder / "node_modules" / place / "package.json").write_text("{}")
+    assert environment_rows(tmp_path)[0].packages == ("some_package 1.0", "npm:@in/order", "npm:zod")
+
+
 def test_an_environment_of_an_older_alita_is_measured(tmp_path: Path) -> None:
     folder = environment(tmp_path, "one", 700, 1)
     (folder / ".complete").write_text("digest")

@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import cast
 from urllib.parse import quote
 
 import msgspec
@@ -16,14 +17,16 @@ import pytest
 
 from alita_tui.events import RunReport
 from alita_tui.sandbox.container import Kind
+from alita_tui.sandbox.containers import Containers
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.imports import imports_of
 from alita_tui.sandbox.owner import alive
+from alita_tui.sandbox.pool import Pool
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.sandbox import Job, Limits
 
 pytestmark = pytest.mark.podman
-LIMITS = Limits(wall_seconds=5)
+LIMITS = Limits(wall_seconds=60)
 
 
 def nothing(*_: object) -> None:
@@ -286,3 +289,24 @@ async def _with_guests(sandbox: PodmanSandbox) -> None:
     assert (await run(two, "def run(): return 2\n")).result == 2
     await two.close()
     assert (await run(sandbox, "def run(): return 3\n")).result == 3
+
+
+async def test_what_waits_is_ended_at_once_not_one_after_the_other() -> None:
+    """Each end here waits until all ends have begun, as the slow end of one container would make the others wait."""
+    kinds = [Kind(limits=Limits(wall_seconds=seconds)) for seconds in (1, 2, 3)]
+    begun = asyncio.Barrier(2 * len(kinds))
+
+    class Slow:
+        async def make(self, kind: Kind) -> object:
+            return type("Waiting", (), {"alive": True, "imports": frozenset(), "kind": kind})()
+
+        async def end(self, container: object) -> None:
+            await begun.wait()
+
+    pool = Pool(cast(Containers, Slow()), hot=0, warm=2, environments=len(kinds))
+    for kind in kinds:
+        await pool.fill(kind)
+    assert [row.warm for row in pool.rows()] == [2, 2, 2]
+    async with asyncio.timeout(60):
+        await pool.close()
+    assert pool.rows() == ()

@@ -34,7 +34,7 @@ from tests.mcp_box.lab import ADD, furnished
 from tests.sandbox.file_calls import read_and_leave
 from tests.sandbox.loopback import Told, broker, serving
 
-LIMITS = Limits(wall_seconds=10)
+LIMITS = Limits(wall_seconds=60)
 SERVER = Path(__file__).parents[1] / "support" / "servers" / "ssh.py"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+from collections.abc import AsyncIterator
 
 import pytest
 from hypothesis import given
@@ -25,12 +26,12 @@ GRANTED = Capabilities(
 )
 
 
-def desk() -> RunGrants:
+def desk(value: str = VALUE) -> RunGrants:
     return RunGrants(
         Job(run_id="r", module="m", code="", capabilities=GRANTED),
         Caps(),
         AddressPolicy(system_resolver),
-        {"KEY": VALUE},
+        {"KEY": value},
         Told(),
     )
 
@@ -63,6 +64,57 @@ def test_no_other_host_gets_it_and_what_is_not_set_is_said() -> None:
         keyring(at, 1).into_headers([(b"x", at.stand_ins["KEY"].encode())])
     with pytest.raises(Refused, match="not set on this machine"):
         keyring(at).into_target(f"/?{at.stand_ins['GONE']}".encode())
+
+
+FORMS = {
+    "application/x-www-form-urlencoded": ("user=ada&pin={}&on=1", "p%2F4%20ss%2B%C3%BC%22"),
+    "application/json; charset=utf-8": ('{{"pin": "{}"}}', 'p/4 ss+\\u00fc\\"'),
+    "Multipart/Form-Data; boundary=x": ('--x\r\nContent-Disposition: form-data; name="pin"\r\n\r\n{}\r\n--x--', VALUE + '"'),
+}  # fmt: skip
+
+
+async def sent(at: RunGrants, body: str, host: int = 0, **said: str) -> tuple[dict[bytes, bytes], bytes]:
+    """What a host gets of a body that comes in two pieces."""
+    headers = {"content_length": str(len(body.encode())), **said}
+    given = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items() if value]
+
+    async def pieces() -> AsyncIterator[bytes]:
+        half = len(body.encode()) // 2
+        yield body.encode()[:half]
+        yield body.encode()[half:]
+
+    passed, rest = await keyring(at, host).into_body(given, pieces())
+    return {name.lower(): value for name, value in passed}, b"".join([piece async for piece in rest])
+
+
+@pytest.mark.parametrize("kind", FORMS)
+async def test_a_stand_in_typed_into_a_form_becomes_the_value_in_the_way_of_that_form(kind: str) -> None:
+    at = desk(VALUE + '"')
+    form, written = FORMS[kind]
+    headers, body = await sent(at, form.format(at.stand_ins["KEY"]), content_type=kind)
+    assert body.decode() == form.format(written)
+    assert headers[b"content-length"] == str(len(body)).encode()
+
+
+@pytest.mark.parametrize("kind", FORMS)
+async def test_a_form_that_goes_to_another_host_is_refused_with_a_stand_in_in_it(kind: str) -> None:
+    at = desk()
+    with pytest.raises(Refused, match="not granted for b.example"):
+        await sent(at, FORMS[kind][0].format(at.stand_ins["KEY"]), 1, content_type=kind)
+    plain = FORMS[kind][0].format("mine")
+    assert (await sent(at, plain, 1, content_type=kind))[1] == plain.encode(), "any other form goes there"
+
+
+async def test_no_value_is_put_into_what_is_no_form_or_was_packed() -> None:
+    at = desk()
+    form = f"pin={at.stand_ins['KEY']}"
+    usual = "application/x-www-form-urlencoded"
+    others: tuple[dict[str, str], ...] = (
+        {"content_type": "text/plain"}, {"content_type": ""}, {"content_type": usual, "content_encoding": "gzip"},
+        {"content_type": usual, "content_length": ""}, {"content_type": usual, "content_length": str(2 << 20)},
+    )  # fmt: skip
+    for said in others:
+        assert (await sent(at, form, 0, **said))[1] == form.encode(), said
 
 
 def test_stand_ins_are_new_for_each_run() -> None:

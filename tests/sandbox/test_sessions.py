@@ -21,7 +21,7 @@ from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.sandbox import Job, Limits
 from tests.sandbox.limits_seen import seen
 
-LIMITS = Limits(wall_seconds=5, cpu_seconds=5, memory_bytes=256 << 20, processes=24, scratch_bytes=8 << 20)
+LIMITS = Limits(wall_seconds=15, cpu_seconds=5, memory_bytes=256 << 20, processes=24, scratch_bytes=8 << 20)
 WHO = "import os\ndef run(): return [os.getuid(), os.uname().nodename, os.stat('/proc/1').st_ctime_ns, sorted(os.listdir('/tmp'))]\n"
 
 

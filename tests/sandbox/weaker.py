@@ -15,7 +15,7 @@ from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports.sandbox import Job, Limits
 
-QUICK = Limits(wall_seconds=5, cpu_seconds=5, memory_bytes=128 << 20, processes=24)
+QUICK = Limits(wall_seconds=20, cpu_seconds=5, memory_bytes=128 << 20, processes=24)
 
 
 def nothing(*_: object) -> None:

@@ -2,7 +2,7 @@ import json
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from alita_tui import events as e
@@ -99,6 +99,7 @@ def test_a_lone_surrogate_hides_nothing():
 
 @given(before=st.text(), after=st.text(), secret=st.text(min_size=8))
 def test_no_known_value_is_overlooked_however_it_is_written_as_json(before, after, secret):
+    assume(secret not in "[redacted KEY]")  # the mark itself would hold it
     redact = Redactor([("KEY", secret)])
     text = before + secret + after
     clean = redact.value(e.Steered(text=text)).text

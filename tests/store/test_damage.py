@@ -190,11 +190,11 @@ def test_the_shared_files_say_what_was_lost_and_where_the_original_is(tmp_path):
     raw = journal_of(path).read_bytes()
     journal_of(path).write_bytes(raw.replace(b'"name":"one"', b'"name":"onf"'))
     told = damages([path])
-    assert [one.kept for one in told] == [""] and "1 record could not be read" in told[0].text
+    assert [one.original for one in told] == [""] and "1 record could not be read" in told[0].text
     DocumentTable(path, "tools").put("three", {})
     kept = path.with_name("registry.json.journal.damaged-1")
     told = damages([path])
-    assert [one.kept for one in told] == [str(kept)] and "1 record could not be read" in told[0].text
+    assert [one.original for one in told] == [str(kept)] and "1 record could not be read" in told[0].text
     assert kept.name in told[0].hint and "alita backup" in told[0].hint
     kept.unlink()
     assert damages([path]) == ()

@@ -53,7 +53,7 @@ def test_what_is_taken_back_leaves_nothing(labels: Labels) -> None:
 
 @pytest.mark.parametrize("tag", ["", "#", "two words", "a,b", "x" * 31])
 def test_what_is_no_tag_is_refused(labels: Labels, tag: str) -> None:
-    with pytest.raises(UsageError, match="is no tag"):
+    with pytest.raises(UsageError, match="is not a tag"):
         labels.tag("a", add=(tag,))
 
 

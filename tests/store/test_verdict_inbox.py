@@ -166,7 +166,7 @@ async def test_a_note_counts_only_if_it_is_signed_and_can_be_true(shelf, tmp_pat
     log = AuditLog(tmp_path / "data" / "audit.jsonl", tmp_path / "keys")
     told: list[str] = []
     desk = VerdictInbox(tmp_path / "desk", shelf, sealing=log)
-    desk.told = told.append
+    desk.report = told.append
     desk.leave("p1-one", say(seen_ms=9000.0))
     path = tmp_path / "desk" / "p1-one.json"
     note = json.loads(path.read_text())

@@ -12,13 +12,13 @@ from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.task_library import TaskLibrary
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.spine.ports.builds import FailedCall
-from alita_tui.spine.ports.sandbox import Limits
 from alita_tui.toolsmith.checks.callers import BREAKS, Callers
 from alita_tui.toolsmith.checks.case import Case
 from alita_tui.toolsmith.checks.replay import STILL, ReplayCheck
 from alita_tui.toolsmith.checks.workbench import Workbench
 from alita_tui.toolsmith.kinship import comparable, kinship
 from alita_tui.toolsmith.pinning import pinned
+from tests.support.limits import ROOMY
 from tests.toolsmith.checked import draft
 
 pytestmark = pytest.mark.podman
@@ -58,7 +58,7 @@ def test_others():
 
 @pytest.fixture
 def bench(podman: PodmanSandbox) -> Workbench:
-    return Workbench(podman, Limits(wall_seconds=10))
+    return Workbench(podman, ROOMY)
 
 
 def with_caller(shelf: ToolLibrary, tests: str = TESTS) -> TaskLibrary:

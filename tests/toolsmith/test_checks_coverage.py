@@ -16,9 +16,10 @@ from alita_tui.toolsmith.checks.case import CouldNotRun
 from alita_tui.toolsmith.checks.coverage import CoverageCheck
 from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck
 from alita_tui.toolsmith.checks.workbench import Workbench
+from tests.support.limits import ROOMY
 from tests.toolsmith.checked import RIGHT, case
 from tests.toolsmith.corpus import corpus
-from tests.toolsmith.trial import LIMITS, Reviewer
+from tests.toolsmith.trial import Reviewer
 
 
 @pytest.fixture
@@ -213,7 +214,7 @@ def run(x: int) -> int:
 
 @pytest.fixture
 def coverage(podman: PodmanSandbox) -> CoverageCheck:
-    bench = Workbench(podman, LIMITS)
+    bench = Workbench(podman, ROOMY)
     return CoverageCheck(bench, HiddenTestsCheck(bench, Reviewer({"odd_one": RIGHT})))
 
 
@@ -235,7 +236,7 @@ async def test_hidden_tests_count(coverage: CoverageCheck) -> None:
 
 @pytest.mark.podman
 async def test_without_hidden_tests_it_is_said_so(podman: PodmanSandbox) -> None:
-    bench = Workbench(podman, LIMITS)
+    bench = Workbench(podman, ROOMY)
     found = await CoverageCheck(bench, HiddenTestsCheck(bench, Reviewer({"odd_one": ()}))).check(case())
     assert found.state == "passed" and "there are no hidden ones" in found.summary
 

@@ -13,8 +13,9 @@ from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck
 from alita_tui.toolsmith.checks.mutation import MutationCheck
 from alita_tui.toolsmith.checks.workbench import Workbench
 from alita_tui.toolsmith.contract import normalise
+from tests.support.limits import ROOMY
 from tests.toolsmith.checked import GOOD, case, draft
-from tests.toolsmith.trial import LIMITS, Reviewer
+from tests.toolsmith.trial import Reviewer
 
 pytestmark = pytest.mark.podman
 
@@ -48,7 +49,7 @@ WAYS = {
 
 @pytest.fixture
 def bench(podman: PodmanSandbox) -> Workbench:
-    return Workbench(podman, LIMITS)
+    return Workbench(podman, ROOMY)
 
 
 def _wanted(code: str) -> Any:

@@ -9,17 +9,17 @@ from alita_tui.config.paths import shipped
 from alita_tui.events import BuildId, Capabilities
 from alita_tui.registry.starters import Starters
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.spine.ports.sandbox import Limits
 from alita_tui.toolsmith.checks.capabilities import CapabilitiesCheck
 from alita_tui.toolsmith.checks.case import Case
 from alita_tui.toolsmith.checks.workbench import Workbench
+from tests.support.limits import ROOMY
 
 pytestmark = pytest.mark.podman
 
 
 @pytest.fixture
 def bench(podman: PodmanSandbox) -> Workbench:
-    return Workbench(podman, Limits(wall_seconds=10))
+    return Workbench(podman, ROOMY)
 
 
 STARTERS = Starters(shipped("starters"))

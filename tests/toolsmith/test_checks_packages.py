@@ -9,10 +9,10 @@ from alita_tui.events import BuildId, Lock, ToolDraft
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.task_library import TaskLibrary
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.spine.ports.sandbox import Limits
 from alita_tui.toolsmith.checks.capabilities import CapabilitiesCheck
 from alita_tui.toolsmith.checks.case import Case
 from alita_tui.toolsmith.checks.workbench import Workbench
+from tests.support.limits import ROOMY
 from tests.toolsmith.packaged import drafts
 from tests.toolsmith.trial import Reviewer, Trial, said_against
 
@@ -26,7 +26,7 @@ ASKED = ("contract", "capabilities", "fuzz", "mutation", "conditions", "growth")
 async def test_nothing_speaks_against_a_draft_for_what_its_package_does(
     podman: PodmanSandbox, shelf: ToolLibrary, name: str
 ) -> None:
-    trial = Trial(podman, TaskLibrary(shelf), Reviewer({}), limits=Limits())
+    trial = Trial(podman, TaskLibrary(shelf), Reviewer({}), limits=ROOMY)
     verdict = await trial.judge(DRAFTS[name], "")
     assert verdict.problem == ""
     found = {str(result.gate): result for result in verdict.gates}
@@ -56,5 +56,5 @@ async def test_what_the_draft_has_a_package_do_is_its_own(
     draft = with_numpy(code)
     lock: Lock = await podman.lock(draft.requirements, lambda *_: None)
     case = Case(build_id=BuildId("b1"), draft=draft, lock=lock)
-    found = await CapabilitiesCheck(Workbench(podman, Limits())).check(case)
+    found = await CapabilitiesCheck(Workbench(podman, ROOMY)).check(case)
     assert found.state == "failed" and any(seen in row.text for row in found.rows), found

@@ -13,9 +13,20 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from alita_tui.events import BuildId, Capabilities, GateName, GateResult, Json, Lock, LockedPackage, ToolDraft
+from alita_tui.events import (
+    BuildId,
+    Capabilities,
+    GateName,
+    GateResult,
+    Json,
+    Lock,
+    LockedPackage,
+    RunReport,
+    ToolDraft,
+)
 from alita_tui.runtimes.python.mutants import mutants
 from alita_tui.spine.errors import SandboxUnavailable
+from alita_tui.spine.ports.sandbox import Job, Limits
 from alita_tui.spine.ports.web import Faults, PackageFacts
 from alita_tui.toolsmith.checks.capabilities import uses
 from alita_tui.toolsmith.checks.case import Case, Check, CouldNotRun, failed, passed
@@ -24,6 +35,7 @@ from alita_tui.toolsmith.checks.literals import LiteralsCheck, leaks, task_value
 from alita_tui.toolsmith.checks.probes import agree, calls_in, equal, fits, made, misfit, same
 from alita_tui.toolsmith.checks.requirements import RequirementsCheck, look_alike
 from alita_tui.toolsmith.checks.runner import run_check, run_checks
+from alita_tui.toolsmith.checks.workbench import Workbench
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 OBJECT = {"type": "object", "properties": {"x": {"type": "integer", "minimum": 2}}, "required": ["x"]}
@@ -91,6 +103,23 @@ async def test_a_gate_that_takes_too_long_is_ended_and_does_not_pass() -> None:
     assert found.state == "skipped" and "not done" in found.summary and slow.ended
 
 
+@pytest.mark.parametrize(("wall_seconds", "times"), [(5, 1), (20, 1), (60, 3), (3600, 4)])
+async def test_who_gives_runs_longer_gives_checks_longer_too(wall_seconds: float, times: int) -> None:
+    jobs: list[Job] = []
+
+    class Notes:
+        async def run(self, job: Job, *_: object) -> RunReport:
+            jobs.append(job)
+            return RunReport(status="ok", result=[])
+
+    bench = Workbench(Notes(), Limits(wall_seconds=wall_seconds))  # type: ignore[arg-type]
+    with pytest.raises(CouldNotRun, match="no time"):
+        await bench.outputs(CASE, [{"x": 3}], seconds=2, total=12)
+    plan = jobs[0].plan
+    assert plan is not None and plan.total == 12 * times and plan.pieces[0].seconds == 2 * times
+    assert jobs[0].limits.wall_seconds > plan.total + plan.pieces[0].seconds
+
+
 async def test_gates_look_at_the_same_time_and_are_told_as_they_end() -> None:
     first, told = asyncio.Event(), []
     gates: list[Check] = [Looks(waits=first), Looks(failed("mutation", "weak"))]
@@ -140,12 +169,20 @@ async def test_ending_the_look_ends_every_gate() -> None:
         ),
         ("How strong is 75 km/h?", "B = (1, 6, 12, 20)\nC = (5, 75)\n", ["75"]),
         ("Sort the list", "A = 'list'\n", []),
-        ("Mean of 'unit_price' above 4711", "def run(column='unit_price', *, least=4711):\n    return 1\n", []),
+        (
+            "Mean of 'unit_price' above 4711",
+            "def run(column='unit_price', *, least=4711):\n    return 1\n",
+            [],
+        ),
         ("Mean of 'unit_price'", "C = 'unit_price'\ndef run(column=C):\n    return 1\n", []),
         ("Mean of 'unit_price'", "C = 'unit_price'\ndef run(column=C):\n    return C\n", ["“unit_price”"]),
-        ("Mean of 'unit_price'", "def run(a='x'):\n    return f()\ndef f(a='unit_price'):\n    return a\n", ["“unit_price”"]),
+        (
+            "Mean of 'unit_price'",
+            "def run(a='x'):\n    return f()\ndef f(a='unit_price'):\n    return a\n",
+            ["“unit_price”"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_values_of_the_task_inside_the_code(task: str, code: str, leaked: list[str]) -> None:
     assert [value for _, value in leaks(code, *task_values(task))] == leaked
 
@@ -216,9 +253,15 @@ def test_a_call_is_left_out_where_the_code_still_runs() -> None:
 
 @pytest.mark.parametrize(
     ("promise", "said"),
-    [("int", "one more"), ("bool", "the opposite"), ("str", "an empty text"), ("dict[str, int]", "an empty dict"),
-     ("list[int]", "an empty list"), ("Odd", "None")],
-)  # fmt: skip
+    [
+        ("int", "one more"),
+        ("bool", "the opposite"),
+        ("str", "an empty text"),
+        ("dict[str, int]", "an empty dict"),
+        ("list[int]", "an empty list"),
+        ("Odd", "None"),
+    ],
+)
 def test_another_result_of_the_promised_kind(promise: str, said: str) -> None:
     (one,) = mutants(f"def helper(x):\n    pass\n\ndef run(x) -> {promise}:\n    return x\n", 5)
     assert one.change == f"returns {said}" and one.line == 5
@@ -313,10 +356,20 @@ OLD = PackageFacts(first_upload="2015-01-01T00:00:00Z")
         ("requests", OLD, "passed", "1 packages"),
         ("some-quiet-thing", OLD, "passed", "1 packages"),
         ("reqeusts", PackageFacts(first_upload="2026-05-01T00:00:00Z"), "failed", "looks like requests"),
-        ("some-quiet-thing", PackageFacts(first_upload="2026-11-11T00:00:00Z"), "failed", "first appeared 10 days ago"),
-        ("requests", PackageFacts(first_upload="2015-01-01T00:00:00Z", yanked=True), "failed", "was withdrawn"),
+        (
+            "some-quiet-thing",
+            PackageFacts(first_upload="2026-11-11T00:00:00Z"),
+            "failed",
+            "first appeared 10 days ago",
+        ),
+        (
+            "requests",
+            PackageFacts(first_upload="2015-01-01T00:00:00Z", yanked=True),
+            "failed",
+            "was withdrawn",
+        ),
     ],
-)  # fmt: skip
+)
 async def test_requirements(name: str, facts: PackageFacts, state: str, said: str) -> None:
     book = Book()
     index = Told(**{name.replace("-", "_"): facts})
@@ -350,25 +403,47 @@ async def test_no_requirements_need_no_index() -> None:
 
 @pytest.mark.parametrize(
     ("name", "like"),
-    [("reqeusts", "requests"), ("numpi", "numpy"), ("python-pandas", "pandas"), ("beautifulsoup", "beautifulsoup4"),
-     ("djang0", "django"), ("requests", ""), ("py-hexagon-solver", "")],
-)  # fmt: skip
+    [
+        ("reqeusts", "requests"),
+        ("numpi", "numpy"),
+        ("python-pandas", "pandas"),
+        ("beautifulsoup", "beautifulsoup4"),
+        ("djang0", "django"),
+        ("requests", ""),
+        ("py-hexagon-solver", ""),
+    ],
+)
 def test_look_alikes(name: str, like: str) -> None:
     assert look_alike(name) == like
 
 
 @pytest.mark.parametrize(
     ("name", "like"),
-    [("flaks", "flask"), ("flaksy", ""), ("matplotlbi", "matplotlib"), ("matplotlbii", "matplotlib"), ("matplolbii", "")],
-)  # fmt: skip
+    [
+        ("flaks", "flask"),
+        ("flaksy", ""),
+        ("matplotlbi", "matplotlib"),
+        ("matplotlbii", "matplotlib"),
+        ("matplolbii", ""),
+    ],
+)
 def test_a_swap_of_neighbours_is_one_edit(name: str, like: str) -> None:
     assert look_alike(name) == like
 
 
 @pytest.mark.parametrize(
     ("caught", "counted", "chance"),
-    [(5, 10, True), (3, 6, True), (1, 2, True), (0, 3, False), (0, 1, False), (1, 8, False), (4, 12, False), (8, 24, False)],
-)  # fmt: skip
+    [
+        (5, 10, True),
+        (3, 6, True),
+        (1, 2, True),
+        (0, 3, False),
+        (0, 1, False),
+        (1, 8, False),
+        (4, 12, False),
+        (8, 24, False),
+    ],
+)
 def test_few_mutants_are_a_verdict_only_where_chance_is_none(caught: int, counted: int, chance: bool) -> None:
     from alita_tui.toolsmith.checks.mutation import by_chance
 

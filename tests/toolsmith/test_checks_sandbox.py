@@ -24,15 +24,16 @@ from alita_tui.toolsmith.checks.mutation import MutationCheck
 from alita_tui.toolsmith.checks.neighbours import NeighboursCheck
 from alita_tui.toolsmith.checks.replay import ReplayCheck
 from alita_tui.toolsmith.checks.workbench import Workbench, piece_of_tests
+from tests.support.limits import ROOMY
 from tests.toolsmith.checked import GOOD, RIGHT, WHOLE, case, draft, known
-from tests.toolsmith.trial import LIMITS, Reviewer
+from tests.toolsmith.trial import Reviewer
 
 pytestmark = pytest.mark.podman
 
 
 @pytest.fixture
 def bench(podman: PodmanSandbox) -> Workbench:
-    return Workbench(podman, LIMITS)
+    return Workbench(podman, ROOMY)
 
 
 # --- contract -----------------------------------------------------------------------------
@@ -199,7 +200,7 @@ async def test_hidden_tests_that_agree(bench: Workbench) -> None:
     reviewer = Reviewer({"odd_one": RIGHT})
     found = await HiddenTestsCheck(bench, reviewer).check(case())
     assert found.state == "passed"
-    assert found.summary == "4 of 4 cases by demo:reviewer, which saw only the contract"
+    assert found.summary == "4 of 4 cases, written by demo:reviewer without seeing the code"
     assert len(reviewer.requests) == 3
     for request in reviewer.requests:
         assert request.role == "reviewer"

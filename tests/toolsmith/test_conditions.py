@@ -83,16 +83,16 @@ def results(*values: Any) -> list[dict[str, Any]]:
 
 def test_state_and_chance_are_told_apart() -> None:
     plain = Plain(results(1, 2, 3), results(1, 2, 3, 3, 2, 1), results(1, 2, 3))
-    assert plain.kept() == plain.chance() == []
+    assert plain.stateful() == plain.chance() == []
     kept = Plain(results(1, 2, 3), results(1, 2, 3, 3, 9, 1), results(1, 2, 3))
-    assert kept.kept() == [1] and kept.chance() == []
+    assert kept.stateful() == [1] and kept.chance() == []
     chance = Plain(results(1, 2, "ValueError"), results(1, 2, 3, 3, 2, 1), results(1, 5, "ValueError"))
-    assert chance.kept() == [2] and chance.chance() == [1]
+    assert chance.stateful() == [2] and chance.chance() == [1]
 
 
 def test_a_call_without_an_answer_in_time_is_no_difference() -> None:
     plain = Plain(results(1, "timeout", 3), results(1, 2, "timeout", 3, 2, 1), results(1, 2, "timeout"))
-    assert plain.kept() == plain.chance() == []
+    assert plain.stateful() == plain.chance() == []
 
 
 class Answering(Workbench):

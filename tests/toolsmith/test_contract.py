@@ -67,6 +67,14 @@ def test_the_offered_schema_is_valid_and_takes_the_form():
     assert set(granted) == set(Capabilities.__struct_fields__) - {"browser"}, "models do not ask for one"
 
 
+def test_a_browser_that_the_person_does_not_allow_is_a_problem_of_the_draft():
+    asked = {**GOOD, "capabilities": {"browser": True}}
+    assert draft_from(asked).capabilities.browser
+    with pytest.raises(ContractError, match="allows no tool a browser"):
+        draft_from(asked, browser=False)
+    assert not draft_from(GOOD, browser=False).capabilities.browser
+
+
 def test_every_problem_is_told_at_once():
     with pytest.raises(ContractError) as caught:
         draft_from({"name": "Bad Name", "code": "", "tests": 3, "requirements": "attrs", "input_schema": []})

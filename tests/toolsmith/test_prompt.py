@@ -14,11 +14,12 @@ from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.task_library import TaskLibrary
 from alita_tui.sandbox.broker.requests import _OWN
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.spine.grants import FILES, MODEL, REACHED, TOOLS
+from alita_tui.spine.grants import BROWSER, FILES, MODEL, REACHED, TOOLS, offered
 from alita_tui.spine.ports.sandbox import Limits
 from alita_tui.toolsmith.contract import draft_from, normalise
 from alita_tui.toolsmith.review import review
 from alita_tui.toolsmith.tool_specs import tool_spec, toolsmith_prompt
+from tests.support.limits import ROOMY
 from tests.toolsmith.trial import Known, Reviewer, Trial, said_against
 
 PROMPT = toolsmith_prompt(Limits())
@@ -83,13 +84,20 @@ def test_every_slot_is_filled_from_the_tables() -> None:
 
 def test_the_tables_name_what_there_is() -> None:
     named = [field.name for field in msgspec.structs.fields(Capabilities)]
-    assert [*REACHED, "browser"] == named, (
-        "models are not told of the browser, which a person grants a starter"
-    )
+    assert [*offered(browser=True)] == named and "browser" not in offered(browser=False)
     assert _OWN.fullmatch(f"{FILES}x".encode()) and _OWN.fullmatch(MODEL.encode())
     assert _OWN.fullmatch(f"{TOOLS}x".encode())
     asked = tool_spec("submit_tool").parameters["properties"]["capabilities"]["properties"]
     assert {field: form["description"] for field, form in asked.items()} == REACHED
+    with_one = tool_spec("submit_tool", browser=True).parameters["properties"]["capabilities"]["properties"]
+    assert {field: form["description"] for field, form in with_one.items()} == offered(browser=True)
+    assert with_one["browser"]["type"] == "boolean"
+
+
+def test_the_browser_is_told_of_where_tools_may_have_one_and_nowhere_else() -> None:
+    said = toolsmith_prompt(Limits(), browser=True)
+    assert BROWSER in said and "# A browser" in said and offered(browser=True)["browser"] in said
+    assert BROWSER not in PROMPT and "browser" not in PROMPT.lower()
 
 
 def test_there_is_an_example_of_each_kind() -> None:
@@ -107,7 +115,7 @@ def test_nothing_is_to_be_said_of_an_example(name: str) -> None:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", EXAMPLES)
 async def test_an_example_passes_every_check(podman: PodmanSandbox, shelf: ToolLibrary, name: str) -> None:
-    trial = Trial(podman, TaskLibrary(shelf), Reviewer(KNOWN), limits=Limits())
+    trial = Trial(podman, TaskLibrary(shelf), Reviewer(KNOWN), limits=ROOMY)
     verdict = await trial.judge(EXAMPLES[name], "Do it for Oslo and 'prices.csv'")
     assert verdict.problem == ""
     assert said_against(verdict.gates) == []

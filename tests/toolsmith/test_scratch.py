@@ -18,9 +18,10 @@ from alita_tui.sandbox.broker.broker import Broker
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.address import AddressPolicy
-from alita_tui.spine.ports.sandbox import Job, Limits
+from alita_tui.spine.ports.sandbox import Job
 from alita_tui.toolsmith.checks.case import Case
 from alita_tui.toolsmith.contract import normalise
+from tests.support.limits import ROOMY
 from tests.toolsmith.trial import Reviewer, Trial
 
 LINES = '''
@@ -142,7 +143,7 @@ async def test_a_tool_that_reads_files_passes_everything(podman: PodmanSandbox, 
         for text, count in (("x", 1), ("x\ny", 2), ("é\nö\n", 2), ("", 0))
     )
     reviewer = Reviewer({"line_count": (*known, ({"path": "missing.txt"}, None, True))})
-    verdict = await Trial(podman, TaskLibrary(shelf), reviewer, limits=Limits()).judge(lines(), "")
+    verdict = await Trial(podman, TaskLibrary(shelf), reviewer, limits=ROOMY).judge(lines(), "")
     assert verdict.problem == "", verdict.problem
     failed = [result for result in verdict.gates if result.state == "failed"]
     assert failed == []
@@ -156,7 +157,7 @@ async def test_a_tool_that_reads_files_passes_everything(podman: PodmanSandbox, 
 async def test_a_wrong_answer_about_a_file_is_found(podman: PodmanSandbox, shelf: ToolLibrary) -> None:
     known = tuple(({"path": "a.txt", "@files": {"a.txt": "x\n" * n}}, n + 1, False) for n in range(1, 4))
     reviewer = Reviewer({"line_count": known})
-    verdict = await Trial(podman, TaskLibrary(shelf), reviewer, limits=Limits()).judge(lines(), "")
+    verdict = await Trial(podman, TaskLibrary(shelf), reviewer, limits=ROOMY).judge(lines(), "")
     hidden = next(result for result in verdict.gates if result.gate == "hidden")
     assert hidden.state == "failed" and "a.txt" in hidden.rows[0].label, hidden
 
@@ -166,7 +167,7 @@ async def test_a_case_without_its_file_is_held_against_nobody(
     podman: PodmanSandbox, shelf: ToolLibrary
 ) -> None:
     reviewer = Reviewer({"line_count": tuple(({"path": f"{n}.txt"}, 3, False) for n in range(4))})
-    verdict = await Trial(podman, TaskLibrary(shelf), reviewer, limits=Limits()).judge(lines(), "")
+    verdict = await Trial(podman, TaskLibrary(shelf), reviewer, limits=ROOMY).judge(lines(), "")
     hidden = next(result for result in verdict.gates if result.gate == "hidden")
     assert hidden.state == "skipped", hidden
 
@@ -174,7 +175,7 @@ async def test_a_case_without_its_file_is_held_against_nobody(
 async def tried(podman: PodmanSandbox, code: str, tests: str, **more: object) -> dict[str, str]:
     job = Job(
         run_id="r1", module="tool", code=textwrap.dedent(code), tests=textwrap.dedent(tests), what="test",
-        limits=Limits(), **more,  # type: ignore[arg-type]
+        limits=ROOMY, **more,  # type: ignore[arg-type]
     )  # fmt: skip
     report = await podman.run(job, lambda *_: None, lambda *_: None)
     assert report.status == "ok", report
@@ -376,7 +377,7 @@ async def test_a_plan_with_stand_ins_has_what_the_draft_asks_for(podman: PodmanS
     code = "import os\n\n\ndef run(path: str) -> list[str]:\n    return sorted(os.environ)\n"
     draft = lines(code=code)
     case = Case(build_id=BuildId("b1"), draft=draft)
-    (answer,) = await Workbench(podman, Limits()).outputs(case, [{"path": ""}])
+    (answer,) = await Workbench(podman, ROOMY).outputs(case, [{"path": ""}])
     assert "ALITA_BROKER" in answer["result"] and "http_proxy" not in answer["result"]
 
 
@@ -386,5 +387,5 @@ async def test_a_call_outside_of_the_tests_finds_their_answers(podman: PodmanSan
     from tests.toolsmith.test_prompt import EXAMPLES
 
     case = Case(build_id=BuildId("b1"), draft=EXAMPLES["city_temperature"])
-    known, unknown = await Workbench(podman, Limits()).outputs(case, [{"city": "Oslo"}, {"city": "Rome"}])
+    known, unknown = await Workbench(podman, ROOMY).outputs(case, [{"city": "Oslo"}, {"city": "Rome"}])
     assert known["result"] == -3.5 and "404" in unknown["text"]

@@ -21,7 +21,7 @@ from alita_tui.toolsmith.checks.registry import all_checks
 from alita_tui.toolsmith.prover import Prover
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-LIMITS = Limits(wall_seconds=3, cpu_seconds=3, memory_bytes=256 << 20)
+LIMITS = Limits(wall_seconds=10, cpu_seconds=3, memory_bytes=256 << 20)
 Known = tuple[tuple[dict[str, Json], Json, bool], ...]
 """Arguments, what they give, and whether they are refused; `@files` among the arguments are the case's files."""
 

@@ -278,3 +278,18 @@ def test_importing_the_room_imports_nothing_heavy():
     code = "import sys, alita_tui.web.client; print(sorted({'httpx', 'bs4', 'lxml', 'trafilatura', 'pypdf', 'textual'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("body", "scripts"),
+    [
+        ("<title>T</title><div id=root></div><SCRIPT src=/app.js></script>", "needed"),
+        ("<p>Loading…</p><script>1</script>", "needed"),
+        ("<p>A short page, whole as it is.</p>", ""),
+        (f"<p>{'Enough words. ' * 40}</p><script>1</script>", ""),
+    ],
+    ids=["empty", "little", "no scripts", "text"],
+)
+async def test_a_page_that_shows_next_to_nothing_without_scripts_is_known(site, room, body, scripts):
+    page = await room.read(site.html("/app", f"<html><body>{body}</body></html>"))
+    assert page.scripts == scripts

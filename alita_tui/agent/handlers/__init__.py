@@ -9,7 +9,7 @@ from alita_tui.agent.actions import Action
 from alita_tui.agent.tasks import TaskEnd
 
 Handler = Callable[[str, Any], Awaitable[TaskEnd | None]]
-"""Takes the action's id and the action; records what came of it. Returns the task's end if the action ends it."""
+"""Takes the action's id and the action, and records the outcome. Returns the task's end if the action ends it."""
 
 
 class Handlers:

@@ -78,24 +78,24 @@ class BuildHandlers:
         return await self.follow(self._jobs.start(order))
 
     async def _there_already(self, action_id: str, action: BuildTool) -> bool:
-        """Show a tool that surely does what is ordered, unless this task was shown it; return whether there is one.
+        """Show a tool that surely does what is ordered; return whether one was shown.
 
-        Ordered again, it is built.
+        A tool that this task was shown before is not shown again, so a repeated order is built.
         """
         if action.name in self._task.tools:
             return False
-        found = await self._shelf.find(f"{action.name.replace('_', ' ')}: {action.goal}")
-        if found.band != "fits":
+        search = await self._shelf.find(f"{action.name.replace('_', ' ')}: {action.goal}")
+        if search.band != "fits":
             return False
-        searches = (one for one in self._task.newest(e.ToolSearched) if isinstance(one, e.ToolSearched))
+        searches = (event for event in self._task.newest(e.ToolSearched) if isinstance(event, e.ToolSearched))
         shown = {hit.card.name for search in searches for hit in search.hits}
-        if {hit.card.name for hit in found.hits} <= shown:
+        if {hit.card.name for hit in search.hits} <= shown:
             return False
-        await self._bus.emit(searched(action_id, action.goal, found, self._bus.history), span=action_id)
+        await self._bus.emit(searched(action_id, action.goal, search, self._bus.history), span=action_id)
         return True
 
     def _merged(self, name: str) -> tuple[ToolDraft, ...]:
-        """Return the rejected drafts whose work this tool is to do as well, as the person wants it."""
+        """Return the rejected drafts that the person wants this tool to replace as well."""
         merged = (build.presented for build in self._task.builds() if build.merges_into == name)
         return tuple(attempt.draft for attempt in merged if attempt)
 
@@ -121,9 +121,9 @@ class BuildHandlers:
                 case e.ToolCalled(call_id=call_id) as call if name in (call.name, call.alias):
                     calls[call_id] = call
                 case e.ToolFailed(call_id=call_id, text=text, report=report) if call_id in calls:
-                    said = report.error if report is not None and report.error else text
+                    error = report.error if report is not None and report.error else text
                     call = calls[call_id]
-                    newest = FailedCall(version=call.version, arguments=call.arguments, error=said)
+                    newest = FailedCall(version=call.version, arguments=call.arguments, error=error)
                 case e.ToolReturned(call_id=call_id) if call_id in calls:
                     newest = None
                 case _:
@@ -136,15 +136,15 @@ class BuildHandlers:
         return None if outcome is None else await self.settle(job, outcome)
 
     async def improve(self, order: BuildOrder) -> TaskEnd:
-        """Have a proposal built; return how its task ends. Raises ApprovalPending where nobody is there to decide."""
+        """Have a proposal built; return how its task ends. Raises ApprovalPending if no person can decide."""
         await self._sandbox.prepare(self._progress)
         return await self.conclude(self._jobs.start(order))
 
     async def conclude(self, job: BuildJob) -> TaskEnd:
-        """Wait for the verdict on a proposal, and end its task with what came of it."""
+        """Wait for the verdict on a proposal, and return the end of its task."""
         outcome = await self._jobs.follow(job)
         if outcome is None:
-            return TaskEnd("parked", f"{job.name} waits for your verdict.")
+            return TaskEnd("parked", f"{job.name} waits for your decision.")
         if end := await self.settle(job, outcome):
             return end
         if outcome.result in ("registered", "aliased"):
@@ -163,7 +163,7 @@ class BuildHandlers:
         return None
 
     async def wait(self, action_id: str, action: Wait) -> TaskEnd | None:
-        """Wait for a verdict on a build that was put off; park the task if another one is queued."""
+        """Wait for a verdict on a build that was put off; park the task if another task is queued."""
         return await self.wait_for_news(action_id)
 
     async def wait_for_news(self, action_id: str) -> TaskEnd | None:
@@ -176,7 +176,7 @@ class BuildHandlers:
                 raise job.unattended
         waiting = ", ".join(job.name for job in self._jobs)
         if len(self._queue) and waiting:
-            reason = f"{waiting} waits for your verdict."
+            reason = f"{waiting} waits for your decision."
             return TaskEnd("parked", reason, hint="The task goes on once it is given.")
         await self._bus.emit(e.WaitEnded(action_id=action_id), span=action_id)
         return None

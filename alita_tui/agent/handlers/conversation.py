@@ -16,7 +16,7 @@ from alita_tui.agent.grounding import ungrounded
 from alita_tui.agent.handlers import Handler
 from alita_tui.agent.planner import Planner
 from alita_tui.agent.questions import Questions
-from alita_tui.agent.references import Looked, References, told
+from alita_tui.agent.references import Looked, References, file_list
 from alita_tui.agent.tasks import CurrentTask, TaskEnd
 from alita_tui.agent.verifier import Verifier
 from alita_tui.agent.working import WorkingContext
@@ -83,30 +83,32 @@ class ConversationHandlers:
         Raises RegistryError, StoreError.
         """
         part = Part(pointer=action.pointer, lines=action.lines, rows=action.rows, search=action.search)
-        asked = part.pointer or part.lines or part.rows or part.search
+        selection = part.pointer or part.lines or part.rows or part.search
         what = action.what.strip()
         if what.startswith(_SKILLS) and origin.delegate():
             raise RegistryError("You were handed no skill.")
         if what.startswith(_SKILLS):
-            what = await self._kept(action_id, what.removeprefix(_SKILLS).strip("/"))
+            what = await self._stored(action_id, what.removeprefix(_SKILLS).strip("/"))
         seq = int(what.removeprefix("e")) if what.removeprefix("e").isdecimal() else 0
         if not what:
-            seen = Looked(text=told(self._references.listed) or "There are no files.")
-        elif seq and not asked:
-            seen = Looked(text=self._context.again(seq, action.offset))
-            if not seen.text:
+            shown = Looked(text=file_list(self._references.listed) or "There are no files.")
+        elif seq and not selection:
+            shown = Looked(text=self._context.again(seq, action.offset))
+            if not shown.text:
                 raise RegistryError(f"Event {seq} holds no observation.")
         else:
-            seen = await asyncio.to_thread(self._references.look, what, part)
-        looked = e.LookedBack(action_id=action_id, seq=seq, text=seen.text, handle=seen.handle, part=asked)
+            shown = await asyncio.to_thread(self._references.look, what, part)
+        looked = e.LookedBack(
+            action_id=action_id, seq=seq, text=shown.text, handle=shown.handle, part=selection
+        )
         await self._bus.emit(looked, span=action_id)
 
-    async def _kept(self, action_id: str, path: str) -> str:
+    async def _stored(self, action_id: str, path: str) -> str:
         """Return the handle of a skill's file, which becomes an artefact once: then it can be given to tools."""
         data = await asyncio.to_thread(self._skill_file, path)
         name = re.sub(r"[^A-Za-z0-9.-]+", "-", path if "/" in path else f"{path}/SKILL.md")[-100:]
         try:
-            artefact = await self._bus.kept(self._artefacts.add_bytes, data, name)
+            artefact = await self._bus.save_with(self._artefacts.add_bytes, data, name)
         except UsageError as error:
             raise RegistryError(error.message, hint=error.hint) from error
         if artefact.handle not in {known.handle for known in self._references.listed}:
@@ -121,7 +123,7 @@ class ConversationHandlers:
     async def answer(self, action_id: str, action: Answer) -> TaskEnd | None:
         """End the task: answered, unless the person rejected its last build and nothing took that build's place.
 
-        None where the answer was checked and does not hold: the agent is told, once.
+        Return None if the answer was checked and refused: the agent is told once.
         """
         builds = {build.build_id for build in self._task.builds()}
         for envelope in self._task.events():

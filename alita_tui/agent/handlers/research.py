@@ -11,7 +11,7 @@ import msgspec
 from alita_tui import events as e
 from alita_tui.agent.actions import Action, FindTool, ReadPage, SearchWeb
 from alita_tui.agent.handlers import Handler
-from alita_tui.agent.passages import found, piece
+from alita_tui.agent.passages import around_words, piece
 from alita_tui.agent.tasks import CurrentTask
 from alita_tui.agent.tool_cards import with_runs
 from alita_tui.events import NearMiss, PageRead, SearchHit, Source
@@ -26,7 +26,7 @@ from alita_tui.spine.ports.web import Page, Web
 SOURCES = 60_000
 """Characters of pages and search results that a build is given."""
 _RESULTS = 10
-"""Search results among them that nobody opened."""
+"""Number of unopened search results among them."""
 
 
 class ResearchHandlers:
@@ -84,9 +84,9 @@ class ResearchHandlers:
         copy = self._copy(action.url) if action.offset or action.find else None
         fetched = copy or await self._web.read(action.url)
         page = self._bus.redacted(msgspec.structs.replace(fetched, body=b""))
-        handle = "" if copy else await self._kept(action_id, fetched, page)
+        handle = "" if copy else await self._stored(action_id, fetched, page)
         # redacted as a whole: where a part is cut, half a key would pass for none
-        part = found(page.text, action.find) if action.find else piece(page.text, action.offset)
+        part = around_words(page.text, action.find) if action.find else piece(page.text, action.offset)
         await self._bus.emit(
             PageRead(
                 action_id=action_id,
@@ -103,17 +103,19 @@ class ResearchHandlers:
                 truncated=page.truncated,
                 unchanged=page.unchanged and copy is None,
                 handle=handle,
+                scripts=page.scripts,
+                refused=page.refused,
             ),
             span=action_id,
         )
 
-    async def _kept(self, action_id: str, fetched: Page, page: Page) -> str:
-        """Record what was fetched as an artefact; return its handle, empty where it is larger than a file may be."""
+    async def _stored(self, action_id: str, fetched: Page, page: Page) -> str:
+        """Record what was fetched as an artefact; return its handle, empty if it is larger than a file may be."""
         address = urlsplit(page.url)
         name = PurePosixPath(unquote(address.path)).name or address.hostname or "page"
         data, name = (fetched.body, name) if fetched.body else (page.text.encode(), f"{name}.txt")
         try:
-            artefact = await self._bus.kept(self._artefacts.add_bytes, data, name)
+            artefact = await self._bus.save_with(self._artefacts.add_bytes, data, name)
         except UsageError:
             return ""
         added = e.ArtefactAdded(artefact=artefact, origin="page", source=action_id)
@@ -166,8 +168,8 @@ def research(task: CurrentTask) -> tuple[tuple[NearMiss, ...], tuple[Source, ...
             case e.ToolSearched(hits=hits, near_misses=misses) if near is None:
                 near = (*map(_near_miss, hits), *misses)
             case e.WebSearched(results=listed):
-                for one in listed:
-                    results.setdefault(one.url, Source(url=one.url, title=one.title, excerpt=one.snippet))
+                for hit in listed:
+                    results.setdefault(hit.url, Source(url=hit.url, title=hit.title, excerpt=hit.snippet))
             case _:
                 pass
     unopened = [result for url, result in results.items() if url not in sources][:_RESULTS]
@@ -179,9 +181,9 @@ def _within(room: int, sources: Iterable[Source]) -> Iterable[Source]:
     for source in sources:
         if room <= 0:
             return
-        kept = source.excerpt[:room]
-        yield Source(url=source.url, title=source.title, excerpt=kept)
-        room -= len(kept) + len(source.url) + len(source.title)
+        excerpt = source.excerpt[:room]
+        yield Source(url=source.url, title=source.title, excerpt=excerpt)
+        room -= len(excerpt) + len(source.url) + len(source.title)
 
 
 def _near_miss(hit: SearchHit) -> NearMiss:

@@ -80,6 +80,6 @@ class RunHandlers:
         await self._runs.run(called, OpenCall(record), work)
 
     async def _record_in_library(self, digest: str) -> None:
-        """Record the library anew when another session registered this tool meanwhile."""
+        """Record the library again if another session registered this tool meanwhile."""
         if digest not in {card.digest for card in self._projection.state.library}:
             await self._bus.emit(e.LibraryLoaded(tools=self._shelf.cards()))

@@ -73,15 +73,15 @@ async def started(app: AppContext, home: Path | None) -> wire.Standing:
         if standing := await ask(app, wire.Look()):
             return standing
         if process.poll() is not None:
-            said = log.read_bytes()[begins:].decode("utf-8", "replace").strip()
+            output = log.read_bytes()[begins:].decode("utf-8", "replace").strip()
             raise StoreError(
-                f"The background did not start: {one_line(said, 300) or f'it ended with code {process.returncode}'}",
-                hint="The task is kept. See what is wrong with: alita serve",
+                f"The background did not start: {one_line(output, 300) or f'it ended with code {process.returncode}'}",
+                hint="The task is saved. See what is wrong with: alita serve",
             )
         await asyncio.sleep(_PAUSE_SECONDS)
     raise StoreError(
         f"The background did not answer within {_START_SECONDS:.0f} s.",
-        hint=f"The task is kept. Its log: {log}",
+        hint=f"The task is saved. Its log: {log}",
     )
 
 
@@ -101,7 +101,7 @@ def _start(log: Path, home: Path | None) -> tuple[subprocess.Popen[bytes], int]:
 
 
 async def ask(app: AppContext, request: wire.Look | wire.End) -> wire.Standing | None:
-    """Return what the background does; None where none runs. Raises UsageError, StoreError."""
+    """Return what the background does; None if none runs. Raises UsageError, StoreError."""
     async with wire.connected(app.paths.background_socket) as link:
         if link is None:
             return None
@@ -116,7 +116,7 @@ async def ask(app: AppContext, request: wire.Look | wire.End) -> wire.Standing |
 
 
 async def running(app: AppContext) -> tuple[wire.Session, ...]:
-    """Return the sessions that the background has open; none where it does not run or cannot be asked."""
+    """Return the sessions that the background has open; empty if it does not run or does not answer."""
     with suppress(AlitaError):
         standing = await ask(app, wire.Look())
         return standing.sessions if standing else ()
@@ -124,7 +124,7 @@ async def running(app: AppContext) -> tuple[wire.Session, ...]:
 
 
 async def stop(app: AppContext) -> wire.Standing | None:
-    """End the background, and wait until it has; return what it did, None where none runs. Raises AlitaError."""
+    """End the background, and wait until it has; return what it did, None if none runs. Raises AlitaError."""
     standing = await ask(app, wire.End())
     while standing is not None and _runs(app):  # noqa: ASYNC110  # of another process
         await asyncio.sleep(_PAUSE_SECONDS)

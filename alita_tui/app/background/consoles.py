@@ -11,7 +11,7 @@ from pathlib import Path
 
 @contextmanager
 def announced(folder: Path, session_id: str) -> Generator[None]:
-    """Say meanwhile that a console has the session open. Where the folder cannot be written, nothing is said."""
+    """Mark the session as open in a console meanwhile. If the folder cannot be written, it is not marked."""
     path = folder / f"{os.getpid()}-{session_id}"
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -31,7 +31,7 @@ def announced(folder: Path, session_id: str) -> Generator[None]:
 
 def open_in_console(folder: Path) -> tuple[str, ...]:
     """Return the ids of the sessions that are open in a console, the one opened last first."""
-    found: list[tuple[float, str]] = []
+    opened: list[tuple[float, str]] = []
     for path in folder.glob("*-*") if folder.is_dir() else ():
         with suppress(OSError):
             fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
@@ -39,7 +39,7 @@ def open_in_console(folder: Path) -> tuple[str, ...]:
                 fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 path.unlink(missing_ok=True)  # its process was killed
             except BlockingIOError:
-                found.append((os.fstat(fd).st_mtime, os.read(fd, 200).decode("ascii", "replace")))
+                opened.append((os.fstat(fd).st_mtime, os.read(fd, 200).decode("ascii", "replace")))
             finally:
                 os.close(fd)
-    return tuple(session_id for _, session_id in sorted(found, reverse=True))
+    return tuple(session_id for _, session_id in sorted(opened, reverse=True))

@@ -26,7 +26,7 @@ class Work(Value, frozen=True):
     """`provider:name`; None: as the settings say."""
     project: str | None = None
     text: str = ""
-    """A task that the session is to begin with; empty where it holds its tasks already."""
+    """The session's first task; empty if its tasks are in its queue already."""
     attach: tuple[str, ...] = ()
     """Absolute paths of files that are given with it."""
     schedule: str = ""
@@ -43,7 +43,7 @@ class Schedule(Value, frozen=True):
     rhythm: Rhythm
     made: datetime
     last: datetime | None = None
-    """When it was last due and begun; None: never."""
+    """When it was last due and begun; None if never."""
     session_id: str = ""
     """The newest session of it."""
     paused: bool = False
@@ -54,7 +54,7 @@ class Schedule(Value, frozen=True):
     signature: str = ""
 
     def due(self, now: datetime) -> datetime | None:
-        """Return the moment at which it should have begun by now; None where it should not."""
+        """Return the newest time up to now at which it should have begun; None if there is none."""
         return None if self.paused else self.rhythm.due(self.made, self.last or self.made, now)
 
 
@@ -73,7 +73,7 @@ class Ledger:
         self._warned: set[str] = set()
 
     def changing(self) -> AbstractContextManager[None]:
-        """Let nobody else change the lists meanwhile. Raises StoreError."""
+        """Lock the lists against changes by other processes. Raises StoreError."""
         return self._documents.changing()
 
     def work(self) -> tuple[Work, ...]:
@@ -90,7 +90,7 @@ class Ledger:
             if schedule.id == wanted:
                 return schedule
         raise UsageError(
-            f"There is no schedule {one_line(wanted, 60)!r}.", hint="Those that there are: alita tasks list"
+            f"There is no schedule {one_line(wanted, 60)!r}.", hint="List them with: alita tasks list"
         )
 
     def put(self, entry: Work | Schedule) -> None:
@@ -100,22 +100,26 @@ class Ledger:
         self._documents.put(_key(entry), msgspec.to_builtins(signed))
 
     def remove(self, entry: Work | Schedule) -> None:
-        """Remove an entry; one that is gone already is no error. Raises StoreError."""
+        """Remove an entry, if it is still there. Raises StoreError."""
         self._documents.remove(_key(entry))
 
     def new_id(self) -> str:
         """Return an id that no schedule has had; call it within `changing`. Raises StoreError.
 
-        Who cancels `s1` by an old list ends no other schedule.
+        Ids are never reused: cancelling `s1` from an old list cannot end another schedule.
         """
-        given = [one["given"] for one in self._documents.all() if isinstance(one, dict) and "given" in one]
-        known = [int(one.id.removeprefix("s")) for one in self.schedules()]
-        number = max((0, *known, *(one for one in given if isinstance(one, int)))) + 1
+        given = [
+            document["given"]
+            for document in self._documents.all()
+            if isinstance(document, dict) and "given" in document
+        ]
+        known = [int(schedule.id.removeprefix("s")) for schedule in self.schedules()]
+        number = max((0, *known, *(number for number in given if isinstance(number, int)))) + 1
         self._documents.put(_GIVEN, {"given": number})
         return f"s{number}"
 
     def _read(self, prefix: str, kind: type[Entry]) -> tuple[Entry, ...]:
-        found = []
+        entries = []
         for document in self._documents.all():
             if (
                 not isinstance(document, dict)
@@ -129,10 +133,10 @@ class Ledger:
                 self._doubt(as_json(document))
                 continue
             if self._audit.vouched(_kind(entry), _signed(entry), entry.signature):
-                found.append(entry)
+                entries.append(entry)
             else:
                 self._doubt(as_json(document))
-        return tuple(found)
+        return tuple(entries)
 
     def _doubt(self, document: str) -> None:
         if document not in self._warned:

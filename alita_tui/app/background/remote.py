@@ -23,7 +23,7 @@ class RemoteSession:
     """Implements `EventSource`, `CommandSink` and the console's `Upkeep` over the background's socket."""
 
     def __init__(self, session_id: str, history: History, socket: Path) -> None:
-        """`history` holds what is on record already, and grows."""
+        """`history` starts with the events recorded so far, and grows."""
         self.session_id = session_id
         self.history = history
         self.left = False

@@ -26,7 +26,7 @@ class Rhythm(Value, frozen=True):
     ) -> datetime | None:
         """Return the newest moment after `done`, up to `now`, at which it is due; None if there is none.
 
-        Of several that were missed it is the last one, so that they are made up for once. `since` is when it was
+        Of several missed times it is the last one, so missed runs are made up for only once. `since` is when it was
         made; `zone` is for tests. All times are aware.
         """
         count = self._count(since, now, zone)
@@ -57,7 +57,7 @@ class Rhythm(Value, frozen=True):
         return day if self._on(day, zone) > since else day + timedelta(days=1)
 
     def _on(self, day: date, zone: tzinfo | None) -> datetime:
-        """Return when it is due on a day: an hour later where the clock skips the time, the first where it repeats."""
+        """Return when it is due on a day: an hour later if the clock skips the time, the first one if it repeats."""
         moment = datetime.combine(day, time.fromisoformat(self.at))
         return (moment.replace(tzinfo=zone) if zone else moment.astimezone()).astimezone(UTC)
 
@@ -69,17 +69,17 @@ class Rhythm(Value, frozen=True):
 
 def rhythm(every: str, at: str) -> Rhythm:
     """Return what `--every` and `--at` say. Raises UsageError."""
-    found = re.fullmatch(r"([1-9][0-9]{0,4})([mhdw])", every.strip().lower())
-    if not found:
-        raise UsageError(f"{every!r} is no interval.", hint="Write a number and a unit: 15m, 2h, 1d, 1w.")
-    seconds = int(found[1]) * _SECONDS[found[2]]
+    interval = re.fullmatch(r"([1-9][0-9]{0,4})([mhdw])", every.strip().lower())
+    if not interval:
+        raise UsageError(f"{every!r} is not an interval.", hint="Write a number and a unit: 15m, 2h, 1d, 1w.")
+    seconds = int(interval[1]) * _SECONDS[interval[2]]
     if seconds > _LONGEST:
         raise UsageError(f"{every!r} is longer than a year.", hint="Give at most 366d.")
     if not at:
         return Rhythm(every=seconds)
     clock = re.fullmatch(r"([01]?[0-9]|2[0-3]):([0-5][0-9])", at.strip())
     if not clock:
-        raise UsageError(f"{at!r} is no time of the day.", hint="Write HH:MM, for example 07:00.")
+        raise UsageError(f"{at!r} is not a time of day.", hint="Write HH:MM, for example 07:00.")
     if seconds % _DAY:
         raise UsageError("--at goes with whole days.", hint=f"For example: --every 1d --at {at.strip()}")
     return Rhythm(every=seconds, at=f"{int(clock[1]):02}:{clock[2]}")

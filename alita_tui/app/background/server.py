@@ -1,8 +1,7 @@
-"""`alita serve`: does tasks without a console, as they are handed over or as their schedule says.
+"""`alita serve`: runs detached and scheduled tasks without a console.
 
-One process per home. What it has to do is on disk (`Ledger`) before it begins, so a kill costs nothing: the next one
-takes it up. A session stays open while something is to be done in it, while it waits for the person, and while a
-console is attached.
+One process per home. Its work is on disk (`Ledger`) before it begins, so a kill loses nothing: the next process takes
+it up. A session stays open while it has work, while it waits for the person, and while a console is attached.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class Background:
     """All sessions that the background has open, its schedules and its socket."""
 
     def __init__(self, app: AppContext, home: Path | None, tell: Callable[[str], None]) -> None:
-        """`tell` is called with a line about each thing that happens."""
+        """`tell` is called with a line about each event."""
         self._app = app
         self._home = home
         self._tell = tell
@@ -61,9 +60,9 @@ class Background:
         self._links: set[asyncio.Task[None]] = set()
 
     async def serve(self, *, until_idle: bool) -> None:
-        """Work until the process is told to end, or with `until_idle` until nothing is left to do.
+        """Work until the process is asked to end, or with `until_idle` until no work is left.
 
-        Raises UsageError where another one serves this home, StoreError.
+        Raises UsageError if another one serves this home, StoreError.
         """
         path = self._app.paths.background_socket
         with only_one(path):
@@ -167,7 +166,7 @@ class Background:
     async def _close(self) -> None:
         for opened in self._open.values():
             opened.leave()
-        if running := [one.running for one in self._open.values() if one.running]:
+        if running := [opened.running for opened in self._open.values() if opened.running]:
             await asyncio.wait(running)
         for link in self._links:
             link.cancel()
@@ -199,7 +198,7 @@ class Background:
                     case wire.Do() | wire.Tend():
                         writer.write(wire.framed(wire.Refused("No session is attached.")))
                 await writer.drain()
-        except (ValueError, ConnectionError):  # it speaks something else, or is gone
+        except (ValueError, ConnectionError):  # not our protocol, or the connection is gone
             pass
         except asyncio.CancelledError:  # the process ends
             pass
@@ -208,7 +207,7 @@ class Background:
             writer.close()
 
     async def _standing(self) -> wire.Standing:
-        sessions = [await one.standing() for one in self._open.values()]
+        sessions = [await opened.standing() for opened in self._open.values()]
         return wire.Standing(version=__version__, process=os.getpid(), sessions=tuple(sessions))
 
     async def _attach(
@@ -275,7 +274,7 @@ class OpenSession:
             await asyncio.to_thread(app.close)
 
     async def opened(self) -> LiveSession | None:
-        """Return the session once it is open; None where it could not be opened."""
+        """Return the session once it is open; None if it could not be opened."""
         return await asyncio.shield(self._session)
 
     def leave(self) -> None:
@@ -326,7 +325,7 @@ class OpenSession:
                 case TaskFinished(outcome=outcome, answer=answer, reason=reason):
                     self._say(f"{outcome.replace('_', ' ')}: {answer or reason}")
                 case ApprovalRequested(name=name):
-                    self._say(f"waits for your verdict on {name}: alita attach {session.session_id}")
+                    self._say(f"waits for your decision on {name}: alita attach {session.session_id}")
                 case QuestionAsked(text=text):
                     self._say(f"asks you: {text}")
                 case _:
@@ -396,7 +395,7 @@ async def _tend(session: LiveSession, message: wire.Tend, writer: asyncio.Stream
 
 @contextmanager
 def only_one(socket: Path) -> Generator[None]:
-    """Hold the lock of a home's background meanwhile. Raises UsageError where another process has it, StoreError."""
+    """Hold the lock of a home's background meanwhile. Raises UsageError if another process has it, StoreError."""
     path = socket.with_suffix(".lock")
     try:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)

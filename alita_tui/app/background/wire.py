@@ -34,7 +34,7 @@ class Look(Value, frozen=True, tag=True):
 
 
 class Attach(Value, frozen=True, tag=True):
-    """Be told what happens in a session from now on, and hand commands to it."""
+    """Subscribe to a session's events from now on, and send it commands."""
 
     session_id: str
     after: int = 0
@@ -57,7 +57,7 @@ class Tend(Value, frozen=True, tag=True):
 
 
 class End(Value, frozen=True, tag=True):
-    """End in good order; sessions go on when it is started again."""
+    """Shut down cleanly; sessions continue when the background is started again."""
 
 
 Request = Look | Attach | Do | Tend | End
@@ -97,7 +97,7 @@ class News(Value, frozen=True, tag=True):
 
 
 class Tended(Value, frozen=True, tag=True):
-    """What came of a `Tend`."""
+    """The outcome of a `Tend`."""
 
     number: int
     inventory: Inventory | None = None
@@ -143,13 +143,13 @@ def framed(message: Request | Reply) -> bytes:
 
 
 async def request(reader: asyncio.StreamReader) -> Request | None:
-    """Return the next request; None at the end. Raises ValueError for what is none."""
+    """Return the next request; None at the end. Raises ValueError for an invalid one."""
     raw = await _frame(reader)
     return None if raw is None else msgspec.json.decode(raw, type=ready(Request))
 
 
 async def reply(reader: asyncio.StreamReader) -> Reply | None:
-    """Return the next reply; None at the end. Raises ValueError for what is none."""
+    """Return the next reply; None at the end. Raises ValueError for an invalid one."""
     raw = await _frame(reader)
     return None if raw is None else msgspec.json.decode(raw, type=ready(Reply))
 
@@ -169,7 +169,7 @@ async def _frame(reader: asyncio.StreamReader) -> bytes | None:
 
 @asynccontextmanager
 async def connected(path: Path) -> AsyncGenerator[tuple[asyncio.StreamReader, asyncio.StreamWriter] | None]:
-    """Give a connection to the background of a home; None where none runs. Raises UsageError, StoreError."""
+    """Give a connection to the background of a home; None if none runs. Raises UsageError, StoreError."""
     with _short(path) as short:
         try:
             reader, writer = await asyncio.open_unix_connection(short)
@@ -208,7 +208,7 @@ def listening(path: Path) -> socket.socket:
 
 
 def peer(writer: asyncio.StreamWriter) -> int:
-    """Return the user id of the process at the other end, as the kernel says; -1 where it does not."""
+    """Return the user id of the process at the other end, from the kernel; -1 if unknown."""
     made = writer.get_extra_info("socket")
     try:
         if sys.platform == "linux":
@@ -221,7 +221,7 @@ def peer(writer: asyncio.StreamWriter) -> int:
 
 
 class _short:  # used as a function
-    """Gives a path of a socket that is short enough for the system, through its open folder where it is not."""
+    """Yield a path of a socket that is short enough for the system; a long one goes through its open folder."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

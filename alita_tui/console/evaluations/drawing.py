@@ -23,7 +23,7 @@ _CASE: dict[CaseState, tuple[str, str, str]] = {
     "solved": ("✓", "$alita-good", ""),
     "failed": ("✖", "$alita-bad", ""),
     "running": ("●", "$alita-good", "running"),
-    "waiting": ("◆", "$alita-wait", "waits for your verdict"),
+    "waiting": ("◆", "$alita-wait", "waits for your decision"),
     "stopped": ("○", "$alita-warn", "broke off"),
     "left": (" ", _MUTED, "not begun"),
 }

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby, zip_longest
+from types import MappingProxyType
 
 import msgspec
 
 from alita_tui.console.widgets.sheet import Row, Sheet
-from alita_tui.console.widgets.styled_text import Line, text_of
+from alita_tui.console.widgets.styled_text import Line, Piece, text_of
 from alita_tui.spine.text import reveal
 
 _LOUD = re.compile(r"⟨U\+[0-9A-F]{4,6}⟩")
@@ -24,6 +25,13 @@ class Base(msgspec.Struct, frozen=True):
     label: str
     """For example `v1` or `attempt 2`."""
     code: str
+
+
+Marks = Mapping[int, Piece]
+"""What stands in the margin of each line that a finding is about, by the number of the line."""
+_UNMARKED: Marks = MappingProxyType({})
+MARK, _HERE = "▌", "▸"
+"""Marks of a line that a finding is about, and of the one that was gone to."""
 
 
 def _lexer(code: str) -> str:
@@ -87,14 +95,14 @@ def _loud(line: Line) -> Line:
     return tuple(("".join(char for char, _style in group), style) for style, group in pairs)
 
 
-def code_rows(code: str, *, sources: bool = True) -> list[Row]:
+def code_rows(code: str, *, sources: bool = True, marks: Marks = _UNMARKED) -> list[Row]:
     """Return numbered rows of code; with `sources` each counts as a line to read."""
     lines = highlight(code)
     wide = max(len(str(len(lines))), 3)
     return [
         Row(
             body,
-            ((f"{number:>{wide}} │ ", "muted"),),
+            ((f"{number:>{wide}} │", "muted"), _mark(marks, number)),
             ((f"{'↪':>{wide}} │ ", "muted"),),
             source=number if sources else 0,
             hard=True,
@@ -103,7 +111,12 @@ def code_rows(code: str, *, sources: bool = True) -> list[Row]:
     ]
 
 
-def diff_rows(code: str, base: Base) -> list[Row]:
+def _mark(marks: Marks, number: int) -> Piece:
+    """Return the last cell of a line's margin."""
+    return marks.get(number, (" ", "muted"))
+
+
+def diff_rows(code: str, base: Base, marks: Marks = _UNMARKED) -> list[Row]:
     """Return a unified diff from a base to the code, with three lines of context and the code's line numbers."""
     before, after = _plain(base.code), _plain(code)
     was, current = highlight(base.code), highlight(code)
@@ -117,14 +130,14 @@ def diff_rows(code: str, base: Base) -> list[Row]:
         rows.append(Row(((f" @@ lines {first[3] + 1} to {last[4]} @@", "wait"),)))
         for tag, i1, i2, j1, j2 in group:
             if tag == "equal":
-                rows += [_diff_row(" ", n + 1, wide, _line(current, n, after)) for n in range(j1, j2)]
+                rows += [_diff_row(" ", n + 1, wide, _line(current, n, after), marks) for n in range(j1, j2)]
                 continue
             rows += [_diff_row("-", 0, wide, _line(was, n, before)) for n in range(i1, i2)]
-            rows += [_diff_row("+", n + 1, wide, _line(current, n, after)) for n in range(j1, j2)]
+            rows += [_diff_row("+", n + 1, wide, _line(current, n, after), marks) for n in range(j1, j2)]
     return rows
 
 
-def split_rows(code: str, base: Base) -> list[Row]:
+def split_rows(code: str, base: Base, marks: Marks = _UNMARKED) -> list[Row]:
     """Return both texts side by side, matching lines in one row."""
     before, after = _plain(base.code), _plain(code)
     was, current = highlight(base.code), highlight(code)
@@ -136,7 +149,8 @@ def split_rows(code: str, base: Base) -> list[Row]:
             if left is not None:
                 old = _diff_row(" " if tag == "equal" else "-", left + 1, wide, _line(was, left, before))
             if right is not None:
-                new = _diff_row(" " if tag == "equal" else "+", right + 1, wide, _line(current, right, after))
+                sign = " " if tag == "equal" else "+"
+                new = _diff_row(sign, right + 1, wide, _line(current, right, after), marks)
             rows.append(_pair(old, new))
     return rows
 
@@ -160,12 +174,12 @@ def _tinted(line: Line, style: str) -> Line:
     return tuple((text, own if own in ("hostile", "warn") else style) for text, own in line)
 
 
-def _diff_row(sign: str, number: int, wide: int, body: Line) -> Row:
+def _diff_row(sign: str, number: int, wide: int, body: Line, marks: Marks = _UNMARKED) -> Row:
     style = {"+": "added", "-": "removed"}.get(sign, "muted")
     loud = _loud(body if sign == " " else _tinted(body, style))
     return Row(
         loud,
-        ((f"{number or '':>{wide}} ", "muted"), (f"{sign} ", style)),
+        ((f"{number or '':>{wide}} ", "muted"), (sign, style), _mark(marks, number)),
         ((f"{'↪':>{wide}} ", "muted"), ("  ", "")),
         source=number,
         hard=True,
@@ -183,14 +197,18 @@ class CodeView(Sheet):
         super().__init__(id=id)
         self.code = code
         self.bases = tuple(bases)
+        self.marks: Marks = _UNMARKED
+        self._finding = 0
+        """The line with a mark that was gone to last; 0 before."""
         self._mode = 0
         self.split = False
         """Whether a diff is shown side by side."""
         self._show()
 
-    def load(self, code: str, bases: Sequence[Base] = ()) -> None:
+    def load(self, code: str, bases: Sequence[Base] = (), marks: Marks = _UNMARKED) -> None:
         """Show other code, none of it read yet."""
         self.code, self.bases, self._mode = code, tuple(bases), 0
+        self.marks, self._finding = marks, 0
         self.forget_seen()
         self._show()
 
@@ -213,6 +231,15 @@ class CodeView(Sheet):
             self._mode = 0
             self._show()
             self.scroll_to_source(line)
+
+    def next_finding(self) -> int:
+        """Go to the next line with a mark, after the last one to the first; return its number, 0 for none."""
+        lines = sorted(self.marks)
+        if lines:
+            self._finding = next((line for line in lines if line > self._finding), lines[0])
+            self._show()
+            self.go_to_line(self._finding)
+        return self._finding
 
     def toggle_split(self) -> None:
         """Switch between side-by-side and unified diff."""
@@ -237,4 +264,8 @@ class CodeView(Sheet):
     def _show(self) -> None:
         base = self.base
         compare = split_rows if self.split else diff_rows
-        self.show(compare(self.code, base) if base else code_rows(self.code))
+        marks = dict(self.marks)
+        if self._finding:
+            marks[self._finding] = (_HERE, marks[self._finding][1])
+        rows = compare(self.code, base, marks) if base else code_rows(self.code, marks=marks)
+        self.show(rows)

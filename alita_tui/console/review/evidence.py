@@ -154,8 +154,12 @@ def requirements(attempt: Attempt) -> list[Row]:
 
 def _package(one: LockedPackage, wide: int) -> Row:
     name = f"{one_line(one.name)} {one_line(one.version)}"
-    sha = one.hashes[0].removeprefix("sha256:")[:12] + "…" if one.hashes else "no hash"
+    sha = (
+        one.hashes[0].removeprefix("sha256:").removeprefix("sha512-")[:12] + "…" if one.hashes else "no hash"
+    )
     parts = [f"uploaded {one_line(one.uploaded)[:10]}" if one.uploaded else "upload time unknown"]
+    if one.place:
+        parts = ["withdrawn by its authors"] if one.deprecated else []
     parts += [f"{one.size / 1024:,.0f} KiB"] if one.size else []
     parts.append("named" if one.direct else "pulled in")
     style = "muted" if one.hashes else "bad"
@@ -344,6 +348,14 @@ class Evidence(Sheet):
         if self._chosen < 0 or number >= len(self._owner) or self._owner[number] != self._chosen:
             return strip
         return restyle(strip, 0, -1, self._styles["selected"])
+
+    @property
+    def lead(self) -> int:
+        """Number of screen lines of the first part, which is to be seen whole; 0 until it is laid out."""
+        after = sorted(self._starts.values())[1:2]
+        return next(
+            (line for line, row in enumerate(self._owner) if after and row >= after[0]), len(self._owner)
+        )
 
     def go_to(self, part: Part) -> None:
         """Scroll to a part."""

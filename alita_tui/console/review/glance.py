@@ -41,7 +41,7 @@ def glance(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) 
 def _unusual(found: Sequence[Risk]) -> list[Row]:
     """Return what is unusual, the worst first; in a line that nothing is."""
     if not found:
-        said = "nothing: every check passed, no permission asked for, no finding above low"
+        said = "nothing: all checks passed, no permissions needed"
         return [_answer("unusual", said, "good")]
     first = _MOST if len(found) <= _MOST else _MOST - 1
     clip = len(found) > _WHOLE

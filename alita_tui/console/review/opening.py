@@ -127,7 +127,7 @@ class ReviewOpener(themes.ThemedApp[Switch | None]):
             self.push_screen(ApprovalScreen(self.main.view), self._review_closed)
             self._look_back()
         else:
-            self.notify("No build waits for a verdict.", markup=False, timeout=3)
+            self.notify("No build waits for your decision.", markup=False, timeout=3)
 
     def _review_closed(self, _nothing: None) -> None:
         """Give the session its room back."""

@@ -8,15 +8,19 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container
 
-from alita_tui.console.review.code import Base, CodeView
+from alita_tui.console.review.code import MARK, Base, CodeView
 from alita_tui.console.review.evidence import PARTS, Evidence, Part
 from alita_tui.console.review.head import PartTabs, Tab
+from alita_tui.console.widgets.styled_text import Piece
 from alita_tui.events import SandboxStatus
 from alita_tui.state.build import Attempt, BuildState
 from alita_tui.view.habits import Habits
+from alita_tui.view.risk import risks
 
 BESIDE = 130
 """Width from which evidence and code are side by side."""
+_CODE_LINES = 10
+"""Lines below the evidence that are the code's at least, its border included."""
 _TAB_PARTS: dict[Tab, tuple[Part, ...]] = {
     "Risk": ("glance", "risk", "capabilities", "requirements", "review", "grant"),
     "Why": ("why", "contract"),
@@ -78,7 +82,7 @@ class BuildPanes(Container):
         self._shown = (build, attempt, status)
         self.evidence.whole_log = False
         self.evidence.withheld = frozenset()
-        self.code.load(attempt.draft.code, bases)
+        self.code.load(attempt.draft.code, bases, marks_of(build, attempt))
         if build.parent is not None:
             self.code.cycle()  # a new version is judged by what is new in it
         self._name_code()
@@ -105,6 +109,13 @@ class BuildPanes(Container):
         changed = self.code.cycle()
         self._name_code()
         return changed
+
+    def next_finding(self) -> int:
+        """Show the next line of the code that a finding is about; return its number, 0 for none."""
+        self.show_tab("Code")
+        line = self.code.next_finding()
+        self._name_code()
+        return line
 
     def toggle_split(self) -> None:
         """Switch between unified and side-by-side diff."""
@@ -184,10 +195,32 @@ class BuildPanes(Container):
         if self._shown:
             single = self.has_class("-single")
             self.evidence.present(*self._shown, (_TAB_PARTS[self._tab] or PARTS) if single else PARTS)
+            self.call_after_refresh(self._share)
+
+    def on_resize(self) -> None:
+        """Share the height anew."""
+        self.call_after_refresh(self._share)
+
+    def _share(self) -> None:
+        """Give the evidence the lines that its first part takes, if it is above the code and the code keeps enough."""
+        evidence, height = self.evidence, self.query_one("#panes").size.height
+        if self.has_class("-single") or self.has_class("-beside") or not evidence.lead:
+            evidence.styles.height = None
+        else:
+            evidence.styles.height = max(height * 9 // 20, min(evidence.lead, height - _CODE_LINES))
 
     def _name_code(self) -> None:
         code = self.code
         code.border_title = f"diff from {code.base.label}" if code.base else f"code, {code.lines} lines"
+
+
+def marks_of(build: BuildState, attempt: Attempt) -> dict[int, Piece]:
+    """Return the mark beside each line of the code that a finding or a risk is about."""
+    marks = {one.line: "warn" for one in attempt.findings if one.line and one.severity != "info"}
+    marks |= {
+        one.line: "bad" if one.serious else "warn" for one in reversed(risks(build, attempt)) if one.line
+    }
+    return {line: (MARK, style) for line, style in marks.items()}
 
 
 def bases_of(build: BuildState, attempt: Attempt) -> list[Base]:

@@ -129,6 +129,7 @@ class ApprovalScreen(DecidingScreen):
         keys = shown_keys(self)
         useless: set[Choice] = set() if self.panes.code.bases else {"diff"}
         useless |= set() if self.panes.code.base else {"side_by_side"}
+        useless |= set() if self.panes.code.marks else {"finding"}
         asks = self._review and not self._review.attempt.draft.capabilities.none
         useless |= set() if asks and self._place else {"grants"}
         like = self._review and self._review.twin and self._place
@@ -137,7 +138,7 @@ class ApprovalScreen(DecidingScreen):
         useless |= set() if self._place else {*DECIDING, *PUTTING_AWAY}
         useless |= {"full"} if self.has_class("-narrow") else set()
         if self.bar.size.width < _ALL_KEYS and not self.has_class("-narrow"):
-            useless |= {"full", "side_by_side"}  # the keys work all the same, and F1 lists them
+            useless |= {"full", "side_by_side", "finding"}  # the keys work all the same, and F1 lists them
         self.bar.draw_keys(keys, useless)
         if self._review is None:
             self.bar.say("No build waits.", "muted")
@@ -211,6 +212,12 @@ class ApprovalScreen(DecidingScreen):
         """Switch between the code and its diffs."""
         if not self.panes.cycle_diff():
             self.notify("There is no earlier version to compare with.", markup=False)
+        self.tick()
+
+    def action_finding(self) -> None:
+        """Go to the next line that a finding is about."""
+        if not self.panes.next_finding():
+            self.notify("No finding is about a line of the code.", markup=False, timeout=3)
         self.tick()
 
     def action_side_by_side(self) -> None:

@@ -13,7 +13,7 @@ from alita_tui.console.input.arming import Objection, TimedInput, objection
 from alita_tui.console.input.timing import Paint
 from alita_tui.events import Capabilities, Decision, Lasting, Twin, Verdict
 from alita_tui.spine.commands import ResolveApproval
-from alita_tui.spine.text import one_line
+from alita_tui.spine.text import counted, one_line
 from alita_tui.state.build import Attempt, BuildState
 from alita_tui.view.model import SessionView
 from alita_tui.view.risk import names_of, risks
@@ -172,35 +172,33 @@ class BuildReview:
     def _step(self, unread: int, key: str) -> tuple[str, str] | None:
         """Return what the next press does after a first one, and its tone."""
         if self.twice == "stopped":
-            return "The same key again decides against this build and stops the run; Esc goes back.", "bad"
+            return "The same key again decides against this build and stops the run · Esc cancels", "bad"
         if self.twice == "withdrawn":
             said = "The same key again drops this build: no verdict, nothing is learned from it, the agent"
-            return f"{said} continues without it; Esc goes back.", "bad"
+            return f"{said} continues without it · Esc cancels", "bad"
         if self.twice in ("reused", "merged", "aliased") and (twin := self.twin):
             name, tool = one_line(self.build.name), one_line(twin.label)
             if self.twice == "reused":
-                return f"The same key again rejects it and has the agent use {tool}; Esc goes back.", "warn"
+                return f"The same key again rejects it and has the agent use {tool} · Esc cancels", "warn"
             if self.twice == "merged":
-                said = f"The same key again rejects it and has {tool} built anew to do both; Esc goes back."
+                said = f"The same key again rejects it and has {tool} built anew to do both · Esc cancels"
                 return said, "warn"
-            said = f"The same key again makes {name} another name of {tool}; this code joins nothing."
-            return f"{said} Esc goes back.", "warn"
+            said = f"The same key again makes {name} another name of {tool}; this code joins nothing"
+            return f"{said} · Esc cancels", "warn"
         if self.twice == "retested":
             wanted = self.attempt.draft.capabilities.without(self.withheld).items
             with_what = ", ".join(map(one_line, wanted)) or "nothing granted"
             return f"The same key again runs its tests with {with_what}. Nothing is approved by it.", "warn"
         scope = " for this task only" if self.lasting == "task" else ""
+        lines = f"{counted(unread, 'line')} not shown yet"
         if self.named and self.unread_known and unread:
             said = (
-                f"Risks accepted by name. {key} approves exactly these bytes{scope}; {unread} lines of them"
+                f"Risks accepted by name; {lines}. {key} approves this code anyway{scope}, which is recorded"
             )
-            return f"{said} are unread, which is recorded; Esc goes back.", "bad"
+            return f"{said} · Esc cancels", "bad"
         if self.unread_known and unread:
-            said = f"unread: {unread} lines. {key} again approves them unread{scope}, which is recorded; Esc goes back."
+            said = f"{lines}. Press {key} again to approve anyway{scope}; that is recorded · Esc cancels"
             return said, "bad"
         if self.named:
-            return (
-                f"Risks accepted by name. {key} approves exactly these bytes{scope}; Esc goes back.",
-                "warn",
-            )
+            return f"Risks accepted by name. {key} approves this code{scope} · Esc cancels", "warn"
         return None

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Choice = Literal[
     "approve", "lend", "reuse", "merge", "alias", "reject", "edit", "retest", "ban", "stop",
-    "grants", "diff", "side_by_side", "log", "full", "next", "defer", "withdraw", "back",
+    "grants", "finding", "diff", "side_by_side", "log", "full", "next", "defer", "withdraw", "back",
 ]  # fmt: skip
 VERDICTS = (
     "approve", "lend", "reuse", "merge", "alias", "reject", "edit", "retest", "ban", "stop", "grants", "defer",
@@ -47,6 +47,7 @@ LABELS: dict[Choice, str] = {
     "ban": "Ban…",
     "stop": "Stop",
     "grants": "Grants…",
+    "finding": "Finding",
     "diff": "Diff",
     "side_by_side": "Split",
     "log": "Log",
@@ -201,7 +202,7 @@ class VerdictBar(Vertical):
                 wrong = [
                     one for one in given if one and not any(name.startswith(one) for name in self._wanted)
                 ]
-                said = f"To accept the risks type their names: {' '.join(left)}  (Esc goes back)"
+                said = f"To accept the risks type their names: {' '.join(left)} · Esc cancels"
                 if wrong:
                     said = f"No risk is called {one_line(wrong[0], 40)}. {said}"
                 elif self._entered:

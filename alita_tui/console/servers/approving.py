@@ -147,13 +147,13 @@ class ToolApproval(GuardedScreen):
             return "Called … Esc closes, and the call with it.", "muted"
         if self._trying:
             return (
-                "Enter calls it once with these arguments; nothing is approved or recorded.  (Esc goes back)",
+                "Enter calls it once with these arguments; nothing is approved or recorded. · Esc cancels",
                 "warn",
             )
         if self._asking:
             given = set(self.query_one("#names", NameInput).value.split())
             left = " ".join(name for name in review.names if name not in given)
-            return f"To accept the risks type their names: {left}  (Esc goes back)", "warn"
+            return f"To accept the risks type their names: {left} · Esc cancels", "warn"
         held = "approve" in actions_of(self, self.timing.deed)
         first = "Press another key or scroll first. " if held else ""
         if review.unread_known and unread:

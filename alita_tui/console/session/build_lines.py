@@ -6,9 +6,19 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 
-from alita_tui.console.session.card_parts import CARD, PROSE, VERB, Drawn, at_words, fitted, rows_of, ruled
+from alita_tui.console.session.card_parts import (
+    CARD,
+    PROSE,
+    VERB,
+    Drawn,
+    at_words,
+    fitted,
+    rating_mark,
+    rows_of,
+    ruled,
+)
 from alita_tui.console.session.trace_lines import MARGIN
-from alita_tui.console.widgets.styled_text import Line, clip, wrap
+from alita_tui.console.widgets.styled_text import Line, clip, width_of, wrap
 from alita_tui.spine.text import one_line
 from alita_tui.state.build import BuildState
 from alita_tui.view.card_words import build_marks, build_sentences, build_stage, duration
@@ -34,10 +44,11 @@ def build_lines(
     amount = f"{passed} of {len(marks)}" if marks else ""
     first, last = deck.rows[card.rows[0]], deck.rows[card.rows[-1]]
     cost = f"${build.spent_usd:.2f}" if build.spent_usd >= 0.005 else ""
-    figures = [(amount, "muted"), (cost, "muted"), (duration(first.at, last.at), "muted")]
+    time = duration(first.at, last.at)
+    figures = [(amount, "muted"), (rating_mark(deck, card), "text"), (cost, "muted"), (time, "muted")]
     name = one_line(f"{build.name} v{build.version}", 80)
     if build.status == "pending" and not opened:
-        return _waiting(build, name, bar, marks, figures[2][0], wide, review)
+        return _waiting(build, name, bar, marks, time, wide, review)
     stage, tone = build_stage(build)
     mark = {"good": "✓", "bad": "✗"}.get(tone, "◈" if build.status == "pending" else "◆")
     ink = tone if tone in ("good", "bad") or build.status == "pending" else "build"
@@ -48,6 +59,8 @@ def build_lines(
         (name, "strong"),
         (f"  {stage}", tone),
     )
+    if width_of(left) + 2 + len(bar) + cell_len(time) + 2 > wide:
+        bar = ()  # cut marks would tell of fewer checks
     lines = [Drawn(-1, fitted((*left, ("  ", ""), *bar), figures, wide))]
     if opened:
         for number, said in enumerate(build_sentences(build)):
@@ -72,6 +85,8 @@ def _waiting(
     room = max(width - MARGIN, 10)
     edge: Line = (("▌", "wait"), ("  ", ""))
     asked = " is ready. May it join your library?"
+    if build.put_off:
+        asked = " is ready; the task continues without it"
     if MARGIN + cell_len(name + asked + time) + 2 > width:
         asked = " is ready"
     title: Line = (

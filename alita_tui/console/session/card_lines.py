@@ -18,6 +18,7 @@ from alita_tui.console.session.card_parts import (
     Drawn,
     at_words,
     fitted,
+    rating_mark,
     rows_of,
     ruled,
     style_of,
@@ -159,9 +160,14 @@ def _header(deck: Deck, card: Card, width: int) -> list[Drawn]:
     left: Line = ((" ", ""), ("▸ " if deck.folded(section) else "▾ ", "muted"), (steps, "observation"))
     room = width - width_of(left) - cell_len(time) - 5
     while len(did) > 1 and cell_len(", ".join(did)) > room:
-        did.remove(next((one for one in did if not one.startswith("built")), did[0]))
+        did.remove(min(did, key=_worth))
     told = f" · {', '.join(did)}" if did else ""
     return [Drawn(-1, fitted((*left, (told, "muted")), [(time, "muted")], width))]
+
+
+def _worth(deed: str) -> int:
+    """Return how much a reader would miss what a task did, where the line has no room for all of it."""
+    return 0 if deed.startswith("noted ") else 2 if deed.startswith("built ") else 1
 
 
 def _answer(deck: Deck, card: Card, row: TraceRow, width: int, opened: bool) -> list[Drawn]:
@@ -178,6 +184,8 @@ def _answer(deck: Deck, card: Card, row: TraceRow, width: int, opened: bool) -> 
         mark: Line = ((" ", ""), (f"{'✗' if row.tone == 'bad' else glyph(row)} ", ink))
         first: Line = (*mark, (lines[0], ink))
         rest = [Drawn(-1, clip(((" " * MARGIN, ""), (text, "text")), width)) for text in lines[1:]]
+        if rated := rating_mark(deck, card):
+            rest.append(Drawn(-1, ((" " * MARGIN, ""), (f"you: {rated}", "muted"))))
         return [*before, Drawn(-1, clip(first, width)), *rest, *after]
     from alita_tui.console.widgets.markdown import markdown_lines  # nothing before the first answer needs it
 
@@ -225,9 +233,9 @@ def _foot(deck: Deck, card: Card, row: TraceRow, width: int) -> list[Drawn]:
     for handle in pictures_of(files):
         columns = min(room, WIDEST)
         lines += [Drawn(-1, (), picture=Slice(handle, number, columns)) for number in range(ROWS)]
-    told = evidence(deck, section)
-    if told or row.meta:
-        said = " · ".join(filter(None, (told, str(row.meta))))
+    mark = rating_mark(deck, card)
+    told = (evidence(deck, section), str(row.meta), f"you: {mark}" if mark else "")
+    if said := " · ".join(filter(None, told)):
         lines.append(Drawn(-1, clip(((" " * MARGIN, ""), (said, "muted")), width)))
     return lines
 
@@ -260,7 +268,9 @@ def _step(deck: Deck, card: Card, width: int, opened: bool) -> list[Drawn]:
     ink = told.tone if failed else _STEP_STYLES.get(told.verb, "action")
     time = told.time or (str(rows[-1].meta) if len(rows) == 1 else "")
     verb = told.verb.ljust(VERB) if len(told.verb) < VERB else f"{told.verb} "
-    room = max(width - MARGIN - cell_len(verb) - (len(time) + 1 if time else 0), 8)
+    rated = rating_mark(deck, card)
+    taken = (len(time) + 1 if time else 0) + (cell_len(rated) + 2 if rated else 0)
+    room = max(width - MARGIN - cell_len(verb) - taken, 8)
     subject, result = str(told.subject), str(told.result)
     if not result and told.tone == "wait":
         result = "…"
@@ -276,7 +286,8 @@ def _step(deck: Deck, card: Card, width: int, opened: bool) -> list[Drawn]:
         arrow,
         (result, tone),
     )
-    lines = [Drawn(-1, fitted(((" ", ""), (f"{mark} ", ink), *pieces), [(time, "muted")], width))]
+    figures = [(rated, "text"), (time, "muted")]
+    lines = [Drawn(-1, fitted(((" ", ""), (f"{mark} ", ink), *pieces), figures, width))]
     if opened:
         lines += rows_of(deck, card, width, preview=True)
     return lines

@@ -11,6 +11,7 @@ from alita_tui.console.session.inline import Slice
 from alita_tui.console.session.trace_lines import MARGIN, detail, glyph, words
 from alita_tui.console.widgets.styled_text import Line, Piece, clip, cut, spread, width_of
 from alita_tui.view.cards import Card, Deck
+from alita_tui.view.feedback import MARKS
 from alita_tui.view.model import TraceRow
 
 VERB = 9
@@ -59,6 +60,12 @@ def rows_of(deck: Deck, card: Card, width: int, *, preview: bool) -> list[Drawn]
             continue
         lines += [Drawn(at, clip(((" │   ", "line"), *line), width)) for line in text]
     return lines
+
+
+def rating_mark(deck: Deck, card: Card) -> str:
+    """Return the mark of what the person said of a card; empty where they said nothing."""
+    rating = deck.ratings.get(card.at)
+    return "" if rating is None else MARKS[rating]
 
 
 def ruled(line: Line) -> Line:

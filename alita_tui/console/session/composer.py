@@ -15,11 +15,15 @@ from alita_tui.spine.text import counted, one_line
 
 if TYPE_CHECKING:
     # What is offered is imported when something is: the first paint needs the field alone.
+    from textual.timer import Timer
+
     from alita_tui.console.session.completing import Offer
 
 _MINE = frozenset(("send", "send_next", "newline", "complete", "history", "editor"))
 _LONG_LINES, _LONG_CHARACTERS = 8, 1_000
 """From which on what is pasted stands as one line."""
+BLINKS_SECONDS = 10.0
+"""How long the cursor blinks after a key. Each blink paints the line: most of what an idle console would use."""
 
 
 class Composer(TextArea):
@@ -60,7 +64,8 @@ class Composer(TextArea):
 
     def __init__(self, *, id: str | None = None, blink: bool = True) -> None:
         super().__init__(id=id, soft_wrap=True, show_line_numbers=False, highlight_cursor_line=False)
-        self.cursor_blink = blink
+        self.cursor_blink = self._blinks = blink
+        self._quiet: Timer | None = None
         self._history: list[str] = []
         self._place = 0
         self._unsent = ""
@@ -73,6 +78,14 @@ class Composer(TextArea):
         """Whether the cursor of the list was moved, so that Enter takes what it is on."""
         self._closed_for = ""
         """The text for which the list was closed."""
+
+    def on_mount(self) -> None:
+        """Begin to count how long nothing was typed."""
+        if self._blinks:
+            self._quiet = self.set_interval(BLINKS_SECONDS, self._stand_still)
+
+    def _stand_still(self) -> None:
+        self.cursor_blink = False
 
     @property
     def _draw_cursor(self) -> bool:
@@ -109,6 +122,9 @@ class Composer(TextArea):
 
     async def _on_key(self, event: events.Key) -> None:
         """Run our keys, which a text area would insert."""
+        if self._quiet is not None:
+            self._quiet.reset()
+            self.cursor_blink = True
         if self._offer is not None and await self._list_key(event.key):
             event.stop()
             event.prevent_default()

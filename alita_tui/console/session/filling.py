@@ -42,7 +42,7 @@ class Filling:
 
     def take(self, view: SessionView) -> bool:
         """Take a newer view; return whether it is complete."""
-        self.laid.show(view.trace, view.builds)
+        self.laid.show(view.trace, view.builds, view.state.ratings)
         return view.seq >= self.until
 
     def fit(self, width: int) -> None:

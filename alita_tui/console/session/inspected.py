@@ -60,7 +60,7 @@ def about(
 
 
 def _verdict(status: str, by: str, why: str) -> list[Row]:
-    rows = heading("Verdict", status)
+    rows = heading("Decision", status)
     if by:
         rows.append(fact("by", one_line(by), width=_LABEL))
     return [*rows, fact("why", one_line(why, 400), width=_LABEL)] if why else rows
@@ -113,13 +113,14 @@ def _plan(view: SessionView, deck: Deck, card: Card) -> list[Row]:
 def _task(view: SessionView, deck: Deck, section: Section) -> list[Row]:
     row = deck.rows[section.task]
     steps, did, time = section_told(deck, section)
-    task = next((one for one in view.tasks if one.task_id == row.span), None)
+    task = next((one for one in reversed(view.tasks) if one.task_id == row.span), None)
     rows = [*_text(str(row.detail or row.title)), BLANK, _when(row)]
     rows.append(fact("so far" if section.answered < 0 else "took", f"{steps}, {time}", width=_LABEL))
     rows += [fact("" if number else "did", one, width=_LABEL) for number, one in enumerate(did)]
     if task is not None and task.outcome:
         rows.append(fact("ended", f"{task.outcome}{f': {task.reason}' if task.reason else ''}", width=_LABEL))
-    files = [file for file in view.state.artefacts if task and file.handle in _given(view, task.task_id)]
+    given = frozenset(_given(view, task.task_id)) if task is not None else frozenset()
+    files = [file for file in view.state.artefacts if file.handle in given] if given else []
     rows += [
         fact("" if number else "given", one_line(file.name), width=_LABEL)
         for number, file in enumerate(files)
@@ -136,7 +137,7 @@ def _task(view: SessionView, deck: Deck, section: Section) -> list[Row]:
 
 
 def _given(view: SessionView, task_id: str) -> Sequence[str]:
-    return next((task.files for task in view.state.tasks if task.task_id == task_id), ())
+    return next((task.files for task in reversed(view.state.tasks) if task.task_id == task_id), ())
 
 
 def _answer(deck: Deck, section: Section, row: TraceRow) -> list[Row]:

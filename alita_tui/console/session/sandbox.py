@@ -1,16 +1,20 @@
-"""The sandbox pane: engine, live output and the last runs."""
+"""The sandbox pane: what runs now, the last runs, and what limits them."""
 
 from __future__ import annotations
 
-from alita_tui.console.widgets.sheet import Row, Sheet, say
+from alita_tui.console.widgets.figures import parted
+from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, say
+from alita_tui.events import SandboxStatus
 from alita_tui.spine.text import one_line
-from alita_tui.view.model import SandboxRun, SessionView
+from alita_tui.view.model import Live, SandboxRun, SessionView
 
 _RUNS = 12
+_BAR = 24
+"""Cells of the bar of what runs."""
 
 
 class SandboxPane(Sheet):
-    """Shows live output first, then runs, newest first."""
+    """Shows what runs first, then finished runs, newest first."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -18,42 +22,64 @@ class SandboxPane(Sheet):
 
     def advance(self, view: SessionView) -> None:
         """Draw a newer view."""
-        state = (view.sandbox, view.runs, view.live.output, view.live.work)
+        live = view.live
+        state = (view.sandbox, view.runs, live.output, live.work, live.work_detail, live.work_done, view.busy)
         if state == self._drawn:
             return
         self._drawn = state
-        self.show(_rows(view), top=view.live.output is None)
+        self.show(_rows(view), top=live.output is None)
 
 
 def _rows(view: SessionView) -> list[Row]:
-    rows: list[Row] = []
     status = view.sandbox
     if status is None:
-        rows += say("Checking the sandbox …", "muted")
+        rows = say("Checking the sandbox …", "muted")
     elif not status.available:
-        rows += say(one_line(status.problem), "warn") + say(one_line(status.hint), "muted")
+        rows = say(one_line(status.problem), "warn") + say(one_line(status.hint), "muted")
     else:
-        held = [one_line(row.resource) for row in status.enforcement if row.strong]
-        weak = [one_line(row.resource) for row in status.enforcement if not row.strong]
-        rows.append(Row(((one_line(status.engine), "muted"),)))
-        if view.runs or view.live.output is not None:
-            limits = f"{len(held)} limits enforced" + (f", {len(weak)} approximate" if weak else "")
-            rows += say(limits, "muted")
-            held = weak = []
-        if held:
-            rows.append(Row((("enforced ", "good"), (", ".join(held), "muted"))))
-        if weak:
-            rows.append(Row((("approximate ", "warn"), (", ".join(weak), "muted"))))
-    live = view.live
-    if live.output is not None:
-        rows += [Row(), Row(((live.output.title, "strong"), ("  running", "wait")), (("▸ ", "wait"),))]
-        rows += [
-            Row(((line, ""),), (("│ ", "muted"),)) for line in live.output.text.rstrip().split("\n")[-40:]
-        ]
+        rows = []
+    now = _now(view.live)
+    rows += [BLANK, *now] if rows and now else now
     for run in reversed(view.runs[-_RUNS:]):
-        rows += [Row(), *_run(run)]
-    if not view.runs and live.output is None and status is not None and status.available:
-        rows += [Row(), *say("Nothing has run yet.", "muted")]
+        rows += [*([BLANK] if rows else []), *_run(run)]
+    if status is None or not status.available:
+        return rows
+    if rows:  # what runs and ran leads; what holds for all of it is one quiet line
+        return [*_limits(status, short=True), BLANK, *rows]
+    return [*_limits(status, short=view.busy), BLANK, *say("Nothing has run yet.", "muted")]
+
+
+def _limits(status: SandboxStatus, *, short: bool) -> list[Row]:
+    """Return the engine and the limits that it enforces, by number or by name."""
+    held = [one_line(row.resource) for row in status.enforcement if row.strong]
+    weak = [one_line(row.resource) for row in status.enforcement if not row.strong]
+    engine = one_line(status.engine)
+    if short:
+        count = f"{len(held)} limits enforced" + (f", {len(weak)} approximate" if weak else "")
+        return say(f"{engine} · {count}", "muted")
+    rows = [Row(((engine, "muted"),))]
+    if held:
+        rows.append(Row((("enforced ", "good"), (", ".join(held), "muted"))))
+    if weak:
+        rows.append(Row((("approximate ", "warn"), (", ".join(weak), "muted"))))
+    return rows
+
+
+def _now(live: Live) -> list[Row]:
+    """Return what runs at the moment: its output, or how far it is."""
+    mark = (("▸ ", "wait"),)
+    if live.output is not None:
+        lines = live.output.text.rstrip().split("\n")[-40:]
+        title = Row(((live.output.title, "strong"), ("  running", "wait")), mark)
+        return [title, *(Row(((line, ""),), (("│ ", "muted"),)) for line in lines)]
+    if not live.work:
+        return []
+    rows = [Row(((live.work, "strong"), ("  running", "wait")), mark)]
+    if live.work_total:
+        full, track = parted(live.work_done / live.work_total, _BAR)
+        rows.append(Row(((full, "wait"), (track, "line")), (("  ", ""),)))
+    if live.work_detail:
+        rows.append(Row(((live.work_detail, "muted"),), (("  ", ""),)))
     return rows
 
 

@@ -76,7 +76,7 @@ class Trace(TraceFilling):
             self._sent = SENT_NOTHING
         newest = self._at_newest()
         before = len(laid.cards)
-        self._view, kept = view, laid.show(view.trace, view.builds)
+        self._view, kept = view, laid.show(view.trace, view.builds, view.state.ratings)
         count = len(laid.rows)
         if not laid.width:
             self.cursor = len(laid.cards) - 1

@@ -16,6 +16,7 @@ from alita_tui.console.session.card_lines import draw, height
 from alita_tui.console.session.card_parts import Drawn
 from alita_tui.console.widgets.styled_text import text_of
 from alita_tui.state.build import BuildState
+from alita_tui.state.ratings import Ratings
 from alita_tui.state.rows import Rows
 from alita_tui.view.cards import Card, Deck, Level
 from alita_tui.view.model import TraceRow
@@ -70,14 +71,17 @@ class Layout:
         """The screen line after the last card, partly estimated."""
         return self._tops[-1]
 
-    def show(self, rows: Rows[TraceRow], builds: Rows[BuildState] | None = None) -> int:
-        """Take newer rows and builds, or earlier ones after a seek; return how many rows are unchanged."""
+    def show(
+        self, rows: Rows[TraceRow], builds: Rows[BuildState] | None = None, ratings: Ratings = ()
+    ) -> int:
+        """Take newer rows, builds and ratings, or earlier ones after a seek; return how many rows are unchanged."""
         going = self._take(builds or Rows())
         shown = self.deck.show(rows)
+        going += self.deck.rate(ratings) if ratings or self.deck.ratings else ()
         self._again(shown.first)
         for index in shown.touched.union(at for at in going if at < shown.first):
             self.redraw(index)
-        return shown.kept
+        return shown.unchanged
 
     def _take(self, builds: Rows[BuildState]) -> list[int]:
         """Take the builds; return the cards of those that changed though no row may say so."""

@@ -31,7 +31,7 @@ def welcome(keys: Mapping[str, str], *, replay: bool) -> tuple[str, ...]:
         return "The recording begins here.", "Space plays it, → goes one event on."
     help_key, palette, sessions = (key_of(one, keys) for one in ("app.help", "app.palette", "app.sessions"))
     return (
-        "alita builds the tools it is missing, and runs none that you have not approved.",
+        "alita builds the tools it lacks, and runs none you did not approve.",
         "Type a task. What is missing is written for it, tested in a sandbox and shown to you before it may run.",
         f"{help_key} keys   {palette} commands   {sessions} earlier sessions",
     )

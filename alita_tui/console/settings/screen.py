@@ -32,11 +32,14 @@ class SettingsScreen(Dialog[None]):
         self,
         lines: tuple[SettingLine, ...],
         change: Callable[[str, str], Awaitable[tuple[SettingLine, ...]]],
+        *,
+        wanted: str = "",
     ) -> None:
-        """`change` writes a setting and returns all of them. May raise AlitaError."""
+        """`change` writes a setting and returns all of them; it may raise AlitaError. `wanted`: filters them."""
         super().__init__()
         self._lines = lines
         self._change = change
+        self._wanted = wanted
 
     def compose(self) -> ComposeResult:
         """Filter, list, meaning and value."""
@@ -47,7 +50,7 @@ class SettingsScreen(Dialog[None]):
                     "   Enter changes one · / filters · Esc closes",
                 )
             )
-            yield Input(placeholder="Filter by name", id="filter")
+            yield Input(self._wanted, placeholder="Filter by name", id="filter")
             yield OptionList(id="list", markup=False)
             yield Plain(id="meaning")
             yield Input(id="value", disabled=True)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from textual import work
+
 from alita_tui.console.evaluations.opening import EvaluationsOpener
+from alita_tui.spine.errors import AlitaError
+from alita_tui.spine.text import one_line
 
 if TYPE_CHECKING:
     # What opens later is imported when it does: the first paint needs the session's screen alone.
@@ -35,6 +39,18 @@ class StatisticsOpener(EvaluationsOpener):
     async def on_statistics_screen_tool_asked(self, message: StatisticsScreen.ToolAsked) -> None:
         """Open the tool that an advice is about."""
         await self.show_tool(message.name)
+
+    @work(name="setting", group="statistics", exclusive=True, exit_on_error=False)
+    async def on_statistics_screen_setting_asked(self, message: StatisticsScreen.SettingAsked) -> None:
+        """Open the setting that an advice is about."""
+        from alita_tui.console.settings.screen import SettingsScreen
+
+        try:
+            lines = await self._catalog.settings()
+        except AlitaError as error:
+            self.notify(one_line(str(error)), severity="warning", markup=False)
+            return
+        self.push_screen(SettingsScreen(lines, self._catalog.change_setting, wanted=message.key))
 
     def on_statistics_screen_copy_asked(self, message: StatisticsScreen.CopyAsked) -> None:
         """Copy a command."""

@@ -64,6 +64,13 @@ class StatisticsScreen(Dialog[None]):
             super().__init__()
             self.name = name
 
+    class SettingAsked(Message):
+        """Open a setting."""
+
+        def __init__(self, key: str) -> None:
+            super().__init__()
+            self.key = key
+
     class CopyAsked(Message):
         """Copy a command."""
 
@@ -82,10 +89,12 @@ class StatisticsScreen(Dialog[None]):
         self._problem = ""
         """Why nothing could be read."""
         self._read = (0, 0)
-        self._opened: tuple[str, tuple[Place, ...]] | None = None
-        """The row whose events are listed, and these."""
+        self._opened: tuple[str, tuple[Place, ...], str] | None = None
+        """The row whose events are listed, these, and the rule or command of the row."""
         self._places: dict[str, tuple[str, tuple[Place, ...]]] = {}
         """Id of each row -> its name and what it rests on."""
+        self._notes: dict[str, str] = {}
+        """Id of an anomaly or advice -> its rule or command."""
         self._advice: dict[str, Advice] = {}
 
     def compose(self) -> ComposeResult:
@@ -147,8 +156,8 @@ class StatisticsScreen(Dialog[None]):
         self._head()
         report = self._report
         below = [self.query_one(f"#{name}", Plain) for name in ("totals", "charts", "columns")]
-        for one in below:
-            one.display = report is not None and self._opened is None
+        for part in below:
+            part.display = report is not None and self._opened is None
         listed = self.query_one(Rows)
         at = listed.highlighted
         listed.clear_options()
@@ -159,6 +168,8 @@ class StatisticsScreen(Dialog[None]):
                 self._say(self._problem, bad=True)
             return
         if self._opened is not None:
+            below[0].display = bool(self._opened[2])
+            below[0].update(Content(f" {one_line(self._opened[2], 400)}"))
             listed.add_options(
                 Option(drawing.place_row(one, width), id=f"p{number}")
                 for number, one in enumerate(self._opened[1])
@@ -180,7 +191,7 @@ class StatisticsScreen(Dialog[None]):
         self._keys_line()
 
     def _options(self, report: Report, width: int) -> list[Option]:
-        self._places, self._advice = {}, {}
+        self._places, self._advice, self._notes = {}, {}, {}
         found: list[Option] = []
         for number, line in enumerate(drawing.sorted_lines(report, self._by, self._sort)):
             self._places[f"l{number}"] = (line.name, line.places)
@@ -207,6 +218,9 @@ class StatisticsScreen(Dialog[None]):
                 self._places[option] = (name, places)
                 if title.endswith("help"):
                     self._advice[option] = report.advice[number]
+                    self._notes[option] = report.advice[number].command
+                else:
+                    self._notes[option] = f"Rule: {report.anomalies[number].rule}."
                 found.append(Option(drawn, id=option))
         held = words.held_words(report.held)
         return [
@@ -280,7 +294,7 @@ class StatisticsScreen(Dialog[None]):
             return
         name, places = self._places.get(chosen, ("", ()))
         if places:
-            self._opened = (name, places)
+            self._opened = (name, places, self._notes.get(chosen, ""))
             self._draw()
         elif name:
             self._say("No single events are kept for this row: choose another table.")
@@ -295,6 +309,8 @@ class StatisticsScreen(Dialog[None]):
             self._say("There is nothing to act on.")
         elif advice.tool:
             self.post_message(self.ToolAsked(advice.tool))
+        elif advice.setting:
+            self.post_message(self.SettingAsked(advice.setting))
         else:
             self.post_message(self.CopyAsked(advice.command))
             self._say(f"Copied: {advice.command}")

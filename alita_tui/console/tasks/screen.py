@@ -184,7 +184,7 @@ class TasksScreen(Dialog[None]):
         elif line is not None and line.part in ("queued", "running"):
             self._ask(CancelTask(task_id=line.task_id))
         else:
-            self._say("It has ended, or waits for your verdict or answer.")
+            self._say("It has ended, or waits for your decision or answer.")
 
     def action_retry(self) -> None:
         """Try the chosen task again, which ended."""

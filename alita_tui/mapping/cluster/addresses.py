@@ -10,7 +10,7 @@ from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import one_line
 
 PORT = 8786
-"""Of a scheduler, where none is said."""
+"""The default port of a scheduler."""
 
 
 class Address(NamedTuple):
@@ -28,7 +28,7 @@ class Address(NamedTuple):
             every = self.host in ("", "*")
         if every:
             raise UsageError(
-                f"{self.host or 'Nothing'} is no single address of this machine.",
+                f"{self.host or 'Nothing'} is not a single address of this machine.",
                 hint="Name the one in the cluster's network.",
             )
         return f"tls://{self._bracketed}"
@@ -50,7 +50,7 @@ def address(text: str) -> Address:
         host = ""
     if not host or read.scheme != "tls" or read.path or read.query or read.fragment or "@" in read.netloc:
         raise UsageError(
-            f"{one_line(text, 80)} is no address of a cluster.",
+            f"{one_line(text, 80)} is not an address of a cluster.",
             hint="Write tls://HOST:PORT; nothing goes without TLS.",
         )
     return Address(host, port)

@@ -35,7 +35,7 @@ class Credentials(Value, frozen=True):
 
 
 def credentials(folder: Path) -> Credentials:
-    """Return this machine's. Raise ConfigError where they are missing, open to others or over."""
+    """Return this machine's. Raise ConfigError if they are missing, open to others or over."""
     from cryptography import x509
 
     files = [folder / name for name in (_AUTHORITY, _MACHINE, _MACHINE_KEY)]
@@ -51,7 +51,7 @@ def credentials(folder: Path) -> Credentials:
         try:
             end = x509.load_pem_x509_certificate(file.read_bytes()).not_valid_after_utc
         except (OSError, ValueError) as error:
-            raise ConfigError(f"{file} is no certificate.") from error
+            raise ConfigError(f"{file} is not a certificate.") from error
         if end <= datetime.now(UTC):
             raise ConfigError(
                 f"{file} ended on {end:%Y-%m-%d}.",
@@ -61,7 +61,7 @@ def credentials(folder: Path) -> Credentials:
 
 
 def make_cluster(folder: Path) -> bool:
-    """Make an authority and this machine's certificate; with an authority there, only the certificate anew.
+    """Make an authority and this machine's certificate; if there is an authority, only a new certificate.
 
     Return whether the authority is new. Raise StoreError, ConfigError.
     """
@@ -122,7 +122,7 @@ def _ended(path: Path) -> bool:
     try:
         return x509.load_pem_x509_certificate(path.read_bytes()).not_valid_after_utc <= datetime.now(UTC)
     except (OSError, ValueError) as error:
-        raise StoreError(f"{path} is no certificate.") from error
+        raise StoreError(f"{path} is not a certificate.") from error
 
 
 def _write(path: Path, pieces: Sequence[bytes]) -> None:

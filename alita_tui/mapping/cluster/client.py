@@ -30,7 +30,7 @@ _DEAF_SECONDS = 30.0
 _SILENT_SECONDS = 1800.0
 """After which a worker that does not answer is asked no more; the first batch may have packages to install."""
 _PATIENCE_SECONDS = 60.0
-"""How long a map waits for a worker where there is none."""
+"""How long a map waits for a worker if there is none."""
 
 
 @asynccontextmanager
@@ -42,8 +42,8 @@ async def connected(
     client = Client(
         str(where), asynchronous=True, security=security, timeout=10, set_as_default=False, name="alita"
     )
-    for told in ("event", "restart", "error"):  # nothing that a scheduler could have printed or thrown here
-        client._stream_handlers[told] = _unheard
+    for kind in ("event", "restart", "error"):  # nothing that a scheduler could have printed or thrown here
+        client._stream_handlers[kind] = _unheard
     try:
         await client
     except (OSError, TimeoutError) as error:
@@ -98,7 +98,7 @@ class ClusterEngine:
             while not self._ended:
                 await asyncio.sleep(_LOOK_SECONDS)
                 await self.take_stock()
-        finally:  # nobody waits for what is not looked after
+        finally:  # nothing may wait for a connection that is no longer served
             self._ended = self._ended or f"The scheduler at {self._where} is gone."
             await self._know({})
 
@@ -152,19 +152,19 @@ class ClusterEngine:
             worker.refused = answer.refused
 
     async def _free(self) -> tuple[str, _Worker]:
-        """Return a worker with a lane for a batch. Raise SandboxUnavailable where there is none that can."""
+        """Return a worker with a free lane for a batch. Raise SandboxUnavailable if no worker can run it."""
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS) as patience, self._changed:
                 while True:
-                    able = {name: one for name, one in self._workers.items() if not one.refused}
+                    able = {name: worker for name, worker in self._workers.items() if not worker.refused}
                     if self._ended or (self._workers and not able):
                         raise SandboxUnavailable(
-                            self._ended or self._refusals(), hint="The same command goes on."
+                            self._ended or self._refusals(), hint="Run the same command to continue."
                         )
                     free = [
-                        (one.running / one.threads, name)
-                        for name, one in able.items()
-                        if one.running < one.threads
+                        (worker.running / worker.threads, name)
+                        for name, worker in able.items()
+                        if worker.running < worker.threads
                     ]
                     if free:
                         name = min(free)[1]
@@ -179,11 +179,11 @@ class ClusterEngine:
             ) from None
 
     def _refusals(self) -> str:
-        said = Counter(worker.refused for worker in self._workers.values())
-        return "No worker can run it. " + " | ".join(reason for reason, _ in said.most_common(3))
+        refusals = Counter(worker.refused for worker in self._workers.values())
+        return "No worker can run it. " + " | ".join(reason for reason, _ in refusals.most_common(3))
 
     async def _asked(self, name: str, worker: _Worker, order: Order, rows: Sequence[Row]) -> Answer:
-        """Return what a worker answers; anything that is no answer is a refusal. Raise Lost."""
+        """Return a worker's answer; anything invalid counts as a refusal. Raise Lost."""
         future = self._client.submit(
             batch, encoded(order), key=f"alita-{self._job}-{next(self._orders)}", pure=False, retries=0,
             workers=[name], allow_other_workers=False,
@@ -202,7 +202,7 @@ class ClusterEngine:
             except (
                 Exception,
                 asyncio.CancelledError,
-            ) as error:  # whatever a worker or the scheduler made of it
+            ) as error:  # any error of a worker or the scheduler
                 if name not in await self._there():
                     raise Lost(f"the worker {name} went away") from error
                 return Answer(refused=one_line(f"{type(error).__name__}: {error}", 500))

@@ -68,7 +68,7 @@ _WORKER = frozenset({"identity", "connection_stream", "get_data", "ping", "termi
 _WORKER_STREAMS = frozenset(
     {"close", "compute-task", "free-keys", "remove-replicas", "worker-status-change", "remove-worker"}
 )
-"""All that batches need of Dask; whatever else it could be asked for is not there."""
+"""The parts of Dask that batches need; all others are disabled."""
 
 
 class _Scheduler(Scheduler):  # type: ignore[misc]  # an extra has no types here
@@ -141,11 +141,11 @@ async def _ended(server: Any) -> None:
     loop, signalled = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, signalled.set)
-    waiting = [asyncio.ensure_future(one) for one in (signalled.wait(), server.finished())]
+    waiting = [asyncio.ensure_future(ending) for ending in (signalled.wait(), server.finished())]
     try:
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for one in waiting:
-            one.cancel()
+        for ending in waiting:
+            ending.cancel()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)

@@ -21,7 +21,7 @@ ANSWER_BYTES = 64 << 20
 
 
 class BadAnswer(AlitaError):
-    """What came back is no answer to what was asked."""
+    """The answer is invalid or does not match the order."""
 
 
 class Order(Value, frozen=True):
@@ -44,7 +44,7 @@ class Order(Value, frozen=True):
 
 
 class Answer(Value, frozen=True):
-    """What came of an order."""
+    """The answer to an order."""
 
     outcomes: tuple[Outcome, ...] = ()
     """Of its first rows; the coordinator asks again for the others."""
@@ -88,7 +88,7 @@ def encoded(what: Order | Answer) -> str:
 def read_order(text: object) -> Order:
     """Return what a coordinator asks for. Raise ValueError."""
     if not isinstance(text, str) or len(text) > 1 << 16:
-        raise ValueError("it is no order")
+        raise ValueError("it is not an order")
     order = msgspec.json.decode(text, type=ready(Order), strict=True)
     if not 0 <= order.header <= order.start < order.end or order.first < 1 or order.rows < 1:
         raise ValueError("its numbers are none of a file")
@@ -96,24 +96,24 @@ def read_order(text: object) -> Order:
 
 
 def read_answer(text: object, rows: Sequence[Row]) -> Answer:
-    """Return what a worker said of these rows. Raise BadAnswer."""
+    """Return a worker's answer about these rows. Raise BadAnswer."""
     if not isinstance(text, str) or len(text) > ANSWER_BYTES:
-        raise BadAnswer("What came back is no text, or too long.")
+        raise BadAnswer("What came back is not text, or too long.")
     try:
         answer = msgspec.json.decode(text, type=ready(Answer), strict=True)
     except (ValueError, RecursionError) as error:
-        raise BadAnswer(f"What came back is no answer: {one_line(str(error), 200)}") from error
-    said = answer.lost or answer.refused
-    if said:
+        raise BadAnswer(f"What came back is not an answer: {one_line(str(error), 200)}") from error
+    problem = answer.lost or answer.refused
+    if problem:
         return Answer(lost=one_line(answer.lost, 500), refused=one_line(answer.refused, 500))
     numbers = [outcome.row for outcome in answer.outcomes]
     if not numbers or numbers != [row.number for row in rows[: len(numbers)]]:
         raise BadAnswer("What came back is not about the rows that were sent.")
-    # A row's own arguments are kept with its failure: what a worker says of them is not asked.
-    kept = tuple(
-        Outcome(row=one.row, reason=one_line(one.reason, 2_000), arguments=row.arguments)
-        if one.reason
-        else Outcome(row=one.row, result=one.result)
-        for one, row in zip(answer.outcomes, rows, strict=False)
+    # A failure is stored with our own copy of the row's arguments, not with the worker's.
+    outcomes = tuple(
+        Outcome(row=outcome.row, reason=one_line(outcome.reason, 2_000), arguments=row.arguments)
+        if outcome.reason
+        else Outcome(row=outcome.row, result=outcome.result)
+        for outcome, row in zip(answer.outcomes, rows, strict=False)
     )
-    return Answer(outcomes=kept)
+    return Answer(outcomes=outcomes)

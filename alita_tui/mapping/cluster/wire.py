@@ -104,7 +104,7 @@ def keep_only(server: Any, operations: frozenset[str], streamed: frozenset[str])
 
 
 _UNHEARD = ("log-event", "subscribe-topic", "unsubscribe-topic")
-"""What machines tell each other of themselves, texts for a terminal among it."""
+"""Messages of machines about themselves, some with text for a terminal; all are ignored."""
 
 
 def _unheard(**_: object) -> None:

@@ -1,4 +1,4 @@
-"""A tool as it is handed over: what goes with its code, and whether it runs without alita at all. Pure."""
+"""A tool to hand over: what goes with its code, and whether it runs without alita. Pure."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from alita_tui.spine.examples import Example, example_in_tests
 from alita_tui.spine.grants import BROKER, phrases
 
 _OPTIONAL = re.compile(rf"""environ\.get\(\s*['"]{BROKER}['"]|getenv\(\s*['"]{BROKER}['"]""")
-"""How code asks for alita's broker that goes on without it."""
+"""Matches code that looks for alita's broker and works without it."""
 
 
 class Handed(Value, frozen=True):
-    """A tool with what its receiver should know of it. All texts are redacted."""
+    """A tool with the facts its receiver needs. All texts are redacted."""
 
     record: ToolRecord
     manifest: Json
     """What `<name>.mcp.json` holds."""
     needs: tuple[str, ...] = ()
-    """The needs that it is known to have met, the newest first."""
+    """Needs that it has met, newest first."""
     reliability: str = ""
     approved_at: str = ""
     """ISO 8601, UTC."""

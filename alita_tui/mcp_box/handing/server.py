@@ -1,4 +1,4 @@
-"""A server of one's own, written from approved tools: a package with tests, pins and a container. Pure."""
+"""Writes approved tools as a standalone server: a package with tests, pins and a container. Pure."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ from alita_tui.spine.text import one_line, reveal
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _STAND_INS = re.compile(r"(?m)^\s*(?:import|from)\s+(?:hosts|workspace)\b")
-"""Tests that need what alita's sandbox stands in with."""
+"""Matches tests that need the stand-ins of alita's sandbox."""
 
 
 def server_name(name: str) -> str:
-    """Return a name as a package has it. Raise UsageError for one that is none."""
-    made = skill_name(name)
-    if not _NAME.fullmatch(made):
+    """Return a name in a package's spelling. Raise UsageError if no valid name comes of it."""
+    package_name = skill_name(name)
+    if not _NAME.fullmatch(package_name):
         raise UsageError(
             f"{one_line(name, 60)!r} is no name for a server.", hint="Use letters, digits and hyphens."
         )
-    return made
+    return package_name
 
 
 def server_files(name: str, tools: Sequence[Handed], limits: Limits, sdk: str) -> dict[str, bytes]:
-    """Return the files of a server by path, but for its lock.
+    """Return the files of a server by path, except for its lock.
 
-    `sdk` is the version of the protocol's SDK that it is pinned to. Raise UsageError where tools do not go together.
+    `sdk` is the version of the protocol's SDK to pin. Raise UsageError for tools that cannot share a server.
     """
-    if other := next((tool for tool in tools if tool.record.draft.language != "python"), None):
+    if unsupported := next((tool for tool in tools if tool.record.draft.language != "python"), None):
         raise UsageError(
-            f"{other.name} is written in {runtime_of(other.record.draft.language).title}, "
+            f"{unsupported.name} is written in {runtime_of(unsupported.record.draft.language).title}, "
             "and a standalone server holds Python tools alone.",
             hint="`alita mcp serve` serves tools in every language; a skill or a pack holds them too.",
         )
     package = name.replace("-", "_")
-    found = {
+    texts = {
         "pyproject.toml": _project(name, package, tools, sdk),
         "README.md": _readme(name, tools, limits),
         "Containerfile": _containerfile(name, tools, limits),
         ".containerignore": ".venv\n**/__pycache__\n.git\n",
-        f"src/{package}/__init__.py": f'"""The tools {", ".join(one.name for one in tools)} over MCP."""\n',
+        f"src/{package}/__init__.py": f'"""The tools {", ".join(tool.name for tool in tools)} over MCP."""\n',
         f"src/{package}/__main__.py": f'"""`python -m {package}`."""\n\nfrom {package}.server import main\n\nmain()\n',
         f"src/{package}/server.py": _template("server.py"),
         f"src/{package}/tools.json": _facts(name, tools, limits),
@@ -59,11 +59,11 @@ def server_files(name: str, tools: Sequence[Handed], limits: Limits, sdk: str) -
     }
     for tool in tools:
         draft = tool.record.draft
-        apart = "in_alita" if _STAND_INS.search(draft.tests) else "tools"
-        found[f"src/{package}/tools/{tool.name}.py"] = draft.code
-        found[f"src/{package}/tools/{tool.name}.mcp.json"] = _pretty(tool.manifest)
-        found[f"tests/{apart}/test_{tool.name}.py"] = draft.tests
-    return {path: text.encode("utf-8", "replace") for path, text in found.items()}
+        folder = "in_alita" if _STAND_INS.search(draft.tests) else "tools"
+        texts[f"src/{package}/tools/{tool.name}.py"] = draft.code
+        texts[f"src/{package}/tools/{tool.name}.mcp.json"] = _pretty(tool.manifest)
+        texts[f"tests/{folder}/test_{tool.name}.py"] = draft.tests
+    return {path: text.encode("utf-8", "replace") for path, text in texts.items()}
 
 
 def _template(name: str) -> str:
@@ -94,7 +94,7 @@ def _version(tools: Sequence[Handed]) -> str:
 
 
 def _pins(tools: Sequence[Handed]) -> list[str]:
-    """Return the packages that the tools were approved with. Raise UsageError where two want another version."""
+    """Return the packages that the tools were approved with. Raise UsageError if two tools pin different versions."""
     pins: dict[str, tuple[str, str]] = {}
     for tool in tools:
         for package in tool.record.lock.packages:
@@ -139,7 +139,7 @@ pythonpath = ["src/{package}/tools"]
 
 
 def _run_options(tools: Sequence[Handed], limits: Limits) -> str:
-    """Return how Podman holds the server to the limits that the tools were approved under."""
+    """Return the options by which Podman enforces the limits that the tools were approved under."""
     outside = any(host_grants(tool.record.granted) for tool in tools)
     memory = (limits.memory_bytes + limits.scratch_bytes + (128 << 20)) >> 20
     secrets = sorted({name for tool in tools for name in secret_names(tool.record.granted)})
@@ -178,7 +178,8 @@ def _readme(name: str, tools: Sequence[Handed], limits: Limits) -> str:
         f"Each call is a process of its own, with {limits.wall_seconds:g} seconds, {limits.memory_bytes >> 20} MB of "
         f"memory, {limits.result_bytes >> 10} kB of result and an empty folder; what it leaves there is removed.",
         "Nothing more holds them outside of a container. What each was granted where it was approved:", "",
-        *(f"- `{one.name}`: {one_line('; '.join(one.may) or 'nothing but its arguments', 600)}" for one in tools), "",
+        *(f"- `{tool.name}`: {one_line('; '.join(tool.may) or 'nothing but its arguments', 600)}" for tool in tools),
+        "",
     ]  # fmt: skip
     if any(host_grants(tool.record.granted) for tool in tools):
         lines += ["Hosts are not held apart here: in the container the server has the whole network.", ""]

@@ -1,4 +1,4 @@
-"""Agent Skills written from approved tools and recipes: one folder each, as the open format has it. Pure."""
+"""Writes approved tools and recipes as Agent Skills: one folder each, in the open format. Pure."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from alita_tui.events import Json, LockedPackage
 from alita_tui.mcp_box.handing.portable import Handed
 from alita_tui.mcp_box.skills.format import LONGEST_DESCRIPTION, LONGEST_NAME
 from alita_tui.runtimes.languages import runtime_of
+from alita_tui.spine.requirements import NPM
 from alita_tui.spine.text import neutralise, one_line
 
 _MOST_NEEDS = 8
@@ -41,14 +42,14 @@ def tool_skill(tool: Handed) -> dict[str, bytes]:
 
 
 def recipe_skill(
-    name: str, asked: str, steps: Sequence[tuple[str, str]], tools: Sequence[Handed]
+    name: str, request: str, steps: Sequence[tuple[str, str]], tools: Sequence[Handed]
 ) -> dict[str, bytes]:
     """Return the files of a skill whose steps are calls of tools.
 
-    `asked` is the task that the recipe answered; each step is the name of its tool and the call in words.
+    `request` is the text of the task that the recipe answered. Each step is a tool's name and its call in words.
     """
     by_name = {tool.name: tool for tool in tools}
-    task = one_line(asked, 300)
+    task = one_line(request, 300)
     called = ", then ".join(dict.fromkeys(f"`{step}`" for step, _ in steps))
     description = f"Answers tasks like “{task}” in {len(steps)} steps, each a script."
     body = [
@@ -73,14 +74,14 @@ def recipe_skill(
 
 
 def _files(tool: Handed) -> dict[str, str]:
-    found = {
+    texts = {
         f"scripts/{_script(tool)}": tool.record.draft.code,
         f"references/{tool.name}.mcp.json": _pretty(tool.manifest) + "\n",
         f"references/test_{tool.name}.py": tool.record.draft.tests,
     }
     if tool.record.lock.packages:
-        found[f"references/{tool.name}.lock.txt"] = tool.record.lock.listing
-    return found
+        texts[f"references/{tool.name}.lock.txt"] = tool.record.lock.listing + tool.record.lock.npm_listing
+    return texts
 
 
 def _script(tool: Handed) -> str:
@@ -115,16 +116,16 @@ def _head(name: str, description: str, tools: Sequence[Handed]) -> str:
 
 
 def _with_needs(description: str, needs: Sequence[str]) -> str:
-    """Return a description with as many of the needs that were met as it has room for."""
-    said, listed = one_line(description, 1000), ""
+    """Return a description with as many of the met needs as fit into it."""
+    summary, listed = one_line(description, 1000), ""
     for need in needs[:_MOST_NEEDS]:
         longer = (
             f"{listed}; {one_line(need, _LONGEST_NEED)}" if listed else str(one_line(need, _LONGEST_NEED))
         )
-        if len(said) + len(longer) + len(" Use it for: .") > LONGEST_DESCRIPTION:
+        if len(summary) + len(longer) + len(" Use it for: .") > LONGEST_DESCRIPTION:
             break
         listed = longer
-    return f"{said} Use it for: {listed}." if listed else said
+    return f"{summary} Use it for: {listed}." if listed else summary
 
 
 def _when(needs: Sequence[str], level: str = "##") -> list[str]:
@@ -139,7 +140,7 @@ def _call(tool: Handed, level: str = "##") -> list[str]:
     draft = tool.record.draft
     script = f"scripts/{_script(tool)}"
     known = tool.example
-    given = "{…}" if known is None else msgspec.json.encode(known.arguments).decode()
+    arguments = "{…}" if known is None else msgspec.json.encode(known.arguments).decode()
     lines = [
         "",
         f"{level} How to call {tool.name}" if level == "##" else f"{level} {tool.name}",
@@ -148,7 +149,7 @@ def _call(tool: Handed, level: str = "##") -> list[str]:
         "it with another exit code than 0 and says why on standard error.",
         "",
         "```sh",
-        f"printf '%s' {shlex.quote(given)} | {runtime_of(draft.language).outside} {script}",
+        f"printf '%s' {shlex.quote(arguments)} | {runtime_of(draft.language).outside} {script}",
         "```",
     ]
     if known is not None:
@@ -163,26 +164,26 @@ def _parameters(schema: Json) -> list[str]:
     if not isinstance(properties, dict):
         return []
     required = schema.get("required") or []
-    found = [
-        f"- `{one_line(str(name), 80)}`{'' if name in required else ' (optional)'}: {one_line(str(said), 300)}"
-        for name, one in properties.items()
-        if isinstance(one, dict) and (said := one.get("description"))
+    lines = [
+        f"- `{one_line(str(name), 80)}`{'' if name in required else ' (optional)'}: {one_line(str(description), 300)}"
+        for name, details in properties.items()
+        if isinstance(details, dict) and (description := details.get("description"))
     ]
-    return [*found, ""] if found else []
+    return [*lines, ""] if lines else []
 
 
 def _limits(tools: Sequence[Handed]) -> list[str]:
-    said = []
+    lines = []
     for tool in tools:
         may = "; ".join(tool.may) or "nothing but its arguments"
-        said.append(f"- `{tool.name}` was granted {one_line(may, 600)}.")
+        lines.append(f"- `{tool.name}` was granted {one_line(may, 600)}.")
         if tool.record.granted.secrets:
-            said.append("  A secret is read from the environment variable of its name.")
+            lines.append("  A secret is read from the environment variable of its name.")
     return [
         "",
         "## What it may use",
         "",
-        *said,
+        *lines,
         "",
         "alita held it to that in a sandbox. Outside of alita nothing does: run it where that is right.",
     ]
@@ -205,6 +206,11 @@ def _provenance(tools: Sequence[Handed]) -> list[str]:
             lines.append(
                 f"  Approved with {_packages(record.lock.packages)}; hashes in `references/{tool.name}.lock.txt`."
             )
+        if named := [one for one in record.lock.npm if one.direct]:
+            wanted = " ".join(f"{one.name.removeprefix(NPM)}@{one.version}" for one in named)
+            lines.append(
+                f"  Before its first run, in `scripts`: `npm install --ignore-scripts --no-save {wanted}`."
+            )
         lines += [f"  Source: {one_line(source.url, 300)}" for source in record.sources[:10]]
     return [*lines, "", "The approval holds where it was given. Read the scripts before you run them."]
 
@@ -222,9 +228,9 @@ def _pretty(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return text as a YAML scalar: a JSON string of one line is one in double quotes.
+    """Return text as a YAML scalar in double quotes; a JSON string of one line is one.
 
-    No three hyphens stand in it: the reference parser takes them for the frontmatter's end wherever they are.
+    It holds no three hyphens: the reference parser ends the frontmatter at them, wherever they are.
     """
     return msgspec.json.encode(one_line(text, 2000)).decode().replace("--", r"-\x2d")
 

@@ -1,8 +1,8 @@
-"""What a server is answered that asks for a model, for the person or for roots, where a person granted that to it.
+"""Answers a server's own requests for a model, the person or roots, where a person granted them.
 
-It is answered only while one of its tools runs, and each request is on record before it is answered. A model's reply is
-paid from the budget of the session. The person is asked first whether to answer at all, in words that nobody types by
-chance: what they were typing for the agent must not leave for a server.
+A request is answered only while one of the server's tools runs, and is recorded before it is answered. A model's reply
+is paid from the session's budget. The person is asked first whether to answer at all, with choices that nobody types by
+chance: text that was meant for the agent must not reach a server.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from alita_tui.spine.text import clip, one_line
 AskPerson = Callable[[ServerQuestion], Awaitable[str | None]]
 """Asks the person; returns the answer, or None where nobody can give one."""
 _MOST_QUESTIONS = 5
-"""Requests for the person that are answered in a call."""
+"""Questions to the person that are put in one call."""
 _TRIES = 3
 _PROMPT = 64 << 10
 """Characters of a prompt that a server may send to a model."""
@@ -35,17 +35,17 @@ _SYSTEM = "Answer the request. It comes from a program."
 _ANSWER, _DECLINE = "answer it", "decline"
 _OPENED = "I have opened it"
 _REFUSED = types.INVALID_REQUEST
-_MOST_TOLD = 20
-"""Refusals and questions about roots of one start of a server that are recorded: a flood is no flood of events."""
+_MOST_RECORDED = 20
+"""Refusals and requests for roots that are recorded per start of a server, so that a flood does not fill the log."""
 T = TypeVar("T")
 
 
 class Refused(Exception):
-    """A request is not answered; the message says why."""
+    """A request is refused; the message says why."""
 
 
 class Answering:
-    """Answers what one server asks for."""
+    """Answers the requests of one server."""
 
     def __init__(
         self,
@@ -65,21 +65,21 @@ class Answering:
         self._ask_person = ask_person
         self._holds_secret = holds_secret
         self._call: _Call | None = None
-        self._told = 0
+        self._recorded = 0
 
     def callbacks(self) -> dict[str, Any]:
-        """Return what the SDK's client is made with; what is not granted is not declared, so the SDK refuses it."""
+        """Return the callbacks for the SDK's client; the SDK refuses requests without one."""
         granted = self._spec.granted_requests
-        given = {
+        callbacks = {
             "sampling/createMessage": ("sampling_callback", self._sample),
             "elicitation/create": ("elicitation_callback", self._elicit),
             "roots/list": ("list_roots_callback", self._roots),
         }
-        return dict(given[method] for method in granted)
+        return dict(callbacks[method] for method in granted)
 
     @contextmanager
     def during(self, deadline: asyncio.Timeout, span: str) -> Iterator[None]:
-        """Answer while a call runs; its clock stands still while it is the person's or a model's turn."""
+        """Answer while a call runs; its time limit pauses while the person or a model answers."""
         with working_on(current().inside(span)):
             self._call = call = _Call(deadline, current())
         try:
@@ -89,7 +89,7 @@ class Answering:
             for task in call.answers:
                 task.cancel()
 
-    # --- what can be asked for ------------------------------------------------------------------
+    # --- requests that can be granted -----------------------------------------------------------
 
     async def _roots(self, _: object) -> types.ListRootsResult:
         roots = self._spec.roots
@@ -110,7 +110,7 @@ class Answering:
         return await self._answered("elicitation/create", lambda call: self._elicited(call, params))
 
     async def _answered(self, method: str, work: Callable[[_Call], Awaitable[T]]) -> T | types.ErrorData:
-        """Return the answer to a request, or the error that refuses it; a refusal is on record."""
+        """Return the answer to a request, or the error that refuses it; refusals are recorded."""
         call = self._call
         try:
             if call is None:
@@ -128,18 +128,18 @@ class Answering:
                 finally:
                     call.answers.discard(answer)
         except Refused as error:
-            why = told = str(error)
+            why = reason = str(error)
         except AlitaError as error:  # no budget, no model
-            why = told = error.message
+            why = reason = error.message
         except Exception as error:  # noqa: BLE001  # the SDK would send its words to the server
-            why, told = "it failed here", f"it failed here: {type(error).__name__}: {error}"
-        await self._note(ServerAsked(server=self._spec.name, request=method, reason=one_line(told, 300)))
+            why, reason = "it failed here", f"it failed here: {type(error).__name__}: {error}"
+        await self._note(ServerAsked(server=self._spec.name, request=method, reason=one_line(reason, 300)))
         return types.ErrorData(code=_REFUSED, message=f"Refused: {one_line(why, 300)}")
 
-    async def _note(self, asked: ServerAsked) -> None:
-        self._told += 1
-        if self._told <= _MOST_TOLD:
-            await self._tell(asked)
+    async def _note(self, event: ServerAsked) -> None:
+        self._recorded += 1
+        if self._recorded <= _MOST_RECORDED:
+            await self._tell(event)
 
     async def _sampled(
         self, call: _Call, params: types.CreateMessageRequestParams
@@ -150,7 +150,7 @@ class Answering:
             raise Refused(f"{self._spec.model_calls} model calls are granted for a run")
         request = _request(params)
         call.model_calls += 1
-        said = "\n\n".join(
+        prompt = "\n\n".join(
             (request.system, *(f"{message.role}: {message.text}" for message in request.messages))
         )
         await self._tell(
@@ -158,7 +158,7 @@ class Answering:
                 server=self._spec.name,
                 request="sampling/createMessage",
                 granted=True,
-                text=clip(said, _SHOWN)[0],
+                text=clip(prompt, _SHOWN)[0],
             )
         )
         reply = await self._asker.ask(request)
@@ -178,22 +178,22 @@ class Answering:
         if call.questions > _MOST_QUESTIONS:
             raise Refused(f"the person was asked {_MOST_QUESTIONS} times in this call")
         async with call.turn:  # one at a time, as a person answers
-            return await self._asked(params)
+            return await self._put_to_person(params)
 
-    async def _asked(
+    async def _put_to_person(
         self, params: types.ElicitRequestFormParams | types.ElicitRequestURLParams
     ) -> types.ElicitResult:
         if isinstance(params, types.ElicitRequestURLParams):
-            said = f"{_asks(self._spec.name, params.message)}\nIt wants you to open {params.url}"
-            done = await self._choice(said, _OPENED)
+            text = f"{_asks(self._spec.name, params.message)}\nIt wants you to open {params.url}"
+            done = await self._choice(text, _OPENED)
             return types.ElicitResult(action="accept" if done else "decline")
         try:
             fields = fields_of(params.requested_schema)
         except FormError as error:
             raise Refused(f"its form cannot be shown: {error}") from error
-        wanted = "; ".join(field.said for field in fields) or "a yes alone"
-        said = f"{_asks(self._spec.name, params.message)}\nIt wants: {wanted}."
-        if not await self._choice(f"{said}\nWhat you answer leaves for {self._spec.name}.", _ANSWER):
+        listed = "; ".join(field.described for field in fields) or "a yes alone"
+        text = f"{_asks(self._spec.name, params.message)}\nIt wants: {listed}."
+        if not await self._choice(f"{text}\nWhat you answer leaves for {self._spec.name}.", _ANSWER):
             return types.ElicitResult(action="decline")
         content: dict[str, str | int | float | bool | list[str] | None] = {}
         for field in fields:
@@ -203,7 +203,7 @@ class Answering:
         return types.ElicitResult(action="accept", content=content)
 
     async def _choice(self, text: str, yes: str) -> bool:
-        """Return whether the person chose `yes`; what is neither choice is asked again."""
+        """Return whether the person chose `yes`; any other text is asked about again."""
         answer = await self._put(text, (yes, _DECLINE))
         for _ in range(_TRIES - 1):
             if answer in (yes, _DECLINE):
@@ -212,13 +212,13 @@ class Answering:
         return answer == yes
 
     async def _filled(self, field: Field) -> str | int | float | bool | list[str] | None:
-        """Return what the person gives for a field; None where it is left out."""
+        """Return the person's value for a field; None if they leave it out."""
         problem = ""
         for _ in range(_TRIES):
-            asked = f"{self._spec.name} asks for {field.said}."
+            question = f"{self._spec.name} asks for {field.described}."
             if not field.required:
-                asked = f"{asked} A single - leaves it out."
-            answer = await self._put(f"{problem}{asked}", field.choices if field.kind == "text" else ())
+                question = f"{question} A single - leaves it out."
+            answer = await self._put(f"{problem}{question}", field.choices if field.kind == "text" else ())
             if answer.strip() == "-" and not field.required:
                 return None
             if self._holds_secret(answer):
@@ -242,7 +242,7 @@ class Answering:
 
 
 class _Call:
-    """A call that runs, and what is counted of it."""
+    """A running call with its counters."""
 
     def __init__(self, deadline: asyncio.Timeout, origin: Origin) -> None:
         self.origin = origin
@@ -252,15 +252,15 @@ class _Call:
         self.turn = asyncio.Lock()
         self._deadline = deadline
         self._waiting = 0
-        self._left = 0.0
+        self._remaining = 0.0
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Stop the clock of the call meanwhile."""
+        """Pause the time limit of the call."""
         clock = asyncio.get_running_loop().time
         self._waiting += 1
         if self._waiting == 1 and (when := self._deadline.when()) is not None:
-            self._left = when - clock()
+            self._remaining = when - clock()
             with suppress(RuntimeError):  # it is over this moment
                 self._deadline.reschedule(None)
         try:
@@ -269,7 +269,7 @@ class _Call:
             self._waiting -= 1
             if self._waiting == 0:
                 with suppress(RuntimeError):
-                    self._deadline.reschedule(clock() + self._left)
+                    self._deadline.reschedule(clock() + self._remaining)
 
 
 def _asks(server: str, message: str) -> str:
@@ -277,7 +277,7 @@ def _asks(server: str, message: str) -> str:
 
 
 def _request(params: types.CreateMessageRequestParams) -> ModelRequest:
-    """Return what a model is asked. Raise Refused."""
+    """Return the request to a model. Raise Refused."""
     if params.tools:
         raise Refused("a model is given no tools of a server")
     messages = []
@@ -295,6 +295,6 @@ def _request(params: types.CreateMessageRequestParams) -> ModelRequest:
         messages=tuple(messages),
         max_tokens=max(1, min(params.max_tokens, _REPLY_TOKENS)),
     )
-    if len(request.system) + sum(len(one.text) for one in messages) > _PROMPT:
+    if len(request.system) + sum(len(message.text) for message in messages) > _PROMPT:
         raise Refused(f"its prompt is longer than {_PROMPT:,} characters")
     return request

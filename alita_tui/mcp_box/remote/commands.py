@@ -1,4 +1,4 @@
-"""What a person types to start a server, as what is locked and run: `uvx PACKAGE`, `python -m MODULE`, a file."""
+"""Parses a typed command for a server (`uvx PACKAGE`, `python -m MODULE`, a file) into what is locked and run."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from alita_tui.spine.text import one_line
 _FROM = ("--from", "--with", "--python", "-p")
 _ENTRY = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_][\w.]*)")
 _FIXED = {"PYTHONPATH": "/env", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1", "TZ": "UTC"}
-"""What would leak into descriptors is the same on every machine."""
+"""Fixed values, because servers may copy variables into descriptors, which must be the same on every machine."""
 
 
 class Wanted(Value, frozen=True):
-    """A command, taken apart."""
+    """A parsed command."""
 
     requirements: tuple[str, ...] = ()
     script: str = ""
-    """The console script of a package; empty where `argv` says all."""
+    """The console script of a package; empty if `argv` is the whole command."""
     package: str = ""
-    """The package that the script is looked for in."""
+    """The package that has the script."""
     argv: tuple[str, ...] = ()
-    """The command in the container, or what follows the script."""
+    """The command in the container, or the script's arguments."""
     npm: str = ""
-    """A package of npm, with its version where one is named."""
+    """An npm package, with its version if one is named."""
 
 
 def taken_apart(command: Sequence[str], extra: Sequence[str] = (), *, folder: str = "") -> Wanted:
-    """Return what a command asks for. Raise UsageError for what cannot be run in a container."""
+    """Parse a command. Raise UsageError if it cannot run in a container."""
     program, *rest = command
     name = PurePosixPath(program).name
     if name == "uv" and rest[:2] == ["tool", "run"]:
         name, rest = "uvx", rest[2:]
     if name == "pipx" and rest[:1] == ["run"]:
-        name, rest = "uvx", ["--from" if one == "--spec" else one for one in rest[1:]]
+        name, rest = "uvx", ["--from" if word == "--spec" else word for word in rest[1:]]
     if name == "uvx":
         return _uvx(rest, extra)
     if name == "npx" or (name == "npm" and rest[:1] == ["exec"]):
@@ -61,7 +61,7 @@ def taken_apart(command: Sequence[str], extra: Sequence[str] = (), *, folder: st
 
 
 def _uvx(rest: Sequence[str], extra: Sequence[str]) -> Wanted:
-    asked: list[str] = list(extra)
+    requirements: list[str] = list(extra)
     package, words = "", list(rest)
     while words and words[0].startswith("-"):
         option, _, value = words.pop(0).partition("=")
@@ -75,7 +75,7 @@ def _uvx(rest: Sequence[str], extra: Sequence[str]) -> Wanted:
         if option == "--from":
             package = value
         elif option == "--with":
-            asked += value.split(",") if "[" not in value else [value]
+            requirements += value.split(",") if "[" not in value else [value]
     if not words:
         raise UsageError("uvx names no package.", hint="Write it as uvx PACKAGE [ARGUMENTS]")
     script, *arguments = words
@@ -84,37 +84,39 @@ def _uvx(rest: Sequence[str], extra: Sequence[str]) -> Wanted:
         package = re.sub(r"@(?=\d)", "==", package)
         script = re.split(r"[@=<>~!\[]", script)[0]
     named = distribution(package) or ""
-    return Wanted(requirements=_plain((package, *asked)), script=script, package=named, argv=tuple(arguments))
+    return Wanted(
+        requirements=_plain((package, *requirements)), script=script, package=named, argv=tuple(arguments)
+    )
 
 
-def _plain(asked: Sequence[str]) -> tuple[str, ...]:
-    for one in asked:
-        if plain(one) is None:
+def _plain(requirements: Sequence[str]) -> tuple[str, ...]:
+    for requirement in requirements:
+        if plain(requirement) is None:
             raise UsageError(
-                f"{one_line(one, 80)} is no plain requirement.",
+                f"{one_line(requirement, 80)} is no plain requirement.",
                 hint="Name a package of the index, with a version if need be: no path or URL.",
             )
-    return tuple(dict.fromkeys(asked))
+    return tuple(dict.fromkeys(requirements))
 
 
 def _inside(words: Sequence[str], folder: str) -> list[str]:
-    """Return the words with files of the folder as they are called in the container."""
+    """Return the words with the folder's files replaced by their paths in the container."""
     if not folder:
         return list(words)
     root = Path(folder)
-    found = []
+    translated = []
     for word in words:
         path = Path(word) if word.startswith("/") else root / word
         within = not word.startswith("-") and path.is_file() and path.resolve().is_relative_to(root.resolve())
-        found.append(f"/env/app/{path.resolve().relative_to(root.resolve())}" if within else word)
-    return found
+        translated.append(f"/env/app/{path.resolve().relative_to(root.resolve())}" if within else word)
+    return translated
 
 
-def script_command(installed: Path, wanted: Wanted) -> tuple[str, ...]:
+def script_command(installed: Path, command: Wanted) -> tuple[str, ...]:
     """Return the command that runs a package's console script in the container. Raise UsageError."""
-    found: dict[str, str] = {}
+    scripts: dict[str, str] = {}
     for file in sorted(installed.glob("*.dist-info/entry_points.txt")):
-        own = distribution(file.parent.name.partition("-")[0]) == wanted.package
+        own = distribution(file.parent.name.partition("-")[0]) == command.package
         table = configparser.ConfigParser(delimiters=("=",), interpolation=None, strict=False)
         table.optionxform = str  # type: ignore[method-assign,assignment]  # names are told apart by case
         try:
@@ -123,20 +125,20 @@ def script_command(installed: Path, wanted: Wanted) -> tuple[str, ...]:
             continue
         if table.has_section("console_scripts"):
             for name, target in table.items("console_scripts"):
-                if name == wanted.script or own:
-                    found[name] = target
-    target = found.get(wanted.script) or (next(iter(found.values())) if len(found) == 1 else "")
+                if name == command.script or own:
+                    scripts[name] = target
+    target = scripts.get(command.script) or (next(iter(scripts.values())) if len(scripts) == 1 else "")
     match = _ENTRY.fullmatch(target.partition("[")[0].strip())
     if match is None:
-        offered = ", ".join(sorted(found)) or "none"
+        offered = ", ".join(sorted(scripts)) or "none"
         raise UsageError(
-            f"{wanted.package} has no command {one_line(wanted.script, 60)}.",
-            hint=f"It has: {one_line(offered, 200)}. Name one: uvx --from {wanted.package} COMMAND",
+            f"{command.package} has no command {one_line(command.script, 60)}.",
+            hint=f"It has: {one_line(offered, 200)}. Name one: uvx --from {command.package} COMMAND",
         )
     module, function = match[1], match[2]
     top = function.partition(".")[0]
-    code = f"import sys; sys.argv[0] = {wanted.script!r}; from {module} import {top}; sys.exit({function}())"
-    return ("python3", "-c", code, *wanted.argv)
+    code = f"import sys; sys.argv[0] = {command.script!r}; from {module} import {top}; sys.exit({function}())"
+    return ("python3", "-c", code, *command.argv)
 
 
 def fixed_environment(own: dict[str, str]) -> dict[str, str]:

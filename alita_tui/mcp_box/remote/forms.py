@@ -1,4 +1,4 @@
-"""The forms by which a server asks the person: flat fields of simple types, answered one line each. Pure."""
+"""Forms that a server asks the person to fill in: flat fields of simple types, one line each. Pure."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ _YES, _NO = ("yes", "y", "true"), ("no", "n", "false")
 
 
 class FormError(ValueError):
-    """A form is none that can be asked, or an answer does not fit its field; the message says why."""
+    """A form cannot be shown, or an answer does not fit its field; the message says why."""
 
 
 class Field(Value, frozen=True):
-    """One thing that is asked for."""
+    """One field of a form."""
 
     name: str
     kind: Kind
     label: str = ""
     required: bool = False
     choices: tuple[str, ...] = ()
-    """What is shown of each choice."""
+    """The text shown for each choice."""
     values: tuple[str, ...] = ()
-    """What is sent for each choice."""
+    """The value sent for each choice."""
     least: float | None = None
     most: float | None = None
-    """Bounds of a number, of the length of a text, or of how many of a list."""
+    """Bounds of a number, of a text's length, or of how many choices are picked."""
 
     @property
-    def said(self) -> str:
+    def described(self) -> str:
         """The field in words, for the person."""
         shown = f"{self.name} ({self.label})" if self.label and self.label != self.name else self.name
-        what = f"one of {', '.join(self.choices)}" if self.choices and self.kind == "text" else self.kind
+        expected = f"one of {', '.join(self.choices)}" if self.choices and self.kind == "text" else self.kind
         if self.kind == "some of a list":
-            what = f"some of {', '.join(self.choices)}, with commas between"
-        return f"{one_line(shown, 200)}: {one_line(what, 400)}"
+            expected = f"some of {', '.join(self.choices)}, with commas between"
+        return f"{one_line(shown, 200)}: {one_line(expected, 400)}"
 
 
 def fields_of(schema: Any) -> tuple[Field, ...]:
@@ -60,7 +60,7 @@ def fields_of(schema: Any) -> tuple[Field, ...]:
         raise FormError(f"it has {len(properties)} fields, of at most {_MOST_FIELDS}")
     required = schema.get("required")
     needed = required if isinstance(required, list) else []
-    return tuple(_field(str(name), one, name in needed) for name, one in properties.items())
+    return tuple(_field(str(name), details, name in needed) for name, details in properties.items())
 
 
 def _field(name: str, schema: Any, required: bool) -> Field:
@@ -82,7 +82,7 @@ def _field(name: str, schema: Any, required: bool) -> Field:
 
 
 def _choices(schema: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what is shown and what is sent of each choice."""
+    """Return the texts and the values of the choices."""
     if not isinstance(schema, dict):
         return (), ()
     options = schema.get("oneOf") or schema.get("anyOf")
@@ -94,7 +94,7 @@ def _choices(schema: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
         ]
     else:
         listed = schema.get("enum")
-        values = [str(one) for one in listed] if isinstance(listed, list) else []
+        values = [str(value) for value in listed] if isinstance(listed, list) else []
         names = schema.get("enumNames")
         shown = (
             [str(name) for name in names] if isinstance(names, list) and len(names) == len(values) else values
@@ -106,7 +106,7 @@ def _choices(schema: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def value_of(field: Field, answer: str) -> str | int | float | bool | list[str]:
-    """Return what an answer means for its field. Raise FormError."""
+    """Return the field's value for an answer. Raise FormError."""
     text = answer.strip()
     if field.kind == "yes or no":
         if text.lower() not in (*_YES, *_NO):
@@ -115,7 +115,7 @@ def value_of(field: Field, answer: str) -> str | int | float | bool | list[str]:
     if field.kind in ("number", "whole number"):
         return _figure(field, text)
     if field.kind == "some of a list":
-        picked = [_picked(field, one.strip()) for one in text.split(",") if one.strip()]
+        picked = [_picked(field, part.strip()) for part in text.split(",") if part.strip()]
         _bound(field, len(picked), "choices")
         return picked
     if field.values:

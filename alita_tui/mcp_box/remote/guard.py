@@ -1,7 +1,7 @@
-"""Where requests to a server by its address may go: a login follows addresses that the server names.
+"""Limits where requests for a remote server may go, because a login follows addresses that the server names.
 
-The server's own origin is the person's word. Everything else is reached over TLS, at a public address that was
-resolved once; loopback only where the server is on loopback itself. Answers to a login are bounded in size and time.
+The person typed the server's own origin, so it is trusted. Everything else must use TLS and a public address that is
+resolved once; loopback is allowed only if the server itself is on loopback. Login answers are bounded in size and time.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from alita_tui.spine.proxies import Proxies
 from alita_tui.spine.text import one_line
 
 LOGIN = "alita_login"
-"""The extension of a request that is a login's."""
+"""Request extension that marks a request of a login."""
 _LOGIN_BYTES = 256 << 10
 _LOGIN_SECONDS = 30.0
 _TRIES = 3
 _IDLE_SECONDS = 5.0
-"""Seconds for which a connection to the server itself is kept."""
+"""Seconds for which an idle connection to the server itself stays open."""
 
 
 class TooMuch(httpx2.ReadError):
-    """An answer is larger than it may be."""
+    """An answer is larger than allowed."""
 
 
 def refuse_packed(response: httpx2.Response) -> None:
-    """Raise TooMuch for an answer that would be unpacked without a limit."""
+    """Raise TooMuch for a compressed answer, which would be unpacked without a limit."""
     if response.headers.get("content-encoding", "identity") != "identity":
         raise TooMuch("an answer is packed, although that was not accepted")
 
@@ -64,7 +64,7 @@ def _size(most: int) -> str:
 
 
 def check_url(url: str) -> None:
-    """Raise UsageError for an address that nothing is sent to: without TLS, or with a password in it."""
+    """Raise UsageError for a URL without TLS (loopback excepted) or with a password in it."""
     parts = urlsplit(url)
     named = parts.username or parts.password or parts.fragment
     if parts.scheme not in ("http", "https") or not parts.hostname or named:
@@ -77,7 +77,7 @@ def check_url(url: str) -> None:
 
 
 class Guard:
-    """What one server may have requested, by the address that the person typed."""
+    """Decides which addresses one server may make alita request."""
 
     def __init__(self, url: str, policy: AddressPolicy, environ: Mapping[str, str] = os.environ) -> None:
         own = httpx2.URL(url)
@@ -87,11 +87,11 @@ class Guard:
         self._proxies = Proxies(environ)
 
     async def check(self, url: str) -> None:
-        """Raise UsageError, WebError for a page that a person should not be sent to."""
+        """Raise UsageError, WebError for a page that the person should not be sent to."""
         await self.way(httpx2.URL(url))
 
     async def way(self, url: httpx2.URL) -> tuple[tuple[str, ...], str]:
-        """Return the addresses to connect to, best first, and the proxy; empty where there is none.
+        """Return the addresses to connect to, best first, and the proxy; empty if there is none.
 
         Raise UsageError, WebError, AddressRefused.
         """
@@ -108,7 +108,7 @@ class Guard:
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Sends what the guard lets through."""
+    """Sends the requests that the guard allows."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
@@ -138,7 +138,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         if proxy:
             return await transport.handle_async_request(request)
         tries = addresses[:_TRIES]
-        for left, address in zip(range(len(tries) - 1, -1, -1), tries, strict=True):
+        for retries, address in zip(range(len(tries) - 1, -1, -1), tries, strict=True):
             named = {} if address == host_key(request.url.host) else {"sni_hostname": request.url.host}
             pinned = httpx2.Request(
                 request.method,
@@ -150,12 +150,12 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             try:
                 return await transport.handle_async_request(pinned)
             except (httpx2.ConnectError, httpx2.ConnectTimeout):
-                if not left:
+                if not retries:
                     raise
         raise AssertionError("the guard returns at least one address")
 
     def _transport(self, proxy: str, *, own: bool) -> httpx2.AsyncHTTPTransport:
-        """Return a pool; connections to others are not kept: two names must not share one."""
+        """Return a pool. Connections to other origins are not reused: two names must not share one."""
         if (proxy, own) not in self._open:
             limits = httpx2.Limits(
                 max_keepalive_connections=None if own else 0, keepalive_expiry=_IDLE_SECONDS

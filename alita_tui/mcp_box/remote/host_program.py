@@ -1,4 +1,4 @@
-"""A server on this machine outside any sandbox: a process with all rights of the person."""
+"""A server that runs on this machine without a sandbox: a process with all rights of the person."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PIECE = 1 << 16
 
 
 class HostProgram:
-    """Meets `RunningProgram`; grants mean nothing here."""
+    """Implements `RunningProgram`; grants have no effect here."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
@@ -25,18 +25,18 @@ class HostProgram:
 
     @property
     def ended(self) -> str:
-        """Why it ended, in one line; empty while it lives, or still has something to say."""
+        """Why it ended, in one line; empty while it runs or its stderr is still being read."""
         code = self._process.returncode
         over = code is not None and self._listening.done()
         return f"it ended with exit code {code}" if over else ""
 
     async def read(self) -> bytes:
-        """Return some bytes of its stdout; none at the end."""
+        """Return some bytes of its stdout; empty at the end."""
         assert self._process.stdout is not None
         return await self._process.stdout.read(_PIECE)
 
     async def write(self, data: bytes) -> None:
-        """Write to its stdin. Raise ConnectionError where it has ended."""
+        """Write to its stdin. Raise ConnectionError if it has ended."""
         assert self._process.stdin is not None
         self._process.stdin.write(data)
         await self._process.stdin.drain()
@@ -53,7 +53,7 @@ class HostProgram:
         """Do nothing."""
 
     async def close(self) -> None:
-        """End it and what it started."""
+        """End it and the processes it started."""
         if self._process.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGTERM)
@@ -63,7 +63,7 @@ class HostProgram:
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         await self._process.wait()
-        with suppress(TimeoutError):  # a pipe is closed once it is read to its end
+        with suppress(TimeoutError):  # a pipe closes once it is read to its end
             async with asyncio.timeout(1.0):
                 while await self.read():
                     pass
@@ -77,11 +77,11 @@ class HostProgram:
 
 
 async def start_on_host(argv: tuple[str, ...], env: Mapping[str, str], folder: str = "/") -> HostProgram:
-    """Start a server with the person's rights, and few of their variables. Raise UsageError.
+    """Start a server with the person's rights and a few of their environment variables. Raise UsageError.
 
-    `folder` is where it was added, not where alita was started: the files there may be somebody else's.
+    `folder` is where it was added, not where alita was started: files there may be somebody else's.
     """
-    kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     pipe = asyncio.subprocess.PIPE
     try:
         process = await asyncio.create_subprocess_exec(
@@ -90,7 +90,7 @@ async def start_on_host(argv: tuple[str, ...], env: Mapping[str, str], folder: s
             stdout=pipe,
             stderr=pipe,
             cwd=folder,
-            env={**kept, **env},
+            env={**environment, **env},
             start_new_session=True,
         )
     except OSError as error:

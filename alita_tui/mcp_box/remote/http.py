@@ -1,4 +1,4 @@
-"""A server by its address: streamable HTTP over TLS, answers bounded, headers sent there and nowhere else."""
+"""Streamable HTTP to a remote server: answers are bounded, and its headers are sent to its origin only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers of other clients' configuration files: the usual `mcpServers`, and what VS Code and Zed call it."""
+"""Reads servers from other clients' configuration files: `mcpServers`, or the keys of VS Code and Zed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LARGEST = 4 << 20
 _KEYS = ("mcpServers", "servers", "context_servers")
 _SECRET = re.compile(r"key|token|secret|passw|credential|auth|cookie", re.IGNORECASE)
 _PASSWORD = re.compile(r"://[^/\s@]*:[^/\s@]+@")
-"""A password in an address."""
+"""Matches a password in a URL."""
 _REFERENCE = re.compile(r"\$\{(?:env:|input:)?(\w+)(?::-[^}]*)?\}|\$(\w+)")
 
 
@@ -28,9 +28,9 @@ class Entry(Value, frozen=True):
     """One server of a file."""
 
     called: str
-    """What the file calls it."""
+    """Its name in the file."""
     name: str
-    """What it is called here."""
+    """Its name here."""
     command: tuple[str, ...] = ()
     folder: str = ""
     env: dict[str, str] = {}
@@ -38,7 +38,7 @@ class Entry(Value, frozen=True):
     problem: str = ""
     """Why it cannot be added."""
     off: bool = False
-    """Whether the file has it switched off."""
+    """Whether the file disables it."""
 
 
 def servers_in(file: Path) -> tuple[Entry, ...]:
@@ -53,29 +53,29 @@ def servers_in(file: Path) -> tuple[Entry, ...]:
         raise UsageError(
             f"{file} is no JSON: {error}.", hint="Comments have to be taken out first."
         ) from error
-    found = next((document[key] for key in _KEYS if isinstance(document, dict) and key in document), None)
-    if not isinstance(found, dict):
+    servers = next((document[key] for key in _KEYS if isinstance(document, dict) and key in document), None)
+    if not isinstance(servers, dict):
         raise UsageError(
             f"{file} has no mcpServers.", hint="It is the file in which another client keeps its servers."
         )
-    return tuple(_entry(str(name), one) for name, one in found.items())
+    return tuple(_entry(str(name), entry) for name, entry in servers.items())
 
 
-def _entry(called: str, one: Any) -> Entry:
+def _entry(called: str, entry: Any) -> Entry:
     name = re.sub(r"[^a-z0-9]+", "-", called.lower()).strip("-")[:31] or "server"
     name = name if name[0].isalpha() else f"s-{name}"[:31]
-    if not isinstance(one, dict):
+    if not isinstance(entry, dict):
         return Entry(called=called, name=name, problem="its entry is no object")
-    if one.get("disabled") is True or one.get("enabled") is False:
+    if entry.get("disabled") is True or entry.get("enabled") is False:
         return Entry(called=called, name=name, off=True)
-    env, secrets, notes = _variables(one.get("env"))
-    url = one.get("url") or one.get("httpUrl") or one.get("serverUrl")
+    env, secrets, notes = _variables(entry.get("env"))
+    url = entry.get("url") or entry.get("httpUrl") or entry.get("serverUrl")
     if isinstance(url, str):
-        if one.get("type") == "sse":
+        if entry.get("type") == "sse":
             return Entry(called=called, name=name, problem="it speaks only the transport of before 2025, SSE")
-        problem = secret_in_url(url) or _headers(one.get("headers"), name, url)
+        problem = secret_in_url(url) or _headers(entry.get("headers"), name, url)
         return Entry(called=called, name=name, command=(url,), notes=notes, problem=problem)
-    command, arguments = one.get("command"), one.get("args") or []
+    command, arguments = entry.get("command"), entry.get("args") or []
     if isinstance(command, dict):  # Zed's older form
         older: dict[str, Any] = command
         command, arguments = older.get("path"), older.get("args") or []
@@ -89,11 +89,11 @@ def _entry(called: str, one: Any) -> Entry:
     return Entry(called=called, name=name, command=words, env=env, notes=notes, problem=_in_words(words))
 
 
-def _variables(given: Any) -> tuple[dict[str, str], list[str], tuple[str, ...]]:
-    """Return plain variables, names of those that are secrets, and what to tell of them."""
+def _variables(variables: Any) -> tuple[dict[str, str], list[str], tuple[str, ...]]:
+    """Return the plain variables, the names of secret ones, and notes for the person about these."""
     plain: dict[str, str] = {}
     secrets: list[str] = []
-    for key, value in given.items() if isinstance(given, dict) else ():
+    for key, value in variables.items() if isinstance(variables, dict) else ():
         if _SECRET.search(str(key)) or _REFERENCE.search(str(value)) or _looks_secret(str(value)):
             secrets.append(one_line(str(key), 80))
         else:
@@ -102,10 +102,10 @@ def _variables(given: Any) -> tuple[dict[str, str], list[str], tuple[str, ...]]:
     return plain, secrets, notes
 
 
-def _headers(given: Any, server: str, url: str) -> str:
-    """Return what to type for a server with headers: which secret goes where is the person's word, not the file's."""
+def _headers(headers: Any, server: str, url: str) -> str:
+    """Return the command to type for a server with headers: the person, not the file, decides where secrets go."""
     options = []
-    for header, value in given.items() if isinstance(given, dict) else ():
+    for header, value in headers.items() if isinstance(headers, dict) else ():
         match = _REFERENCE.fullmatch(str(value))
         own = re.sub(r"\W+", "_", f"{server}_{header}").upper()
         options += ["--header", f"{header}={(match[1] or match[2]) if match else own}"]
@@ -118,7 +118,7 @@ def _headers(given: Any, server: str, url: str) -> str:
 
 
 def _in_words(words: tuple[str, ...]) -> str:
-    """Return why a command is not taken over; empty where nothing in it looks like a secret."""
+    """Return why a command is not imported; empty if nothing in it looks like a secret."""
     for word in words:
         option, equals, _ = word.partition("=")
         named = word.startswith("-") or equals
@@ -128,7 +128,7 @@ def _in_words(words: tuple[str, ...]) -> str:
 
 
 def secret_typed(command: Iterable[str], env: Mapping[str, str]) -> str:
-    """Return where what a person types holds what looks like a secret, whatever it is called; empty for nowhere."""
+    """Return where a typed command or variable looks like it holds a secret; empty if none does."""
     if any(map(_looks_secret, command)):
         return "its command has what looks like a secret, and commands are on record"
     if named := next((name for name, value in env.items() if _looks_secret(value)), ""):
@@ -139,7 +139,7 @@ def secret_typed(command: Iterable[str], env: Mapping[str, str]) -> str:
 
 
 def secret_in_url(url: str) -> str:
-    """Return why an address is not taken over; empty where nothing in it looks like a secret."""
+    """Return why a URL is not imported; empty if nothing in it looks like a secret."""
     query = parse_qsl(urlsplit(url).query, keep_blank_values=True)
     if _looks_secret(url) or any(_SECRET.search(name) or _looks_secret(value) for name, value in query):
         return "its address has what looks like a secret, and addresses are on record"

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 
 class TooLong(ValueError):
-    """A line is longer than it may be."""
+    """A line is longer than allowed."""
 
 
 class Lines:
-    """Cuts what comes into lines."""
+    """Splits incoming bytes into lines."""
 
     def __init__(self, most: int) -> None:
-        """`most` bytes may stand between two line ends."""
+        """`most` is the longest line in bytes."""
         self._most = most
         self._pieces: list[bytes] = []
         self._size = 0
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Return the lines that this piece ends, without their line ends. Raise TooLong."""
+        """Return the lines that this piece completes, without line ends. Raise TooLong."""
         first, *rest = data.split(b"\n")
         if self._size + len(first) > self._most or any(len(line) > self._most for line in rest):
             raise TooLong(f"a line is longer than {self._most >> 20} MB")

@@ -1,4 +1,4 @@
-"""One connection to a server: opened, asked and closed by a task of its own."""
+"""One connection to a server, held by a task of its own."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CLOSE_SECONDS = 5.0
 _GRACE_SECONDS = 3.0
 """Extra time for a call: a server that reads nothing delays the SDK's own clock."""
 Transport = Callable[[Tap, Callable[[str], None]], AbstractAsyncContextManager[TransportStreams]]
-"""Makes the streams of one connection; the second argument is called with why it was given up."""
+"""Makes the streams of one connection; the second argument is called with the reason if it is given up."""
 
 for _name in ("client", "mcp"):  # the SDK logs what servers send, which would be printed over the screen
     logging.getLogger(_name).addHandler(logging.NullHandler())
@@ -34,26 +34,28 @@ for _name in ("client", "mcp"):  # the SDK logs what servers send, which would b
 
 
 class LinkError(Exception):
-    """A server did not do what was asked. `sent` says whether it may have begun."""
+    """A request failed. `sent` says whether the server may have begun to work on it."""
 
     def __init__(self, reason: str, *, sent: bool = False, lost: bool = False, timeout: bool = False) -> None:
         super().__init__(reason)
         self.sent = sent
         self.lost = lost
-        """True where the connection is gone."""
+        """True if the connection is gone."""
         self.timeout = timeout
 
 
 class Link:
     """An open connection."""
 
-    def __init__(self, transport: Transport, asked: Callable[[str], None], *, mode: str = LEGACY) -> None:
-        """`asked` is told what the server asks for; `mode` is the era: `legacy`, a version, or `auto`."""
-        self.tap = Tap(asked)
+    def __init__(
+        self, transport: Transport, on_request: Callable[[str], None], *, mode: str = LEGACY
+    ) -> None:
+        """`on_request` gets the method of each server request; `mode` is `legacy`, a protocol version, or `auto`."""
+        self.tap = Tap(on_request)
         self.broken = ""
-        """Why it was closed from this side, or failed; empty while it works."""
+        """Why it failed or was closed here; empty while it works."""
         self.answering: Answering | None = None
-        """Answers the server's requests; set before it is opened. None: all of them are refused."""
+        """Answers the server's requests; set it before opening. With None all of them are refused."""
         self._transport = transport
         self._mode = mode
         self._client: Client | None = None
@@ -69,7 +71,7 @@ class Link:
 
     @property
     def protocol(self) -> str:
-        """Return the revision that was agreed on."""
+        """Return the negotiated protocol revision."""
         return self._client.protocol_version if self._client else ""
 
     @property
@@ -103,9 +105,9 @@ class Link:
             await asyncio.wait((self._task,))
 
     async def tools(self) -> list[Any]:
-        """Return every tool that the server lists, as it was on the wire. Raise LinkError."""
+        """Return every tool that the server lists, as received. Raise LinkError."""
         client = self._connected()
-        found: list[Any] = []
+        tools: list[Any] = []
         cursor: str | None = None
         size = 0
         self.tap.changed = False
@@ -114,18 +116,18 @@ class Link:
                 for _ in range(_PAGES):
                     page = await client.session.list_tools(params=PaginatedRequestParams(cursor=cursor))
                     size += sum(len(str(tool)) for tool in self.tap.tools)
-                    found += self.tap.tools
-                    if size > _LIST_BYTES or len(found) > 10 * MOST_TOOLS:
+                    tools += self.tap.tools
+                    if size > _LIST_BYTES or len(tools) > 10 * MOST_TOOLS:
                         raise LinkError(f"its list of tools is larger than {_LIST_BYTES >> 20} MB")
                     cursor = page.next_cursor
                     if not cursor:
-                        return found
+                        return tools
         except TimeoutError:
             raise LinkError(f"it did not list its tools within {_LIST_SECONDS:g} s", timeout=True) from None
         except LinkError:
             raise
         except Exception as error:  # whatever a server makes the SDK raise
-            raise self._told(error, sent=False) from error
+            raise self._link_error(error, sent=False) from error
         raise LinkError(f"its list of tools has more than {_PAGES} pages")
 
     async def call(
@@ -133,7 +135,7 @@ class Link:
     ) -> dict[str, Any]:
         """Call a tool; return its result as JSON. Raise LinkError.
 
-        Where what the server asks for is answered, its time stands still meanwhile: the SDK's clock could not.
+        If the server's own requests are answered, the time limit pauses meanwhile, which the SDK's cannot do.
         """
         client = self._connected()
         own = seconds if self.answering is None else None
@@ -146,14 +148,14 @@ class Link:
             self._give_up("it did not answer in time" if own is None else "it does not read what it is sent")
             raise LinkError(self.broken, sent=True, lost=True) from None
         except Exception as error:  # whatever a server makes the SDK raise
-            raise self._told(error, sent=True) from error
+            raise self._link_error(error, sent=True) from error
 
     def _connected(self) -> Client:
         if not self.alive or self._client is None:
             raise LinkError(self.broken or "it ended", lost=True)
         return self._client
 
-    def _told(self, error: Exception, *, sent: bool) -> LinkError:
+    def _link_error(self, error: Exception, *, sent: bool) -> LinkError:
         if isinstance(error, MCPError):
             if error.code == REQUEST_TIMEOUT:
                 return LinkError("it did not answer in time", sent=sent, timeout=True)
@@ -165,7 +167,7 @@ class Link:
         return LinkError(f"{what}: {one_line(str(error), 200)}", sent=sent)
 
     async def _live(self, ready: asyncio.Future[None]) -> None:
-        """Hold the connection: the SDK wants it entered and left in one task."""
+        """Hold the connection open: the SDK requires that one task enters and leaves it."""
         try:
             client = Client(
                 self._transport(self.tap, self._give_up),

@@ -1,8 +1,8 @@
-"""OAuth 2.1 with PKCE for a server by its address: the SDK's flow, and what it leaves to its user.
+"""OAuth 2.1 with PKCE for a remote server: the SDK's flow, and the storage that it leaves to its user.
 
 The SDK forgets when a token expires and where the authorization server is, so after a restart it would open the
 browser again, or send the refresh token to the MCP server. The redirect has to keep the port that was
-registered. And two processes that refresh one rotating token lose both. This module stores and locks all of that.
+registered. And two processes that refresh one rotating token both lose it. This module stores and locks all of that.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ _PAGE = b"<!doctype html><title>alita</title><p>That was all. You can close this
 
 
 class Vault(Protocol):
-    """Where the tokens of one server are kept. Blocks."""
+    """Stores the tokens of one server. Blocks."""
 
     def read(self) -> str:
-        """Return what is stored; empty if nothing is."""
+        """Return the stored text; empty if there is none."""
 
     def write(self, text: str) -> None:
-        """Store this. Raise StoreError."""
+        """Store a text. Raise StoreError."""
 
 
 Learn = Callable[[str, str], None]
-"""Gets name and value of each secret before it is used, so that it is never shown or recorded."""
+"""Gets the name and value of each secret before it is used, so that it is never shown or recorded."""
 
 
-class _Kept(msgspec.Struct, omit_defaults=True):
-    """What is stored for one server."""
+class _Credentials(msgspec.Struct, omit_defaults=True):
+    """The stored login of one server."""
 
     tokens: dict[str, Any] | None = None
     expires: float = 0.0
@@ -59,62 +59,64 @@ class _Kept(msgspec.Struct, omit_defaults=True):
 
 
 class _Store:
-    """Meets the SDK's `TokenStorage`."""
+    """Implements the SDK's `TokenStorage`."""
 
     def __init__(self, vault: Vault, learn: Learn) -> None:
         self._vault = vault
         self._learn = learn
         self.metadata: Callable[[], OAuthMetadata | None] = lambda: None
 
-    async def kept(self) -> _Kept:
+    async def load(self) -> _Credentials:
         text = await asyncio.to_thread(self._vault.read)
         try:
-            kept = msgspec.json.decode(text.encode(), type=ready(_Kept)) if text else _Kept()
+            credentials = (
+                msgspec.json.decode(text.encode(), type=ready(_Credentials)) if text else _Credentials()
+            )
         except msgspec.MsgspecError:
-            return _Kept()
-        self._learned(kept)
-        return kept
+            return _Credentials()
+        self._register(credentials)
+        return credentials
 
-    def _learned(self, kept: _Kept) -> None:
+    def _register(self, credentials: _Credentials) -> None:
         """Register the secrets with the redactor before they are used."""
         for name in ("access_token", "refresh_token", "client_secret"):
-            if value := ((kept.tokens or {}) | (kept.client or {})).get(name):
+            if value := ((credentials.tokens or {}) | (credentials.client or {})).get(name):
                 self._learn(name.replace("_", " "), str(value))
 
-    async def keep(self, kept: _Kept) -> None:
-        self._learned(kept)
-        await asyncio.to_thread(self._vault.write, msgspec.json.encode(kept).decode())
+    async def save(self, credentials: _Credentials) -> None:
+        self._register(credentials)
+        await asyncio.to_thread(self._vault.write, msgspec.json.encode(credentials).decode())
 
     async def get_tokens(self) -> OAuthToken | None:
-        """Return the tokens; one that has expired without its access token, so that it is refreshed."""
-        kept = await self.kept()
-        if kept.tokens is None:
+        """Return the tokens; an expired one has an empty access token, so that the SDK refreshes it."""
+        credentials = await self.load()
+        if credentials.tokens is None:
             return None
-        token = OAuthToken.model_validate(kept.tokens)
-        if kept.expires and time.time() > kept.expires - _EARLY_SECONDS:
+        token = OAuthToken.model_validate(credentials.tokens)
+        if credentials.expires and time.time() > credentials.expires - _EARLY_SECONDS:
             token.access_token = ""
         return token
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        kept = await self.kept()
-        kept.tokens = _plain(tokens)
-        kept.expires = time.time() + tokens.expires_in if tokens.expires_in else 0.0
+        credentials = await self.load()
+        credentials.tokens = _plain(tokens)
+        credentials.expires = time.time() + tokens.expires_in if tokens.expires_in else 0.0
         if (metadata := self.metadata()) is not None:
-            kept.metadata = _plain(metadata)
-        await self.keep(kept)
+            credentials.metadata = _plain(metadata)
+        await self.save(credentials)
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        kept = await self.kept()
-        return OAuthClientInformationFull.model_validate(kept.client) if kept.client else None
+        credentials = await self.load()
+        return OAuthClientInformationFull.model_validate(credentials.client) if credentials.client else None
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        kept = await self.kept()
-        kept.client = _plain(client_info)
-        await self.keep(kept)
+        credentials = await self.load()
+        credentials.client = _plain(client_info)
+        await self.save(credentials)
 
 
 class Login(OAuthClientProvider):
-    """The SDK's provider, with the store read anew and locked across processes around a refresh."""
+    """The SDK's provider; around a refresh it reloads the store and locks it across processes."""
 
     def __init__(
         self,
@@ -127,7 +129,7 @@ class Login(OAuthClientProvider):
         *,
         quiet: bool = False,
     ) -> None:
-        """With `quiet` nothing is asked of the authorization server before the person has logged in once."""
+        """With `quiet` the authorization server gets no request before the person has logged in once."""
         metadata = OAuthClientMetadata.model_validate(
             {
                 "client_name": "alita",
@@ -145,14 +147,14 @@ class Login(OAuthClientProvider):
     async def async_auth_flow(
         self, request: httpx2.Request
     ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """Yield the requests of the flow; those before the request itself while nobody else refreshes."""
-        if self._quiet and (await self._store.kept()).tokens is None:
+        """Yield the requests of the flow; those before the request itself run under the lock."""
+        if self._quiet and (await self._store.load()).tokens is None:
             if (yield request).status_code == 401:
-                await self.context.redirect_handler("")  # type: ignore[misc]  # it refuses
+                await self.context.redirect_handler("")  # type: ignore[misc]  # it raises
             return
         async with aclosing(super().async_auth_flow(request)) as flow:
             async with _alone(self._lock_file):
-                await self._read_anew()
+                await self._reload()
                 out = await anext(flow)
                 while out is not request:
                     out = await flow.asend((yield _marked(out)))
@@ -164,25 +166,25 @@ class Login(OAuthClientProvider):
                     return
                 response = yield out if out is request else _marked(out)
 
-    async def _read_anew(self) -> None:
-        kept = await self._store.kept()
-        if kept.metadata is not None:
-            self.context.oauth_metadata = OAuthMetadata.model_validate(kept.metadata)
+    async def _reload(self) -> None:
+        credentials = await self._store.load()
+        if credentials.metadata is not None:
+            self.context.oauth_metadata = OAuthMetadata.model_validate(credentials.metadata)
         self.context.current_tokens = await self._store.get_tokens()
         self.context.client_info = await self._store.get_client_info()
-        self.context.token_expiry_time = kept.expires or None
+        self.context.token_expiry_time = credentials.expires or None
         self._initialized = True
 
 
 def _marked(request: httpx2.Request) -> httpx2.Request:
-    """Return a request of the login itself, whose answer is bounded."""
+    """Mark a request as part of the login, so that its answer is bounded."""
     request.extensions[LOGIN] = True
     return request
 
 
 @asynccontextmanager
 async def _alone(file: Path) -> AsyncIterator[None]:
-    """Hold a lock that every process of this home asks for."""
+    """Hold a lock that all processes of this home share."""
     fd = await asyncio.to_thread(os.open, file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         await asyncio.to_thread(fcntl.flock, fd, fcntl.LOCK_EX)
@@ -192,9 +194,9 @@ async def _alone(file: Path) -> AsyncIterator[None]:
 
 
 async def quiet_login(url: str, vault: Vault, lock: Path, name: str, learn: Learn) -> Login:
-    """Return a login that uses what is kept and opens no browser. Raise UsageError, in a request, where it must."""
+    """Return a login from the stored tokens. A request that would need a browser raises UsageError."""
     store = _Store(vault, learn)
-    port = (await store.kept()).port
+    port = (await store.load()).port
 
     async def refused(*_: object) -> Any:
         raise UsageError(f"The server {name} asks for a login.", hint=f"alita mcp login {name}")
@@ -211,53 +213,53 @@ async def login(
     policy: AddressPolicy,
     learn: Learn,
 ) -> AsyncIterator[Login]:
-    """Return a login for which the person is asked: `show` is given the address to open in a browser."""
+    """Return an interactive login: `show` gets the URL that the person opens in a browser."""
     guard = Guard(url, policy)
     answer: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
 
     async def checked(page: str) -> None:
         nonlocal answer
         await guard.check(page)
-        # A server may ask again within one login: when it wants more, or moved to another authorization server.
+        # A server may ask again within one login: for more scopes, or after it moved to another authorization server.
         answer = asyncio.get_running_loop().create_future()
         await show(page)
 
     store = _Store(vault, learn)
-    kept = await store.kept()
+    credentials = await store.load()
 
     async def redirected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         words = (await reader.readline()).decode("latin-1").split()
         target = urlsplit(words[1]) if len(words) > 1 else urlsplit("/")
-        said = {key: values[0] for key, values in parse_qs(target.query).items()}
-        ours = target.path == "/callback" and ("code" in said or "error" in said)
-        status = b"200 OK" if ours else b"404 Not Found"
+        parameters = {key: values[0] for key, values in parse_qs(target.query).items()}
+        is_callback = target.path == "/callback" and ("code" in parameters or "error" in parameters)
+        status = b"200 OK" if is_callback else b"404 Not Found"
         writer.write(b"HTTP/1.1 %s\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n" % status)
-        writer.write(_PAGE if ours else b"")
+        writer.write(_PAGE if is_callback else b"")
         await writer.drain()
         writer.close()
-        if ours and not answer.done():
-            answer.set_result(said)
+        if is_callback and not answer.done():
+            answer.set_result(parameters)
 
     async def answered() -> AuthorizationCodeResult:
         try:
             async with asyncio.timeout(_LOGIN_SECONDS):
-                said = await answer
+                parameters = await answer
         except TimeoutError:
             raise UsageError(f"Nobody logged in within {_LOGIN_SECONDS:.0f} s.") from None
-        learn("code", said.get("code", ""))
+        learn("code", parameters.get("code", ""))
         return AuthorizationCodeResult(
-            code=said.get("code", ""), state=said.get("state"), iss=said.get("iss")
+            code=parameters.get("code", ""), state=parameters.get("state"), iss=parameters.get("iss")
         )
 
     try:
-        listener = await asyncio.start_server(redirected, "127.0.0.1", kept.port)
+        listener = await asyncio.start_server(redirected, "127.0.0.1", credentials.port)
     except OSError:  # another program has the port that was registered: register anew
-        kept.client, kept.tokens = None, None
+        credentials.client, credentials.tokens = None, None
         listener = await asyncio.start_server(redirected, "127.0.0.1", 0)
-    kept.port = listener.sockets[0].getsockname()[1]
-    await store.keep(kept)
+    credentials.port = listener.sockets[0].getsockname()[1]
+    await store.save(credentials)
     async with listener:
-        yield Login(url, store, f"http://127.0.0.1:{kept.port}/callback", lock, checked, answered)
+        yield Login(url, store, f"http://127.0.0.1:{credentials.port}/callback", lock, checked, answered)
 
 
 def _plain(model: BaseModel) -> dict[str, Any]:

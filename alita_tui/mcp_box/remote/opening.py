@@ -27,7 +27,7 @@ _OF_NODE = Limits(memory_bytes=1024 * _MB, cpu_seconds=_CPU_SECONDS)
 
 
 class Opener:
-    """Meets `Opening`."""
+    """Implements `Opening`."""
 
     def __init__(
         self,
@@ -39,8 +39,8 @@ class Opener:
         login: Callable[[ServerSpec], Awaitable[httpx2.Auth]],
         policy: AddressPolicy,
     ) -> None:
-        """`secret` returns a secret by name and may block; `legacy` tells whether a server is of that era;
-        `login` is what answers a server by its address that asks who this is; `policy` decides where that may lead.
+        """`secret` returns a secret by name and may block; `legacy` tells whether a server speaks the older protocol;
+        `login` returns the authentication for a remote server; `policy` decides which addresses that may contact.
         """
         self._programs = programs
         self._secret = secret
@@ -51,9 +51,9 @@ class Opener:
         self._policy = policy
 
     async def __call__(
-        self, spec: ServerSpec, lock: Lock, asked: Callable[[str], None], start_id: str
+        self, spec: ServerSpec, lock: Lock, on_request: Callable[[str], None], start_id: str
     ) -> tuple[Link, RunningProgram | None]:
-        """Return a link that is not open yet, and the program behind it where it runs here. Raise AlitaError."""
+        """Return a link that is not open yet, and its program if the server runs here. Raise AlitaError."""
         mode = LEGACY if await asyncio.to_thread(self._legacy, spec.name) else "auto"
         if spec.place == "url":
             from alita_tui.mcp_box.remote.guard import check_url
@@ -63,7 +63,7 @@ class Opener:
             headers = {header: await self._value(spec, name) for header, name in spec.headers.items()}
             own = any(header.lower() == "authorization" for header in headers)
             auth = None if own else await self._login(spec)
-            return Link(over_http(spec.url, headers, self._policy, auth), asked, mode=mode), None
+            return Link(over_http(spec.url, headers, self._policy, auth), on_request, mode=mode), None
         if lock.digest != spec.lock:
             raise UsageError(f"The wheels of the server {spec.name} are not those that were approved.")
         program: RunningProgram
@@ -73,7 +73,7 @@ class Opener:
         else:
             program = await self._programs.open_program(self._boxed(spec, lock), self._progress)
             await program.finish()  # nothing is granted before a call; starting a server approves nothing
-        return Link(lambda tap, broken: over_program(program, tap, broken), asked, mode=mode), program
+        return Link(lambda tap, broken: over_program(program, tap, broken), on_request, mode=mode), program
 
     def _boxed(self, spec: ServerSpec, lock: Lock) -> Program:
         usual = Limits(memory_bytes=max(self._limits.memory_bytes, 512 * _MB), cpu_seconds=_CPU_SECONDS)

@@ -1,4 +1,4 @@
-"""Descriptors of tools as they were on the wire: which can be used at all, and the draft that a person approves."""
+"""Turns the descriptors that a server lists into drafts for a person to approve, and refuses unusable ones."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _LONGEST_NAME = 64
 
 
 class Refused(Value, frozen=True):
-    """A tool that cannot be used, whoever approves it."""
+    """A tool that cannot be used even with an approval."""
 
     name: str
     reason: str
 
 
 class Listing(Value, frozen=True):
-    """What a server offers."""
+    """The tools that a server offers."""
 
     calls_itself: dict[str, str]
     drafts: tuple[ToolDraft, ...] = ()
@@ -39,13 +39,13 @@ class Listing(Value, frozen=True):
     refused: tuple[Refused, ...] = ()
 
     def draft_of(self, tool: str) -> ToolDraft | None:
-        """Return the draft of a tool by the name that the server has for it, or by its own."""
+        """Return the draft of a tool by its name on the server or in the library."""
         names = self.names
         return next((draft for draft in self.drafts if tool in (draft.name, names[draft.name])), None)
 
     @property
     def names(self) -> dict[str, str]:
-        """Return the server's names by ours."""
+        """Return the server's tool names by library name."""
         return {
             str(draft.name): str(msgspec.json.decode(draft.code)["tool"]["name"]) for draft in self.drafts
         }
@@ -57,9 +57,9 @@ def listing(
     tools: Sequence[Any],
     holds_secret: Callable[[str], bool] = lambda _: False,
 ) -> Listing:
-    """Return what a server's list comes to; a tool that cannot be used is refused alone.
+    """Return the drafts of a server's list; an unusable tool is refused without affecting the others.
 
-    `holds_secret` tells whether a text holds a value that is secret: what is listed is kept, shown and sent to models.
+    `holds_secret` tells whether a text holds a secret value: descriptors are stored, shown and sent to models.
     """
     refused: list[Refused] = []
     drafts: list[ToolDraft] = []
@@ -70,7 +70,7 @@ def listing(
         tools = tools[:MOST_TOOLS]
     names = [tool.get("name") for tool in tools if isinstance(tool, dict)]
     counts = Counter(name for name in names if isinstance(name, str))
-    ours = Counter(library_name(spec.name, name) for name in counts)
+    library_counts = Counter(library_name(spec.name, name) for name in counts)
     claimed = {
         key: one_line("" if holds_secret(str(value)) else str(value), 120)
         for key, value in calls_itself.items()
@@ -78,7 +78,7 @@ def listing(
     for tool in tools:
         name = tool.get("name") if isinstance(tool, dict) else None
         shown = one_line("" if holds_secret(str(name)) else str(name), 80)
-        if (why := _unusable(tool)) or (why := _unclear(name, counts, ours, spec.name)):
+        if (why := _unusable(tool)) or (why := _unclear(name, counts, library_counts, spec.name)):
             refused.append(Refused(name=shown, reason=why))
             continue
         draft = _draft(spec, {key: str(value) for key, value in claimed.items()}, tool)
@@ -90,38 +90,38 @@ def listing(
             drafts.append(draft)
     return Listing(
         calls_itself={key: str(value) for key, value in claimed.items()},
-        drafts=tuple(sorted(drafts, key=lambda one: one.name)),
+        drafts=tuple(sorted(drafts, key=lambda draft: draft.name)),
         refused=tuple(refused),
     )
 
 
 def library_name(server: str, tool: str) -> str:
-    """Return what a tool of a server is called in the library."""
+    """Return the library name of a server's tool."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", tool)
     return re.sub(r"[^a-z0-9]+", "_", f"{server}_{words}".lower()).strip("_")
 
 
 def digest_of_tool(draft: ToolDraft, lock: Lock) -> str:
-    """Return what an approval of this tool names."""
+    """Return the digest that an approval of this tool names."""
     return build_digest(draft, lock)
 
 
-def _unclear(name: Any, counts: Counter[str], ours: Counter[str], server: str) -> str:
-    """Return why a tool cannot be told from others by its name; empty if it can."""
+def _unclear(name: Any, counts: Counter[str], library_counts: Counter[str], server: str) -> str:
+    """Return why a tool's name is not usable or not unique; empty if it is fine."""
     if counts[name] > 1:
         return f"{counts[name]} tools of the server have this name"
-    here = library_name(server, name)
-    if ours[here] > 1:
-        return f"{ours[here]} tools of the server would be called {here} here"
-    if theirs := taken(here):
-        return f"its name here would be {here}, which is {theirs}; call the server otherwise"
-    if len(here) > _LONGEST_NAME:
-        return f"its name here would have {len(here)} characters, of at most {_LONGEST_NAME}"
+    local_name = library_name(server, name)
+    if library_counts[local_name] > 1:
+        return f"{library_counts[local_name]} tools of the server would be called {local_name} here"
+    if owner := taken(local_name):
+        return f"its name here would be {local_name}, which is {owner}; call the server otherwise"
+    if len(local_name) > _LONGEST_NAME:
+        return f"its name here would have {len(local_name)} characters, of at most {_LONGEST_NAME}"
     return ""
 
 
 def _unusable(tool: Any) -> str:
-    """Return why a descriptor is none that can be used; empty if it is one."""
+    """Return why a descriptor is unusable; empty if it is fine."""
     if not isinstance(tool, dict):
         return "its descriptor is no object"
     name = tool.get("name")
@@ -143,7 +143,7 @@ def _unusable(tool: Any) -> str:
 
 
 def _misheaded(schema: dict[str, Any]) -> str:
-    """Return why the headers that arguments are to be copied to are none; empty where there are none such."""
+    """Return why an argument's header name is invalid; empty if all are valid or there are none."""
     from mcp.shared.inbound import find_invalid_x_mcp_header
 
     wrong = find_invalid_x_mcp_header(schema)
@@ -151,7 +151,7 @@ def _misheaded(schema: dict[str, Any]) -> str:
 
 
 def _draft(spec: ServerSpec, claimed: dict[str, str], tool: dict[str, Any]) -> ToolDraft | str:
-    """Return the draft that a person approves, or why there can be none."""
+    """Return the draft that a person approves, or the reason why there is none."""
     import rfc8785
 
     pinned = Pinned(server=spec, calls_itself=claimed, tool=tool)
@@ -174,16 +174,16 @@ def _draft(spec: ServerSpec, claimed: dict[str, str], tool: dict[str, Any]) -> T
 
 
 def _capabilities(spec: ServerSpec) -> Capabilities:
-    """Return what a run may use: for a remote server its own host, and the secrets of its headers."""
+    """Return the capabilities of a run: for a remote server its host and the secrets of its headers."""
     if not spec.url:
         return spec.capabilities
     from urllib.parse import urlsplit
 
     parts = urlsplit(spec.url)
-    where = f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+    host = f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
     return Capabilities(
-        network=(where,),
-        secrets=tuple(f"{name}@{where}" for name in sorted(set(spec.headers.values()))),
+        network=(host,),
+        secrets=tuple(f"{name}@{host}" for name in sorted(set(spec.headers.values()))),
         model_calls=spec.model_calls,
     )
 

@@ -1,4 +1,4 @@
-"""What a call of a remote tool came to, as the report of a run: text, structured content, files. Nothing is fetched."""
+"""Turns a remote tool's result into the report of a run: text, structured content, files. Links are not followed."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _SUFFIXES = {
 def report_of(
     raw: dict[str, Any], *, structured: bool, limits: Limits, landing: Path | None, milliseconds: float
 ) -> RunReport:
-    """Return the report of a call; with `structured` the tool's result is what it says to be structured.
+    """Return the report of a call; with `structured` its result is the structured content.
 
     Blocks on the disk: files of the result are written into `landing` under numbers.
     """
-    kept = _Files(landing, limits)
-    blocks = [_block(one, kept) for one in raw.get("content") or () if isinstance(one, dict)]
+    files = _Files(landing, limits)
+    blocks = [_block(block, files) for block in raw.get("content") or () if isinstance(block, dict)]
     texts = [block["text"] for block in blocks if set(block) == {"type", "text"}]
-    report = RunReport(status="ok", duration_ms=milliseconds, files=tuple(kept.files), files_lost=kept.lost)
+    report = RunReport(status="ok", duration_ms=milliseconds, files=tuple(files.files), files_lost=files.lost)
     if raw.get("isError"):
-        said = "\n".join(texts) or "the tool failed and said nothing"
-        return msgspec.structs.replace(report, status="error", error=said[: limits.output_bytes])
+        message = "\n".join(texts) or "the tool failed and said nothing"
+        return msgspec.structs.replace(report, status="error", error=message[: limits.output_bytes])
     result: Json
     if structured:
         result = raw.get("structuredContent")
@@ -52,7 +52,7 @@ def report_of(
 
 
 class _Files:
-    """Files that a result holds, written where the host takes them from."""
+    """Writes the files of a result to the landing folder."""
 
     def __init__(self, landing: Path | None, limits: Limits) -> None:
         self._landing = landing
@@ -62,7 +62,7 @@ class _Files:
         self.lost = ""
 
     def keep(self, data: str, media: str) -> str:
-        """Write base64 data; return what the file is called, or why it is not kept."""
+        """Write base64 data; return the file's name, or why it is not kept."""
         name = f"result-{len(self.files) + 1}{_SUFFIXES.get(media, '.bin')}"
         if self._landing is None:
             return "not kept"
@@ -81,7 +81,7 @@ class _Files:
         return name
 
 
-def _block(block: dict[str, Any], kept: _Files) -> dict[str, Any]:
+def _block(block: dict[str, Any], files: _Files) -> dict[str, Any]:
     """Return a content block without its bytes."""
     kind = str(block.get("type"))
     if kind == "text":
@@ -91,7 +91,7 @@ def _block(block: dict[str, Any], kept: _Files) -> dict[str, Any]:
         return {
             "type": kind,
             "media": one_line(media, 80),
-            "file": kept.keep(str(block.get("data", "")), media),
+            "file": files.keep(str(block.get("data", "")), media),
         }
     if kind == "resource_link":
         return {
@@ -101,9 +101,9 @@ def _block(block: dict[str, Any], kept: _Files) -> dict[str, Any]:
         }
     inner = block.get("resource")
     if kind == "resource" and isinstance(inner, dict):
-        told: dict[str, Any] = {"type": kind, "uri": one_line(str(inner.get("uri")), 400)}
+        content: dict[str, Any] = {"type": kind, "uri": one_line(str(inner.get("uri")), 400)}
         if "blob" in inner:
             media = str(inner.get("mimeType", ""))
-            return {**told, "file": kept.keep(str(inner["blob"]), media)}
-        return {**told, "text": str(inner.get("text", ""))}
+            return {**content, "file": files.keep(str(inner["blob"]), media)}
+        return {**content, "text": str(inner.get("text", ""))}
     return {"type": one_line(kind, 60)}

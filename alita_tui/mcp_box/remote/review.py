@@ -1,4 +1,4 @@
-"""What a person should know of a remote tool before approving it: its risks, each with the name that accepts it."""
+"""Finds the risks of a remote tool that a person must accept, each by its name, to approve it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from alita_tui.view.risk import Risk
 _NEAR = 0.88
 """Similarity from which one name can be mistaken for another."""
 _LEAST = 5
-"""Letters from which one that is wrong, missing or swapped with its neighbour is easily overlooked."""
+"""Shortest name in which one wrong, missing or swapped letter is easily overlooked."""
 _MOST_NEAR = 10
 """How many similar names are listed for one tool: a server may list hundreds."""
 _WORDS = {
@@ -28,14 +28,14 @@ _WORDS = {
     "sends things": "send|post|publish|email|message|notify|webhook|share|transfer|pay|payment|purchase|order",
     "touches secrets": "password|passwd|secret|token|credential|credentials|apikey|api key|private key|ssh|cookie",
 }
-_OTHERS = re.compile(
+_CALL_ORDER = re.compile(
     r"\b(?:before|after|instead of|prior to)\b[^.]{0,60}\b(?:call|calling|use|using|run|running)\b", re.I
 )
-"""Words by which a description says when other tools are to be called."""
+"""Matches descriptions that say when to call other tools."""
 
 
 class Names:
-    """The names of all tools, in a form in which similar ones compare as equal."""
+    """The names of all tools, indexed so that similar ones are found."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._by_form: dict[str, list[str]] = {}
@@ -54,33 +54,36 @@ class Names:
             _folded(name), self._forms, scorer=Indel.normalized_similarity, score_cutoff=_NEAR, limit=None
         )
         forms = dict.fromkeys((_folded(short), *(form for form, _, _ in alike)))
-        found = (one for form in forms for one in self._by_form.get(form, ()))
-        return islice((one for one in found if one != name and not one.startswith(own)), _MOST_NEAR)
+        names = (candidate for form in forms for candidate in self._by_form.get(form, ()))
+        return islice(
+            (candidate for candidate in names if candidate != name and not candidate.startswith(own)),
+            _MOST_NEAR,
+        )
 
 
 class ServerNames:
-    """What servers are called here, and what each calls itself: a claim that anybody can make."""
+    """The names of servers here, and the names they claim, which anybody can choose."""
 
     def __init__(self, known: Iterable[tuple[str, str]] = ()) -> None:
-        """`known` has the name here and the claimed name, empty for none, of each server."""
+        """`known` has each server's name here and the name it claims; empty for none."""
         self._known = tuple(known)
-        self._found: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._cache: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def alike(self, name: str, claim: str) -> tuple[str, ...]:
-        """Return for each other server that can be taken for this one why, in words."""
-        if (name, claim) not in self._found:
-            self._found[name, claim] = tuple(self._alike(name, claim))
-        return self._found[name, claim]
+        """Return one sentence for each other server that can be mistaken for this one."""
+        if (name, claim) not in self._cache:
+            self._cache[name, claim] = tuple(self._alike(name, claim))
+        return self._cache[name, claim]
 
     def _alike(self, name: str, claim: str) -> Iterator[str]:
-        for other, claims in self._known:
-            if other == name:
+        for server, claims in self._known:
+            if server == name:
                 continue
-            if _same(name, other):
-                yield f"its server {name} can be taken for the server {other}"
-            elif _same(claim, other) or _same(claim, claims):
-                said = one_line(claim, 60)
-                yield f"its server calls itself {said}, which can be taken for the server {other}"
+            if _same(name, server):
+                yield f"its server {name} can be taken for the server {server}"
+            elif _same(claim, server) or _same(claim, claims):
+                claimed = one_line(claim, 60)
+                yield f"its server calls itself {claimed}, which can be taken for the server {server}"
 
 
 NO_NAMES, NO_SERVERS = Names(), ServerNames()
@@ -94,28 +97,28 @@ def remote_risks(
 ) -> tuple[Risk, ...]:
     """Return the risks of a remote tool, most telling first.
 
-    `addressed` returns the words by which a text speaks to its reader; `others` are all tools, `servers` all servers.
+    `addressed` returns the words that a text addresses to its reader; `others` are all tools, `servers` all servers.
     """
-    one = pinned(draft)
-    claims = " ".join(one.calls_itself.values())
-    texts = (*_texts(one.tool), ("what the server calls itself", claims))
-    found = [
-        *_place(one),
-        *_requests(one),
+    descriptor = pinned(draft)
+    claims = " ".join(descriptor.calls_itself.values())
+    texts = (*_texts(descriptor.tool), ("what the server calls itself", claims))
+    risks = [
+        *_place(descriptor),
+        *_requests(descriptor),
         *spoken(texts, addressed),
         *_ordering(texts),
         *hidden(texts),
-        *_alike(draft.name, one, others),
-        *_servers_alike(one, servers),
-        *_words(one),
+        *_alike(draft.name, descriptor, others),
+        *_servers_alike(descriptor, servers),
+        *_words(descriptor),
     ]
-    others_used = msgspec.structs.replace(draft.capabilities, model_calls=0)  # said above
-    found += [Risk("network" if "host" in phrase else "secret", phrase) for phrase in phrases(others_used)]
-    return tuple(dict.fromkeys(found))
+    others_used = msgspec.structs.replace(draft.capabilities, model_calls=0)  # `_requests` reports them
+    risks += [Risk("network" if "host" in phrase else "secret", phrase) for phrase in phrases(others_used)]
+    return tuple(dict.fromkeys(risks))
 
 
-def _place(one: Pinned) -> Iterator[Risk]:
-    server = one.server
+def _place(descriptor: Pinned) -> Iterator[Risk]:
+    server = descriptor.server
     if server.place == "host":
         yield Risk(
             "on-host", "the server runs on this machine with ALL YOUR RIGHTS: no wall stands around it"
@@ -128,9 +131,9 @@ def _place(one: Pinned) -> Iterator[Risk]:
         )
 
 
-def _requests(one: Pinned) -> Iterator[Risk]:
-    """Yield a risk for each kind of request of the server that is answered."""
-    server = one.server
+def _requests(descriptor: Pinned) -> Iterator[Risk]:
+    """Yield a risk for each kind of request that the server may make."""
+    server = descriptor.server
     if server.model_calls:
         calls = counted(server.model_calls, "time")
         yield Risk(
@@ -143,57 +146,59 @@ def _requests(one: Pinned) -> Iterator[Risk]:
 
 
 def spoken(texts: Iterable[tuple[str, str]], addressed: Callable[[str], str]) -> Iterator[Risk]:
-    """Yield a risk for each text, given with where it is, that speaks to its reader."""
-    for where, text in texts:
+    """Yield a risk for each text that addresses its reader; each comes with its place."""
+    for place, text in texts:
         if words := addressed(text):
-            yield Risk("speaks-to-the-reader", f"{where} speaks to its reader: “{words}”")
+            yield Risk("speaks-to-the-reader", f"{place} speaks to its reader: “{words}”")
 
 
 def _ordering(texts: Iterable[tuple[str, str]]) -> Iterator[Risk]:
-    for where, text in texts:
-        if match := _OTHERS.search(text):
+    for place, text in texts:
+        if match := _CALL_ORDER.search(text):
             yield Risk(
-                "speaks-to-the-reader", f"{where} says when to call other tools: “{one_line(match[0], 120)}”"
+                "speaks-to-the-reader", f"{place} says when to call other tools: “{one_line(match[0], 120)}”"
             )
 
 
 def hidden(texts: Iterable[tuple[str, str]]) -> Iterator[Risk]:
-    """Yield a risk for each text with characters that are not seen, or with words that pass for others."""
-    for where, text in texts:
+    """Yield a risk for each text with invisible characters or with lookalike words."""
+    for place, text in texts:
         if count := hidden_characters(text):
             yield Risk(
-                "hidden-characters", f"{where}: {counted(count, 'invisible or direction-changing character')}"
+                "hidden-characters", f"{place}: {counted(count, 'invisible or direction-changing character')}"
             )
         for _, word in lookalikes(text)[:3]:
-            yield Risk("lookalikes", f"{where}: {spelled(word)} passes for another word")
+            yield Risk("lookalikes", f"{place}: {spelled(word)} passes for another word")
 
 
-def resembles(name: str, other: str) -> bool:
-    """Return whether one name can be taken for the other."""
-    return any(Names((other,)).near(name, name, "\0"))
+def resembles(name: str, known_name: str) -> bool:
+    """Return whether one name can be mistaken for the other."""
+    return any(Names((known_name,)).near(name, name, "\0"))
 
 
-def _alike(name: str, one: Pinned, others: Names) -> Iterator[Risk]:
-    for other in others.near(name, one.tool_name, f"{one.server.name.replace('-', '_')}_"):
-        yield Risk("like-another", f"its name can be taken for that of the tool {one_line(other, 80)}")
+def _alike(name: str, descriptor: Pinned, others: Names) -> Iterator[Risk]:
+    for similar in others.near(name, descriptor.tool_name, f"{descriptor.server.name.replace('-', '_')}_"):
+        yield Risk("like-another", f"its name can be taken for that of the tool {one_line(similar, 80)}")
 
 
-def _servers_alike(one: Pinned, servers: ServerNames) -> Iterator[Risk]:
-    for why in islice(servers.alike(one.server.name, one.calls_itself.get("name", "")), _MOST_NEAR):
+def _servers_alike(descriptor: Pinned, servers: ServerNames) -> Iterator[Risk]:
+    for why in islice(
+        servers.alike(descriptor.server.name, descriptor.calls_itself.get("name", "")), _MOST_NEAR
+    ):
         yield Risk("like-another", why)
 
 
-def _same(name: str, other: str) -> bool:
-    """Return whether one server's name can be taken for another's; nothing is like a name that is empty."""
-    if not name.strip() or not other.strip():
+def _same(name: str, known_name: str) -> bool:
+    """Return whether two servers' names can be mistaken for each other; an empty name resembles none."""
+    if not name.strip() or not known_name.strip():
         return False
-    form, theirs = _folded(name), _folded(other)
-    if not form or not theirs:  # in other letters than these: only the very name
-        return name.casefold() == other.casefold()
+    form, known_form = _folded(name), _folded(known_name)
+    if not form or not known_form:  # no Latin letters: only an equal name counts
+        return name.casefold() == known_name.casefold()
     from rapidfuzz.distance import OSA
 
-    slip = min(len(form), len(theirs)) >= _LEAST and OSA.distance(form, theirs, score_cutoff=1) <= 1
-    return form == theirs or slip or resembles(name, other)
+    slip = min(len(form), len(known_form)) >= _LEAST and OSA.distance(form, known_form, score_cutoff=1) <= 1
+    return form == known_form or slip or resembles(name, known_name)
 
 
 def _folded(name: str) -> str:
@@ -201,25 +206,25 @@ def _folded(name: str) -> str:
     return re.sub(r"[^a-z]", "", name.lower().translate(digits))
 
 
-def _words(one: Pinned) -> Iterator[Risk]:
-    said = f"{one.tool_name} {one.tool.get('title') or ''} {one.tool.get('description') or ''}"
-    plain = re.sub(r"[_\-./]+", " ", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", said)).lower()
-    for what, words in _WORDS.items():
+def _words(descriptor: Pinned) -> Iterator[Risk]:
+    text = f"{descriptor.tool_name} {descriptor.tool.get('title') or ''} {descriptor.tool.get('description') or ''}"
+    plain = re.sub(r"[_\-./]+", " ", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)).lower()
+    for effect, words in _WORDS.items():
         if match := re.search(rf"\b(?:{words})(?:s|es|ed|ing)?\b", plain):
-            yield Risk("capability-words", f"by its words it {what}: “{match[0]}”", serious=False)
+            yield Risk("capability-words", f"by its words it {effect}: “{match[0]}”", serious=False)
 
 
 def _texts(tool: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield every text of a descriptor with where it is; keys are texts too."""
-    rest: list[tuple[str, Any]] = [(str(key), value) for key, value in tool.items()]
+    """Yield every text of a descriptor with its place; keys are texts too."""
+    pending: list[tuple[str, Any]] = [(str(key), value) for key, value in tool.items()]
     yield "its fields", " ".join(map(str, tool))
-    while rest:
-        where, value = rest.pop(0)
+    while pending:
+        place, value = pending.pop(0)
         if isinstance(value, str):
-            yield where, value
+            yield place, value
         elif isinstance(value, dict):
             if value:
-                yield f"{where}: names", " ".join(str(key).replace("_", " ") for key in value)
-            rest += [(where, inner) for inner in value.values()]
+                yield f"{place}: names", " ".join(str(key).replace("_", " ") for key in value)
+            pending += [(place, inner) for inner in value.values()]
         elif isinstance(value, list):
-            rest += [(where, inner) for inner in value]
+            pending += [(place, inner) for inner in value]

@@ -1,8 +1,8 @@
-"""The servers in use: started when one of their tools is called, held to what was approved, stopped when idle.
+"""The servers in use: started when one of their tools is called, checked against approvals, stopped when idle.
 
-A server is what the pinned descriptor of the called tool says, and nothing else is believed. Before a call the list of
-the connection is compared with what was approved: on connecting, when the server says that it changed, and after a
-minute. Calls of a boxed server go one at a time, so that each request of it to a granted host belongs to one call.
+The pinned descriptor of the called tool says which server to start. Before a call the server's list is compared with
+what was approved: after connecting, when the server reports a change, and after a minute. Calls of a boxed server go
+one at a time, so that each of its requests to a granted host belongs to one call.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ ServerEvent = e.ServerStarted | e.ServerStopped | e.ServerAsked | e.ToolSuspende
 Tell = Callable[[ServerEvent], Awaitable[object]]
 _FRESH_SECONDS = 60.0
 _AT_ONCE = 8
-_MOST_ASKED = 20
-"""Requests of one start of a server that are recorded one by one: a flood of them is no flood of events."""
+_MOST_RECORDED = 20
+"""Requests that are recorded per start of a server, so that a flood does not fill the log."""
 _ENDING_SECONDS = 1.0
 _RESTS = (5.0, 30.0, 120.0, 600.0)
-"""How long a server is left alone after so many failures in a row."""
+"""Seconds without a new try after the third failure in a row, the fourth, and so on."""
 
 
 class Patience(Value, frozen=True):
-    """How long a server is waited for."""
+    """How long to wait for a server."""
 
     connect_seconds: float = 45.0
     call_seconds: float = 120.0
@@ -47,25 +47,25 @@ class Patience(Value, frozen=True):
 
 
 class Opening(Protocol):
-    """How a server is started or reached. Blocks of several rooms; joined by `app`."""
+    """Starts or connects to a server; `app` provides it, because it joins several packages."""
 
     async def __call__(
-        self, spec: ServerSpec, lock: Lock, asked: Callable[[str], None], start_id: str
+        self, spec: ServerSpec, lock: Lock, on_request: Callable[[str], None], start_id: str
     ) -> tuple[Link, RunningProgram | None]:
-        """Return a link that is not open yet, and the program behind it where it runs here.
+        """Return a link that is not open yet, and its program if the server runs here.
 
-        Raise AlitaError where it cannot be started.
+        Raise AlitaError if it cannot be started.
         """
 
 
 class Book(Protocol):
-    """What is kept of servers. Met by `app`; synchronous, blocks on the disk."""
+    """The records about servers. `app` implements it; it blocks on the disk."""
 
     def check(self, spec: ServerSpec) -> None:
-        """Raise UsageError, StoreError for a server that is not to be used: switched off, or not as it was typed."""
+        """Raise UsageError, StoreError for a server that is switched off or differs from what the person typed."""
 
-    def listed(self, spec: ServerSpec, found: Listing, protocol: str) -> tuple[tuple[str, int, str], ...]:
-        """Keep what a server lists, and suspend the approved tools of it that are others by now.
+    def listed(self, spec: ServerSpec, offered: Listing, protocol: str) -> tuple[tuple[str, int, str], ...]:
+        """Store what a server lists, and suspend its approved tools that have changed.
 
         Return name, version and reason of each.
         """
@@ -77,10 +77,12 @@ class _Server:
     def __init__(self, link: Link, program: RunningProgram | None) -> None:
         self.link = link
         self.program = program
-        one = program is not None or link.answering is not None  # each request of it belongs to one call
-        self.room = asyncio.Semaphore(1 if one else _AT_ONCE)
+        one_at_a_time = (
+            program is not None or link.answering is not None
+        )  # each of its requests belongs to one call
+        self.room = asyncio.Semaphore(1 if one_at_a_time else _AT_ONCE)
         self.current: dict[str, str] = {}
-        """Code of each tool as it is listed now, by the server's name for it."""
+        """Code of each tool as listed now, by its name on the server."""
         self.compared_at = float("-inf")
         self.comparing = asyncio.Lock()
         self.busy = 0
@@ -88,7 +90,7 @@ class _Server:
 
 
 class Servers:
-    """Meets `ServerCalls`."""
+    """Implements `ServerCalls`."""
 
     def __init__(
         self,
@@ -100,8 +102,8 @@ class Servers:
         holds_secret: Callable[[str], bool] = lambda _: False,
         answering: Callable[[ServerSpec], Answering] | None = None,
     ) -> None:
-        """`holds_secret` tells whether a text that a server lists holds a value that is secret. `answering` answers
-        what a server asks for; without it all of that is refused.
+        """`holds_secret` tells whether a text that a server lists holds a secret value. `answering` answers
+        a server's own requests; without it all of them are refused.
         """
         self._opening = opening
         self._book = book
@@ -113,7 +115,7 @@ class Servers:
         self._servers: dict[str, _Server] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         self._failures: dict[str, tuple[int, float, str]] = {}
-        """By server: how many failures in a row, until when it rests, the last reason."""
+        """By server: failures in a row, the time of the next try, and the last reason."""
         self._background: set[asyncio.Future[object]] = set()
         self._idling: asyncio.Task[None] | None = None
 
@@ -140,7 +142,7 @@ class Servers:
                 server.used_at = time.monotonic()
 
     async def _called(self, pinned: Pinned, server: _Server, job: Job) -> RunReport:
-        """Call a tool whose turn it is, if it is still the one that was approved. Raise ServerUnavailable."""
+        """Call a tool if it is still the approved one. Raise ServerUnavailable."""
         await self._require_listed(pinned, server, job)
         began = time.monotonic()
         try:
@@ -171,12 +173,12 @@ class Servers:
         """
         began = time.monotonic()
         server = await self._connected(spec, lock)
-        took = (time.monotonic() - began) * 1000
+        milliseconds = (time.monotonic() - began) * 1000
         try:
             tools = await server.link.tools()
         except LinkError as error:
             raise await self._unavailable(spec, str(error)) from error
-        return self._listing(spec, server, tools), server.link.protocol, took
+        return self._listing(spec, server, tools), server.link.protocol, milliseconds
 
     async def close(self) -> None:
         """End every server that was started."""
@@ -189,7 +191,7 @@ class Servers:
     # --- one server -----------------------------------------------------------------------------
 
     async def _require_listed(self, pinned: Pinned, server: _Server, job: Job) -> None:
-        """Raise ServerUnavailable unless the server lists this very tool."""
+        """Raise ServerUnavailable unless the server still lists exactly this tool."""
         spec = pinned.server
         async with server.comparing:
             stale = time.monotonic() - server.compared_at > _FRESH_SECONDS
@@ -228,14 +230,14 @@ class Servers:
         count = 0
         answered = spec.granted_requests if self._answering is not None else ()
 
-        def asked(request: str) -> None:
+        def on_request(request: str) -> None:
             nonlocal count
             count += request not in answered
-            if request not in answered and count <= _MOST_ASKED:
+            if request not in answered and count <= _MOST_RECORDED:
                 self._refused(spec, request)
 
         try:
-            link, program = await self._opening(spec, lock, asked, start_id)
+            link, program = await self._opening(spec, lock, on_request, start_id)
         except ServerUnavailable:
             raise
         except Exception as error:
@@ -259,18 +261,18 @@ class Servers:
         return server
 
     async def _compare(self, spec: ServerSpec, server: _Server) -> None:
-        """List anew and suspend what is another tool by now. Raise ServerUnavailable."""
+        """List the tools again and suspend those that changed. Raise ServerUnavailable."""
         try:
-            found = self._listing(spec, server, await server.link.tools())
+            offered = self._listing(spec, server, await server.link.tools())
         except LinkError as error:
             if error.lost:
                 await self._drop(spec, server, str(error), fault=True)
             raise await self._unavailable(spec, str(error)) from error
         server.compared_at = time.monotonic()
-        names = found.names
-        server.current = {names[str(draft.name)]: draft.code for draft in found.drafts}
+        names = offered.names
+        server.current = {names[str(draft.name)]: draft.code for draft in offered.drafts}
         for name, version, reason in await asyncio.to_thread(
-            self._book.listed, spec, found, server.link.protocol
+            self._book.listed, spec, offered, server.link.protocol
         ):
             await self._tell(
                 e.ToolSuspended(name=e.ToolName(name), version=version, server=spec.name, reason=reason)
@@ -282,13 +284,13 @@ class Servers:
     async def _failed(
         self, spec: ServerSpec, server: _Server, error: LinkError, milliseconds: float
     ) -> RunReport:
-        """Return the report of a call that got no result."""
+        """Return the report of a call without a result."""
         maybe = " It may have run." if error.sent else ""
-        said = await _with_words(str(error), server.program if error.lost else None)
-        text = f"The server {spec.name}: {said}.{maybe}"
+        explanation = await _with_words(str(error), server.program if error.lost else None)
+        text = f"The server {spec.name}: {explanation}.{maybe}"
         if error.lost:
             self._fell(spec, str(error))
-            await self._drop(spec, server, said, fault=True)
+            await self._drop(spec, server, explanation, fault=True)
             return RunReport(status="killed", error=text, duration_ms=milliseconds)
         if error.timeout:
             return RunReport(status="timeout", error=text, limits_hit=("wall",), duration_ms=milliseconds)
@@ -313,7 +315,7 @@ class Servers:
         await _end(server)
 
     def _refused(self, spec: ServerSpec, request: str) -> None:
-        """Record what a server asked for; the SDK has refused it."""
+        """Record a request of a server; the SDK has refused it."""
         task = asyncio.ensure_future(
             self._tell(e.ServerAsked(server=spec.name, request=one_line(request, 80)))
         )
@@ -321,7 +323,7 @@ class Servers:
         task.add_done_callback(self._background.discard)
 
     async def _idle(self) -> None:
-        """Stop servers that nobody has used for a while."""
+        """Stop servers that were idle for too long."""
         while True:
             await asyncio.sleep(min(self._patience.idle_seconds / 4, 30.0))
             for digest, server in list(self._servers.items()):
@@ -337,12 +339,12 @@ async def _end(server: _Server) -> None:
 
 
 async def _with_words(why: str, program: RunningProgram | None) -> str:
-    """Return a reason with how the program ended, and the last line that it wrote to stderr."""
+    """Return a reason, with how the program ended and the last line of its stderr."""
     if program is None:
         return why
-    late = time.monotonic() + _ENDING_SECONDS  # its output ends a moment before it does
-    while not program.ended and time.monotonic() < late:  # noqa: ASYNC110  # nothing tells of it
+    late = time.monotonic() + _ENDING_SECONDS  # its output ends a moment before the process does
+    while not program.ended and time.monotonic() < late:  # noqa: ASYNC110  # no event reports it
         await asyncio.sleep(0.02)
-    said = bytes(program.said).decode("utf-8", "replace").strip().splitlines()
-    parts = [program.ended or why, *([f"its last words: {one_line(said[-1], 200)}"] if said else [])]
+    lines = bytes(program.said).decode("utf-8", "replace").strip().splitlines()
+    parts = [program.ended or why, *([f"its last words: {one_line(lines[-1], 200)}"] if lines else [])]
     return "; ".join(parts)

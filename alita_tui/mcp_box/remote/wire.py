@@ -1,8 +1,8 @@
-"""What passes between the SDK's client and a server: read by our own bounded reader, seen raw before the SDK parses it.
+"""Reads and inspects the messages between the SDK's client and a server before the SDK parses them.
 
-The SDK's own splitter rescans every line from its beginning and has no limit, its models drop what they do not know,
-and one bad tool fails a whole list. So each message passes the tap: it keeps a list's tools as they were on the wire,
-hands on those alone that the SDK can parse, counts what comes, and notes what the server asks for.
+The SDK's own splitter rescans every line from its start and has no limit, its models drop unknown fields, and one bad
+tool fails a whole list. So each message passes the tap: it stores a list's tools as received, passes on only those that
+the SDK can parse, limits the rate of messages, and reports the server's own requests.
 """
 
 from __future__ import annotations
@@ -26,62 +26,62 @@ _BURST, _PER_SECOND = 5_000, 500.0
 """Messages that may come at once, and on average, beyond the answers to requests."""
 _UNREADABLE = -32700
 _ENDS = (mcp_types.CONNECTION_CLOSED, mcp_types.REQUEST_TIMEOUT)
-"""Codes by which the SDK tells its own failures. Servers use them for whatever went wrong."""
+"""Codes of the SDK's own failures; servers use them for other errors too."""
 _BY_SDK = "SSE stream "
-"""How the messages begin by which the SDK's HTTP transport answers for a server that fell silent."""
+"""Prefix of the messages that the SDK's HTTP transport makes up for a server that stopped answering."""
 _ANSWERS = (mcp_types.JSONRPCResponse, mcp_types.JSONRPCError)
 
 
 class Flood(ValueError):
-    """More messages came than anybody could mean."""
+    """A server sent too many messages."""
 
 
 class Tap:
     """Sees every message of one connection."""
 
-    def __init__(self, asked: Callable[[str], None]) -> None:
-        """`asked` is told the method of each request that the server makes."""
-        self._asked = asked
+    def __init__(self, on_request: Callable[[str], None]) -> None:
+        """`on_request` gets the method of each request that the server makes."""
+        self._on_request = on_request
         self._open: dict[Any, str] = {}
         self._free, self._counted_at = float(_BURST), time.monotonic()
         self.tools: list[Any] = []
-        """The tools of the newest page, as they were on the wire."""
+        """The tools of the newest page, as received."""
         self.changed = False
-        """True once the server said that its list is another."""
+        """True once the server reported that its list changed."""
 
     def sent(self, message: SessionMessage) -> None:
-        """Note a request on its way."""
+        """Remember a request that is being sent."""
         if isinstance(message.message, mcp_types.JSONRPCRequest):
             self._open[message.message.id] = message.message.method
 
     def came(self, message: SessionMessage) -> None:
-        """Look at a message, and leave in it what the SDK may parse. Raise Flood."""
-        one = message.message
-        if isinstance(one, mcp_types.JSONRPCError) and one.error.code in _ENDS:
-            if not one.error.message.startswith(_BY_SDK):
-                one.error.code = mcp_types.INTERNAL_ERROR
-        if isinstance(one, _ANSWERS) and self._open.get(one.id):
-            method = self._open.pop(one.id)
-            if isinstance(one, mcp_types.JSONRPCResponse) and method == "tools/list":
-                self.tools = list(one.result.get("tools") or ()) if isinstance(one.result, dict) else []
-                one.result = {**one.result, "tools": [tool for tool in self.tools if _parses(tool)]}
-            if isinstance(one, mcp_types.JSONRPCResponse) and isinstance(
-                one.result.get("inputRequests"), dict
+        """Inspect a received message and leave in it only what the SDK can parse. Raise Flood."""
+        rpc = message.message
+        if isinstance(rpc, mcp_types.JSONRPCError) and rpc.error.code in _ENDS:
+            if not rpc.error.message.startswith(_BY_SDK):
+                rpc.error.code = mcp_types.INTERNAL_ERROR
+        if isinstance(rpc, _ANSWERS) and self._open.get(rpc.id):
+            method = self._open.pop(rpc.id)
+            if isinstance(rpc, mcp_types.JSONRPCResponse) and method == "tools/list":
+                self.tools = list(rpc.result.get("tools") or ()) if isinstance(rpc.result, dict) else []
+                rpc.result = {**rpc.result, "tools": [tool for tool in self.tools if _parses(tool)]}
+            if isinstance(rpc, mcp_types.JSONRPCResponse) and isinstance(
+                rpc.result.get("inputRequests"), dict
             ):
-                for request in list(one.result["inputRequests"].values())[:20]:
-                    self._asked(str(request.get("method"))[:80] if isinstance(request, dict) else "?")
+                for request in list(rpc.result["inputRequests"].values())[:20]:
+                    self._on_request(str(request.get("method"))[:80] if isinstance(request, dict) else "?")
             return
         self.count()
-        if isinstance(one, mcp_types.JSONRPCRequest) and one.method != "ping":
-            self._asked(one.method[:80])
+        if isinstance(rpc, mcp_types.JSONRPCRequest) and rpc.method != "ping":
+            self._on_request(rpc.method[:80])
         if (
-            isinstance(one, mcp_types.JSONRPCNotification)
-            and one.method == "notifications/tools/list_changed"
+            isinstance(rpc, mcp_types.JSONRPCNotification)
+            and rpc.method == "notifications/tools/list_changed"
         ):
             self.changed = True
 
     def count(self) -> None:
-        """Count what answers no request. Raise Flood."""
+        """Count a message that answers no request. Raise Flood."""
         now = time.monotonic()
         self._free = min(self._free + (now - self._counted_at) * _PER_SECOND, float(_BURST)) - 1
         self._counted_at = now
@@ -89,10 +89,13 @@ class Tap:
             raise Flood(f"it sent more than {_BURST:,} messages that nobody asked for")
 
     def failures(self, why: str) -> list[SessionMessage]:
-        """Return an answer for every open request: one of them can never be answered, and nobody knows which."""
+        """Return an error for every open request: one of them has lost its answer, and it is unknown which."""
         error = mcp_types.ErrorData(code=_UNREADABLE, message=f"The server's answer cannot be read: {why}")
-        left, self._open = list(self._open), {}
-        return [SessionMessage(mcp_types.JSONRPCError(jsonrpc="2.0", id=one, error=error)) for one in left]
+        unanswered, self._open = list(self._open), {}
+        return [
+            SessionMessage(mcp_types.JSONRPCError(jsonrpc="2.0", id=request_id, error=error))
+            for request_id in unanswered
+        ]
 
 
 def _parses(tool: Any) -> bool:
@@ -107,7 +110,7 @@ def _parses(tool: Any) -> bool:
 async def over_program(
     program: RunningProgram, tap: Tap, broken: Callable[[str], None]
 ) -> AsyncIterator[TransportStreams]:
-    """Return the streams of a program's stdin and stdout; `broken` is told why it was given up."""
+    """Return the streams of a program's stdin and stdout; `broken` gets the reason if they are given up."""
     to_us, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write, from_us = anyio.create_memory_object_stream[SessionMessage](0)
 
@@ -149,7 +152,7 @@ async def _lines(program: RunningProgram) -> AsyncIterator[bytes]:
 
 
 def _read(line: bytes, tap: Tap) -> list[SessionMessage]:
-    """Return the message of a line; for what cannot be read, the failure of what waits for it. Raise Flood."""
+    """Return the message of a line; for an unreadable one, errors for the open requests. Raise Flood."""
     try:
         message = SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
     except (ValidationError, RecursionError):
@@ -163,10 +166,10 @@ def _read(line: bytes, tap: Tap) -> list[SessionMessage]:
 async def tapped(
     inner: AbstractAsyncContextManager[TransportStreams], tap: Tap, broken: Callable[[str], None]
 ) -> AsyncIterator[TransportStreams]:
-    """Return the streams of another transport with the tap between."""
+    """Return the streams of another transport, with the tap in between."""
     async with inner as (read, write):
-        to_us, ours = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        theirs, from_us = anyio.create_memory_object_stream[SessionMessage](0)
+        to_us, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        outgoing, from_us = anyio.create_memory_object_stream[SessionMessage](0)
 
         async def inward() -> None:
             async with to_us:
@@ -184,8 +187,8 @@ async def tapped(
                     tap.sent(message)
                     await write.send(message)
 
-        async with ours, theirs, anyio.create_task_group() as group:
+        async with incoming, outgoing, anyio.create_task_group() as group:
             group.start_soon(inward)
             group.start_soon(outward)
-            yield ours, theirs
+            yield incoming, outgoing
             group.cancel_scope.cancel()

@@ -1,4 +1,4 @@
-"""Tools as MCP describes them, as JSON. Pure: no part of the SDK is needed to know what a tool is."""
+"""MCP descriptors of tools, as JSON. Pure: works without the SDK."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ WRAPPED = "result"
 _UNKNOWN = {
     "readOnlyHint": False, "destructiveHint": True, "openWorldHint": True, "idempotentHint": False,
 }  # fmt: skip
-"""Hints for a tool of another server: what it does is only its own claim, and no grant limits it."""
+"""Hints for a tool of another server: no grant limits it, and its description is only a claim."""
 _READS = {"GET", "HEAD"}
 _FILE = "A file: its content as a data: URI, or the alita:// URI of a file that an earlier call left."
 SEARCH, CALL, BUILD, STATUS = "search_tools", "call_tool", "build_tool", "build_status"
 OWN = (SEARCH, CALL, BUILD, STATUS)
-"""Names of alita's own tools. A tool of the library by one of them is not listed; `call_tool` calls it."""
+"""Names of alita's own tools. A library tool with such a name is not listed; `call_tool` calls it."""
 
 
 def described(record: ToolRecord) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def described(record: ToolRecord) -> dict[str, Any]:
     on_host = record.origin == "remote" and pinned(draft).server.place == "host"
     may = ("this machine with all rights of its owner",) if on_host else phrases(record.granted)
     description = draft.description + (f"\n\nIt may use {'; '.join(may)}." if may else "")
-    found: dict[str, Any] = {
+    descriptor: dict[str, Any] = {
         "name": draft.name,
         "title": str(draft.name).replace("_", " ").capitalize(),
         "description": str(reveal(description)),
@@ -41,8 +41,8 @@ def described(record: ToolRecord) -> dict[str, Any]:
         },
     }
     if isinstance(draft.output_schema, dict) and draft.output_schema:
-        found["outputSchema"] = _gives(draft.output_schema)
-    return found
+        descriptor["outputSchema"] = _gives(draft.output_schema)
+    return descriptor
 
 
 def hints(granted: Capabilities) -> dict[str, bool]:
@@ -52,8 +52,8 @@ def hints(granted: Capabilities) -> dict[str, bool]:
         _only_reads(item) for item in items if item.startswith("network:")
     )
     outside = any(item.startswith(("network:", "secret:", "model:", ON_HOST)) for item in items)
-    found = {"readOnlyHint": reads, "openWorldHint": outside, "idempotentHint": reads}
-    return found if reads else {**found, "destructiveHint": True}
+    flags = {"readOnlyHint": reads, "openWorldHint": outside, "idempotentHint": reads}
+    return flags if reads else {**flags, "destructiveHint": True}
 
 
 def _only_reads(item: str) -> bool:
@@ -62,23 +62,23 @@ def _only_reads(item: str) -> bool:
 
 
 def gives_object(schema: Json) -> bool:
-    """Return whether a tool's result is an object, and needs none around it."""
+    """Return whether a tool's result is an object, so that it needs no wrapper."""
     return isinstance(schema, dict) and schema.get("type") == "object"
 
 
 def _gives(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the output schema, of an object: of anything else the schema of an object that holds it."""
+    """Return the output schema of an object; any other schema is wrapped in an object's."""
     if schema.get("type") == "object":
         return schema
-    kept: dict[str, Any] = {
+    shared: dict[str, Any] = {
         name: schema[name] for name in ("$schema", "$defs", "definitions") if name in schema
     }
-    inner = {name: value for name, value in schema.items() if name not in kept}
-    return {"type": "object", "properties": {WRAPPED: inner}, "required": [WRAPPED], **kept}
+    inner = {name: value for name, value in schema.items() if name not in shared}
+    return {"type": "object", "properties": {WRAPPED: inner}, "required": [WRAPPED], **shared}
 
 
 def structured(record: ToolRecord, result: Json) -> dict[str, Any] | None:
-    """Return a result as the output schema of `described` has it; None for a tool that has none."""
+    """Return a result in the form of the descriptor's output schema; None if there is no such form."""
     schema = record.draft.output_schema
     if not isinstance(schema, dict) or not schema:
         return result if isinstance(result, dict) else None
@@ -86,32 +86,34 @@ def structured(record: ToolRecord, result: Json) -> dict[str, Any] | None:
 
 
 def _as_object(schema: Json) -> dict[str, Any]:
-    found = schema if isinstance(schema, dict) else {}
-    return found if found.get("type") == "object" else {**found, "type": "object"}
+    base = schema if isinstance(schema, dict) else {}
+    return base if base.get("type") == "object" else {**base, "type": "object"}
 
 
 def _for_clients(schema: Json) -> Any:
-    """Return an input schema with what a client gives where the tool gets a path."""
+    """Return an input schema for clients: where the tool gets a path, a client sends a URI."""
     if isinstance(schema, list):
-        return [_for_clients(one) for one in schema]
+        return [_for_clients(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    found = {name: _for_clients(value) for name, value in schema.items()}
+    translated = {name: _for_clients(value) for name, value in schema.items()}
     if schema.get("format") == "file" and schema.get("type", "string") == "string":
-        said = schema.get("description")
-        found["format"] = "uri"
-        found["description"] = f"{said.rstrip('. ')}. {_FILE}" if isinstance(said, str) and said else _FILE
-    return found
+        description = schema.get("description")
+        translated["format"] = "uri"
+        translated["description"] = (
+            f"{description.rstrip('. ')}. {_FILE}" if isinstance(description, str) and description else _FILE
+        )
+    return translated
 
 
 def own_tools(*, searches: bool, builds: bool) -> list[dict[str, Any]]:
     """Return the descriptors of alita's own tools that are offered."""
-    found = []
+    tools = []
     if searches:
-        found += [_SEARCH_TOOLS, _CALL_TOOL]
+        tools += [_SEARCH_TOOLS, _CALL_TOOL]
     if builds:
-        found += [_BUILD_TOOL, _BUILD_STATUS]
-    return found
+        tools += [_BUILD_TOOL, _BUILD_STATUS]
+    return tools
 
 
 def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:

@@ -29,17 +29,17 @@ _HEAD_SECONDS = 10
 
 
 class Bearer:
-    """Refuses every request without the token before anything of the protocol sees it."""
+    """Refuses every request without the token before the protocol handles it."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
-        self._wanted = b"Bearer " + token.encode()
+        self._expected = b"Bearer " + token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on a request that carries exactly one header with exactly the token."""
         if scope["type"] == "http":
-            given = [value for name, value in scope["headers"] if name == b"authorization"]
-            if len(given) != 1 or not hmac.compare_digest(given[0], self._wanted):
+            authorizations = [value for name, value in scope["headers"] if name == b"authorization"]
+            if len(authorizations) != 1 or not hmac.compare_digest(authorizations[0], self._expected):
                 headers = [(b"www-authenticate", b'Bearer realm="alita"'), (b"content-length", b"0")]
                 await send({"type": "http.response.start", "status": 401, "headers": headers})
                 await send({"type": "http.response.body", "body": b""})
@@ -52,9 +52,9 @@ def application(tools: ToolServer, token: str, host: str, port: int, names: tupl
     here = (
         ("127.0.0.1", "localhost", "[::1]") if host in LOOPBACK else (f"[{host}]" if ":" in host else host,)
     )
-    # Behind a TLS proxy the Host is what was typed, without this port.
-    hosts = [*(f"{one}:{port}" for one in (*names, *here)), *names]
-    origins = [*(f"http://{one}" for one in hosts), *(f"https://{name}" for name in names)]
+    # Behind a TLS proxy the Host header has the typed name, without this port.
+    hosts = [*(f"{name}:{port}" for name in (*names, *here)), *names]
+    origins = [*(f"http://{authority}" for authority in hosts), *(f"https://{name}" for name in names)]
     security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
     app = tools.server.streamable_http_app(
         streamable_http_path=PATH, max_request_body_size=_LARGEST_REQUEST, session_idle_timeout=_IDLE_SECONDS,
@@ -115,13 +115,13 @@ class _Impatient(H11Protocol):
         self.loop.call_later(_HEAD_SECONDS, self._close_silent)
 
     def _close_silent(self) -> None:
-        asked: object = self.cycle  # None before the first request, whatever its type says
-        if asked is None and not self.transport.is_closing():
+        cycle: object = self.cycle  # None before the first request, despite its declared type
+        if cycle is None and not self.transport.is_closing():
             self.transport.close()
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to the process that it is a part of."""
+    """Leaves signals to its process."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

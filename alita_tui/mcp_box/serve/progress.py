@@ -21,7 +21,7 @@ class Reports(Protocol):
     async def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> None:
-        """Send one; nothing where the client did not ask for any."""
+        """Send one; do nothing if the client asked for none."""
 
 
 @asynccontextmanager
@@ -38,8 +38,8 @@ async def progress(reports: Reports, *, wanted: bool) -> AsyncIterator[Tell]:
         step = 0
         while True:
             news.clear()
-            said, lines[:] = lines[:] or ["running"], []
-            for line in said:
+            batch, lines[:] = lines[:] or ["running"], []
+            for line in batch:
                 step += 1
                 await reports.report_progress(step, None, line)
             await asyncio.sleep(_APART_SECONDS)

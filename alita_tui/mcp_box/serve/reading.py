@@ -1,4 +1,4 @@
-"""What clients can read: files that their calls left, and what the settings offer."""
+"""Resources and prompts for clients: files that their calls left, documents, and offered prompts."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ class Reading:
         return [*files.values(), *known][:_MOST_LISTED]
 
     async def read(self, client: Client, uri: str) -> dict[str, Any] | None:
-        """Return the content of one; None if there is none. Raise StoreError, UsageError if it is too large."""
+        """Return the content of a resource; None if there is none. Raise StoreError, UsageError if it is too large."""
         if match := _DOCUMENT.fullmatch(uri):
             document = await asyncio.to_thread(self._served.document, match[1])
             if document is None:
                 return None
             return {"uri": uri, "mimeType": "text/markdown", "text": str(neutralise(document.text))}
         digest = results.digest_in(uri)
-        found = await asyncio.to_thread(self._served.file, client, digest) if digest else None
-        if found is None:
+        entry = await asyncio.to_thread(self._served.file, client, digest) if digest else None
+        if entry is None:
             return None
-        file, path = found
+        file, path = entry
         if file.size > results.LARGEST_READ:
             raise UsageError(
                 f"{file.name} has {file.size / 1e6:,.1f} MB; {results.LARGEST_READ / 1e6:,.0f} MB can be read here.",
@@ -62,22 +62,27 @@ class Reading:
         """Return the prompts that are offered."""
         return [
             {
-                "name": one.name,
-                "description": str(reveal(one.text)).splitlines()[0][:300],
-                "arguments": [{"name": name, "required": True} for name in one.parameters],
+                "name": prompt.name,
+                "description": str(reveal(prompt.text)).splitlines()[0][:300],
+                "arguments": [{"name": name, "required": True} for name in prompt.parameters],
             }
-            for one in await asyncio.to_thread(self._served.prompts)
+            for prompt in await asyncio.to_thread(self._served.prompts)
         ]
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> dict[str, Any] | None:
-        """Return a prompt with its parameters filled in; None where there is none. Raise UsageError."""
-        found: Prompt | None = next(
-            (one for one in await asyncio.to_thread(self._served.prompts) if one.name == name), None
+        """Return a prompt with its parameters filled in; None if there is none. Raise UsageError."""
+        prompt: Prompt | None = next(
+            (
+                candidate
+                for candidate in await asyncio.to_thread(self._served.prompts)
+                if candidate.name == name
+            ),
+            None,
         )
-        if found is None:
+        if prompt is None:
             return None
-        if missing := [parameter for parameter in found.parameters if parameter not in arguments]:
+        if missing := [parameter for parameter in prompt.parameters if parameter not in arguments]:
             raise UsageError(f"{name} needs {', '.join(missing)}.")
-        given = "".join(f"\n- {parameter}: {arguments[parameter][:4000]}" for parameter in found.parameters)
-        words = str(reveal(found.text)) + (f"\n\nThis time:{given}" if given else "")
+        values = "".join(f"\n- {parameter}: {arguments[parameter][:4000]}" for parameter in prompt.parameters)
+        words = str(reveal(prompt.text)) + (f"\n\nThis time:{values}" if values else "")
         return {"messages": [{"role": "user", "content": results.text(words)}]}

@@ -1,4 +1,4 @@
-"""Answers as MCP has them, as JSON: text, the same structured, pictures, and links to what a run left."""
+"""MCP results as JSON: text, structured content, pictures, and links to files that a run left."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from alita_tui.spine.ports.serving import Answer
 from alita_tui.spine.text import clip, neutralise, one_line
 
 _LONGEST_TEXT = 64_000
-"""Characters of a result that are repeated as text; the structured result is whole."""
+"""Characters of a result that are repeated as text; the structured content is complete."""
 _LARGEST_PICTURE = 1 << 20
 _MOST_PICTURES = 4
 LARGEST_READ = 8 << 20
-"""Bytes of a file that are given in one answer."""
+"""Bytes of a file that are sent in one answer."""
 _PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _URI = re.compile(r"alita://artefact/([0-9a-f]{64})(?:/[^\x00-\x20]*)?")
 PREFIX = "alita://artefact/"
@@ -51,19 +51,19 @@ def text(words: str) -> dict[str, Any]:
 
 
 def failed(why: str, hint: str = "") -> dict[str, Any]:
-    """Return an error that a model can act on."""
+    """Return an error as a result, so that a model can act on it."""
     return {"content": [text(str(neutralise(f"{why} {hint}".strip())))], "isError": True}
 
 
 def plain(value: Json) -> dict[str, Any]:
-    """Return a value of alita's own tools."""
+    """Return the result of one of alita's own tools."""
     return {"content": [text(msgspec.json.encode(value).decode())], "structuredContent": value}
 
 
 def answered(
     record: ToolRecord, answer: Answer, pictures: list[tuple[Artefact, Path]], redacted: Callable[[str], str]
 ) -> dict[str, Any]:
-    """Return what came of a call. A result that does not fit its schema is an error: clients hold tools to it.
+    """Return the result of a call. One that does not fit its schema is an error: clients check it.
 
     A picture with a secret in its bytes is left out.
     """
@@ -71,13 +71,13 @@ def answered(
     if answer.failed:
         content += failed(answer.failed, answer.hint)["content"]
     if answer.result is not None or not (answer.failed or answer.files):
-        content.append(text(_said(answer.result)))
-    content += [found for file, path in pictures if (found := _picture(file, path, redacted))]
+        content.append(text(_as_text(answer.result)))
+    content += [block for file, path in pictures if (block := _picture(file, path, redacted))]
     content += [{"type": "resource_link", **link(file)} for file in answer.files]
     if answer.failed:
         return {"content": content, "isError": True}
-    found = structured(record, answer.result)
-    return {"content": content} if found is None else {"content": content, "structuredContent": found}
+    data = structured(record, answer.result)
+    return {"content": content} if data is None else {"content": content, "structuredContent": data}
 
 
 def to_show(files: tuple[Artefact, ...]) -> tuple[Artefact, ...]:
@@ -89,8 +89,8 @@ def to_show(files: tuple[Artefact, ...]) -> tuple[Artefact, ...]:
 def content_of(file: Artefact, path: Path, redacted: Callable[[str], str]) -> dict[str, Any]:
     """Return a file's content: text as text without secrets, anything else in base64. Block on the disk.
 
-    Raise UsageError for other bytes with a secret in them: nothing can be taken out of those. What is packed is not
-    looked into.
+    Raise UsageError for other bytes with a secret in them, because it cannot be cut out. Archives are not
+    searched.
     """
     raw, head = path.read_bytes(), {"uri": uri_of(file), "mimeType": file.media_type}
     if is_text(file.media_type):
@@ -119,7 +119,7 @@ def _holds_secret(raw: bytes, redacted: Callable[[str], str]) -> bool:
     return any(redacted(text) != text for text in letters)
 
 
-def _said(result: Json) -> str:
-    """Return a result as text without what could steer a terminal; the structured result has it as it is."""
+def _as_text(result: Json) -> str:
+    """Return a result as text without terminal control sequences; the structured content is unchanged."""
     words = result if isinstance(result, str) else msgspec.json.encode(result).decode("utf-8", "replace")
     return str(neutralise(clip(words, _LONGEST_TEXT)[0]))

@@ -74,9 +74,9 @@ class ToolServer:
         self._reading = Reading(served)
         self._events = InMemorySubscriptionBus()
         self._legacy: WeakSet[Connection] = WeakSet()
-        """Connections of the older era: they are told of changes one by one."""
+        """Connections of the older protocol, each of which is notified of changes."""
         self._lists: dict[str, tuple[list[dict[str, Any]] | None, HandlerResult]] = {}
-        """By protocol: what is listed, and the same as it is answered."""
+        """By protocol version: the listed descriptors and the SDK's answer with them."""
         self._looked = asyncio.Lock()
         self._ready = False
         self.server = _Server(
@@ -125,7 +125,7 @@ class ToolServer:
                 await connection.send_resource_list_changed()
 
     async def _known(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Keep the connections of the older era at hand, and a long list as the SDK has validated it."""
+        """Collect connections of the older protocol, and cache the list that the SDK has validated."""
         connection = ctx.session._connection  # the SDK has no other way to reach it later
         if ctx.protocol_version < MODERN:
             self._legacy.add(connection)
@@ -135,14 +135,14 @@ class ToolServer:
             or (ctx.params or {}).get("cursor")
         ):
             return await call_next(ctx)
-        listed, found = self._lists.get(ctx.protocol_version, (None, None))
-        if listed is not self._shelf.listed or found is None:
-            found = await call_next(ctx)
-            self._lists[ctx.protocol_version] = self._shelf.listed, found
-        return found
+        listed, answer = self._lists.get(ctx.protocol_version, (None, None))
+        if listed is not self._shelf.listed or answer is None:
+            answer = await call_next(ctx)
+            self._lists[ctx.protocol_version] = self._shelf.listed, answer
+        return answer
 
     async def _look(self) -> None:
-        """Look at the library before the first answer about it; later the watch does."""
+        """Read the library before the first answer about it; afterwards the watch does."""
         async with self._looked:
             if not self._ready:
                 await self._shelf.look()
@@ -160,13 +160,13 @@ class ToolServer:
         return _complete({"tools": self._shelf.listed})
 
     async def _call_tool(self, context: Context, params: t.CallToolRequestParams) -> Json:
-        """Call a tool; errors that the caller can fix are results, as the protocol asks for."""
+        """Call a tool; errors that the caller can fix are results, as the protocol requires."""
         try:
             await self._look()
-            found = await self._called(context, params.name, _plain(params.arguments or {}))
+            result = await self._called(context, params.name, _plain(params.arguments or {}))
         except AlitaError as error:
-            found = results.failed(error.message, error.hint)
-        return _complete(found)
+            result = results.failed(error.message, error.hint)
+        return _complete(result)
 
     async def _called(self, context: Context, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         client = client_of(context)
@@ -174,23 +174,23 @@ class ToolServer:
             case _ if name == SEARCH:
                 return await self._search(arguments)
             case _ if name == CALL:
-                wanted, given = arguments.get("name"), arguments.get("arguments", {})
-                if not isinstance(wanted, str) or not isinstance(given, dict):
+                tool_name, inner_arguments = arguments.get("name"), arguments.get("arguments", {})
+                if not isinstance(tool_name, str) or not isinstance(inner_arguments, dict):
                     raise UsageError(f"{CALL} needs a name, and arguments as an object.")
-                if await self._found(wanted) is None:
+                if await self._served_tool(tool_name) is None:
                     raise UsageError(
-                        f"There is no tool {one_line(wanted, 60)} here.", hint=f"{SEARCH} finds names."
+                        f"There is no tool {one_line(tool_name, 60)} here.", hint=f"{SEARCH} finds names."
                     )
-                return await self._run(context, client, wanted, given)
+                return await self._run(context, client, tool_name, inner_arguments)
             case _ if name == BUILD and self._served.builds:
-                return _told(await self._served.build(client, _request(arguments)))
+                return _build_status(await self._served.build(client, _request(arguments)))
             case _ if name == STATUS and self._served.builds:
-                return _told(await self._served.standing(str(arguments.get("build_id", ""))))
+                return _build_status(await self._served.standing(str(arguments.get("build_id", ""))))
             case _:
                 return await self._run(context, client, name, arguments)
 
-    async def _found(self, name: str) -> ToolRecord | None:
-        """Return a tool that is or was served; look at the library again for an unknown one."""
+    async def _served_tool(self, name: str) -> ToolRecord | None:
+        """Return a tool that is or was served; read the library again for an unknown one."""
         if self._shelf.get(name) is None:
             await self._shelf.look()
         return self._shelf.get(name)
@@ -198,14 +198,14 @@ class ToolServer:
     async def _run(
         self, context: Context, client: Client, name: str, arguments: dict[str, Any]
     ) -> dict[str, Any]:
-        record = await self._found(name)
+        record = await self._served_tool(name)
         if record is None:
             raise MCPError(t.INVALID_PARAMS, f"Unknown tool: {one_line(name, 60)}")
-        wanted = context.meta is not None and context.meta.get("progress_token") is not None
-        async with progress(context.session, wanted=wanted) as tell:
+        reports_progress = context.meta is not None and context.meta.get("progress_token") is not None
+        async with progress(context.session, wanted=reports_progress) as tell:
             answer = await self._served.call(client, name, arguments, tell)
-        shown = [(one, self._served.file(client, one.digest)) for one in results.to_show(answer.files)]
-        pictures = [found for _, found in shown if found is not None]
+        shown = [(file, self._served.file(client, file.digest)) for file in results.to_show(answer.files)]
+        pictures = [picture for _, picture in shown if picture is not None]
         if answer.files:
             await self._announce_files()
         redacted = partial(self._served.redacted, client)
@@ -218,9 +218,9 @@ class ToolServer:
         if not isinstance(need, str) or not need.strip():
             raise UsageError(f"{SEARCH} needs a need, in words.")
         most = min(max(limit, 1), 20) if isinstance(limit, int) else 5
-        found = await asyncio.to_thread(self._served.find, need[:2000], most)
+        hits = await asyncio.to_thread(self._served.find, need[:2000], most)
         tools = [
-            {**described(record), "chance": round(chance, 2), "annotations": None} for record, chance in found
+            {**described(record), "chance": round(chance, 2), "annotations": None} for record, chance in hits
         ]
         return results.plain({"tools": [{k: v for k, v in tool.items() if v is not None} for tool in tools]})
 
@@ -242,11 +242,11 @@ class ToolServer:
     async def _read_resource(self, context: Context, params: t.ReadResourceRequestParams) -> Json:
         uri = str(params.uri)
         with _as_protocol():
-            found = await self._reading.read(client_of(context), uri)
-        if found is None:
+            content = await self._reading.read(client_of(context), uri)
+        if content is None:
             code = t.INVALID_PARAMS if context.protocol_version >= MODERN else -32002
             raise MCPError(code, f"Resource not found: {one_line(uri, 200)}", {"uri": uri[:2000]})
-        return _complete({"contents": [found]})
+        return _complete({"contents": [content]})
 
     async def _list_prompts(self, _: Context, __: t.PaginatedRequestParams | None) -> Json:
         with _as_protocol():
@@ -254,29 +254,29 @@ class ToolServer:
 
     async def _get_prompt(self, _: Context, params: t.GetPromptRequestParams) -> Json:
         with _as_protocol():
-            found = await self._reading.prompt(params.name, params.arguments or {})
-        if found is None:
+            prompt = await self._reading.prompt(params.name, params.arguments or {})
+        if prompt is None:
             raise MCPError(t.INVALID_PARAMS, f"Unknown prompt: {one_line(params.name, 60)}")
-        return _complete(found)
+        return _complete(prompt)
 
 
 def _complete(result: dict[str, Any]) -> dict[str, Any]:
-    """Return a result in the newer protocol's form; for the older one the SDK drops what it does not have."""
+    """Return a result in the newer protocol's form; the SDK drops its extra fields for the older one."""
     return {"resultType": "complete", **result}
 
 
 def client_of(context: Context) -> Client:
     """Return the name that the client claims."""
-    said = context.session.client_params
-    if said is None:
+    parameters = context.session.client_params
+    if parameters is None:
         return Client(name="a client")
-    name = one_line(said.client_info.name, 40).strip() or "a client"
-    return Client(name=str(name), version=str(one_line(said.client_info.version, 40)))
+    name = one_line(parameters.client_info.name, 40).strip() or "a client"
+    return Client(name=str(name), version=str(one_line(parameters.client_info.version, 40)))
 
 
 @contextmanager
 def _as_protocol() -> Iterator[None]:
-    """Turn an error of alita into one of the protocol, where there is no result to put it in."""
+    """Raise alita's errors as protocol errors, where no result can carry them."""
     try:
         yield
     except AlitaError as error:
@@ -284,12 +284,12 @@ def _as_protocol() -> Iterator[None]:
 
 
 def _plain(value: dict[str, Any]) -> dict[str, Any]:
-    """Return arguments as JSON that can be recorded. Raise UsageError."""
+    """Return arguments as plain JSON that can be recorded. Raise UsageError."""
     try:
-        found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(value))
+        decoded: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(value))
     except (msgspec.MsgspecError, ValueError, TypeError, OverflowError, RecursionError) as error:
         raise UsageError(f"The arguments are no plain JSON: {one_line(str(error), 200)}.") from error
-    return found
+    return decoded
 
 
 def _request(arguments: Json) -> BuildRequest:
@@ -299,8 +299,8 @@ def _request(arguments: Json) -> BuildRequest:
         raise UsageError(f"{BUILD} was asked in another way than its input schema says: {error}.") from error
 
 
-def _told(standing: Standing) -> dict[str, Any]:
-    found = msgspec.to_builtins(standing)
+def _build_status(standing: Standing) -> dict[str, Any]:
+    status = msgspec.to_builtins(standing)
     if standing.state in ("building", "waiting"):
-        found["poll_after_seconds"] = _POLL_SECONDS
-    return results.plain(found)
+        status["poll_after_seconds"] = _POLL_SECONDS
+    return results.plain(status)

@@ -1,4 +1,4 @@
-"""Which tools are listed to clients, and when that changed. A long list costs context, so it is short."""
+"""Chooses the tools that are listed to clients and notices changes. The list is short because it costs context."""
 
 from __future__ import annotations
 
@@ -12,55 +12,55 @@ from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.serving import Served
 
 LOOK_SECONDS = 1.0
-"""How often the library is looked at for what another process did."""
+"""Seconds between checks for changes by other processes."""
 
 
 class Shelf:
-    """The served tools as of the last look at the library."""
+    """The served tools as of the last reading of the library."""
 
     def __init__(self, served: Served, *, listed: int) -> None:
         """`listed` is how many tools are listed before the rest is found by search."""
         self._served = served
         self._most = listed
-        self._seen: object = None
+        self._fingerprint: object = None
         self._records: dict[str, ToolRecord] = {}
         self._before: dict[str, ToolRecord] = {}
-        """Tools that were served earlier, so that a client is told why one no longer is."""
+        """Tools that were served earlier, so that a client learns why one no longer is."""
         self.listed: list[dict[str, Any]] = []
         """The descriptors, alita's own ones first."""
 
     def get(self, name: str) -> ToolRecord | None:
-        """Return a tool that is served, or was, as it was when last looked at."""
+        """Return a tool that is or was served, as of the last reading."""
         return self._records.get(name) or self._before.get(name)
 
     async def look(self) -> bool:
-        """Look at the library; return whether other tools are listed than before. Raise StoreError."""
+        """Read the library; return whether the list changed. Raise StoreError."""
         records = await asyncio.to_thread(self._served.tools)
         builds = self._served.builds
-        seen = (
+        fingerprint = (
             builds,
             *((record.draft.name, record.version, record.digest, record.state) for record in records),
         )
-        if seen == self._seen:
+        if fingerprint == self._fingerprint:
             return False
         self._before |= self._records
-        self._seen, self._records = seen, {str(record.draft.name): record for record in records}
+        self._fingerprint, self._records = fingerprint, {str(record.draft.name): record for record in records}
         own = own_tools(searches=len(records) > self._most, builds=builds)
         before, self.listed = self.listed, [*own, *map(described, self._chosen(records))]
         return before != self.listed
 
     def _chosen(self, records: tuple[ToolRecord, ...]) -> list[ToolRecord]:
-        """Return the most used tools, by name: an order that stays keeps a client's cache of its prompt."""
+        """Return the most used tools, sorted by name: a stable order keeps a client's prompt cache valid."""
         free = [record for record in records if record.draft.name not in OWN]
-        most_used = sorted(free, key=lambda one: (-one.runs, one.draft.name))[: self._most]
-        return sorted(most_used, key=lambda one: one.draft.name)
+        most_used = sorted(free, key=lambda record: (-record.runs, record.draft.name))[: self._most]
+        return sorted(most_used, key=lambda record: record.draft.name)
 
     async def watch(self, announce: Callable[[], Awaitable[None]]) -> None:
-        """Call `announce` whenever other tools are listed, for ever."""
+        """Call `announce` whenever the list changes, for ever."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             try:
                 if await self.look():
                     await announce()
             except AlitaError:
-                continue  # a library that cannot be read now is looked at again
+                continue  # the library is read again later

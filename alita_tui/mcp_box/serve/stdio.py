@@ -40,7 +40,7 @@ class CappedLines:
         self._handed(None)
 
     def _handed(self, line: str | None) -> bool:
-        """Wait until a line is taken, so that what is not read waits in the pipe; False once the loop is gone."""
+        """Wait until a line is taken, so that unread input stays in the pipe; return False once the loop is gone."""
         try:
             asyncio.run_coroutine_threadsafe(self._lines.put(line), self._loop).result()
         except (RuntimeError, asyncio.CancelledError):
@@ -49,20 +49,20 @@ class CappedLines:
 
 
 def lines_of(descriptor: int, most: int) -> Iterator[str]:
-    """Yield lines without their ends; one over `most` bytes is dropped as it comes in and stands as no JSON."""
-    kept: list[bytes] = []
+    """Yield lines without their ends; one over `most` bytes is dropped and replaced by invalid JSON."""
+    pieces: list[bytes] = []
     size, dropping = 0, False
     while piece := os.read(descriptor, _CHUNK):
         *ended, rest = piece.split(b"\n")
         for part in ended:
             if dropping or size + len(part) > most:
                 yield _TOO_LONG
-            elif line := b"".join((*kept, part)).strip():
+            elif line := b"".join((*pieces, part)).strip():
                 yield line.decode("utf-8", "replace")
-            kept, size, dropping = [], 0, False
+            pieces, size, dropping = [], 0, False
         size += len(rest)
         dropping = dropping or size > most
-        kept = [] if dropping else [*kept, rest] if len(kept) < 64 else [b"".join((*kept, rest))]
+        pieces = [] if dropping else [*pieces, rest] if len(pieces) < 64 else [b"".join((*pieces, rest))]
 
 
 class PromptLines:
@@ -76,13 +76,13 @@ class PromptLines:
     async def write(self, text: str) -> None:
         """Write text whole. Raise OSError."""
         data = text.encode()
-        # A pipe that can be written to takes this many bytes without waiting (pipe(7)).
+        # A writable pipe takes this many bytes without blocking (pipe(7)).
         if len(data) <= select.PIPE_BUF and self._poll.poll(0):
             data = data[os.write(self._descriptor, data) :]
         if data:
-            await asyncio.to_thread(self._whole, data)
+            await asyncio.to_thread(self._write_all, data)
 
-    def _whole(self, data: bytes) -> None:
+    def _write_all(self, data: bytes) -> None:
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(self._descriptor, rest) :]
@@ -94,9 +94,9 @@ class PromptLines:
 def _taken(descriptor: int, instead: str | int, flags: int) -> int:
     """Return a copy of the wire's descriptor; prints and child processes get `instead` in its place."""
     wire = os.dup(descriptor)
-    other = os.open(instead, flags) if isinstance(instead, str) else os.dup(instead)
-    os.dup2(other, descriptor)
-    os.close(other)
+    replacement = os.open(instead, flags) if isinstance(instead, str) else os.dup(instead)
+    os.dup2(replacement, descriptor)
+    os.close(replacement)
     return wire
 
 

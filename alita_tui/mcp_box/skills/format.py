@@ -1,4 +1,4 @@
-"""The open format of Agent Skills: `SKILL.md` with its frontmatter, held to the rules word by word. Pure."""
+"""The open format of Agent Skills: `SKILL.md` with its frontmatter, checked strictly. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Parsed = str | list["_Parsed"] | dict[str, "_Parsed"]
 
 
 class SkillText(Value, frozen=True):
-    """What a `SKILL.md` says."""
+    """The content of a `SKILL.md`."""
 
     name: str
     description: str
@@ -36,12 +36,12 @@ class SkillText(Value, frozen=True):
     license: str = ""
     compatibility: str = ""
     allowed_tools: tuple[str, ...] = ()
-    """What the skill would have allowed by itself; nothing here heeds it."""
+    """Tools that the skill asks to be allowed; alita ignores it."""
     metadata: dict[str, str] = {}
 
 
 class SkillRefused(UsageError):
-    """What is no skill, or none that is taken."""
+    """Files that are no skill, or one that is not accepted."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"The skill is refused: {why}.")
@@ -49,7 +49,7 @@ class SkillRefused(UsageError):
 
 
 def read_skill(text: str, folder: str) -> SkillText:
-    """Return what a `SKILL.md` in a folder of this name says. Raise SkillRefused with the first rule it breaks."""
+    """Parse a `SKILL.md` in a folder of this name. Raise SkillRefused with the first rule it breaks."""
     match = _CLOSED.match(text.removeprefix("\ufeff").replace("\r\n", "\n"))
     if match is None:
         raise SkillRefused(f"{INSTRUCTIONS} does not begin with a frontmatter between two lines of ---")
@@ -100,24 +100,24 @@ def _text(front: dict[str, _Parsed], field: str, *, needed: bool = False) -> str
 
 
 def _list(value: _Parsed) -> tuple[str, ...]:
-    """Return the names of a list, which may be written as one text."""
+    """Return the names of a list, which may be written as one string."""
     if isinstance(value, str):
         return tuple(re.split(r"[,\s]+", value.strip())) if value.strip() else ()
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return tuple(map(str, value))
     raise SkillRefused("its allowed-tools is neither a text nor a list of texts")
 
 
 def _metadata(value: _Parsed) -> dict[str, str]:
-    if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
+    if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
         raise SkillRefused("its metadata is no mapping of texts")
-    return {key: str(one) for key, one in value.items()}
+    return {key: str(item) for key, item in value.items()}
 
 
 def _frontmatter(text: str) -> dict[str, _Parsed]:
-    """Return a frontmatter whose scalars are all texts. Raise SkillRefused for what is more than plain YAML.
+    """Return a frontmatter whose scalars are all texts. Raise SkillRefused for anything but plain YAML.
 
-    Tags, anchors and aliases are refused: the first choose what a loader makes, the others let few bytes mean many.
+    Tags are refused because they choose what a loader constructs; anchors and aliases because few bytes expand to many.
     """
     import yaml
 
@@ -136,7 +136,7 @@ def _frontmatter(text: str) -> dict[str, _Parsed]:
 
 
 def _plain(events: Iterator[object]) -> Iterator[object]:
-    """Yield the events of content. Raise SkillRefused for tags, anchors, aliases and floods."""
+    """Yield the events that carry content. Raise SkillRefused for tags, anchors, aliases and floods."""
     import yaml
 
     for number, event in enumerate(events):
@@ -168,13 +168,13 @@ def _value(events: Iterator[object], event: object, depth: int = 0) -> _Parsed:
         while not isinstance(event := next(events), yaml.SequenceEndEvent):
             listed.append(_value(events, event, depth + 1))
         return listed
-    found: dict[str, _Parsed] = {}
+    mapping: dict[str, _Parsed] = {}
     if not isinstance(event, yaml.MappingStartEvent):
-        return found
+        return mapping
     while not isinstance(event := next(events), yaml.MappingEndEvent):
         if not isinstance(event, yaml.ScalarEvent):
             raise SkillRefused("its frontmatter has a key that is no text")
-        if event.value in found:
+        if event.value in mapping:
             raise SkillRefused(f"its frontmatter has {one_line(event.value, 40)!r} twice")
-        found[event.value] = _value(events, next(events), depth + 1)
-    return found
+        mapping[event.value] = _value(events, next(events), depth + 1)
+    return mapping

@@ -1,7 +1,7 @@
-"""A skill's program of node as a module with one `run`: its lines become a function that is handed a command line.
+"""Turns a skill's Node program into a module with one `run`: its lines become a function of a command line.
 
-They get objects in the place of `process` and `console`, which keep what is written instead of writing it. What these
-do not have, and what would go on after the last line, is refused with the reason: half a program would be another one.
+They get substitutes for `process` and `console` that collect output instead of writing it. Programs that use other
+members of these, or continue after their last line, are refused with the reason, because they would behave otherwise.
 """
 
 from __future__ import annotations
@@ -67,21 +67,21 @@ async function commandLine({handed}) {{
 }}
 """
 _NAMES = {"process": "ofProcess", "console": "ofConsole"}
-_OURS = frozenset(
+_RESERVED = frozenset(
     ("run", "commandLine", "formatted", "Given", "process", "console", "ofProcess", "ofConsole")
 )
 _PROCESS = frozenset(("argv", "env", "exitCode", "platform", "stdin", "stdout", "stderr", "cwd", "exit"))
 _CONSOLE = frozenset(("log", "info", "debug", "error", "warn"))
 _LATER = frozenset(("setTimeout", "setInterval", "setImmediate", "on", "once", "addListener", "createServer"))
-"""Calls by which a program goes on after its last line."""
+"""Calls with which a program continues after its last line."""
 Edit = tuple[int, int, str]
-"""First and last byte of what is replaced, and what by."""
+"""Start and end byte of a replaced part, and the replacement."""
 
 
 def of_node(path: str, code: str, language: str) -> tuple[str, str]:
-    """Return a tool's code for a program, and what it says of itself. Block on a process that parses it.
+    """Return a tool's code for a program, and its leading comment. Block on a process that parses it.
 
-    Raise SkillRefused with the reason where it cannot be a function.
+    Raise SkillRefused with the reason if it cannot be a function.
     """
     shown, code = one_line(path, 80), code.replace("\r\n", "\n").removeprefix("\ufeff")
     if code.startswith("#!"):
@@ -91,31 +91,31 @@ def of_node(path: str, code: str, language: str) -> tuple[str, str]:
         raise SkillRefused(f"{shown} is no module of {language} that can be read")
     if why := next(_refusals(tree), ""):
         raise SkillRefused(f"{shown} {why}")
-    said = next((node.text for node in tree.children if node.kind == "comment"), "")
+    comment = next((node.text for node in tree.children if node.kind == "comment"), "")
     brought = [node for node in tree.parts() if node.kind == "import_statement"]
     edits = sorted([*_edits(tree), *((node.start, node.end, "") for node in brought)], reverse=True)
     body = code.encode("utf-8", "surrogatepass")
     for start, end, instead in edits:
         body = body[:start] + instead.encode() + body[end:]
-    given, handed = _TYPES[language]
-    made = _RUN.format(
+    input_type, handed = _TYPES[language]
+    module = _RUN.format(
         imports="\n".join(node.text for node in brought),
         path=one_line(path, 120).replace("*/", ""),
-        input=given,
+        input=input_type,
         script=f'"{re.sub(r"[^A-Za-z0-9._-]", "-", PurePosixPath(path).name)}"',
         handed=handed,
         body=body.decode("utf-8", "surrogatepass").strip("\n"),
     )
-    return made.lstrip("\n"), re.sub(r"[\s/*]+", " ", said).strip()
+    return module.lstrip("\n"), re.sub(r"[\s/*]+", " ", comment).strip()
 
 
 def _refusals(tree: Node) -> Iterator[str]:
-    """Yield why a program can be no function."""
+    """Yield the reasons why a program cannot be a function."""
     for name, _ in imports(tree):
         if name is None or not module_kind(name):
             yield f"needs {one_line(name or 'what it names while it runs', 60)} beside it, and a tool is one file"
     for node in tree.walk():
-        if node.kind == "import_statement" and (taken := sorted(bound(node) & _OURS)):
+        if node.kind == "import_statement" and (taken := sorted(bound(node) & _RESERVED)):
             yield f"imports something as {taken[0]}, which is given to it here"
         elif node.kind == "export_statement" and node.child("declaration") is None:
             yield "exports what is no declaration"
@@ -146,8 +146,8 @@ def _members(node: Node) -> Iterator[str]:
 def _calls(node: Node) -> Iterator[str]:
     called = node.child("function")
     name = called.child("property") if called is not None and called.kind == "member_expression" else called
-    given = node.child("arguments")
-    words = given.text if given is not None else ""
+    argument_list = node.child("arguments")
+    words = argument_list.text if argument_list is not None else ""
     if name is None:
         return
     if called is not None and called.kind == "identifier" and name.text == "require":
@@ -171,10 +171,10 @@ def _within(node: Node) -> bool:
 
 
 def _edits(tree: Node) -> Iterator[Edit]:
-    """Yield what is written otherwise: exports, the question whether it is the program, and calls nobody waits for."""
+    """Yield the edits: exports are removed, `import.meta.main` becomes true, and top-level calls are awaited."""
     for node in tree.walk():
-        if node.kind == "export_statement" and (made := node.child("declaration")) is not None:
-            yield node.start, made.start, ""
+        if node.kind == "export_statement" and (declaration := node.child("declaration")) is not None:
+            yield node.start, declaration.start, ""
         elif node.kind == "identifier" and node.text in _NAMES:
             yield node.start, node.end, _NAMES[node.text]
         elif node.kind == "meta_property" and _is_main(node) and node.parent is not None:

@@ -84,7 +84,7 @@ def skill_of(files: Mapping[str, bytes], folder: str) -> Skill:
 
 
 def _checked(name: str) -> str:
-    """Return a path inside a skill. Raise SkillRefused for one that leads out of it, or hides what it is."""
+    """Return a path inside a skill. Raise SkillRefused if it leads out of the folder or hides characters."""
     parts = name.split("/")
     shown = one_line(name, 80)
     if name.startswith("/") or ".." in parts or "." in parts or "\\" in name or re.match(r"[A-Za-z]:", name):
@@ -97,12 +97,12 @@ def _checked(name: str) -> str:
 
 
 def _bounded(files: Iterator[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
-    seen: dict[str, str] = {}
+    spellings: dict[str, str] = {}
     room = _LARGEST_WHOLE
     for name, data in files:
-        if (other := seen.setdefault(name.casefold(), name)) != name or len(seen) > _MOST_FILES:
-            why = f"{one_line(name, 80)} and {one_line(other, 80)} differ in case alone"
-            raise SkillRefused(why if other != name else f"it has more than {_MOST_FILES} files")
+        if (earlier := spellings.setdefault(name.casefold(), name)) != name or len(spellings) > _MOST_FILES:
+            why = f"{one_line(name, 80)} and {one_line(earlier, 80)} differ in case alone"
+            raise SkillRefused(why if earlier != name else f"it has more than {_MOST_FILES} files")
         room -= len(data)
         if len(data) > _LARGEST_FILE or room < 0:
             raise SkillRefused(f"{one_line(name, 80)} is too large")
@@ -117,7 +117,7 @@ def _walked(top: Path) -> Iterator[tuple[str, bytes]]:
     """Yield the files of a folder by path. Each is opened in the folder that was listed, and no link is followed."""
     looked_at = 0
     for folder, folders, names, fd in os.fwalk(top, follow_symlinks=False, onerror=_raised):
-        folders[:] = sorted(one for one in folders if one not in _LEFT_OUT)
+        folders[:] = sorted(subfolder for subfolder in folders if subfolder not in _LEFT_OUT)
         inside = PurePosixPath(folder).relative_to(PurePosixPath(top))
         for name in sorted({*names, *folders} - _LEFT_OUT):
             looked_at += 1
@@ -160,7 +160,7 @@ def _in_archive(data: bytes) -> Iterator[tuple[str, bytes]]:
             yield from _in_tar(data)
     except SkillRefused:
         raise
-    except Exception as error:  # zlib, struct and whatever else bytes can bring about
+    except Exception as error:  # zlib, struct and other errors that hostile bytes cause
         raise SkillRefused(f"it is no archive that can be read: {one_line(str(error), 120)}") from error
 
 
@@ -183,7 +183,7 @@ def _in_zip(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _in_tar(data: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of a tar archive, read as a stream and no further than a skill may be large."""
+    """Yield the files of a tar archive, read as a stream up to the size limit of a skill."""
     plain = io.BytesIO(data)
     source = gzip.GzipFile(fileobj=plain) if data[:2] == b"\x1f\x8b" else plain
     capped = _Capped(source)
@@ -205,7 +205,7 @@ def _in_tar(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 class _Capped:
-    """A stream that ends with an error before it gave too much: headers of tar may be as long as they say."""
+    """A stream that raises before it returned too much: tar headers may claim any length."""
 
     def __init__(self, source: io.BufferedIOBase) -> None:
         self._source = source

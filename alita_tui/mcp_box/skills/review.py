@@ -1,4 +1,4 @@
-"""What a person should know of a skill before approving it: its risks, each with the name that accepts it."""
+"""Finds the risks of a skill that a person must accept, each by its name, to approve it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from alita_tui.spine.text import counted, one_line
 from alita_tui.view.risk import Risk
 
 _PIECE, _OVERLAP = 10_000, 500
-"""Characters of a text that are looked at together, and of which the next piece begins with the last."""
+"""Characters of a piece that is examined at once, and how many of them the next piece repeats."""
 _MOST = 40
-"""Risks of one name that are listed; of more only their number is."""
+"""Risks of one name that are listed; further ones are only counted."""
 
 
 def skill_risks(
@@ -20,37 +20,37 @@ def skill_risks(
 ) -> tuple[Risk, ...]:
     """Return the risks of a skill, most telling first.
 
-    `addressed` returns the words by which a text speaks to its reader; `others` are the names of other skills.
+    `addressed` returns the words that a text addresses to its reader; `others` are the names of other skills.
     """
     texts = dict(_texts(skill))
-    pieces = [piece for where, text in texts.items() for piece in _pieces(where, text)]
-    found = [*spoken(pieces, addressed), *hidden(texts.items())]
+    pieces = [piece for path, text in texts.items() for piece in _pieces(path, text)]
+    risks = [*spoken(pieces, addressed), *hidden(texts.items())]
     name = skill.text.name
-    found += [
-        Risk("like-another", f"its name can be taken for that of the skill {one_line(other, 80)}")
-        for other in others
-        if other != name and resembles(name, other)
+    risks += [
+        Risk("like-another", f"its name can be taken for that of the skill {one_line(skill_name, 80)}")
+        for skill_name in others
+        if skill_name != name and resembles(name, skill_name)
     ]
     if unseen := [path for path in skill.files if path not in texts]:
         listed = ", ".join(one_line(path, 80) for path in unseen[:5])
-        found.append(
+        risks.append(
             Risk(
                 "not-text", f"{counted(len(unseen), 'file')} cannot be read as text: {listed}", serious=False
             )
         )
     if skill.text.allowed_tools:
         listed = one_line(" ".join(skill.text.allowed_tools), 200)
-        found.append(
+        risks.append(
             Risk("asks-for-tools", f"it would allow itself {listed}; nothing here heeds that", serious=False)
         )
     if skill.scripts:
-        said = f"it carries {counted(len(skill.scripts), 'script')}; approving the skill runs none of them"
-        found.append(Risk("scripts", said, serious=False))
-    return tuple(_shortened(dict.fromkeys(found)))
+        note = f"it carries {counted(len(skill.scripts), 'script')}; approving the skill runs none of them"
+        risks.append(Risk("scripts", note, serious=False))
+    return tuple(_shortened(dict.fromkeys(risks)))
 
 
 def _texts(skill: Skill) -> Iterator[tuple[str, str]]:
-    """Yield every text file of a skill by path, and the paths themselves; what is no text is left out."""
+    """Yield every text file of a skill with its path; other files are left out."""
     for path, data in skill.files.items():
         if b"\0" in data:
             continue
@@ -60,14 +60,14 @@ def _texts(skill: Skill) -> Iterator[tuple[str, str]]:
             continue
 
 
-def _pieces(where: str, text: str) -> Iterator[tuple[str, str]]:
+def _pieces(path: str, text: str) -> Iterator[tuple[str, str]]:
     for start in range(0, max(len(text), 1), _PIECE - _OVERLAP):
-        yield where, text[start : start + _PIECE]
+        yield path, text[start : start + _PIECE]
 
 
-def _shortened(found: Iterable[Risk]) -> Iterator[Risk]:
+def _shortened(risks: Iterable[Risk]) -> Iterator[Risk]:
     counts: dict[str, int] = {}
-    for risk in found:
+    for risk in risks:
         counts[risk.name] = counts.get(risk.name, 0) + 1
         if counts[risk.name] <= _MOST:
             yield risk

@@ -1,4 +1,4 @@
-"""A skill's script as the draft of a tool: written down from its files, never run, and approved by nobody yet."""
+"""Turns a skill's script into the draft of a tool, without running or approving it."""
 
 from __future__ import annotations
 
@@ -91,10 +91,10 @@ _OUTPUT: Json = {
 
 
 def script_form(skill: Skill, path: str) -> dict[str, Any]:
-    """Return a script as the form that a model submits for a tool, but for its requirements.
+    """Return a script as the form that a model submits for a tool, except for its requirements.
 
-    One that alita exported comes back with its schemas and tests. Of another one the command line becomes the tool.
-    Raise SkillRefused with the reason where it cannot be a tool.
+    A script that alita exported keeps its schemas and tests. For any other one the tool is its command line.
+    Raise SkillRefused with the reason if it cannot be a tool.
     """
     if path not in skill.files or not path.startswith("scripts/"):
         listed = ", ".join(skill.scripts) or "none"
@@ -109,16 +109,16 @@ def script_form(skill: Skill, path: str) -> dict[str, Any]:
     if (own := _exported(skill, stem, code, language)) is not None:
         return own
     if language == "python":
-        run, said = _of_python(skill, path, code)
+        run, summary = _of_python(skill, path, code)
     elif language == "bash":
-        run, said = _of_bash(skill, path, code)
+        run, summary = _of_bash(skill, path, code)
     else:
-        run, said = of_node(path, code, language)
+        run, summary = of_node(path, code, language)
     name = re.sub(r"[^a-z0-9]+", "_", f"{skill.text.name}_{stem}".lower()).strip("_")[:64].rstrip("_")
     name = name if name[:1].isalpha() else f"skill_{name}"[:64]
     return {
         "name": name,
-        "description": str(one_line(f"Runs {path} of the skill {skill.text.name}. {said}", 400)),
+        "description": str(one_line(f"Runs {path} of the skill {skill.text.name}. {summary}", 400)),
         "code": run,
         "tests": _TESTS.format(name=name),
         "input_schema": _INPUT,
@@ -128,7 +128,7 @@ def script_form(skill: Skill, path: str) -> dict[str, Any]:
 
 
 def _of_python(skill: Skill, path: str, code: str) -> tuple[str, str]:
-    """Return a tool's code for a script, and what the script says of itself."""
+    """Return a tool's code for a script, and the first line of its docstring."""
     try:
         tree = parse(code)
     except UNPARSABLE as error:
@@ -140,7 +140,7 @@ def _of_python(skill: Skill, path: str, code: str) -> tuple[str, str]:
 
 
 def _of_bash(skill: Skill, path: str, code: str) -> tuple[str, str]:
-    """Return a tool's code for a script, which runs in a subshell as it would alone, and its first comment."""
+    """Return a tool's code for a script, which runs it in a subshell, and its first comment."""
     first, _, rest = code.replace("\r\n", "\n").partition("\n")
     shell = _SHELLS.fullmatch(first)
     if first.startswith("#!") and shell is None:
@@ -148,13 +148,13 @@ def _of_bash(skill: Skill, path: str, code: str) -> tuple[str, str]:
     body = rest if shell is not None else code
     if shell is not None and shell[3]:
         body = f"set {shell[3]}\n{body}"
-    said = next((line.lstrip("# ") for line in body.split("\n") if re.match(r"#\s*\w", line)), "")
+    summary = next((line.lstrip("# ") for line in body.split("\n") if re.match(r"#\s*\w", line)), "")
     run = _RUN_BASH.format(path=one_line(path, 120), skill=skill.text.name, body=body.strip("\n"))
-    return run, said
+    return run, summary
 
 
 def _exported(skill: Skill, stem: str, code: str, language: str) -> dict[str, Any] | None:
-    """Return the form of a script that comes with what alita exports beside one; None for any other."""
+    """Return the form of a script with the files that alita exports beside it; None for any other."""
     facts, tests = (skill.files.get(f"references/{name}") for name in (f"{stem}.mcp.json", f"test_{stem}.py"))
     if facts is None or tests is None:
         return None
@@ -171,7 +171,7 @@ def _exported(skill: Skill, stem: str, code: str, language: str) -> dict[str, An
 
 
 def _check_alone(skill: Skill, path: str, tree: ast.Module) -> None:
-    """Raise SkillRefused for a script that one tool cannot hold."""
+    """Raise SkillRefused for a script that defines `run` or needs other files."""
     if any(
         isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == "run"
         for node in tree.body
@@ -197,7 +197,7 @@ def _check_alone(skill: Skill, path: str, tree: ast.Module) -> None:
 
 
 def _wrapped(code: str, tree: ast.Module, path: str) -> str:
-    """Return a script whose part for the command line is its `run`."""
+    """Return a script whose `__main__` block becomes its `run`."""
     from itertools import chain
 
     guards = [node for node in tree.body if isinstance(node, ast.If) and _is_guard(node)]
@@ -213,15 +213,15 @@ def _wrapped(code: str, tree: ast.Module, path: str) -> str:
     body = "\n".join(" " * 12 + line for node in guard.body for line in ast.unparse(node).split("\n"))
     names = f"\n    global {', '.join(sorted(assigned))}\n" if assigned else ""
     run = _RUN.format(names=names, script=PurePosixPath(path).name, body=body)
-    made = "\n".join(rest).rstrip() + "\n" + run
-    wanted = [ast.dump(node) for node in guard.body]
+    wrapped = "\n".join(rest).rstrip() + "\n" + run
+    expected = [ast.dump(node) for node in guard.body]
     if not any(
-        [ast.dump(inner) for inner in node.body] == wanted
-        for node in ast.walk(parse(made))
+        [ast.dump(inner) for inner in node.body] == expected
+        for node in ast.walk(parse(wrapped))
         if isinstance(node, ast.With)
-    ):  # a text over several lines, say, that another indentation would change
+    ):  # e.g. a multi-line string that the new indentation changes
         raise SkillRefused(f"the command line of {one_line(path, 80)} cannot be written as a function")
-    return made
+    return wrapped
 
 
 def _is_guard(node: ast.If) -> bool:

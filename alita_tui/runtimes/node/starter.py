@@ -1,6 +1,8 @@
 """The program that node is started with: the module from descriptor 5, calls from stdin, a line of JSON each, answers
 on descriptor 4. What takes time and needs no module is done before it waits for one.
 
+A module finds packages of npm where they are mounted, in `/env/node_modules`.
+
 A module that could read its own source could write the marks of places that it never passed. So its source is in no
 file, and a function does not tell its own.
 """
@@ -12,9 +14,13 @@ import { pathToFileURL } from "node:url";
 const { parse, stringify } = JSON, { isFinite } = Number, { isArray } = Array, { getPrototypeOf } = Object;
 const plain = Object.prototype;
 const end = process.exit.bind(process), Bytes = Buffer;
+const packages = "file:///env/tool.mjs";
 let file = "", source = "", format = "module";
 registerHooks({
-  resolve: (name, context, next) => name === file ? { url: file, shortCircuit: true } : next(name, context),
+  resolve: (name, context, next) => {
+    if (name === file) return { url: file, shortCircuit: true };
+    return next(name, context.parentURL === file ? { ...context, parentURL: packages } : context);
+  },
   load: (url, context, next) => url === file ? { format, source, shortCircuit: true } : next(url, context),
 });
 await import("data:text/javascript,");

@@ -19,11 +19,18 @@ class Python:
     title = "Python"
     suffix = ".py"
     needs = ()
+    packages = "plain PEP 508 requirement (no URL, path or option)"
     prompt = ""
     start = None
     lint = None
     outside = "uv run"
     outside_needs = "Python 3.11 or newer; uv runs the scripts with their packages"
+
+    def requirement(self, text: str) -> str | None:
+        """Return a requirement on one line; None for what is none of the Python index."""
+        from alita_tui.spine.requirements import NPM, distribution
+
+        return None if text.startswith(NPM) or distribution(text) is None else " ".join(text.split())
 
     def completed(self, draft: ToolDraft) -> str:
         """Return the code with a PEP 723 header and a `__main__`."""

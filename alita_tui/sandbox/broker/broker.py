@@ -68,7 +68,7 @@ class Broker:
     def _open(self, job: Job, send: Send, longer: Callable[[float], None]) -> RunBroker:
         from alita_tui.sandbox.broker.local import LocalEndpoints
         from alita_tui.sandbox.broker.requests import RequestServer
-        from alita_tui.sandbox.broker.scratch import Scratch, ScratchEndpoints, scratch_caps, untold
+        from alita_tui.sandbox.broker.scratch import Scratch, ScratchEndpoints, scratch_caps, unrecorded
         from alita_tui.sandbox.broker.stand_ins import StandInServer
 
         names = secret_names(job.capabilities)
@@ -78,7 +78,7 @@ class Broker:
         else:
             secrets = {name: value for name in names if (value := self._secret(name))}
         caps = scratch_caps(self._caps) if scratch else self._caps
-        tell = self._tell if scratch is None else untold
+        tell = self._tell if scratch is None else unrecorded
         tested = scratch is not None
         grants = RunGrants(job, caps, self._policy, secrets, tell, self._proxies, in_a_test=tested)
 
@@ -94,7 +94,7 @@ class Broker:
         service = RequestServer(grants, local, self._authority, self._trust)
         if scratch is not None:
             service = StandInServer(grants, local, self._authority, self._trust, scratch.stand_ins)
-        fingerprint = self._authority.fingerprint if grants.ends_tls and grants.asked.browser else ""
+        fingerprint = self._authority.fingerprint if grants.ends_tls and grants.capabilities.browser else ""
         settings = door(grants, certificate, scratch.token if scratch else "", fingerprint)
         return RunBroker(grants, Connections(send, service.serve), settings, scratch)
 
@@ -126,6 +126,7 @@ class RunBroker:
     async def close(self) -> None:
         """End all connections, and the scratch workspace with them."""
         await self.connections.close()
+        await self.grants.record_rest()
         if self._scratch is not None:
             await asyncio.to_thread(self._scratch.close)
 
@@ -133,13 +134,13 @@ class RunBroker:
 def tests_broker() -> Broker:
     """Return a broker that has nothing but scratch workspaces to serve."""
 
-    async def untold(_: BrokerAnswered) -> None:
+    async def unrecorded(_: BrokerAnswered) -> None:
         return
 
     async def nowhere(host: str, port: int) -> tuple[str, ...]:
         return ()
 
-    return Broker(AddressPolicy(nowhere), untold)
+    return Broker(AddressPolicy(nowhere), unrecorded)
 
 
 def door(grants: RunGrants, certificate: str, token: str = "", fingerprint: str = "") -> bytes:
@@ -149,12 +150,12 @@ def door(grants: RunGrants, certificate: str, token: str = "", fingerprint: str 
     """
     environment: dict[str, str] = dict(grants.stand_ins)
     files: dict[str, str] = {}
-    if grants.hosts or grants.asked.browser:
+    if grants.hosts or grants.capabilities.browser:
         for name in ("http_proxy", "https_proxy"):
             environment[name] = environment[name.upper()] = "http://127.0.0.1:{port}"
-    if grants.asked.brokered:
+    if grants.capabilities.brokered:
         environment[BROKER] = "http://127.0.0.1:{port}"
-    if grants.asked.browser:
+    if grants.capabilities.browser:
         environment[BROWSER] = LAUNCHER
         environment |= {BROWSER_TRUST: fingerprint} if certificate else {}
     if certificate:

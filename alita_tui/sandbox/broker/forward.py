@@ -65,6 +65,7 @@ async def forward(
     headers = keyring.into_headers(
         _to_host(passed_on(request.headers), grant, tls, request.headers, secret=bool(grants.secrets))
     )
+    headers, body = await keyring.into_body(headers, connection.body())
     async with connected_to(grants, grant, entry, tls) as there:
         if entry.secrets and not there.private:
             raise Refused(403, f"{grant.where} would get a secret without TLS")
@@ -72,7 +73,7 @@ async def forward(
         target, headers = there.prefix + target, there.headers + headers
         try:
             await host.send(h11.Request(method=request.method, target=target, headers=headers), hold=True)
-            async for piece in connection.body():
+            async for piece in body:
                 await host.send(h11.Data(data=piece))
             await host.send(h11.EndOfMessage())
             await _answer(connection, host, keyring, entry)
@@ -134,7 +135,7 @@ def _to_host(
     headers: Headers,
     grant: HostGrant,
     tls: ssl.SSLContext | None,
-    given: Iterable[tuple[bytes, bytes]],
+    original: Iterable[tuple[bytes, bytes]],
     *,
     secret: bool,
 ) -> Headers:
@@ -150,7 +151,7 @@ def _to_host(
         if key.lower() not in (b"host", b"expect") and not (secret and key.lower() == b"accept-encoding")
     ]
     own = [(b"Host", (name if usual else f"{name}:{grant.port}").encode()), (b"Connection", b"close")]
-    if any(key.lower() == b"transfer-encoding" for key, _ in given):
+    if any(key.lower() == b"transfer-encoding" for key, _ in original):
         own.append((b"Transfer-Encoding", b"chunked"))
     if secret:
         own.append((b"Accept-Encoding", b"identity"))

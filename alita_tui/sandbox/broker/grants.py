@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Coroutine
 from os import urandom
@@ -16,7 +17,7 @@ from alita_tui.spine.finishing import finished
 from alita_tui.spine.grants import HostGrant, host_grants, secret_names
 from alita_tui.spine.ports.sandbox import Job
 from alita_tui.spine.proxies import Proxies
-from alita_tui.spine.text import one_line
+from alita_tui.spine.text import counted, one_line
 
 Outcome = Literal["served", "refused", "failed"]
 Tell = Callable[[BrokerAnswered], Coroutine[None, None, None]]
@@ -57,7 +58,7 @@ class Caps(Value, frozen=True):
     tool_seconds: float = 300.0
     """Added to a run's wall limit for each call of a tool, which has a wall limit of its own."""
     recorded_refusals: int = 50
-    """Refused requests that are recorded one by one; further ones are not."""
+    """Refused requests that are recorded one by one; of further ones the number."""
 
     @property
     def row(self) -> Enforcement:
@@ -71,6 +72,10 @@ class Caps(Value, frozen=True):
         )
 
 
+_BROWSERS_OWN = re.compile(r"[A-Z]+ (?:https?://)?update\.googleapis\.com[:/]")
+"""Requests that Chromium makes for every page and that are always refused, so they are not recorded."""
+
+
 class Refused(Exception):
     """A request that is not granted or cannot be carried out; the tool gets the reason."""
 
@@ -79,7 +84,7 @@ class Refused(Exception):
         self.status = status
         self.reason = reason
         self.failed = failed
-        """True where it was granted and failed all the same."""
+        """True if it was granted but failed."""
 
 
 class RunGrants:
@@ -99,7 +104,7 @@ class RunGrants:
         """With `in_a_test` hosts are stood in for, and `ends_tls` always holds."""
         self._in_a_test = in_a_test
         self.caps = caps
-        self.asked = job.capabilities
+        self.capabilities = job.capabilities
         self.hosts = host_grants(job.capabilities)
         self.proxies = proxies or Proxies({})
         self.secrets = secrets
@@ -183,16 +188,24 @@ class RunGrants:
             raise Refused(413, f"a run may move {self.caps.files_bytes >> 20} MB of workspace files")
 
     async def record(self, answered: BrokerAnswered) -> None:
-        """Record a request; refusals only up to a cap, so that a flood of them is no flood of events."""
+        """Record a request; refusals only up to a cap, so that a flood does not fill the log."""
         if not answered.call_id:
             return
         if answered.outcome == "refused":
+            if self.capabilities.browser and _BROWSERS_OWN.match(answered.request):
+                return
             self._refused += 1
             if self._refused > self.caps.recorded_refusals:
                 return
-        await finished(
-            self._tell(answered)
-        )  # what a run did is recorded also where the run is over meanwhile
+        await finished(self._tell(answered))  # recorded even if the run has ended meanwhile
+
+    async def record_rest(self) -> None:
+        """Record how many refusals were not recorded one by one."""
+        more, self._refused = self._refused - self.caps.recorded_refusals, 0
+        if more > 0:
+            entry = self.answered(f"{counted(more, 'more request')}")
+            why = f"only the first {self.caps.recorded_refusals} that are refused are recorded one by one"
+            await finished(self._tell(entry.done(Refused(0, why))))
 
     def answered(self, request: str) -> Entry:
         """Return the entry for a request that has begun."""
@@ -200,7 +213,7 @@ class RunGrants:
 
 
 class Entry:
-    """What is to be recorded of a request, while it is under way."""
+    """The record of a request that is still running."""
 
     def __init__(self, call_id: str, request: str) -> None:
         self._call_id = call_id

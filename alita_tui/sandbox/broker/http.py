@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Iterable
 from http import HTTPStatus
 from typing import Any
@@ -43,23 +44,21 @@ class HttpConnection:
             data, self._held = self._held, b""
             await self.pipe.write(data)
 
-    async def body(self) -> AsyncIterator[bytes]:
-        """Yield the body in pieces. Raise h11.RemoteProtocolError where it breaks off."""
+    async def body(self, most: int = sys.maxsize) -> AsyncIterator[bytes]:
+        """Yield the body in pieces. Raise h11.RemoteProtocolError where it breaks off, Refused past `most` bytes."""
+        count = 0
         while True:
             event = await self.next()
-            if isinstance(event, h11.Data):
-                yield bytes(event.data)
-            else:
+            if not isinstance(event, h11.Data):
                 return
+            count += len(event.data)
+            if count > most:
+                raise Refused(413, f"the body may have {most} bytes")
+            yield bytes(event.data)
 
     async def whole(self, most: int) -> bytes:
         """Return the whole body. Raise Refused for one longer than `most`."""
-        body = bytearray()
-        async for piece in self.body():
-            body += piece
-            if len(body) > most:
-                raise Refused(413, f"the body may have {most} bytes")
-        return bytes(body)
+        return b"".join([piece async for piece in self.body(most)])
 
     async def respond(self, status: int, content: bytes, kind: str, *, reason: str = "") -> None:
         """Send a whole response of the broker's own."""

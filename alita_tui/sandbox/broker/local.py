@@ -56,7 +56,7 @@ class LocalEndpoints:
 
     async def answer(self, connection: HttpConnection, method: str, path: str, entry: Entry) -> None:
         """Answer one request. Raise Refused."""
-        if self._grants.asked.browser and not self._own(path):
+        if self._grants.capabilities.browser and not self._own(path):
             raise Refused(403, "a run with a browser reaches hosts alone: any page could ask for this")
         if path.startswith(FILES):
             await self._file(connection, method, unquote(path[7:], errors="surrogateescape"), entry)
@@ -68,11 +68,11 @@ class LocalEndpoints:
             await self._tool(connection, unquote(path.removeprefix(TOOLS), errors="replace"), entry)
 
     def _own(self, path: str) -> bool:
-        """Return whether only who is no page can know this path."""
+        """Return whether no web page can know this path."""
         return False
 
     async def _file(self, connection: HttpConnection, method: str, name: str, entry: Entry) -> None:
-        granted, caps = self._grants.asked.workspace, self._grants.caps
+        granted, caps = self._grants.capabilities.workspace, self._grants.caps
         needed = {"GET": ("read", "write"), "HEAD": ("read", "write"), "PUT": ("write",)}.get(method)
         if needed is None:
             raise Refused(405, "files are read with GET and written with PUT")
@@ -101,15 +101,15 @@ class LocalEndpoints:
 
     async def _model(self, connection: HttpConnection, entry: Entry) -> None:
         grants, caps = self._grants, self._grants.caps
-        if not grants.asked.model_calls:
+        if not grants.capabilities.model_calls:
             raise Refused(403, "no model call is granted")
-        asked = asked_of(await connection.whole(caps.prompt_bytes), caps.model_tokens)
+        request = asked_of(await connection.whole(caps.prompt_bytes), caps.model_tokens)
         if self._models is None:
             raise Refused(503, "no model can be asked here", failed=True)
-        if grants.model_calls >= grants.asked.model_calls:
-            raise Refused(429, f"{grants.asked.model_calls} model calls are granted for a run")
+        if grants.model_calls >= grants.capabilities.model_calls:
+            raise Refused(429, f"{grants.capabilities.model_calls} model calls are granted for a run")
         grants.model_calls += 1
-        reply = await self._within(partial(self._models.ask, asked), caps.model_seconds)
+        reply = await self._within(partial(self._models.ask, request), caps.model_seconds)
         tokens = reply.usage.input_tokens + reply.usage.output_tokens
         answer = json.dumps({"text": reply.text, "model": reply.model, "tokens": tokens}).encode()
         entry.status, entry.sent = 200, len(answer)
@@ -128,7 +128,7 @@ class LocalEndpoints:
 
     async def _arguments(self, connection: HttpConnection, name: str) -> Json:
         """Return the arguments of a call of a tool that is granted by this name. Raise Refused."""
-        if name not in named_tools(self._grants.asked):
+        if name not in named_tools(self._grants.capabilities):
             raise Refused(403, f"the tool {one_line(name, 80)} is not granted")
         try:
             arguments = parse(await connection.whole(self._grants.caps.tool_bytes) or b"{}")
@@ -139,7 +139,7 @@ class LocalEndpoints:
         return arguments
 
     async def _within(self, work: Callable[[], Awaitable[T]], seconds: float) -> T:
-        """Return what is waited for; the run's clock is stopped meanwhile. Raise Refused."""
+        """Await a call and return its result; the run's clock is stopped meanwhile. Raise Refused."""
         await self._stop_clock(seconds)
         why: Refused | None = None
         try:

@@ -71,19 +71,19 @@ def _inflated(data: bytes) -> bytes:
             if len(rest) >= len(before):
                 break
     except (zlib.error, OSError, EOFError, lzma.LZMAError):
-        pass  # what could be read of it is all that anyone can read
+        pass  # nobody can read more of it than this
     return bytes(unpacked)
 
 
 def _zipped(data: bytes) -> Iterator[bytes]:
-    left = _MOST
+    remaining = _MOST
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as whole:
             for name in whole.namelist():
                 with whole.open(name) as file:
-                    part = file.read(left + 1)
-                left -= len(part)
-                if left < 0:
+                    part = file.read(remaining + 1)
+                remaining -= len(part)
+                if remaining < 0:
                     raise ValueError("it is too long when unpacked")
                 yield name.encode("utf-8", "replace") + b"\n" + part
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, zlib.error) as error:

@@ -83,7 +83,7 @@ class ScratchEndpoints(LocalEndpoints):
         if own == ANSWERS and method == "PUT":
             self._scratch.stand_ins.set(data)
         elif own == ANSWERS:
-            answer = msgspec.json.encode(list(self._scratch.stand_ins.asked))
+            answer = msgspec.json.encode(list(self._scratch.stand_ins.requests))
         elif method == "POST":
             await asyncio.to_thread(self._scratch.fill, _files(data))
         elif method == "PUT":
@@ -96,15 +96,15 @@ class ScratchEndpoints(LocalEndpoints):
         await connection.respond(200, answer, kind)
 
     async def _model(self, connection: HttpConnection, entry: Entry) -> None:
-        asked = asked_of(
+        request = asked_of(
             await connection.whole(self._grants.caps.prompt_bytes), self._grants.caps.model_tokens
         )
-        if self._grants.model_calls >= self._grants.asked.model_calls:
-            raise Refused(429, f"{self._grants.asked.model_calls} model calls are granted for a run")
+        if self._grants.model_calls >= self._grants.capabilities.model_calls:
+            raise Refused(429, f"{self._grants.capabilities.model_calls} model calls are granted for a run")
         if not (replies := self._scratch.stand_ins.replies):
             raise Refused(503, "the tests have no reply of a model left", failed=True)
         self._grants.model_calls += 1
-        tokens = len(asked.messages[0].text) // 4
+        tokens = len(request.messages[0].text) // 4
         answer = msgspec.json.encode({"text": replies.popleft(), "model": "test", "tokens": tokens})
         entry.status = 200
         await connection.respond(200, answer, "application/json")
@@ -127,8 +127,8 @@ def scratch_caps(caps: Caps) -> Caps:
     )
 
 
-async def untold(_: BrokerAnswered) -> None:
-    """Record nothing: nothing of the person's is touched."""
+async def unrecorded(_: BrokerAnswered) -> None:
+    """Record nothing, because nothing of the person's is touched."""
 
 
 def _files(data: bytes) -> dict[str, bytes]:

@@ -1,14 +1,16 @@
 """Puts secrets into requests to the one host they are granted for, and keeps them out of the responses.
 
-The tool holds a stand-in. Where it writes that in a header or a query, the broker writes the value. A value that
-any host sends back is masked before the tool reads it, however the host writes it (`spine/disguises.py`).
+The tool holds a stand-in. Where it writes that in a header, a query or a form, the broker writes the value. A value
+that any host sends back is masked before the tool reads it, however the host writes it (`spine/disguises.py`).
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import json
 import re
+from collections.abc import AsyncIterator, Callable
 from urllib.parse import quote
 
 from alita_tui.sandbox.broker.grants import Entry, Refused, RunGrants
@@ -21,6 +23,14 @@ _HEAD = 8
 """Bytes at the beginning by which compressed data is recognised."""
 _LOOKED_THROUGH = 16 << 20
 _PRINTABLE = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
+_FORM = 1 << 20
+"""Bytes of the longest body in which stand-ins are looked for."""
+_WAYS: dict[bytes, Callable[[str], str]] = {
+    b"application/x-www-form-urlencoded": lambda value: quote(value, safe=""),
+    b"application/json": lambda value: json.dumps(value)[1:-1],
+    b"multipart/form-data": lambda value: value,
+}
+"""How a value is written in a form, by its media type."""
 
 
 class RequestSecrets:
@@ -34,7 +44,7 @@ class RequestSecrets:
     def into_target(self, target: bytes) -> bytes:
         """Return the request's path and query with values in place of stand-ins. Raise Refused."""
         path, mark, query = target.partition(b"?")
-        return path + mark + self._fill(query, quoted=True)
+        return path + mark + self._fill(query, _WAYS[b"application/x-www-form-urlencoded"])
 
     def into_headers(self, headers: Headers) -> Headers:
         """Return the headers with values in place of stand-ins, in basic credentials too. Raise Refused."""
@@ -47,11 +57,29 @@ class RequestSecrets:
                 )
         return filled
 
+    async def into_body(
+        self, headers: Headers, body: AsyncIterator[bytes]
+    ) -> tuple[Headers, AsyncIterator[bytes]]:
+        """Return headers and body with values in place of stand-ins, where the body is a form whose length is given.
+
+        Anything else is passed on unchanged, with the stand-ins in it. Raise Refused.
+        """
+        fields = {name.lower(): value.strip() for name, value in headers}
+        way = _WAYS.get(fields.get(b"content-type", b"").partition(b";")[0].strip().lower())
+        length = fields.get(b"content-length", b"")
+        short = length.isdigit() and int(length) <= _FORM
+        if way is None or not short or not self._grants.stand_ins or b"content-encoding" in fields:
+            return headers, body
+        whole = self._fill(b"".join([piece async for piece in body]), way)
+        counted = (b"Content-Length", str(len(whole)).encode())
+        headers = [counted if name.lower() == b"content-length" else (name, value) for name, value in headers]
+        return headers, _pieces(whole)
+
     def mask(self) -> SecretMask:
         """Return a mask for all values of the run, also those that another request has sent."""
         return SecretMask(self._grants.disguises)
 
-    def _fill(self, text: bytes, *, quoted: bool = False) -> bytes:
+    def _fill(self, text: bytes, way: Callable[[str], str] = str) -> bytes:
         for name, stand_in in self._grants.stand_ins.items():
             mark = stand_in.encode()
             if mark not in text:
@@ -63,7 +91,7 @@ class RequestSecrets:
                 raise Refused(403, f"the secret {name} is not set on this machine")
             self._entry.secrets.add(name)
             value = value.strip()  # white space around it is not part of it
-            text = text.replace(mark, (quote(value, safe="") if quoted else value).encode())
+            text = text.replace(mark, way(value).encode())
         return text
 
     def _credentials(self, value: bytes) -> bytes:
@@ -79,6 +107,10 @@ class RequestSecrets:
         if filled == plain:
             return value
         return scheme + b" " + base64.b64encode(filled)
+
+
+async def _pieces(whole: bytes) -> AsyncIterator[bytes]:
+    yield whole
 
 
 class SecretMask:

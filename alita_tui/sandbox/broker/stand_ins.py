@@ -1,4 +1,4 @@
-"""Hosts, models and other tools as tests have them answer: a draft that is granted some is tried without them."""
+"""Canned answers of hosts, models and other tools, by which a draft is tested without the real ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FRAMING = ("content-length", "transfer-encoding", "connection")
 
 
 class CannedAnswer(Value, frozen=True):
-    """What a host answers one request with."""
+    """A host's answer to one request."""
 
     status: int = 200
     headers: dict[str, str] = {}
@@ -38,15 +38,15 @@ class CannedAnswer(Value, frozen=True):
 
 
 class CannedResult(Value, frozen=True):
-    """What a call of a tool gives."""
+    """The result of a call of a tool."""
 
     result: Json = None
     error: str = ""
-    """Why it gives none; empty where it gives one."""
+    """Why the call fails; empty if it does not."""
 
 
 class Canned(Value, frozen=True):
-    """All that hosts, models and tools answer in a test."""
+    """All answers of hosts, models and tools in a test."""
 
     answers: dict[str, CannedAnswer] = {}
     """By `METHOD URL`, or by that without the query, for any."""
@@ -56,7 +56,7 @@ class Canned(Value, frozen=True):
     """By `NAME ARGUMENTS`, with the arguments as JSON sorted by name, or by NAME for any."""
 
 
-class Asked(Value, frozen=True):
+class RecordedRequest(Value, frozen=True):
     """A request as its host would have got it, secrets in place."""
 
     method: str
@@ -67,39 +67,39 @@ class Asked(Value, frozen=True):
 
 
 class StandIns:
-    """The canned answers of one run, and what was asked for."""
+    """The canned answers of one run, and the requests that were made."""
 
     def __init__(self) -> None:
         self._canned = Canned()
         self.replies: deque[str] = deque()
-        self.asked: deque[Asked] = deque(maxlen=_MOST)
+        self.requests: deque[RecordedRequest] = deque(maxlen=_MOST)
 
     def set(self, data: bytes) -> None:
-        """Take new answers from the tests' process and forget what was asked. Raise Refused."""
+        """Take new answers from the tests' process and forget the requests so far. Raise Refused."""
         try:
             self._canned = msgspec.json.decode(data, type=ready(Canned))
         except (msgspec.DecodeError, RecursionError) as error:
             raise Refused(400, f"these are no answers: {error}") from error
         self.replies = deque(self._canned.replies)
-        self.asked.clear()
+        self.requests.clear()
 
     def answer(self, method: str, url: str) -> CannedAnswer:
-        """Return the answer to a request. Raise Refused where the tests gave none."""
+        """Return the answer to a request. Raise Refused if the tests gave none."""
         for key in (f"{method} {url}", f"{method} {url.partition('?')[0]}"):
             if key in self._canned.answers:
                 return self._canned.answers[key]
         raise Refused(502, f"the tests have no answer to {method} {url}", failed=True)
 
     def result(self, name: str, arguments: Json) -> Json:
-        """Return the result of a call of a tool. Raise Refused where the tests gave none, or have it fail."""
+        """Return the result of a call of a tool. Raise Refused if the tests gave none, or let it fail."""
         written = json.dumps(arguments, sort_keys=True)
         body = base64.b64encode(written.encode()).decode()
-        self.asked.append(Asked(method="POST", url=f"{TOOLS}{name}", headers={}, body=body))
+        self.requests.append(RecordedRequest(method="POST", url=f"{TOOLS}{name}", headers={}, body=body))
         for key in (f"{name} {written}", name):
-            if found := self._canned.tools.get(key):
-                if found.error:
-                    raise Refused(502, f"{name} failed: {found.error}", failed=True)
-                return found.result
+            if canned := self._canned.tools.get(key):
+                if canned.error:
+                    raise Refused(502, f"{name} failed: {canned.error}", failed=True)
+                return canned.result
         raise Refused(502, f"the tests have no result of {name}", failed=True)
 
 
@@ -134,23 +134,24 @@ class StandInServer(RequestServer):
         keyring = RequestSecrets(self._grants, grant, entry)
         target = keyring.into_target(path_of(request.target)).decode("latin-1")
         headers = keyring.into_headers(list(request.headers))
+        headers, filled = await keyring.into_body(headers, connection.body(_LARGEST))
+        body = b"".join([piece async for piece in filled])
         if entry.secrets and tls is None:
             raise Refused(403, f"{grant.where} would get a secret without TLS")
-        body = await connection.whole(_LARGEST)
         usual = grant.port == (443 if tls else 80)
         url = f"{'https' if tls else 'http'}://{grant.host if usual else grant.where}{target}"
         named = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
-        self._canned.asked.append(
-            Asked(method=method, url=url, headers=named, body=base64.b64encode(body).decode())
+        self._canned.requests.append(
+            RecordedRequest(method=method, url=url, headers=named, body=base64.b64encode(body).decode())
         )
-        found = self._canned.answer(method, url)
+        canned = self._canned.answer(method, url)
         try:
-            content = base64.b64decode(found.body, validate=True)
-            if method == "HEAD" or found.status in (204, 304):
+            content = base64.b64decode(canned.body, validate=True)
+            if method == "HEAD" or canned.status in (204, 304):
                 content = b""
-            own = [(name, value) for name, value in found.headers.items() if name.lower() not in _FRAMING]
+            own = [(name, value) for name, value in canned.headers.items() if name.lower() not in _FRAMING]
             head = h11.Response(
-                status_code=found.status, headers=[*own, ("Content-Length", str(len(content)))]
+                status_code=canned.status, headers=[*own, ("Content-Length", str(len(content)))]
             )
             await connection.send(head, hold=True)
             await connection.send(h11.Data(data=content), hold=True)
@@ -159,4 +160,4 @@ class StandInServer(RequestServer):
             raise Refused(
                 502, f"the tests' answer to {method} {url} is none: {error}", failed=True
             ) from error
-        entry.status = found.status
+        entry.status = canned.status

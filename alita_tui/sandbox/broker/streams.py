@@ -58,7 +58,7 @@ class Stream:
         self._unreported += len(data)
         if self._unreported >= REPORTED:
             taken, self._unreported = self._unreported, 0
-            await self._say(b"K", struct.pack(">I", taken))
+            await self._send_frame(b"K", struct.pack(">I", taken))
         return data
 
     async def write(self, data: bytes) -> None:
@@ -71,13 +71,13 @@ class Stream:
             piece = rest[: min(PIECE, self._credit)]
             rest = rest[len(piece) :]
             self._credit -= len(piece)
-            await self._say(b"N", bytes(piece))
+            await self._send_frame(b"N", bytes(piece))
 
     async def end(self) -> None:
         """Tell the tool that no more will come."""
         if not self._said_all:
             self._said_all = True
-            await self._say(b"X", b"")
+            await self._send_frame(b"X", b"")
 
     def take(self, kind: bytes, data: bytes) -> None:
         """Handle a frame of the warden. Raise Violation."""
@@ -92,7 +92,7 @@ class Stream:
             self._taken.set()
         self._news.set()
 
-    async def _say(self, kind: bytes, data: bytes) -> None:
+    async def _send_frame(self, kind: bytes, data: bytes) -> None:
         await self._send(kind, struct.pack(">I", self._number) + data)
 
 

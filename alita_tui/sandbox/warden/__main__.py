@@ -73,13 +73,13 @@ def serve(
         return tool
     if trial := kind == b"T" and single:
         tool = judged(tool, uid)
-        tool.tell(json.dumps(settings).encode())
+        tool.queue(json.dumps(settings).encode())
         settings = {**settings, "limits": roomier(settings["limits"])}
         channel.send(b"T", b"")
         kind, payload = channel.receive()
     relay = Relay(channel)
-    tool.tell(relay.open(payload if kind == b"G" else b""))
-    tool.tell(expect(channel, b"J") if kind == b"G" else payload)
+    tool.queue(relay.open(payload if kind == b"G" else b""))
+    tool.queue(expect(channel, b"J") if kind == b"G" else payload)
     report = Oversight(tool, settings["limits"], channel, relay).run()
     if not trial and report["exit_code"] == 0 and not report["limits_hit"]:
         send_left_files(channel, uid, settings["limits"]["scratch_bytes"])

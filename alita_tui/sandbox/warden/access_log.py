@@ -48,7 +48,7 @@ CHANGES = (
 
 
 SETS = ("os.putenv", "os.unsetenv")
-HEARD = frozenset(
+AUDITED = frozenset(
     (
         "open",
         "socket.connect",
@@ -67,16 +67,16 @@ class AccessLog:
 
     def __init__(self, tool: str) -> None:
         """`tool` is the path of the tool's own file."""
-        self.seen: dict[tuple[str, str], None] = {}
+        self.accesses: dict[tuple[str, str], None] = {}
         self._tool = tool
         self._pausing = False
         os.environ = Watched(os.environ, tool, self.record)  # type: ignore[assignment]  # noqa: B003  # a view, nothing is cleared
-        sys.addaudithook(self._hear)
+        sys.addaudithook(self._on_event)
 
     def record(self, kind: str, what: object) -> None:
         """Record an access, up to a maximum."""
-        if len(self.seen) < MOST and not self._pausing:
-            self.seen[kind, os.fsdecode(what) if isinstance(what, bytes) else str(what)] = None
+        if len(self.accesses) < MOST and not self._pausing:
+            self.accesses[kind, os.fsdecode(what) if isinstance(what, bytes) else str(what)] = None
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -88,27 +88,27 @@ class AccessLog:
             self._pausing = False
 
     def listed(self) -> list[list[str]]:
-        """Return what was recorded, as JSON."""
-        return [list(access) for access in self.seen]
+        """Return the recorded accesses, as JSON."""
+        return [list(access) for access in self.accesses]
 
-    def _hear(self, event: str, given: tuple[Any, ...]) -> None:
-        if self._pausing or event not in HEARD or by_a_package(self._tool, setting=event in SETS):
+    def _on_event(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if self._pausing or event not in AUDITED or by_a_package(self._tool, setting=event in SETS):
             return
-        if event == "open" and isinstance(given[0], (str, bytes)):
-            path = os.path.abspath(os.fsdecode(given[0]))
-            flags = given[2] if isinstance(given[2], int) else 0
+        if event == "open" and isinstance(arguments[0], (str, bytes)):
+            path = os.path.abspath(os.fsdecode(arguments[0]))
+            flags = arguments[2] if isinstance(arguments[2], int) else 0
             if not path.startswith(OWN):
                 self.record("writes" if flags & (os.O_WRONLY | os.O_RDWR) else "reads", path)
         elif event in ("socket.connect", "socket.sendto"):
-            self.record("network", _place(given[1]))
+            self.record("network", _place(arguments[1]))
         elif event in ("socket.getaddrinfo", "socket.gethostbyname"):
-            self.record("network", _place(given))
+            self.record("network", _place(arguments))
         elif event in PROCESSES:
-            self.record("processes", given[0] if given else event)
+            self.record("processes", arguments[0] if arguments else event)
         elif event in CHANGES:
-            self.record("writes", given[0])
+            self.record("writes", arguments[0])
         elif event in SETS:
-            self.record("environment", given[0])
+            self.record("environment", arguments[0])
 
 
 def by_a_package(tool: str, *, setting: bool) -> bool:
@@ -140,7 +140,7 @@ class Watched(MutableMapping[str, str]):
         self._tool = tool
         self._note = record
 
-    def _asked(self, name: str) -> None:
+    def _note_access(self, name: str) -> None:
         frame = sys._getframe(2)
         while frame.f_back and frame.f_code.co_filename.endswith(
             ("/os.py", "<frozen os>", "_collections_abc>")
@@ -150,7 +150,7 @@ class Watched(MutableMapping[str, str]):
             self._note("environment", name)
 
     def __getitem__(self, name: str) -> str:
-        self._asked(name)
+        self._note_access(name)
         return self._real[name]
 
     def __setitem__(self, name: str, value: str) -> None:
@@ -160,7 +160,7 @@ class Watched(MutableMapping[str, str]):
         del self._real[name]
 
     def __iter__(self) -> Iterator[str]:
-        self._asked("all of it")
+        self._note_access("all of it")
         return iter(self._real)
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Asserts that say what they compared: the operands of a failed one, which Python evaluates only once and forgets."""
+"""Rewrites asserts so that a failed one shows its operands, which Python evaluates only once and forgets."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _PLAIN = (ast.Constant, ast.Lambda, ast.GeneratorExp, ast.Starred, ast.JoinedStr
 """Expressions whose value says nothing beyond their text."""
 _YES_OR_NO = frozenset(("isinstance", "issubclass", "all", "any", "hasattr", "callable"))
 _MEASURES = frozenset(("len", "set", "sorted", "list", "round", "abs", "type", "sum", "min", "max"))
-"""Calls whose arguments say more than their value, and as much."""
+"""Calls whose arguments explain a failure better than their value."""
 
 
 class _Unset:
     """An operand that was not evaluated."""
 
 
-_UNTOLD = (_Unset, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)
+_UNSHOWN = (_Unset, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)
 
 
 def imported(name: str, path: str) -> types.ModuleType:
@@ -31,7 +31,7 @@ def imported(name: str, path: str) -> types.ModuleType:
     spec = spec_from_file_location(name, path)
     assert spec is not None
     module = sys.modules[name] = module_from_spec(spec)
-    vars(module).update({_SAID: said, _UNSET: _Unset()})
+    vars(module).update({_SAID: failure_message, _UNSET: _Unset()})
     with open(path, "rb") as file:
         exec(_compiled(file.read(), path), vars(module))  # noqa: S102  # this is the sandbox
     return module
@@ -39,12 +39,12 @@ def imported(name: str, path: str) -> types.ModuleType:
 
 def _compiled(data: bytes, path: str) -> types.CodeType:
     with suppress(RecursionError, ValueError, SyntaxError):
-        tree = _Telling().visit(ast.parse(data, path))
+        tree = _OperandNamer().visit(ast.parse(data, path))
         return compile(tree, path, "exec", dont_inherit=True)
-    return compile(data, path, "exec", dont_inherit=True)  # asserts as they were written, and errors as ever
+    return compile(data, path, "exec", dont_inherit=True)  # with the asserts as written
 
 
-class _Telling(ast.NodeTransformer):
+class _OperandNamer(ast.NodeTransformer):
     """Gives names to the operands of each assert, and a message that shows them."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class _Telling(ast.NodeTransformer):
 
     def visit_Assert(self, node: ast.Assert) -> list[ast.stmt]:
         self._named = []
-        shown = ast.Assert(test=self._told(node.test), msg=None)
+        shown = ast.Assert(test=self._named_parts(node.test), msg=None)
         if not self._named:
             return [node]
         names = [name for _, name in self._named]
@@ -67,23 +67,23 @@ class _Telling(ast.NodeTransformer):
             ast.fix_missing_locations(made)
         return [before, shown]
 
-    def _told(self, node: ast.expr) -> ast.expr:
-        """Return the expression with names for the parts that tell why it is false; evaluated in the same order."""
+    def _named_parts(self, node: ast.expr) -> ast.expr:
+        """Return the expression with names for the parts that explain why it is false, evaluated in the same order."""
         match node:
-            case ast.Compare(left=left, ops=ops, comparators=rest):
+            case ast.Compare(left=first, ops=ops, comparators=rest):
                 return _at(
-                    ast.Compare(self._operand(left), ops, [self._operand(part) for part in rest]), node
+                    ast.Compare(self._operand(first), ops, [self._operand(part) for part in rest]), node
                 )
             case ast.BoolOp(op=op, values=parts):
-                return _at(ast.BoolOp(op, [self._told(part) for part in parts]), node)
+                return _at(ast.BoolOp(op, [self._named_parts(part) for part in parts]), node)
             case ast.UnaryOp(op=ast.Not() as op, operand=inner):
-                return _at(ast.UnaryOp(op, self._told(inner)), node)
+                return _at(ast.UnaryOp(op, self._named_parts(inner)), node)
             case ast.Call(func=ast.Name(id=name)) if name in _YES_OR_NO:
                 return self._arguments(node)
             case ast.Call(func=ast.Attribute(value=owner, attr=attr, ctx=ctx)):
-                asked = _at(ast.Attribute(self._operand(owner), attr, ctx), node.func)
+                function = _at(ast.Attribute(self._operand(owner), attr, ctx), node.func)
                 return self._operand(
-                    node, self._arguments(_at(ast.Call(asked, node.args, node.keywords), node))
+                    node, self._arguments(_at(ast.Call(function, node.args, node.keywords), node))
                 )
             case _:
                 return self._operand(node)
@@ -99,17 +99,17 @@ class _Telling(ast.NodeTransformer):
         return _at(ast.NamedExpr(ast.Name(name, ast.Store()), inner), node)
 
     def _arguments(self, node: ast.expr) -> ast.expr:
-        """Return a call with names for its arguments, which tell more than that `all(...)` is false."""
+        """Return a call with names for its arguments, which explain more than that `all(...)` is false."""
         assert isinstance(node, ast.Call)
         simple = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
         named = [self._operand(part) if isinstance(part, simple) else part for part in node.args]
         return _at(ast.Call(node.func, named, node.keywords), node)
 
 
-def said(message: object, texts: tuple[str, ...], values: tuple[object, ...]) -> str:
-    """Return the message of a failed assert: the test's own, then what its operands were."""
+def failure_message(message: object, texts: tuple[str, ...], values: tuple[object, ...]) -> str:
+    """Return the message of a failed assert: the test's own, then the values of its operands."""
     lines = [] if message is None else [_shown(message, plain=True)]
-    known = [pair for pair in zip(texts, values, strict=True) if not isinstance(pair[1], _UNTOLD)]
+    known = [pair for pair in zip(texts, values, strict=True) if not isinstance(pair[1], _UNSHOWN)]
     for text, value in dict.fromkeys((text, _shown(value)) for text, value in known):
         lines.append(f"where {text if len(text) <= 200 else text[:200] + '…'} is {value}")
     return "\n".join(lines)

@@ -91,8 +91,8 @@ def _let_through() -> list[int]:
         for number in [place for place in range(len(hexadecimal) * 4) if bits >> place & 1]:
             if libc.syscall(number, -1, -1, -1, -1, -1, -1) != -1 or ctypes.get_errno() not in (1, 38):
                 open_calls.append(number)
-        for number, *given in _PARTLY[os.uname().machine == "aarch64"]:
-            done = libc.syscall(number, *given)
+        for number, *arguments in _PARTLY[os.uname().machine == "aarch64"]:
+            done = libc.syscall(number, *arguments)
             if os.getpid() != own:
                 os._exit(0)  # the child of a clone that was not refused
             if done != -1 or ctypes.get_errno() != 1:

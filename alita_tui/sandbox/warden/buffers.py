@@ -38,13 +38,13 @@ class Buffers:
             return 0
 
     def _internet(self, family: int, protocol: int) -> int:
-        asked = struct.pack("=BBBxI48x", family, protocol, 1 << 6, 0xFFFFFFFF)  # INET_DIAG_SKMEMINFO
-        return sum(charged(attributes.get(7)) for attributes in self._ask(asked, 72))
+        request = struct.pack("=BBBxI48x", family, protocol, 1 << 6, 0xFFFFFFFF)  # INET_DIAG_SKMEMINFO
+        return sum(charged(attributes.get(7)) for attributes in self._ask(request, 72))
 
     def _local(self) -> int:
-        asked = struct.pack("=BxxxIIIII", 1, 0xFFFFFFFF, 0, 0x34, 0, 0)  # UDIAG_SHOW_PEER, _RQLEN, _MEMINFO
+        request = struct.pack("=BxxxIIIII", 1, 0xFFFFFFFF, 0, 0x34, 0, 0)  # UDIAG_SHOW_PEER, _RQLEN, _MEMINFO
         total = 0
-        for attributes in self._ask(asked, 16):
+        for attributes in self._ask(request, 16):
             total += charged(attributes.get(5))
             alone = not any(attributes.get(2, b""))  # its peer, by number
             if alone and struct.unpack("=II", attributes.get(4, bytes(8)))[0]:
@@ -53,15 +53,15 @@ class Buffers:
 
     def _netlink(self) -> int:
         try:
-            asked = struct.pack("=BBxxIIII", 16, 255, 0, 1, 0, 0)
-            return sum(charged(attributes.get(0)) for attributes in self._ask(asked, 28))
+            request = struct.pack("=BBxxIIII", 16, 255, 0, 1, 0, 0)
+            return sum(charged(attributes.get(0)) for attributes in self._ask(request, 28))
         except OSError:  # a kernel without that module
             return 0
 
-    def _ask(self, asked: bytes, head: int) -> Iterator[dict[int, bytes]]:
+    def _ask(self, request: bytes, head: int) -> Iterator[dict[int, bytes]]:
         """Yield the attributes of each socket by number; `head` is the size of what precedes them."""
         assert self._line is not None
-        self._line.send(struct.pack("=IHHII", 16 + len(asked), DUMP, 0x301, 1, 0) + asked)
+        self._line.send(struct.pack("=IHHII", 16 + len(request), DUMP, 0x301, 1, 0) + request)
         while True:
             answer = self._line.recv(1 << 18)
             at = 0

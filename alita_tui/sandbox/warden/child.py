@@ -20,16 +20,16 @@ def child(pipes: tuple[int, int, int, int], uid: int) -> NoReturn:
     """Become this user, import modules ahead, run the job, end; never returns."""
     become(pipes, uid)
     settle()
-    asked = json.loads(order())  # until it comes, an earlier child's files may still be there
+    settings = json.loads(order())  # until it comes, an earlier child's files may still be there
     os.mkdir("/tmp/tool", 0o700)
     os.mkdir(FOLDER, 0o755)
     os.chdir(FOLDER)
-    restrict(asked["limits"])
-    started = ahead(asked)
+    restrict(settings["limits"])
+    started = ahead(settings)
     announce_broker(json.loads(order()))
     job = json.loads(order())
     os.close(4)
-    allow(asked["limits"]["cpu_seconds"])
+    allow(settings["limits"]["cpu_seconds"])
     code = 0
     try:
         answer: dict[str, Any] | None = work(job, started)
@@ -72,19 +72,19 @@ def order() -> bytes:
     return exactly(struct.unpack(">I", exactly(4))[0])
 
 
-def ahead(asked: dict[str, Any]) -> Foreign | None:
+def ahead(settings: dict[str, Any]) -> Foreign | None:
     """Import modules before there is a job, which itself reports what cannot be imported, or start the program that the
     job is for, which is returned; then signal if asked to.
     """
-    if asked["environment"]:
+    if settings["environment"]:
         sys.path.insert(0, "/env")
-    for name in asked["imports"]:
+    for name in settings["imports"]:
         try:
             importlib.import_module(name)
         except BaseException:
             sys.modules.pop(name, None)
-    started = Foreign(asked["start"], "", "", "", 0).ahead() if asked["start"] else None
-    if asked["say"]:
+    started = Foreign(settings["start"], "", "", "", 0).ahead() if settings["start"] else None
+    if settings["say"]:
         os.write(3, b".")
     return started
 
@@ -137,9 +137,9 @@ def work(job: dict[str, Any], started: Foreign | None) -> dict[str, Any]:
     source = job["code"].encode("utf-8", "surrogatepass")
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     try:
-        left = memoryview(source)
-        while left:
-            left = left[os.write(file, left) :]
+        unwritten = memoryview(source)
+        while unwritten:
+            unwritten = unwritten[os.write(file, unwritten) :]
     finally:
         os.close(file)
     sys.path.insert(0, "/tmp/tool")

@@ -40,7 +40,7 @@ class ChildProcess:
         os.set_blocking(self.orders, False)
         self.unsent = memoryview(b"")
 
-    def tell(self, message: bytes) -> None:
+    def queue(self, message: bytes) -> None:
         """Queue a message; a child that does not read must not hold up the warden."""
         self.unsent = memoryview(bytes(self.unsent) + struct.pack(">I", len(message)) + message)
 
@@ -96,7 +96,7 @@ def prepare(child: ChildProcess, settings: dict[str, Any], channel: Channel, *, 
     """
     child.started = int(settings["start"] is not None)
     settings = {**settings, "say": bool(settings["imports"] or child.started) or wait}
-    child.tell(json.dumps(settings).encode())
+    child.queue(json.dumps(settings).encode())
     if not settings["say"]:
         while child.unsent:
             child.push()

@@ -15,20 +15,20 @@ class Unsupported(Exception):
     """The sandbox cannot provide the condition."""
 
 
-def meet(asked: dict[str, Any], *, foreign: bool = False) -> None:
+def meet(wanted: dict[str, Any], *, foreign: bool = False) -> None:
     """Set time zone, locale and clock; of a `foreign` program the clock cannot be set. Raise Unsupported."""
-    if asked.get("time_zone"):
-        _zone(asked["time_zone"])
-    if asked.get("locale"):
-        os.environ["LC_ALL"] = os.environ["LANG"] = asked["locale"]
+    if wanted.get("time_zone"):
+        _zone(wanted["time_zone"])
+    if wanted.get("locale"):
+        os.environ["LC_ALL"] = os.environ["LANG"] = wanted["locale"]
         try:
-            locale.setlocale(locale.LC_ALL, asked["locale"])
+            locale.setlocale(locale.LC_ALL, wanted["locale"])
         except locale.Error:
-            raise Unsupported(f"the sandbox has no locale {asked['locale']}") from None
-    if asked.get("clock_shift_seconds") and foreign:
+            raise Unsupported(f"the sandbox has no locale {wanted['locale']}") from None
+    if wanted.get("clock_shift_seconds") and foreign:
         raise Unsupported("the clock of a program cannot be shifted")
-    if asked.get("clock_shift_seconds"):
-        _shift(float(asked["clock_shift_seconds"]))
+    if wanted.get("clock_shift_seconds"):
+        _shift(float(wanted["clock_shift_seconds"]))
 
 
 def _zone(name: str) -> None:
@@ -50,7 +50,7 @@ def _shift(seconds: float) -> None:
         return float(real["time"]()) + seconds
 
     def at(convert: Any) -> Any:
-        return lambda given=None: convert(now() if given is None else given)
+        return lambda value=None: convert(now() if value is None else value)
 
     shifted: dict[str, Any] = {
         "time": now,
@@ -58,8 +58,8 @@ def _shift(seconds: float) -> None:
         "localtime": at(real["localtime"]),
         "gmtime": at(real["gmtime"]),
         "ctime": at(real["ctime"]),
-        "asctime": lambda given=None: real["asctime"](time.localtime() if given is None else given),
-        "strftime": lambda how, given=None: strftime(how, time.localtime() if given is None else given),
+        "asctime": lambda value=None: real["asctime"](time.localtime() if value is None else value),
+        "strftime": lambda how, value=None: strftime(how, time.localtime() if value is None else value),
         "clock_gettime": lambda which: (
             clock_gettime(which) + (seconds if which == time.CLOCK_REALTIME else 0)
         ),

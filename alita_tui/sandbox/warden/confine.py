@@ -8,6 +8,7 @@ import signal
 import stat
 import struct
 import sys
+import time
 from typing import Any
 
 from alita_tui.sandbox.warden.lockdown import LIBC, install_filter, restrict_writes
@@ -32,10 +33,7 @@ def become(pipes: tuple[int, int, int, int], uid: int, *, alone: bool = False) -
     os.setpgid(0, 0)  # no session of its own: Linux gives each session its own share of the processor
     renounce(uid)
     if alone:  # nobody can inspect it before this: a change of user makes a process undumpable
-        try:
-            os.kill(-1, signal.SIGKILL)  # as this user, so it reaches nobody else
-        except ProcessLookupError:
-            pass
+        end_others(uid)
         empty("/tmp", uid)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     LIBC.prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: it may read its own /proc/self
@@ -106,15 +104,37 @@ def renounce(uid: int) -> None:
     os.setresuid(uid, uid, uid)
     LIBC.prctl(47, 4, 0, 0, 0)  # PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL
     LIBC.capset(struct.pack("Ii", CAPABILITY_VERSION, 0), bytes(24))
-    status = own_status()
+    status = status_of()
     held = [int(status.get(name, b"0"), 16) for name in (b"CapInh", b"CapPrm", b"CapEff", b"CapAmb")]
     if any(held) or set(map(int, (status[b"Uid"] + status[b"Gid"]).split())) != {uid}:
         os._exit(70)
 
 
-def own_status() -> dict[bytes, bytes]:
-    """Return what /proc says of this process."""
-    file = os.open("/proc/self/status", os.O_RDONLY | os.O_CLOEXEC)
+def end_others(uid: int) -> None:
+    """Kill every other process of this user, and wait until they have ended: one that still runs could write."""
+    own = str(os.getpid())
+    while True:
+        try:
+            os.kill(-1, signal.SIGKILL)  # as this user, so it reaches nobody else
+        except ProcessLookupError:
+            return
+        if not any(_lives(entry, uid) for entry in os.listdir("/proc") if entry.isdigit() and entry != own):
+            return
+        time.sleep(0.001)
+
+
+def _lives(process: str, uid: int) -> bool:
+    """Return whether a process is this user's and has not ended."""
+    try:
+        status = status_of(process)
+    except OSError:  # it is gone
+        return False
+    return int(status[b"Uid"].split()[0]) == uid and status[b"State"].split()[0] not in (b"Z", b"X")
+
+
+def status_of(process: str = "self") -> dict[bytes, bytes]:
+    """Return what /proc says of a process. Raise OSError where it is gone."""
+    file = os.open(f"/proc/{process}/status", os.O_RDONLY | os.O_CLOEXEC)
     try:
         data = b""
         while piece := os.read(file, 1 << 16):
@@ -158,7 +178,7 @@ def empty(folder: str, uid: int) -> None:
 
 def clear(folder: int, uid: int) -> list[str]:
     """Remove this user's files and empty folders from a folder; return the names of the other folders in it."""
-    left = []
+    remaining = []
     for entry in list(os.scandir(folder)):
         try:
             own = entry.stat(follow_symlinks=False).st_uid == uid
@@ -166,14 +186,14 @@ def clear(folder: int, uid: int) -> list[str]:
                 if own:
                     os.unlink(entry.name, dir_fd=folder)
                 continue
-            left.append(entry.name)
+            remaining.append(entry.name)
             if own:
                 os.chmod(entry.name, 0o700, dir_fd=folder)
                 os.rmdir(entry.name, dir_fd=folder)
-                left.pop()
+                remaining.pop()
         except OSError:
             continue
-    return left
+    return remaining
 
 
 def share(own: str) -> None:

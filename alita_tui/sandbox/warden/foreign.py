@@ -59,46 +59,46 @@ class Foreign:
         self._path = path
         self._code = code
         self._most = most
-        self._kept: Kept | None = None
+        self._program: KeptProgram | None = None
         self._surroundings: object = None
         self._marks = bytearray()
 
     def ahead(self) -> Foreign:
         """Start a program that is kept before its name and code are known; return this."""
-        self._kept = Kept(self._spawned, self._most)
+        self._program = KeptProgram(self._spawned, self._most)
         self._surroundings = surroundings()
-        self._kept.wait()
+        self._program.wait()
         return self
 
     def take(self, name: str, path: str, code: str, most: int) -> Foreign:
         """Give it name and code, once they are known; a program that surroundings no longer fit is started anew."""
         self._name, self._path, self._code, self._most = name, path, code, most
-        if self._kept is not None and self._surroundings != surroundings():
+        if self._program is not None and self._surroundings != surroundings():
             self.end()
         return self
 
-    def run(self, *given: Any, **named: Any) -> Any:
+    def run(self, *positional: Any, **named: Any) -> Any:
         """Return the result. Raise Failure."""
-        if len(given) > len(self._names):
+        if len(positional) > len(self._names):
             raise Failure(
                 ["TypeError", "Exception"],
-                f"run() takes {len(self._names)} arguments but {len(given)} were given",
+                f"run() takes {len(self._names)} arguments but {len(positional)} were given",
             )
-        arguments = {**dict(zip(self._names, given, strict=False)), **named}
+        arguments = {**dict(zip(self._names, positional, strict=False)), **named}
         order = json.dumps(arguments).encode("utf-8", "surrogatepass")
         if not self._start["kept"]:
             return self._once(order)
         now = surroundings()
-        if self._kept is not None and now != self._surroundings:
+        if self._program is not None and now != self._surroundings:
             self.end()
-        if self._kept is None:
+        if self._program is None:
             self._surroundings = now
-            self._kept = Kept(self._spawned, self._most)
+            self._program = KeptProgram(self._spawned, self._most)
         try:
-            self._kept.load(f"{self._path}\n{self._code}".encode("utf-8", "surrogatepass"))
-            return self._kept.ask(order, self._marks, self._most)
+            self._program.load(f"{self._path}\n{self._code}".encode("utf-8", "surrogatepass"))
+            return self._program.ask(order, self._marks, self._most)
         except Failure:
-            if self._kept.ended:
+            if self._program.ended:
                 self.end()
             raise
 
@@ -106,23 +106,23 @@ class Foreign:
         """Return the places that were passed so far; only marks that bear the code's own sign count."""
         sign = self._code.partition("__alita_")[2][:16]
         lines = self._marks.decode("ascii", "replace").split("\n")
-        found = [line[17:] for line in lines if sign and line.startswith(sign + " ")]
-        return sorted({int(number) for number in found if number.isdecimal() and len(number) < 8})
+        numbers = [line[17:] for line in lines if sign and line.startswith(sign + " ")]
+        return sorted({int(number) for number in numbers if number.isdecimal() and len(number) < 8})
 
     def spent(self) -> float:
         """Return the processor time in seconds of what was started here."""
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return ended.ru_utime + ended.ru_stime + (self._kept.spent() if self._kept is not None else 0.0)
+        return ended.ru_utime + ended.ru_stime + (self._program.spent() if self._program is not None else 0.0)
 
     def end(self) -> None:
         """End the program that is kept."""
-        if self._kept is not None:
-            self._kept.end()
-            self._kept = None
+        if self._program is not None:
+            self._program.end()
+            self._program = None
 
     def forget(self) -> None:
         """Leave the program that is kept to the process that this one was forked from."""
-        self._kept = None
+        self._program = None
         self._marks.clear()
 
     def _spawned(self, ends: dict[int, int]) -> int:
@@ -144,18 +144,18 @@ class Foreign:
         """Start the program, give it the arguments and take its stdout as the result."""
         taken = Taken(self._spawned, order, self._most)
         self._marks += taken.marks
-        said = taken.err.decode("utf-8", "replace").strip()[-MOST_SAID:]
+        complaint = taken.err.decode("utf-8", "replace").strip()[-MOST_SAID:]
         if os.WIFSIGNALED(taken.status) and not taken.flooded:
             raise Failure(
                 ["Signal", "RuntimeError"],
-                f"it was ended by signal {os.WTERMSIG(taken.status)}. {said}".strip(),
+                f"it was ended by signal {os.WTERMSIG(taken.status)}. {complaint}".strip(),
             )
         status = os.waitstatus_to_exitcode(taken.status)
         if status == REFUSED:
-            raise Failure(["ValueError", "Exception"], said or "its input was refused")
+            raise Failure(["ValueError", "Exception"], complaint or "its input was refused")
         if status > 0:
             raise Failure(
-                ["ExitStatus", "RuntimeError", "Exception"], f"exit status {status}. {said}".strip()
+                ["ExitStatus", "RuntimeError", "Exception"], f"exit status {status}. {complaint}".strip()
             )
         if taken.flooded:
             return taken.out.decode(
@@ -193,8 +193,8 @@ class Taken:
             for fd in ready:
                 self._read(fd, fd == out, most)
             if status is None and (not self._into or not ready):
-                pid, seen = os.waitpid(self.pid, 0 if not self._into else os.WNOHANG)
-                status = seen if pid else None
+                pid, wait_status = os.waitpid(self.pid, 0 if not self._into else os.WNOHANG)
+                status = wait_status if pid else None
             elif status is not None and not ready:  # something that it left holds its pipes
                 break
             if self.flooded and status is None:
@@ -230,7 +230,7 @@ class Taken:
             self.marks += piece
 
 
-class Kept:
+class KeptProgram:
     """A program that answers call after call, a line of JSON each."""
 
     def __init__(self, spawn: Any, most: int) -> None:
@@ -238,7 +238,7 @@ class Kept:
         self.pid = spawn({0: stdin[0], MARKS: marks[1], ANSWERS: answers[1], CODE: code[0]})
         for fd in (stdin[0], answers[1], marks[1]):
             os.close(fd)
-        self._to, self._from, self._seen, self._code = stdin[1], answers[0], marks[0], code[1]
+        self._to, self._from, self._marks_from, self._code = stdin[1], answers[0], marks[0], code[1]
         self._most = most
         self._waits = False
         self.ended = False
@@ -253,10 +253,10 @@ class Kept:
         if self._code < 0:
             return
         self.wait()
-        left = memoryview(code)
+        unwritten = memoryview(code)
         try:
-            while self._waits and left:
-                left = left[os.write(self._code, left) :]
+            while self._waits and unwritten:
+                unwritten = unwritten[os.write(self._code, unwritten) :]
         except BrokenPipeError:
             pass  # it ended, which `ask` tells
         os.close(self._code)
@@ -270,11 +270,11 @@ class Kept:
         os.set_blocking(self._to, False)
         while not answer.endswith(b"\n"):
             writers = [self._to] if unwritten else []
-            ready, writable, _ = select.select([self._from, self._seen], writers, [], LOOK_SECONDS)
+            ready, writable, _ = select.select([self._from, self._marks_from], writers, [], LOOK_SECONDS)
             if writable:
                 unwritten = Taken._fed(self._to, unwritten)
-            if self._seen in ready and len(marks) < self._most:
-                marks += os.read(self._seen, PIECE)
+            if self._marks_from in ready and len(marks) < self._most:
+                marks += os.read(self._marks_from, PIECE)
             if self._from in ready:
                 piece = os.read(self._from, PIECE)
                 answer += piece
@@ -283,7 +283,7 @@ class Kept:
             elif not ready and os.waitpid(self.pid, os.WNOHANG)[0]:
                 self.ended = True
                 raise Failure(["RuntimeError", "Exception"], "the program ended without an answer")
-        while select.select([self._seen], [], [], 0)[0] and (piece := os.read(self._seen, PIECE)):
+        while select.select([self._marks_from], [], [], 0)[0] and (piece := os.read(self._marks_from, PIECE)):
             marks += piece
         if len(answer) > self._most:
             self.ended = True
@@ -291,13 +291,13 @@ class Kept:
         if not answer.endswith(b"\n"):
             self.ended = True
             raise Failure(["RuntimeError", "Exception"], f"the program {how(os.waitpid(self.pid, 0)[1])}")
-        told = read_result(answer)
-        if not isinstance(told, dict) or ("result" in told) == ("error" in told):
+        reply = read_result(answer)
+        if not isinstance(reply, dict) or ("result" in reply) == ("error" in reply):
             raise Failure(["RuntimeError", "Exception"], "the program answered what is no answer")
-        if "result" in told:
-            return told["result"]
-        kinds = [str(kind)[:200] for kind in told.get("kinds") or ["Error"]][:8]
-        raise Failure(kinds, str(told["error"])[:MOST_SAID], str(told.get("trace") or "")[:MOST_SAID])
+        if "result" in reply:
+            return reply["result"]
+        kinds = [str(kind)[:200] for kind in reply.get("kinds") or ["Error"]][:8]
+        raise Failure(kinds, str(reply["error"])[:MOST_SAID], str(reply.get("trace") or "")[:MOST_SAID])
 
     def spent(self) -> float:
         """Return its processor time in seconds; 0 once it is gone."""
@@ -311,7 +311,7 @@ class Kept:
         with suppress(OSError):
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
-        for fd in (self._to, self._from, self._seen, *([self._code] if self._code >= 0 else ())):
+        for fd in (self._to, self._from, self._marks_from, *([self._code] if self._code >= 0 else ())):
             os.close(fd)
 
 
@@ -351,9 +351,9 @@ def unnamed(path: str, data: bytes) -> int:
         os.unlink(path)
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o400)
     os.unlink(path)
-    left = memoryview(data)
-    while left:
-        left = left[os.write(file, left) :]
+    unwritten = memoryview(data)
+    while unwritten:
+        unwritten = unwritten[os.write(file, unwritten) :]
     os.lseek(file, 0, os.SEEK_SET)
     return file
 
@@ -364,8 +364,8 @@ def read_result(text: bytes | bytearray) -> Any:
         return json.loads(text.decode("utf-8"), parse_constant=_constant)
     except (ValueError, RecursionError) as error:
         shown = text[:200].decode("utf-8", "replace").strip()
-        said = f"what it wrote is no JSON value: {error}" + (f" in {shown!r}" if shown else "")
-        raise Failure(["TypeError", "Exception"], said) from None
+        problem = f"what it wrote is no JSON value: {error}" + (f" in {shown!r}" if shown else "")
+        raise Failure(["TypeError", "Exception"], problem) from None
 
 
 def _constant(name: str) -> NoReturn:

@@ -32,8 +32,8 @@ def judge(pipes: tuple[int, int, int, int], uids: tuple[int, int]) -> NoReturn:
     take_over(pipes)
     try:
         fork_server = ForkServer()  # before the draft is received: what it does not know, no party knows
-        asked, door, plan = json.loads(order()), json.loads(order()), json.loads(order())
-        answer = Trial(fork_server, uids, asked, door, plan).answer()
+        settings, door, plan = json.loads(order()), json.loads(order()), json.loads(order())
+        answer = Trial(fork_server, uids, settings, door, plan).answer()
         fork_server.close()
     except Exception as error:
         answer = {"error": own_traceback(), "exception": type(error).__name__}
@@ -50,13 +50,13 @@ class Trial:
         self,
         fork_server: ForkServer,
         uids: tuple[int, int],
-        asked: dict[str, Any],
+        settings: dict[str, Any],
         door: dict[str, Any],
         plan: dict[str, Any],
     ) -> None:
         self._fork_server = fork_server
         self._uid = {"tool": uids[0], "tests": uids[1]}
-        self._common = {"limits": asked["limits"], "environment": asked["environment"]}
+        self._common = {"limits": settings["limits"], "environment": settings["environment"]}
         self._door = {name: part for name, part in door.items() if name != "scratch"}
         self._scratch = door.get("scratch", "")
         self._plan = plan
@@ -91,20 +91,20 @@ class Trial:
         try:
             self._instruct(suite, piece, until)
             self._instruct(tool, piece, until)
-            began(tool.hear(until))
+            began(tool.receive(until))
             until = time.monotonic() + seconds
             while not record.done:
-                message = suite.hear(until)
+                message = suite.receive(until)
                 if "call" not in message:
                     record.take(message)
                 elif not self._pass_on(message, suite, tool, record, until):
                     tool.end()
                     tool = self._begin("tool", piece)
                     self._instruct(tool, piece, until)
-                    began(tool.hear(until))
+                    began(tool.receive(until))
             if piece["watch"]:
-                tool.tell({"observed": True}, until)
-                record.note(observed(tool.hear(until)))
+                tool.send({"observed": True}, until)
+                record.note(observed(tool.receive(until)))
         except Failed as failure:
             return failure.answer
         except Late:
@@ -120,13 +120,13 @@ class Trial:
         self, message: dict[str, Any], suite: Party, tool: Party, record: Record, until: float
     ) -> bool:
         """Have the tool answer a call of the tests; return whether its process can be used again."""
-        number, given, named = message["call"], message.get("given"), message.get("named")
-        if type(number) is not int or not isinstance(given, list) or not isinstance(named, dict):
+        number, positional, named = message["call"], message.get("given"), message.get("named")
+        if type(number) is not int or not isinstance(positional, list) or not isinstance(named, dict):
             raise Broken("the tests' process sent something that is no call of run")
-        call = {"call": number, "given": given, "named": named, **_surroundings(message)}
+        call = {"call": number, "given": positional, "named": named, **_surroundings(message)}
         try:
-            tool.tell(call, until)
-            answer = answered(tool.hear(until), number)
+            tool.send(call, until)
+            answer = answered(tool.receive(until), number)
             usable = True
         except (Gone, Broken) as error:
             record.fault(f"run() did not answer: {error}")
@@ -139,14 +139,14 @@ class Trial:
             }
             usable = False
         record.call(call, answer)
-        suite.tell(answer, until)
+        suite.send(answer, until)
         return usable
 
     def _calls(self, piece: dict[str, Any], until: float) -> dict[str, Any]:
         """Return what `run` returns for each of these arguments, as far as there was time."""
         answers: list[dict[str, Any]] = []
         passed: set[int] = set()
-        seen: list[Any] = []
+        accesses: list[Any] = []
         tool: Party | None = None
         ladders, climbed = piece["ladders"], set[int]()
         try:
@@ -159,10 +159,12 @@ class Trial:
                 if tool is None:
                     tool = self._begin("tool", piece)
                     self._instruct(tool, piece, until)
-                    began(tool.hear(until))
-                answer = _asked(tool, {"call": number, "named": arguments, "fresh": piece["fresh"]}, piece)
+                    began(tool.receive(until))
+                answer = _timed_call(
+                    tool, {"call": number, "named": arguments, "fresh": piece["fresh"]}, piece
+                )
                 passed.update(answer.pop("passed", ()))
-                seen += answer.pop("seen", ())
+                accesses += answer.pop("seen", ())
                 if ladders:
                     if "result" in answer:
                         text = repr(answer["result"])
@@ -174,10 +176,10 @@ class Trial:
                     tool.end()
                     tool = None
             if tool is not None and piece["watch"] and not piece["fresh"]:
-                tool.tell({"observed": True}, until)
-                noted = observed(tool.hear(until))
+                tool.send({"observed": True}, until)
+                noted = observed(tool.receive(until))
                 passed.update(noted["passed"])
-                seen += noted["seen"]
+                accesses += noted["seen"]
         except Failed as failure:
             return failure.answer
         except (Gone, Broken) as error:
@@ -187,7 +189,7 @@ class Trial:
         finally:
             if tool is not None:
                 tool.end()
-        return {"answers": answers, "passed": sorted(passed), "seen": seen}
+        return {"answers": answers, "passed": sorted(passed), "seen": accesses}
 
     def _begin(self, what: str, piece: dict[str, Any]) -> Party:
         seed = piece["conditions"].get("hash_seed")
@@ -204,16 +206,16 @@ class Trial:
             order |= {"watch": piece["watch"], "door": self._door, "files": piece["files"]}
             order |= {"start": self._plan["start"], "suffix": self._plan["suffix"]}
             order |= {"parameters": self._plan["parameters"]}
-        party.tell(order, until)
+        party.send(order, until)
 
 
-def _asked(tool: Party, message: dict[str, Any], piece: dict[str, Any]) -> dict[str, Any]:
+def _timed_call(tool: Party, message: dict[str, Any], piece: dict[str, Any]) -> dict[str, Any]:
     """Return the answer to one call and the time it took; `lost` where the process cannot be used again."""
     start = time.monotonic()
     until = start + piece["seconds"]
     try:
-        tool.tell(message, until)
-        reply = tool.hear(until)
+        tool.send(message, until)
+        reply = tool.receive(until)
         if message["fresh"] and "ended" in reply:
             status = reply.get("status")
             answer: dict[str, Any] = {"error": "ended", "text": how(status if type(status) is int else 0)}
@@ -222,7 +224,7 @@ def _asked(tool: Party, message: dict[str, Any], piece: dict[str, Any]) -> dict[
             if len(repr(answer.get("result"))) > LARGEST_RESULT:
                 answer = {"error": "flood", "text": f"its result is longer than {LARGEST_RESULT} characters"}
             if message["fresh"]:
-                tool.hear(until)  # the process of this call has ended
+                tool.receive(until)  # the process of this call has ended
     except Late:
         answer = {"error": "timeout", "text": f"no answer after {piece['seconds']:g} s", "lost": True}
     except (Gone, Broken) as error:

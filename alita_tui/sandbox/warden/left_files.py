@@ -69,11 +69,11 @@ def _write_all(pipe: int, most_bytes: int) -> None:
                 _write(pipe, _head(reason))
                 return
             _write(pipe, _head({"name": name, "size": status.st_size}))
-            left = status.st_size
-            while left and (piece := os.read(fd, min(CHUNK, left))):
+            unsent = status.st_size
+            while unsent and (piece := os.read(fd, min(CHUNK, unsent))):
                 _write(pipe, piece)
-                left -= len(piece)
-            if left:  # nothing runs any more, so a file cannot shrink; the host drops what is not whole
+                unsent -= len(piece)
+            if unsent:  # nothing runs any more, so a file cannot shrink; the host drops what is not whole
                 return
         finally:
             os.close(fd)

@@ -81,8 +81,8 @@ PROGRAM = _program()
 
 def install_filter() -> bool:
     """Refuse these calls to this process and its children; return whether the kernel does so."""
-    kept = ctypes.create_string_buffer(PROGRAM, len(PROGRAM))
-    whole = struct.pack("HxxxxxxP", len(PROGRAM) // 8, ctypes.addressof(kept))
+    buffer = ctypes.create_string_buffer(PROGRAM, len(PROGRAM))
+    whole = struct.pack("HxxxxxxP", len(PROGRAM) // 8, ctypes.addressof(buffer))
     return bool(LIBC.prctl(PR_SET_SECCOMP, 2, whole, 0, 0) == 0)  # SECCOMP_MODE_FILTER
 
 

@@ -36,12 +36,12 @@ class ForkServer:
     """A process that knows nothing of the draft and forks the parties."""
 
     def __init__(self) -> None:
-        self._line, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+        self._line, child_line = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
         self._pid = os.fork()
         if self._pid == 0:
             self._line.close()
-            _serve_forks(theirs)
-        theirs.close()
+            _serve_forks(child_line)
+        child_line.close()
 
     def prepare(self, imports: list[str]) -> None:
         """Import modules of the standard library for every party forked from now on."""
@@ -141,7 +141,7 @@ class Party:
         self._from, self._to = answers[0], orders[1]
         os.set_blocking(self._to, False)
 
-    def tell(self, message: dict[str, Any], until: float) -> None:
+    def send(self, message: dict[str, Any], until: float) -> None:
         """Send a message. Raise Gone, Late."""
         try:
             data = memoryview(messages.written(message))
@@ -157,7 +157,7 @@ class Party:
             except BrokenPipeError:
                 raise Gone(self._how()) from None
 
-    def hear(self, until: float) -> dict[str, Any]:
+    def receive(self, until: float) -> dict[str, Any]:
         """Return the next message. Raise Gone, Late."""
         try:
             return messages.read(self._exactly(messages.announced(self._exactly(4, until)), until))

@@ -34,14 +34,14 @@ FOLDER = "/tmp/home"
 class Program:
     """The program and its pipes."""
 
-    def __init__(self, channel: Channel, asked: dict[str, Any], limits: dict[str, Any], uid: int) -> None:
+    def __init__(self, channel: Channel, job: dict[str, Any], limits: dict[str, Any], uid: int) -> None:
         """Start it: `argv` and `env` as asked for, the files of the broker's door in place."""
         self._channel = channel
         stdin, stdout, stderr = os.pipe(), os.pipe(), os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
             try:
-                begin(asked, limits, uid, (stdin[0], stdout[1], stderr[1]))
+                begin(job, limits, uid, (stdin[0], stdout[1], stderr[1]))
             finally:
                 os._exit(70)
         for fd in (stdin[0], stdout[1], stderr[1]):
@@ -119,8 +119,8 @@ class Program:
         second = int(time.monotonic())
         if second != self._second:
             self._second, self._noise = second, 0
-        if kept := piece[: max(NOISE - self._noise, 0)]:
-            self._channel.send(b"E", kept)
+        if passed := piece[: max(NOISE - self._noise, 0)]:
+            self._channel.send(b"E", passed)
         self._noise += len(piece)
 
     def _took(self, count: int) -> None:
@@ -138,7 +138,7 @@ class Program:
         self._channel.send(kind, struct.pack(">I", STDIO) + data)
 
 
-def begin(asked: dict[str, Any], limits: dict[str, Any], uid: int, pipes: tuple[int, int, int]) -> NoReturn:
+def begin(job: dict[str, Any], limits: dict[str, Any], uid: int, pipes: tuple[int, int, int]) -> NoReturn:
     """Become this user, take the pipes as 0, 1 and 2, become the program."""
     os.setpgid(0, 0)
     renounce(uid)
@@ -150,7 +150,7 @@ def begin(asked: dict[str, Any], limits: dict[str, Any], uid: int, pipes: tuple[
     os.closerange(3, 256)
     for folder in (FOLDER, "/tmp/tool"):
         os.makedirs(folder, 0o700, exist_ok=True)  # the child that waited for a job may have made it
-    for name, text in asked["door"].get("files", {}).items():
+    for name, text in job["door"].get("files", {}).items():
         with open("/tmp/tool/" + name, "w") as file:
             file.write(text)
     os.chdir(FOLDER)
@@ -159,20 +159,20 @@ def begin(asked: dict[str, Any], limits: dict[str, Any], uid: int, pipes: tuple[
     if not install_filter():
         os._exit(70)
     restrict(limits)
-    environment = {**os.environ, "HOME": FOLDER, **asked["door"].get("environment", {}), **asked["env"]}
+    environment = {**os.environ, "HOME": FOLDER, **job["door"].get("environment", {}), **job["env"]}
     try:
-        os.execvpe(asked["argv"][0], asked["argv"], environment)
+        os.execvpe(job["argv"][0], job["argv"], environment)
     except OSError as error:
-        os.write(2, f"{asked['argv'][0]}: {error.strerror}\n".encode())
+        os.write(2, f"{job['argv'][0]}: {error.strerror}\n".encode())
         os._exit(127)
 
 
-def serve_program(channel: Channel, settings: dict[str, Any], uid: int, asked: dict[str, Any]) -> None:
+def serve_program(channel: Channel, settings: dict[str, Any], uid: int, job: dict[str, Any]) -> None:
     """Run the program until it ends or exceeds a limit, then report; the channel's end ends everything."""
     limits = settings["limits"]
     relay = Relay(channel)
-    asked["door"] = json.loads(relay.open(json.dumps(asked["door"]).encode() if asked["door"] else b""))
-    program = Program(channel, asked, limits, uid)
+    job["door"] = json.loads(relay.open(json.dumps(job["door"]).encode() if job["door"] else b""))
+    program = Program(channel, job, limits, uid)
     watch = Watch(limits)
     limits_hit: list[str] = []
     wait_status: int | None = None

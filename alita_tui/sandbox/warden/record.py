@@ -49,14 +49,14 @@ def answered(message: dict[str, Any], number: int) -> dict[str, Any]:
         fields |= observed(message)
     if "result" in message:
         return {**fields, "result": message["result"]}
-    kinds, given = message.get("kinds"), message.get("args")
-    if not isinstance(kinds, list) or not isinstance(given, list) or not kinds:
+    kinds, arguments = message.get("kinds"), message.get("args")
+    if not isinstance(kinds, list) or not isinstance(arguments, list) or not kinds:
         raise Broken("the tool's process answered with neither a result nor an error")
     return {
         **fields,
         "error": _text(message.get("error"))[:200] or "Exception",
         "kinds": [_text(kind)[:200] for kind in kinds[:20]],
-        "args": given[:20],
+        "args": arguments[:20],
         "text": _text(message.get("text"))[:2000],
         "trace": _text(message.get("trace")),
         "limit": message.get("limit") if message.get("limit") in ("memory", "files") else None,
@@ -66,14 +66,14 @@ def answered(message: dict[str, Any], number: int) -> dict[str, Any]:
 
 def observed(message: dict[str, Any]) -> dict[str, Any]:
     """Return what a tool's process recorded of itself. Raise Broken."""
-    passed, seen = message.get("passed"), message.get("seen")
-    if not isinstance(passed, list) or not isinstance(seen, list):
+    passed, accesses = message.get("passed"), message.get("seen")
+    if not isinstance(passed, list) or not isinstance(accesses, list):
         raise Broken("the tool's process did not say what it noted")
     return {
         "passed": [place for place in passed[:MOST_PLACES] if type(place) is int],
         "seen": [
             [_text(part)[:1000] for part in access]
-            for access in seen[:MOST_CALLS]
+            for access in accesses[:MOST_CALLS]
             if isinstance(access, list) and len(access) == 2
         ],
     }
@@ -93,7 +93,7 @@ class Record:
         self._fault = ""
         self._calls: list[dict[str, Any]] = []
         self._made = 0
-        self._kept = 0
+        self._kept_size = 0
         self._more: dict[str, Any] = {}
 
     def take(self, message: dict[str, Any]) -> None:
@@ -125,8 +125,12 @@ class Record:
         if not self._keep or len(self._calls) >= MOST_CALLS:
             return
         size = len(repr(outcome))
-        if len(repr(arguments)) <= LARGEST_GIVEN and size <= LARGEST_KEPT and self._kept + size <= MOST_KEPT:
-            self._kept += size
+        if (
+            len(repr(arguments)) <= LARGEST_GIVEN
+            and size <= LARGEST_KEPT
+            and self._kept_size + size <= MOST_KEPT
+        ):
+            self._kept_size += size
             self._calls.append({"test": self._current, **arguments, **outcome})
 
     def fault(self, reason: str) -> None:

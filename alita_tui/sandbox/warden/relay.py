@@ -53,16 +53,16 @@ class Relay:
         self.longer = 0.0
         """Seconds that the host adds to the time limit, because the run waits for it."""
 
-    def open(self, asked: bytes) -> bytes:
+    def open(self, settings: bytes) -> bytes:
         """Listen; return the settings for the tool with the port filled in, or `{}` where nothing is granted."""
-        if not asked:
+        if not settings:
             return b"{}"
         self._listener = socket.socket()
         self._listener.bind(("127.0.0.1", 0))
         self._listener.listen(BACKLOG)
         self._listener.setblocking(False)
         port = str(self._listener.getsockname()[1])
-        return json.dumps(json.loads(asked)).replace("{port}", port).encode()
+        return json.dumps(json.loads(settings)).replace("{port}", port).encode()
 
     def readers(self) -> list[Any]:
         """Return what to wait for to be readable."""

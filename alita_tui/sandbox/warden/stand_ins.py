@@ -112,14 +112,14 @@ class HostsModule(_StandIn):
 
     def requests(self) -> list[dict[str, Any]]:
         """Return what the tool has asked hosts and tools for since the answers were given."""
-        asked: list[dict[str, Any]] = json.loads(self._ask("GET", ".hosts"))
-        for one in asked:
-            one["body"] = base64.b64decode(one["body"])
-        return asked
+        requests: list[dict[str, Any]] = json.loads(self._ask("GET", ".hosts"))
+        for request in requests:
+            request["body"] = base64.b64decode(request["body"])
+        return requests
 
     def _send(self) -> None:
-        said = {"answers": self._answers, "replies": self._replies, "tools": self._tools}
-        self._ask("PUT", ".hosts", json.dumps(said).encode())
+        answers = {"answers": self._answers, "replies": self._replies, "tools": self._tools}
+        self._ask("PUT", ".hosts", json.dumps(answers).encode())
 
     def _settle(self) -> None:
         """Note what holds before each test."""

@@ -16,7 +16,7 @@ from alita_tui.sandbox.warden.child import own_traceback
 from alita_tui.sandbox.warden.conditions import Unsupported, meet
 from alita_tui.sandbox.warden.confine import allow, share
 from alita_tui.sandbox.warden.stand_ins import stand_ins
-from alita_tui.sandbox.warden.tool_party import BUILTIN, flush, hear, instructed, say
+from alita_tui.sandbox.warden.tool_party import BUILTIN, flush, instructed, receive, send
 
 FOLDER = "/tmp/tests"
 MOST_TEXT = 20_000
@@ -36,16 +36,16 @@ class StandIn(types.ModuleType):
         self._one_at_a_time = threading.Lock()
         self._environment = dict(os.environ)
 
-    def run(self, *given: Any, **named: Any) -> Any:
+    def run(self, *positional: Any, **named: Any) -> Any:
         """Return what the tool's `run` returns for these JSON values, or raise an exception of the same name."""
         with self._one_at_a_time:
             share(FOLDER)
             self._calls += 1
             try:
-                say({"call": self._calls, "given": given, "named": named, **self._surroundings()})
+                send({"call": self._calls, "given": positional, "named": named, **self._surroundings()})
             except (TypeError, ValueError) as error:
                 raise TypeError(f"run takes JSON values only: {error}") from None
-            answer = hear()
+            answer = receive()
         if "result" in answer:
             return answer["result"]
         raise self._raised(answer)
@@ -86,37 +86,37 @@ class StandIn(types.ModuleType):
 
 def hold() -> NoReturn:
     """Import the tests and run each, reporting which begins and how it ended."""
-    asked = instructed()
-    name = "test_" + asked["name"]
-    stand_in = sys.modules[asked["name"]] = StandIn(asked["name"])
-    outside = stand_ins(asked["scratch"])
-    sys.modules |= {module.__name__: module for module in outside if module.__name__ != asked["name"]}
+    part = instructed()
+    name = "test_" + part["name"]
+    stand_in = sys.modules[part["name"]] = StandIn(part["name"])
+    outside = stand_ins(part["scratch"])
+    sys.modules |= {module.__name__: module for module in outside if module.__name__ != part["name"]}
     try:
         for module in outside:
             module._reset()
-        meet(asked["conditions"])
+        meet(part["conditions"])
         os.mkdir(FOLDER, 0o700)
         path = f"{FOLDER}/{name}.py"
         with open(path, "w", encoding="utf-8", errors="surrogatepass") as file:
-            file.write(asked["tests"])
+            file.write(part["tests"])
         sys.path.insert(0, FOLDER)
         suite = imported(name, path)
         for module in outside:
             module._settle()
     except Unsupported as error:
-        say({"unsupported": str(error)})
+        send({"unsupported": str(error)})
         os._exit(0)
     except BaseException as error:
-        say({"failed": {"error": type(error).__name__[:200], "trace": own_traceback()[:MOST_TEXT]}})
+        send({"failed": {"error": type(error).__name__[:200], "trace": own_traceback()[:MOST_TEXT]}})
         os._exit(0)
-    allow(asked["limits"]["cpu_seconds"])
+    allow(part["limits"]["cpu_seconds"])
     tests = [(label, value) for label, value in list(vars(suite).items()) if label.startswith("test_")]
     tests = [(label, value) for label, value in tests if callable(value) and value is not stand_in]
-    if asked["conditions"].get("shuffle_seed") is not None:
-        random.Random(asked["conditions"]["shuffle_seed"]).shuffle(tests)  # noqa: S311  # an order, no secret
-    say({"tests": [label for label, _ in tests]})
+    if part["conditions"].get("shuffle_seed") is not None:
+        random.Random(part["conditions"]["shuffle_seed"]).shuffle(tests)  # noqa: S311  # an order, no secret
+    send({"tests": [label for label, _ in tests]})
     for label, test in tests:
-        say({"begin": label})
+        send({"begin": label})
         message, started = "", time.perf_counter()
         try:
             for module in outside:
@@ -125,9 +125,9 @@ def hold() -> NoReturn:
         except BaseException:
             message = own_traceback()[:MOST_TEXT] or "failed"
         spent = (time.perf_counter() - started) * 1000
-        say({"end": label, "passed": not message, "message": message, "ms": spent})
-        if message and asked["stop"]:
+        send({"end": label, "passed": not message, "message": message, "ms": spent})
+        if message and part["stop"]:
             break
     flush()
-    say({"done": True})
+    send({"done": True})
     os._exit(0)

@@ -27,14 +27,14 @@ PASSED = "__alita_passed__"
 """Name of the function that instrumented code calls with the number of a place (`checks.instrumentation`)."""
 
 
-def say(message: dict[str, Any]) -> None:
+def send(message: dict[str, Any]) -> None:
     """Send the judge a message. Raise what `messages.written` raises."""
     data = memoryview(messages.written(message))
     while data:
         data = data[os.write(3, data) :]
 
 
-def hear() -> dict[str, Any]:
+def receive() -> dict[str, Any]:
     """Return the judge's next message; end this process when there is none."""
     return messages.read(order())
 
@@ -42,31 +42,31 @@ def hear() -> dict[str, Any]:
 class Served:
     """The imported tool, and what is recorded of it."""
 
-    def __init__(self, asked: dict[str, Any]) -> None:
-        folder = asked["folder"]
-        path = f"{folder}/{asked['module']}{asked['suffix']}"
-        if not asked["start"]:  # a program could read its own code there
+    def __init__(self, part: dict[str, Any]) -> None:
+        folder = part["folder"]
+        path = f"{folder}/{part['module']}{part['suffix']}"
+        if not part["start"]:  # a program could read its own code there
             with open(path, "w", encoding="utf-8", errors="surrogatepass") as file:
-                file.write(asked["code"])
-        for name, data in asked["files"].items():
+                file.write(part["code"])
+        for name, data in part["files"].items():
             if "/" in name:
                 os.makedirs(os.path.dirname(name), exist_ok=True)
-            with open(name, "wb") as given:
-                given.write(binascii.a2b_base64(data))
+            with open(name, "wb") as input_file:
+                input_file.write(binascii.a2b_base64(data))
         sys.path.insert(0, folder)
         self._own = folder
         self.passed: set[int] = set()
         self.accesses: AccessLog | None = None
         self.foreign: Foreign | None = None
-        if asked["start"]:
-            most = asked["limits"]["result_bytes"]
-            names = asked["parameters"]
-            self.foreign = Foreign(asked["start"], asked["module"], path, asked["code"], most, names)
+        if part["start"]:
+            most = part["limits"]["result_bytes"]
+            names = part["parameters"]
+            self.foreign = Foreign(part["start"], part["module"], path, part["code"], most, names)
             self.module: Any = self.foreign
             return
         setattr(builtins, PASSED, self.passed.add)
-        self.accesses = AccessLog(path) if asked["watch"] else None
-        self.module = importlib.import_module(asked["module"])
+        self.accesses = AccessLog(path) if part["watch"] else None
+        self.module = importlib.import_module(part["module"])
 
     def answer(self, call: dict[str, Any]) -> None:
         """Call `run` and send the answer; a process for this call alone adds what it recorded."""
@@ -86,7 +86,7 @@ class Served:
         noted = self.observed() if call.get("fresh") else {}
         flush()
         try:
-            say({"answer": call["call"], **outcome, **times, **noted})
+            send({"answer": call["call"], **outcome, **times, **noted})
         except (TypeError, ValueError, RecursionError, MemoryError) as error:
             text = f"run() returned what is no JSON value: {error}"
             failed = {
@@ -96,7 +96,7 @@ class Served:
                 "text": text,
                 "trace": text,
             }
-            say({"answer": call["call"], **failed, **times, **noted, "unfit": text})
+            send({"answer": call["call"], **failed, **times, **noted, "unfit": text})
 
     def apart(self, call: dict[str, Any]) -> None:
         """Answer a call in a new process, which knows of no other call."""
@@ -110,7 +110,7 @@ class Served:
             finally:
                 os._exit(0)
         status = os.waitpid(child, 0)[1]
-        say({"ended": call["call"], "status": status})
+        send({"ended": call["call"], "status": status})
 
     def observed(self) -> dict[str, Any]:
         """Return what was recorded so far."""
@@ -156,22 +156,22 @@ def flush() -> None:
 def described(error: BaseException) -> dict[str, Any]:
     """Return an exception as JSON: its classes upwards, its arguments and its text."""
     if isinstance(error, Failure):
-        told = {"error": error.kinds[0], "kinds": error.kinds, "args": [error.text]}
-        return {**told, "text": error.text[:2000], "trace": error.trace, "limit": None}
+        described_failure = {"error": error.kinds[0], "kinds": error.kinds, "args": [error.text]}
+        return {**described_failure, "text": error.text[:2000], "trace": error.trace, "limit": None}
     kinds = [kind.__name__ for kind in type(error).__mro__]
     try:
         text = str(error)[:2000]
     except BaseException:
         text = ""
     try:
-        given = list(error.args)
-        messages.written({"given": given})
+        arguments = list(error.args)
+        messages.written({"given": arguments})
     except BaseException:
-        given = [text]
+        arguments = [text]
     return {
         "error": kinds[0][:200],
         "kinds": [kind for kind in kinds if kind != "object"][:20],
-        "args": given,
+        "args": arguments,
         "text": text,
         "trace": own_traceback(),
         "limit": limit_of(error),
@@ -181,7 +181,7 @@ def described(error: BaseException) -> dict[str, Any]:
 def instructed() -> dict[str, Any]:
     """Return this party's part of the piece of work, with its limits set and its requirements importable."""
     settle()
-    part = hear()
+    part = receive()
     restrict(part["limits"])
     if part["environment"]:
         sys.path.insert(0, "/env")
@@ -190,24 +190,24 @@ def instructed() -> dict[str, Any]:
 
 def serve() -> NoReturn:
     """Import the tool, then answer calls until the judge is gone."""
-    asked = instructed()
-    os.mkdir(asked["folder"], 0o700)
+    part = instructed()
+    os.mkdir(part["folder"], 0o700)
     try:
-        meet(asked["conditions"], foreign=bool(asked["start"]))
-        announce_broker(asked["door"])
-        served = Served(asked)
+        meet(part["conditions"], foreign=bool(part["start"]))
+        announce_broker(part["door"])
+        served = Served(part)
     except Unsupported as error:
-        say({"unsupported": str(error)})
+        send({"unsupported": str(error)})
         os._exit(0)
     except BaseException as error:
-        say({"failed": described(error)})
+        send({"failed": described(error)})
         os._exit(0)
-    allow(asked["limits"]["cpu_seconds"])
-    say({"ready": True})
+    allow(part["limits"]["cpu_seconds"])
+    send({"ready": True})
     while True:
-        message = hear()
+        message = receive()
         if "observed" in message:
-            say(served.observed())
+            send(served.observed())
         elif message.get("fresh"):
             served.apart(message)
         else:

@@ -12,10 +12,10 @@ class Artefacts(Protocol):
     """The artefacts of one session. Met by `store`; every call may block on the disk."""
 
     def add(self, path: Path, name: str = "", *, take: bool = False) -> Artefact:
-        """Copy a file in, or move it with `take`. Raise UsageError where it is none or too large, StoreError."""
+        """Copy a file in, or move it with `take`. Raise UsageError if it is not a file or too large, StoreError."""
 
     def add_bytes(self, data: bytes, name: str) -> Artefact:
-        """Store bytes under a name. Raise UsageError where there are too many, StoreError."""
+        """Store bytes under a name. Raise UsageError if there are too many, StoreError."""
 
     def landing(self) -> Path:
         """Return an empty folder for what a run leaves; the caller gives it back. Raise StoreError."""
@@ -27,4 +27,4 @@ class Artefacts(Protocol):
         """Remove such a folder with what is in it; if the run `ended`, an empty one may be the next run's."""
 
     def path(self, artefact: Artefact) -> Path:
-        """Return where an artefact's bytes are. Raise StoreError where they are missing or changed."""
+        """Return where an artefact's bytes are. Raise StoreError if they are missing or changed."""

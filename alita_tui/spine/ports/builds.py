@@ -94,10 +94,10 @@ class ApprovalDesk(Protocol):
     """Where verdicts from other shells are left for a session. Met by `store`."""
 
     def verdict(self, approval_id: str) -> ResolveApproval | None:
-        """Return the verdict left for this approval, with who gave it; None where there is none."""
+        """Return the verdict left for this approval, with who gave it; None if there is none."""
 
     def claim(self, command: ResolveApproval) -> ResolveApproval:
-        """Leave this session's own verdict unless there is one; return the one that stands. Raises StoreError."""
+        """Enter this session's verdict unless there is one already; return the valid one. Raises StoreError."""
 
     def taken(self, approval_id: str) -> None:
         """Clear the verdict once it is recorded. Raises StoreError."""

@@ -1,4 +1,4 @@
-"""Blocks of the context: which there are, and who brings what is outside the session."""
+"""The blocks of the context, and the provider of those from outside the session."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BLOCKS: Mapping[BlockName, str] = {
     "skills": "names and descriptions of the skills that you approved",
     "repository": "tree, README and symbols of the folder where alita was started",
 }
-"""Every block that can be switched off, and what it tells."""
+"""Every block that can be switched off, and what it contains."""
 
 
 class Provided(Value, frozen=True):

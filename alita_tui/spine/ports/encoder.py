@@ -21,7 +21,7 @@ class Encoder(Protocol):
 
     @property
     def name(self) -> str:
-        """Tells which one it is; changes with whatever changes its vectors."""
+        """Identifies the encoder; changes with anything that changes its vectors."""
 
     @property
     def remote(self) -> bool:

@@ -23,6 +23,17 @@ from alita_tui.events.track import Reliability, RunOutcome, Showing
 from alita_tui.events.web import Source
 
 
+class FinishedRun(Value, frozen=True):
+    """How a run of a version ended."""
+
+    name: str
+    version: int
+    ok: bool
+    query: str = ""
+    """What the tool served by it; empty: nothing is learned."""
+    outcome: RunOutcome | None = None
+
+
 class SearchResult(Value, frozen=True):
     """What a search of the library found."""
 
@@ -41,7 +52,7 @@ class KeptAnswers(Protocol):
     """How tools answered probes, by the digest of their bytes and by what they were given. Blocks on the disk."""
 
     def of(self, digest: str) -> Mapping[str, Json]:
-        """What these bytes answered; empty where nothing is known."""
+        """What these bytes answered; empty if nothing is known."""
 
     def keep(self, digest: str, given: Mapping[str, Json], *, registered: bool) -> None:
         """Keep answers of a tool, or hold those of a build until it is one. Raises StoreError."""
@@ -87,10 +98,10 @@ class Library(Protocol):
         """Add an approved version. Raises DigestMismatch, RegistryError."""
 
     def alias(self, name: str, description: str, twin: Twin, *, approval_id: str, by: str) -> Alias:
-        """Give a tool another name. Doing it again for the same approval changes nothing.
+        """Give a tool another name. Repeating it for the same approval changes nothing.
 
-        Raises RegistryError where there is a tool of that name, or the twin does not run; DigestMismatch
-        where it is another one by now; StoreError.
+        Raises RegistryError if the name is taken or the twin does not run; DigestMismatch if the twin has
+        changed; StoreError.
         """
 
     def banned(self, name: str, draft: ToolDraft | None = None, digest: str = "") -> str:
@@ -99,24 +110,12 @@ class Library(Protocol):
     def ban(self, ban: Ban) -> None:
         """Keep a ban. Doing it again changes nothing. Raises StoreError."""
 
-    def record_run(
-        self,
-        name: str,
-        version: int,
-        *,
-        ok: bool,
-        query: str,
-        outcome: RunOutcome | None = None,
-        barrier: bool = True,
-    ) -> ToolState | None:
-        """Count a run, and on success learn that this query is served by this tool; keep its outcome if one is given.
+    def record_runs(self, runs: Sequence[FinishedRun]) -> tuple[ToolState | None, ...]:
+        """Count runs, and on success learn that their queries are served by these tools; keep outcomes that are given.
 
-        Gives how far the tool is relied on now; None where there is no such version. With `barrier` the count is on
-        disk when this returns, else after the next `sync`.
+        Returns how far each tool is relied on now; None for an unknown version. They are on disk when this returns.
+        Raises StoreError.
         """
-
-    def sync(self) -> None:
-        """Wait until all that was counted is on disk. Raises StoreError."""
 
     def reliability(self, name: str, version: int) -> Reliability:
         """How far a version is relied on, and why."""
@@ -124,9 +123,9 @@ class Library(Protocol):
     def note(
         self, name: str, version: int, outcomes: Sequence[RunOutcome], showings: Sequence[Showing] = ()
     ) -> ToolState | None:
-        """Keep what came of runs of a version, and of needs that it was found for; again changes nothing.
+        """Store the outcomes of a version's runs and of the needs that it was found for; repeating changes nothing.
 
-        Gives how far the tool is relied on now; None where there is no such version.
+        Returns how far the tool is relied on now; None for an unknown version.
         """
 
 
@@ -146,7 +145,7 @@ class ToolShelf(Library, Protocol):
         """Have an approved build at hand until `give_back`, on no disk. Raises DigestMismatch, RegistryError."""
 
     async def find(self, query: str) -> SearchResult:
-        """Search for what the agent needs, with an encoder where there is one."""
+        """Search for what the agent needs, with the encoder if there is one."""
 
     def lends(self, digest: str) -> bool:
         """Whether this is at hand because it was lent."""
@@ -167,29 +166,29 @@ class Approval(Value, frozen=True):
 
 
 class Standing(Value, frozen=True):
-    """What the audit log makes of the library: the newest entry on each thing counts, whatever the library says."""
+    """The library's state according to the audit log: the newest entry on each item counts, not the documents."""
 
     approvals: Mapping[str, Approval] = {}
-    """By approval id: what was approved, starters and what was approved anew included."""
+    """What was approved, by approval id; includes starters and repeated approvals."""
     states: Mapping[str, Move] = {}
     """By approval id: the newest move that set the state of what was approved; `after` is that state."""
     pins: Mapping[str, Move] = {}
     """By tool: the newest pin; `after` is the version, empty for none."""
     aliases: Mapping[str, Move] = {}
-    """By other name: the newest move of it; `after` is that name, empty where it was taken away."""
+    """By other name: the newest move of it; `after` is that name, empty if it was taken away."""
     bans: Mapping[str, Ban] = {}
     """By ban id: what is banned and was not taken back."""
     revoked_rules: Mapping[str, str] = {}
-    """Rules of the policy that were taken back, by name: when and by whom."""
+    """Revoked rules of the policy, by name: when and by whom."""
     problem: str = ""
-    """Why nothing of the log is relied on, in one sentence; empty where it holds."""
+    """Why the log cannot be relied on, in one sentence; empty if it is intact."""
 
 
 class Approvals(Protocol):
     """What was approved, from a source that the library does not write. Met by `store`; blocks on the disk."""
 
     def standing(self) -> Standing:
-        """What holds now; the same object as long as nothing changed. Raises StoreError."""
+        """Return the current state; the same object until something changes. Raises StoreError."""
 
 
 class Documents(Protocol):
@@ -202,10 +201,10 @@ class Documents(Protocol):
         """Insert or replace; with `barrier` on disk when it returns, and all that was put before. Raises StoreError."""
 
     def remove(self, key: str) -> None:
-        """Remove; a missing key is no error. Raises StoreError."""
+        """Remove a document, if it is there. Raises StoreError."""
 
     def changing(self) -> AbstractContextManager[None]:
-        """Let nobody else, of any process, change the table while this lasts. Raises StoreError."""
+        """Lock the table against changes by other threads and processes. Raises StoreError."""
 
     def sync(self) -> None:
         """Wait until all that was put is on disk. Raises StoreError."""

@@ -21,7 +21,7 @@ OWN_WORDS: tuple[MemoryOrigin, ...] = ("statement", "correction", "person")
 """Where a fact comes from that is the person's word alone; in an answer the question is a model's."""
 
 SHARED = ""
-"""The project of what holds everywhere."""
+"""The project of items that are shared by all projects."""
 
 
 MemorySort = Literal["fact", "recipe", "episode", "failure", "rejection"]
@@ -39,23 +39,23 @@ def sort_of(item: MemoryItem) -> MemorySort:
 
 
 class ProposedFact(Value, frozen=True):
-    """What a model thinks worth remembering of a task. It counts only if the record bears it out."""
+    """A fact that a model proposes to remember from a task. It counts only if the record confirms it."""
 
     subject: str
     statement: str
     event: int
-    """Number of the event in which the statement stands word for word."""
+    """Number of the event that contains the statement word for word."""
 
 
 class Learn(Protocol):
-    """Derives what one task teaches from the record, and which of the proposed facts it bears out."""
+    """Derives what one task teaches from the record, and which of the proposed facts the record confirms."""
 
     def __call__(self, task_id: str, proposed: tuple[ProposedFact, ...] = ()) -> tuple[MemoryItem, ...]:
         """Return the items of one task."""
 
 
 class Remembered(Value, frozen=True):
-    """An item as memory keeps it, for people."""
+    """A stored item, for display."""
 
     item: MemoryItem
     """With what is known about it in its text."""
@@ -63,7 +63,7 @@ class Remembered(Value, frozen=True):
     at: str = ""
     """When it was last learned or confirmed (ISO 8601, UTC); empty in older files."""
     until: str = ""
-    """For a fact that was contradicted: since when it holds no longer."""
+    """For a fact that was contradicted: since when it is no longer true."""
     pinned: bool = False
     worked: int = 0
     failed: int = 0
@@ -72,7 +72,7 @@ class Remembered(Value, frozen=True):
     steps: tuple[RecipeStep, ...] = ()
     """For a recipe: the calls that its successes have in common."""
     shape_worked: int = 0
-    """How many successes those calls stand for."""
+    """How many successes used exactly those calls."""
     liked: int = 0
     """How many of the answers that it was learned from got a 👍."""
     disliked: int = 0
@@ -80,7 +80,7 @@ class Remembered(Value, frozen=True):
 
     @property
     def said(self) -> str:
-        """What the person said of those answers, in words; empty for nothing."""
+        """The person's ratings of those answers in words; empty if there are none."""
         words = [f"👍 {self.liked}×"] if self.liked else []
         return ", ".join([*words, f"👎 {self.disliked}×"] if self.disliked else words)
 
@@ -101,7 +101,7 @@ class Remembered(Value, frozen=True):
 
 
 class Forgotten(Value, frozen=True):
-    """That something was forgotten; what it was is not kept."""
+    """The fact that something was forgotten; its content is not stored."""
 
     digest: str
     at: str = ""
@@ -116,7 +116,7 @@ class Memory(Protocol):
     def write(self, item: MemoryItem) -> tuple[str, ...] | None:
         """Store one item, in place of one with the same id.
 
-        Return the ids of the facts that it contradicts, which hold no longer; None where the person had this
+        Return the ids of the facts that it contradicts, which hold no longer; None if the person had this
         forgotten, and nothing is stored. Raise StoreError.
         """
 
@@ -133,38 +133,10 @@ class Memory(Protocol):
         """Record that a task which followed this recipe was not answered."""
 
     def rate(self, item_id: str, source: str, rating: Rating | None) -> None:
-        """Keep what the person says of the answer that an item was learned from, at `session:seq`; None: nothing.
+        """Store the person's rating of the answer at `session:seq` that an item was learned from; None removes it.
 
-        Doing it again changes nothing. Raise StoreError.
+        Repeating it changes nothing. Raise StoreError.
         """
 
     def forgotten_among(self, item_ids: Collection[str]) -> set[str]:
         """Return those of these ids that the person had forgotten."""
-
-
-class MemoryDesk(Protocol):
-    """What a person may do with the memory. Met by `memory`; blocks on the disk. Each method may raise StoreError."""
-
-    def remembered(self) -> tuple[Remembered, ...]:
-        """Return everything remembered, oldest first."""
-
-    def forgotten(self) -> tuple[Forgotten, ...]:
-        """Return what was forgotten, oldest first."""
-
-    def find(self, item_id: str) -> Remembered:
-        """Return an item by its id or its beginning. Raise UsageError."""
-
-    def edit(self, item_id: str, text: str) -> Remembered:
-        """Put the person's words in place of a fact's or a lesson's. Raise UsageError."""
-
-    def pin(self, item_id: str, pinned: bool) -> Remembered:
-        """Keep an item from ageing and from being left out, or no longer. Raise UsageError."""
-
-    def move(self, item_id: str, project: str) -> Remembered:
-        """Let an item belong to a project, or to all (`SHARED`). Raise UsageError."""
-
-    def forget(self, item_id: str) -> Remembered | None:
-        """Remove an item for good; return what it was, None for a missing one."""
-
-    def bring_back(self, kept: Remembered) -> None:
-        """Take back that an item was forgotten."""

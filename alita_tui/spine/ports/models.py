@@ -105,7 +105,7 @@ class Model(Protocol):
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """Return what it can do as far as known; its first use may show that it cannot."""
+        """Return its known abilities; the first use may show that one is missing."""
 
     def reply(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
         """Stream one reply: any number of deltas, then exactly one Reply.
@@ -117,7 +117,7 @@ class Model(Protocol):
         """Return the US dollars for a usage, or None when no price is known."""
 
     async def window(self) -> int:
-        """Return the tokens that it reads and writes at most, as its own server says; else 0. Never raises."""
+        """Return its window in tokens as reported by its own server, or 0. Never raises."""
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -176,7 +176,7 @@ class Router(Protocol):
         """
 
     def learn(self, name: str, window: int) -> int:
-        """Note a window that a server reported (0: none); return the window that holds, 0 when unknown."""
+        """Record a window that a server reported (0: none); return the valid one, or 0 if unknown."""
 
     def narrow(self, name: str, tokens: int) -> ModelError:
         """Return the error for a model whose window leaves no room for a reply to so many tokens."""
@@ -241,4 +241,4 @@ class Asker(Protocol):
 
     @property
     def unfinished(self) -> str:
-        """Return what the model had said when a call was cancelled; empty when the last one ended."""
+        """Return the text of a reply that was cancelled; empty if the last call ended."""

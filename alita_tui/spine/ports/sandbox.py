@@ -57,7 +57,7 @@ class Job(Value, frozen=True):
     plan: Plan | None = None
     """For `judge` jobs: what is to be done with the draft; the result has an entry for each piece."""
     arguments: Json = None
-    """For `run` jobs: keyword arguments of `run`. For scripts: what standard input holds, as JSON."""
+    """For `run` jobs: keyword arguments of `run`. For scripts: the standard input, as JSON."""
     lock: Lock = Lock()
     digest: str = ""
     """The approved build whose code this is: its calls in a session may share a container. Empty: never."""
@@ -87,7 +87,7 @@ class Tree(Value, frozen=True):
 
 
 class Program(Value, frozen=True):
-    """A program that lives in a container of its own and speaks over stdin and stdout: an MCP server."""
+    """A program that runs in a container of its own and communicates over stdin and stdout: an MCP server."""
 
     argv: tuple[str, ...]
     env: tuple[tuple[str, str], ...] = ()
@@ -96,7 +96,7 @@ class Program(Value, frozen=True):
     tree: Tree | None = None
     """Files, at `/env/app`."""
     limits: Limits = Limits(cpu_seconds=3600.0)
-    """The processor time is that of its whole life; there is no limit on the wall clock."""
+    """The processor time is for its whole lifetime; there is no limit on the wall clock."""
     capabilities: Capabilities = Capabilities()
     """What it is granted while a call runs."""
 
@@ -116,7 +116,7 @@ class RunningProgram(Protocol):
         """Return some bytes of its stdout; none at the end."""
 
     async def write(self, data: bytes) -> None:
-        """Write to its stdin, waiting until it is taken. Raise ConnectionError where it has ended."""
+        """Write to its stdin, waiting until it is taken. Raise ConnectionError if it has ended."""
 
     async def finish_input(self) -> None:
         """Close its stdin."""

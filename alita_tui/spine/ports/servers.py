@@ -19,7 +19,7 @@ class ServerCalls(Protocol):
     async def call(self, job: Job) -> RunReport:
         """Call the tool whose pinned descriptor is the job's code; a tool that fails is a report.
 
-        Raise ServerUnavailable where the tool was not called. Cancelling it cancels the call.
+        Raise ServerUnavailable if the tool was not called. Cancelling it cancels the call.
         """
 
     async def close(self) -> None:

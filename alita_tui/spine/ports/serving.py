@@ -15,18 +15,18 @@ Tell = Callable[[str], None]
 
 
 class Client(Value, frozen=True):
-    """Who calls, as it says itself: a name for the record, never an identity."""
+    """The calling client as it names itself: a name for the record, never an identity."""
 
     name: str
     version: str = ""
 
 
 class Answer(Value, frozen=True):
-    """What came of a call."""
+    """The answer to a call."""
 
     result: Json = None
     failed: str = ""
-    """Why there is no result that can be relied on; empty where there is."""
+    """Why there is no reliable result; empty if there is one."""
     hint: str = ""
     """What the client can do about it."""
     files: tuple[Artefact, ...] = ()
@@ -80,13 +80,13 @@ class Served(Protocol):
         """Return those that fit a need, best first, each with how likely it is the one. Blocks."""
 
     async def call(self, client: Client, name: str, arguments: Json, tell: Tell) -> Answer:
-        """Run a tool in the sandbox, on record; whatever goes wrong is an answer. Cancelling it ends the run."""
+        """Run a tool in the sandbox and record it; an error is returned as an answer. Cancelling ends the run."""
 
     def files(self, client: Client) -> tuple[Artefact, ...]:
         """Return the files that this client's calls were given or left, the newest last."""
 
     def file(self, client: Client, digest: str) -> tuple[Artefact, Path] | None:
-        """Return one of them, and where its bytes are. Raise StoreError where they are missing or changed."""
+        """Return one of them, and where its bytes are. Raise StoreError if they are missing or changed."""
 
     def redacted(self, client: Client, text: str) -> str:
         """Return a text of this client's files without secrets."""

@@ -29,9 +29,9 @@ class Line(Value, frozen=True):
     """Of the judged, those that went well."""
     median_ms: float | None = None
     p95_ms: float | None = None
-    """The 95th of a hundred; both None where no duration is known."""
+    """The 95th of a hundred; both None if no duration is known."""
     usd: float | None = None
-    """Known cost; None where nothing was paid for it."""
+    """Known cost; None if nothing was paid for it."""
     unpriced: int = 0
     """Calls without a known price, which `usd` leaves out."""
     tokens: int = 0
@@ -46,7 +46,7 @@ class Line(Value, frozen=True):
 
     @property
     def share(self) -> float | None:
-        """Part that went well, 0 to 1; None where nothing was judged."""
+        """Part that went well, 0 to 1; None if nothing was judged."""
         return self.ok / self.judged if self.judged else None
 
 
@@ -93,7 +93,7 @@ class Day(Value, frozen=True):
 
 
 class Anomaly(Value, frozen=True):
-    """A day that stands out, by a stated rule."""
+    """An unusual day, by a stated rule."""
 
     what: Literal["cost", "answered", "time", "tool"]
     name: str
@@ -114,17 +114,19 @@ class Advice(Value, frozen=True):
     places: tuple[Place, ...]
     tool: str = ""
     """The tool that it is about: the console opens it."""
+    setting: str = ""
+    """The setting that it is about: the console opens it."""
 
 
 class Estimate(Value, frozen=True):
     """What a task will take, from tasks that are alike: low, middle and high, eight of ten in between."""
 
     count: int
-    """Tasks that it rests on; 0 where there are too few for an estimate."""
+    """Tasks that it rests on; 0 if there are too few for an estimate."""
     alike: bool = True
-    """False where too few are alike, so it rests on all tasks."""
+    """False if too few are alike, so it rests on all tasks."""
     usd: tuple[float, float, float] | None = None
-    """Low, middle, high; None where no price is known for enough of them."""
+    """Low, middle, high; None if no price is known for enough of them."""
     seconds: tuple[float, float, float] | None = None
     places: tuple[Place, ...] = ()
 
@@ -152,7 +154,7 @@ class Report(Value, frozen=True):
     """Sessions that could not be read, or not whole: the figures lack them."""
     totals: Totals
     before: Totals
-    """Of the period of the same length before; zeros where there is none."""
+    """Of the previous period of the same length; zeros if there is none."""
     days: tuple[Day, ...]
     tools: tuple[Line, ...]
     models: tuple[Line, ...]

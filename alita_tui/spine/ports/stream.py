@@ -18,7 +18,7 @@ Progress = Callable[[str, float, float, str], None]
 
 
 class EventSource(Protocol):
-    """A live engine or a recording: the reader cannot tell."""
+    """A live engine or a recording; the reader cannot tell them apart."""
 
     def __aiter__(self) -> AsyncIterator[Envelope]: ...
 

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from alita_tui.events.base import Value
 from alita_tui.events.tool import LockedPackage
-from alita_tui.events.web import SearchFailure, WebResult
+from alita_tui.events.web import Scripts, SearchFailure, WebResult
 
 WebProvider = Literal["searxng", "brave", "tavily", "google", "duckduckgo"]
 """Who searches the whole web, in the order in which they are asked."""
@@ -51,6 +51,8 @@ class WebSettings(Value, frozen=True):
     """Name under which an optional GitHub token is kept."""
     pypi_url: str = "https://pypi.org"
     """The Python package index."""
+    npm_url: str = "https://registry.npmjs.org"
+    """The registry that the age of npm's packages is looked up in; which one npm fetches from is npm's own setting."""
     osv_url: str = "https://api.osv.dev"
     """Database of known vulnerabilities in packages, in OSV's format (a mirror will do)."""
     allowed_private: tuple[str, ...] = ()
@@ -59,6 +61,9 @@ class WebSettings(Value, frozen=True):
     """Whether a site's robots.txt is asked before a page is read, and kept to."""
     timeout: Annotated[float, Meta(gt=0, le=86_400)] = 20.0
     """Seconds for one request, redirects included."""
+    browser_hosts: tuple[str, ...] = ()
+    """Hosts whose pages a browser in the sandbox reads where they need scripts, as `host` or `host:port`; it loads
+    from these alone, and `sandbox.browser` has to be on."""
     max_bytes: Annotated[int, Meta(ge=1024, le=100_000_000)] = 2_000_000
     """Bytes to read of one page at most."""
     max_pdf_bytes: Annotated[int, Meta(ge=1024, le=100_000_000)] = 20_000_000
@@ -82,6 +87,9 @@ class Page(Value, frozen=True):
     truncated: bool = False
     unchanged: bool = False
     """True for a stored page that its server reports as unchanged."""
+    scripts: Scripts = ""
+    refused: tuple[str, ...] = ()
+    """Hosts that the page asked a browser for and that it may not load from."""
 
 
 class SearchPage(Value, frozen=True):
@@ -110,7 +118,7 @@ class Web(Protocol):
 
 
 class PackageFacts(Value, frozen=True):
-    """Facts of the index about one version of a package."""
+    """Facts of a registry about one version of a package."""
 
     first_upload: str = ""
     """When the project's first file came (ISO 8601); empty when unknown."""
@@ -121,14 +129,14 @@ class PackageIndex(Protocol):
     """The package index as a source of facts. Met by `web`."""
 
     async def package(self, name: str, version: str) -> PackageFacts | None:
-        """Return facts of one version; None where the index does not answer or does not know it."""
+        """Return facts of one version; None if the index does not answer or does not know it."""
 
 
 class Faults(Value, frozen=True):
     """Known faults of some packages."""
 
     known: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
-    """Ids such as `PYSEC-2023-1 = CVE-2023-2` by the package's name; an empty tuple where none is known."""
+    """Ids such as `PYSEC-2023-1 = CVE-2023-2` by `LockedPackage.label`; an empty tuple where none is known."""
     problem: str = ""
     """Why the look-up failed; then nothing is known of any package."""
 

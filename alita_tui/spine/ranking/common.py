@@ -1,4 +1,4 @@
-"""How common words are in requests of every kind: such words tell little about what is asked for."""
+"""How common words are in requests of any kind; common words say little about what is asked for."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from alita_tui.spine.ranking.segment import END, Entry, Segment, gathered, packe
 from alita_tui.spine.ranking.terms import Term, stem
 
 _SATURATION = 1.2
-"""BM25's k1: how soon a word that is said again counts no more."""
+"""BM25's k1: how fast repetitions of a word stop counting."""
 _LENGTH = 0.75
 """BM25's b: how far long texts are marked down."""
 _ALIKE = 0.5
@@ -25,21 +25,21 @@ _LEAST_ALIKE = 0.2
 _BACKGROUND = 20
 """Texts that are taken to exist besides: else every word of a small library would be a common one."""
 _COMMON = 10.0
-"""How much less a word says that all requests share."""
+"""How much less a word counts that all requests share."""
 _FLOOR = 0.3
-"""What such a word still says: people ask for the same thing in the same turns."""
+"""The least weight of such a word, since people ask for the same thing in the same phrases."""
 _KNOWN = 1.0
 """Served queries a text from which the index knows half of itself what requests share."""
 _POWER = 0.75
-"""How far a word that is said again adds to the cosine."""
+"""Exponent of a word's count in the cosine."""
 _FILLER = frozenset(map(stem, FILLER))
 _SMALL = 64
-"""Changed texts that may be kept apart from the others."""
+"""Most changed texts in the small segment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """How a text bears on a query. Each from 0 (not at all) to 1."""
+    """How well a text matches a query. Each value is from 0 (not at all) to 1."""
 
     key: str
     share: float
@@ -126,7 +126,7 @@ class Index:
         self._count(entry, 1)
 
     def remove(self, key: str) -> None:
-        """Have a text no more; a missing one is no error."""
+        """Remove a text, if it is there."""
         if key in self._late:
             self._count(self._late.pop(key), -1)
             self._late_segment = None
@@ -142,13 +142,15 @@ class Index:
             return []
         self._settle()
         forms = self._forms(asked.values())
-        # a number that nobody has is the request's data
+        # a number that no text has is the request's data
         asked = {form: term for form, term in asked.items() if not term.numbered or len(forms[form][0])}
         if not asked:
             return []
-        having = np.array([self._having[self._numbers[one]] if one in self._numbers else 0 for one in asked])
-        common = np.array([_common(one) for one in asked])
-        weights = self._told(having, common)
+        having = np.array(
+            [self._having[self._numbers[form]] if form in self._numbers else 0 for form in asked]
+        )
+        common = np.array([_common(form) for form in asked])
+        weights = self._informative(having, common)
         have = [self._shares(segment, [forms[form] for form in asked]) for segment in self._segments]
         shares = np.concatenate(have, axis=1)
         scores = weights @ shares
@@ -161,8 +163,8 @@ class Index:
         pairs = self._pairs([self._numbers.get(term.form, END) for term in query], rows)
         likeness = self._resembling([forms[form] for form in asked], self._rare(having, common), rows)
         heavy = np.argsort(-weights, kind="stable")
-        said = [term.word for term in asked.values()]
-        said = [said[at] for at in heavy.tolist()]
+        words = [term.word for term in asked.values()]
+        words = [words[at] for at in heavy.tolist()]
         present = shares[:, rows] > 0
         share = (weights @ present) / whole
         has = present[heavy].T.tolist()
@@ -177,7 +179,7 @@ class Index:
                     pairs=float(pairs[at]) / whole,
                     likeness=float(likeness[at]),
                     served=int(served[row]),
-                    words=tuple(compress(said, has[at])),
+                    words=tuple(compress(words, has[at])),
                 )
             )
         return matches
@@ -223,9 +225,9 @@ class Index:
             self._common = np.concatenate((self._common, np.array(more, np.float32)))
 
     def _merge(self) -> None:
-        kept = [(key, row) for key, row in self._rows.items()]
-        entries = [self._main.entry(row) for _, row in kept] + [*self._late.values()]
-        self._main_keys = [key for key, _ in kept] + [*self._late]
+        rows = [(key, row) for key, row in self._rows.items()]
+        entries = [self._main.entry(row) for _, row in rows] + [*self._late.values()]
+        self._main_keys = [key for key, _ in rows] + [*self._late]
         self._main = Segment(packed(entries))
         self._rows = {key: row for row, key in enumerate(self._main_keys)}
         self._late, self._late_segment = {}, None
@@ -244,12 +246,12 @@ class Index:
                 )
         return forms
 
-    def _told(self, having: npt.NDArray[Any], common: npt.NDArray[Any]) -> Floats:
-        """Return what words tell: the more the fewer texts and requests have them."""
+    def _informative(self, having: npt.NDArray[Any], common: npt.NDArray[Any]) -> Floats:
+        """Return the weights of words: the fewer texts and requests have a word, the higher."""
         others = len(self) + _BACKGROUND
         rare = np.log(1 + (others - having + 0.5) / (having + 0.5))
-        told: Floats = (rare * self._own(common)).astype(np.float32)
-        return told
+        weights: Floats = (rare * self._own(common)).astype(np.float32)
+        return weights
 
     def _own(self, common: npt.NDArray[Any]) -> Floats:
         """Return what is left of a word's weight for being common in requests; all the more the more is served."""
@@ -275,21 +277,21 @@ class Index:
         like = np.zeros(len(self.words), np.float32)
         for (ids, alike), weight in zip(forms, weights.tolist(), strict=True):
             like[ids] += weight * alike
-        found = np.zeros(len(rows), np.float32)
+        cosines = np.zeros(len(rows), np.float32)
         first = 0
         for segment in self._segments:
             mine = np.flatnonzero((rows >= first) & (rows < first + len(segment)))
             places, of_row = gathered(segment.starts, rows[mine] - first)
             ids = segment.ids[places]
-            told = segment.counts[places] ** _POWER * self._rare(self._having[ids], self._common[ids])
-            dot = np.bincount(of_row, told * like[ids], len(mine))
-            found[mine] = dot / (np.sqrt(np.bincount(of_row, told * told, len(mine))) + 1e-9)
+            counts = segment.counts[places] ** _POWER * self._rare(self._having[ids], self._common[ids])
+            dot = np.bincount(of_row, counts * like[ids], len(mine))
+            cosines[mine] = dot / (np.sqrt(np.bincount(of_row, counts * counts, len(mine))) + 1e-9)
             first += len(segment)
         norm = float(np.sqrt((weights * weights).sum())) or 1.0
-        return found / norm
+        return cosines / norm
 
     def _rare(self, having: npt.NDArray[Any], common: npt.NDArray[Any]) -> Floats:
-        """Return the same for the cosine, where no word tells nothing."""
+        """Return the same for the cosine, where no weight is zero."""
         rare: Floats = ((np.log((1 + len(self)) / (1 + having)) + 1) * self._own(common)).astype(np.float32)
         return rare
 
@@ -299,9 +301,9 @@ class Index:
         wanted = sorted(
             {a * size + b for a, b in zip(query, query[1:], strict=False) if a != END and b != END}
         )
-        found = np.zeros(len(rows), np.float32)
+        pairs = np.zeros(len(rows), np.float32)
         if not wanted:
-            return found
+            return pairs
         keys = np.array(wanted, np.int64)
         begins = np.zeros(size + 1, np.bool_)  # the last is for END
         begins[keys // size] = True
@@ -312,13 +314,13 @@ class Index:
             mine = np.flatnonzero((rows >= first) & (rows < first + len(segment)))
             lengths[mine] = segment.lengths[rows[mine] - first]
             places, of_row = gathered(segment.sequence_starts, rows[mine] - first)
-            said = segment.sequence[places]
+            sequence = segment.sequence[places]
             at = (
-                np.flatnonzero(begins[said[:-1]] & (said[1:] != END))
-                if len(said) > 1
+                np.flatnonzero(begins[sequence[:-1]] & (sequence[1:] != END))
+                if len(sequence) > 1
                 else np.empty(0, np.int64)
             )
-            pair = said[at].astype(np.int64) * size + said[at + 1]
+            pair = sequence[at].astype(np.int64) * size + sequence[at + 1]
             which = np.minimum(np.searchsorted(keys, pair), len(keys) - 1)
             same = keys[which] == pair
             np.add.at(counts, (mine[of_row[at[same]]], which[same]), 1)

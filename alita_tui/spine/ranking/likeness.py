@@ -15,12 +15,12 @@ _LONGEST = 30
 _SIZES = (3, 4, 5)
 _FACTOR = np.uint32(2654435761)
 _SMALL = 1000
-"""Words that may join a vocabulary before its grams are sorted anew."""
+"""Most new words of a vocabulary before its grams are sorted again."""
 _REMEMBERED = 4096
 
 
 class _Grams:
-    """How much each gram tells: the more the fewer words have it."""
+    """The weight of each gram: the fewer words have it, the higher."""
 
     def __init__(self, hashes: Hashes, words: int) -> None:
         ordered = np.sort(hashes)
@@ -29,7 +29,7 @@ class _Grams:
         self._having = np.diff(np.append(first, len(ordered)))
         self._words = words
 
-    def told(self, hashes: Hashes) -> Floats:
+    def weights(self, hashes: Hashes) -> Floats:
         if not len(self._hashes):
             return np.ones(len(hashes), np.float32)
         at = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
@@ -46,8 +46,8 @@ class _Part:
         order = np.argsort(hashes, kind="stable")
         self._hashes = hashes[order]
         self._of_word = of_word[order]
-        self._told = self.grams.told(self._hashes) ** 2
-        self._norms = np.sqrt(np.bincount(self._of_word, self._told, len(words))) + 1e-9
+        self._weights = self.grams.weights(self._hashes) ** 2
+        self._norms = np.sqrt(np.bincount(self._of_word, self._weights, len(words))) + 1e-9
         self.first = first
         self.end = first + len(words)
 
@@ -58,13 +58,13 @@ class _Part:
         if not spans:
             return np.empty(0, np.int32), np.empty(0, np.float32)
         words = np.concatenate([self._of_word[span] for span in spans])
-        told = np.concatenate([self._told[span] for span in spans])
-        shared = np.bincount(words, told, self.end - self.first)
+        weights = np.concatenate([self._weights[span] for span in spans])
+        shared = np.bincount(words, weights, self.end - self.first)
         which = np.flatnonzero(shared)
-        norm = float(np.sqrt((self.grams.told(hashes) ** 2).sum()))
+        norm = float(np.sqrt((self.grams.weights(hashes) ** 2).sum()))
         cosine = (shared[which] / (self._norms[which] * norm)).astype(np.float32)
-        kept = cosine >= least
-        return (which[kept] + self.first).astype(np.int32), cosine[kept]
+        close = cosine >= least
+        return (which[close] + self.first).astype(np.int32), cosine[close]
 
 
 class Likeness:
@@ -88,8 +88,8 @@ class Likeness:
         ends = np.searchsorted(places, np.arange(len(new) + 1))
         for at, word in enumerate(new):
             parts = [part.alike(hashes[ends[at] : ends[at + 1]], self._least) for part in self._parts]
-            ids = [np.empty(0, np.int32), *(one for one, _ in parts)]
-            alike = [np.empty(0, np.float32), *(one for _, one in parts)]
+            ids = [np.empty(0, np.int32), *(like_ids for like_ids, _ in parts)]
+            alike = [np.empty(0, np.float32), *(likeness for _, likeness in parts)]
             self._known[word] = (np.concatenate(ids), np.concatenate(alike))
         return [self._known[word] for word in words]
 

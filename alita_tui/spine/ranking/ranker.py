@@ -29,7 +29,7 @@ _LIKENESS = 0.8
 _CLOSE = 0.1
 """What one standard deviation of the cosine counts."""
 _SPREAD, _HELD = 0.08, 5
-"""The standard deviation that a query's cosines are taken to have, and how many texts that holds against."""
+"""The prior standard deviation of a query's cosines, and the number of texts that it weighs as much as."""
 _CLOSEST = 50
 """Texts that share no word with the query and are ranked for their vectors."""
 
@@ -107,7 +107,7 @@ class Ranker:
         self._pending[key] = _Text(tuple(fields), tuple(served))
 
     def remove(self, key: str) -> None:
-        """Remove a text; a missing one is no error."""
+        """Remove a text, if it is there."""
         if key in self._keys:
             self._keys.remove(key)
             self._pending[key] = None
@@ -130,24 +130,27 @@ class Ranker:
     ) -> list[Ranked]:
         """Return the texts that share something with the query, best first; of many the best.
 
-        `cosines` are those of the texts' vectors with the query's, as far as there are vectors. They are held against
+        `cosines` are those of the texts' vectors with the query's, for texts with vectors. They are compared with
         the cosines of a background, or against each other.
         """
         index = self.settle()
-        said = terms(query)
-        asked = len({term.form for term in said if term.word not in FILLER})
-        matches = index.rank(said, limit)
+        query_terms = terms(query)
+        asked = len({term.form for term in query_terms if term.word not in FILLER})
+        matches = index.rank(query_terms, limit)
         close = _above_others(
-            {key: one for key, one in (cosines or {}).items() if key in self._keys}, background
+            {key: cosine for key, cosine in (cosines or {}).items() if key in self._keys}, background
         )
-        known = {one.key for one in matches}
+        known = {match.key for match in matches}
         near = sorted(
             (key for key in close if close[key] > 0 and key not in known), key=lambda key: -close[key]
         )
         matches += map(index.bare, near[:_CLOSEST])
         scores = [
-            one.cover + _PAIRS * one.pairs + _LIKENESS * one.likeness + _CLOSE * close.get(one.key, 0.0)
-            for one in matches
+            match.cover
+            + _PAIRS * match.pairs
+            + _LIKENESS * match.likeness
+            + _CLOSE * close.get(match.key, 0.0)
+            for match in matches
         ]
         order = sorted(range(len(matches)), key=lambda at: (-scores[at], matches[at].key))
         first = scores[order[0]] if order else 0.0
@@ -193,7 +196,7 @@ class Ranker:
                 return
             entry = index.entry(
                 [(terms(part), weight) for part, weight in text.fields],
-                [(terms(one.query), one.weight) for one in text.served],
+                [(terms(need.query), need.weight) for need in text.served],
             )
             index.put(key, entry)
             self._marks[key] = mark
@@ -206,6 +209,6 @@ def _above_others(cosines: Mapping[str, float], background: Sequence[float] = ()
         return {}
     others = background or [*cosines.values()]
     mean = fmean(others)
-    squares = sum((one - mean) ** 2 for one in others) + _HELD * _SPREAD**2
+    squares = sum((cosine - mean) ** 2 for cosine in others) + _HELD * _SPREAD**2
     deviation = (squares / (len(others) + _HELD)) ** 0.5
-    return {key: (one - mean) / deviation for key, one in cosines.items()}
+    return {key: (cosine - mean) / deviation for key, cosine in cosines.items()}

@@ -1,4 +1,4 @@
-"""An index as bytes, so that a large one need not be built anew. Damage is noticed, and then there is none."""
+"""An index as bytes, so that a large one need not be rebuilt. A damaged one is detected and ignored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from alita_tui.events import Value, ready
 from alita_tui.spine.ranking.index import Index
 
 _SCHEMA = 1
-"""Changes with whatever makes the words of a text other ones."""
+"""Has to change whenever texts are split into words differently."""
 _DIGEST = 16
 _KINDS = {"int32": np.int32, "float32": np.float32}
 
@@ -37,7 +37,7 @@ def packed(index: Index, marks: dict[str, str]) -> bytes:
             words="\n".join(words),
             keys=tuple(keys),
             marks=tuple(marks[key] for key in keys),
-            arrays=tuple((name, str(one.dtype), len(one)) for name, one in arrays.items()),
+            arrays=tuple((name, str(array.dtype), len(array)) for name, array in arrays.items()),
         )
     )
     body = b"".join([len(head).to_bytes(8, "little"), head, *(array.tobytes() for array in arrays.values())])

@@ -60,8 +60,8 @@ class Segment:
     def entry(self, row: int) -> Entry:
         """Return the text of a row."""
         words = slice(self.starts[row], self.starts[row + 1])
-        said = slice(self.sequence_starts[row], self.sequence_starts[row + 1])
-        return Entry(self.ids[words], self.counts[words], self.sequence[said], int(self.served[row]))
+        sequence = slice(self.sequence_starts[row], self.sequence_starts[row + 1])
+        return Entry(self.ids[words], self.counts[words], self.sequence[sequence], int(self.served[row]))
 
     def having(self, word: int) -> tuple[Ids, Floats]:
         """Return the rows that have a word, and how often."""

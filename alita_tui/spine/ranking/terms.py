@@ -14,7 +14,7 @@ from alita_tui.spine.ranking.common import FILLER
 _QUOTED = re.compile(r"\"[^\"\n]{0,400}\"|`[^`\n]{0,400}`|(?<!\w)'[^'\n]{0,400}'(?!\w)|“[^”\n]{0,400}”")
 _PIECE = re.compile(r"\S+")
 _PLACE = re.compile(r"[@\\]|://")
-"""Marks an address or a path, wherever in a piece it stands."""
+"""Marks an address or a path anywhere in a piece."""
 _PATH = re.compile(r"(?<!\w)/")
 """Begins a path."""
 _MARKED = re.compile(r"[@\\/]")
@@ -54,7 +54,7 @@ def stem(word: str) -> str:
 
 
 def words(text: str) -> list[tuple[str, str]]:
-    """Return `(stem, word)` for each word that carries meaning, without quoted text and data.
+    """Return `(stem, word)` for each meaningful word, without quoted text and data.
 
     A text that has nothing else keeps its quoted words.
     """
@@ -78,14 +78,14 @@ def _without_data(text: str, *, digits: bool) -> str:
     if digits and not _MARKED.search(text):
         return text
 
-    def kept(found: re.Match[str]) -> str:
-        piece = found[0]
+    def cleaned(match: re.Match[str]) -> str:
+        piece = match[0]
         if _PLACE.search(piece) or (not digits and _DIGIT.search(piece)):
             return " "
         path = _PATH.search(piece)
         return piece[: path.start()] if path and path.end() < len(piece) else piece
 
-    return _PIECE.sub(kept, text)
+    return _PIECE.sub(cleaned, text)
 
 
 def _meant(text: str) -> list[tuple[str, str]]:
@@ -94,17 +94,17 @@ def _meant(text: str) -> list[tuple[str, str]]:
 
 
 def _terms(text: str) -> list[Term]:
-    found: list[Term] = []
+    collected: list[Term] = []
     joined = _NUMBERED.sub(r"\1\2\3\4", _HYPHEN.sub(r"\1", text))
     for word in _WORD.findall(_plain(joined)):
         if word.isalpha():
             if len(word) <= _LONGEST:
-                found.append(Term(stem(word), word))
+                collected.append(Term(stem(word), word))
         elif mixed := _MIXED.fullmatch(word):
-            found.append(Term(word, word, numbered=True))
+            collected.append(Term(word, word, numbered=True))
             if mixed[1] and len(mixed[1]) > 1:
-                found.append(Term(stem(mixed[1]), mixed[1]))
-    return found
+                collected.append(Term(stem(mixed[1]), mixed[1]))
+    return collected
 
 
 def _plain(text: str) -> str:

@@ -1,6 +1,6 @@
-"""What an encoder made of texts that are searched: kept in a file by the texts' digests, compared in memory.
+"""An encoder's vectors of searched texts: stored in a file by the texts' digests, compared in memory.
 
-What is found is one vector: that of its own words, and the mean of those of the queries that it has served, to equal
+Each text has one vector: that of its own words and the mean of those of the queries that it has served, in equal
 parts. For tools that found more after five uses than the nearest query did, or the nearest three.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _SCHEMA = 1
 _DIGEST = 16
 _QUERIES = 256
-"""Vectors of queries that are kept in memory."""
+"""Most query vectors in memory."""
 
 
 class _Head(Value, frozen=True):
@@ -53,17 +53,17 @@ class VectorFile(Protocol):
         """Return what was written last, or nothing."""
 
     def write(self, data: bytes) -> None:
-        """Replace it whole; nothing happens where it cannot be written."""
+        """Replace the file; do nothing if it cannot be written."""
 
     def remove(self) -> None:
-        """Remove it; a missing one is no error. Raise StoreError."""
+        """Remove it, if it is there. Raise StoreError."""
 
 
 class Vectors:
-    """The vectors of one encoder. Those of another one in the same file count as none."""
+    """The vectors of one encoder. Those of another encoder in the same file are ignored."""
 
     def __init__(self, encoder: str, file: VectorFile, background: Sequence[str] = ()) -> None:
-        """`encoder` tells which one it is, and changes with it. `background` are texts to hold cosines against."""
+        """`encoder` identifies the encoder. `background` are texts whose cosines are the baseline."""
         self._encoder = encoder
         self._background = tuple(background)
         self._file = file
@@ -73,7 +73,7 @@ class Vectors:
         """Texts without a vector, once they were looked for."""
         self._queries: dict[str, Floats] = {}
         self._changed = False
-        """Whether the file holds anything else than it should."""
+        """Whether the file is out of date."""
         self._joined: tuple[list[str], Floats] | None = None
         self._guard = threading.Lock()
 
@@ -118,7 +118,7 @@ class Vectors:
                 del self._queries[next(iter(self._queries))]
 
     def save(self) -> None:
-        """Write down the vectors of what there is now, if they are others than those in the file."""
+        """Write the current texts' vectors to the file, if they have changed."""
         import numpy as np
 
         with self._guard:
@@ -126,13 +126,13 @@ class Vectors:
                 return
             known = self._load()
             self._changed = False
-            kept = {key: known[key] for key in map(_key, self._lasting()) if key in known}
-            self._known = kept
-            size = len(next(iter(kept.values()), ()))
+            lasting = {key: known[key] for key in map(_key, self._lasting()) if key in known}
+            self._known = lasting
+            size = len(next(iter(lasting.values()), ()))
             head = msgspec.json.encode(
-                _Head(schema=_SCHEMA, encoder=self._encoder, size=size, keys=tuple(kept))
+                _Head(schema=_SCHEMA, encoder=self._encoder, size=size, keys=tuple(lasting))
             )
-            matrix = np.array([*kept.values()], np.float32).tobytes()
+            matrix = np.array([*lasting.values()], np.float32).tobytes()
             body = len(head).to_bytes(8, "little") + head + matrix
         self._file.write(blake2b(body, digest_size=_DIGEST).digest() + body)
 
@@ -155,7 +155,7 @@ class Vectors:
             return dict(zip(keys, (matrix @ asked).tolist(), strict=True)) if keys else {}
 
     def near(self, query: str) -> Near:
-        """Return how near a query is to each and to the background; nothing while most of that lacks vectors."""
+        """Return a query's cosines with all texts and the background; NOT_ENCODED while most of that lacks vectors."""
         cosines = self.cosines(query)
         with self._guard:
             known = self._load()
@@ -163,10 +163,10 @@ class Vectors:
             others = [known[key] for key in map(_key, self._background) if key in known]
             if asked is None or 2 * len(others) < len(self._background):
                 return NOT_ENCODED
-            return Near(cosines, tuple(float(one @ asked) for one in others))
+            return Near(cosines, tuple(float(vector @ asked) for vector in others))
 
     def _lasting(self) -> dict[str, None]:
-        """Return what is kept: the background, own words, then what was served."""
+        """Return the texts whose vectors are stored: the background, own words, then served queries."""
         own = [words for words, _ in self._texts.values()]
         served = [query for _, queries in self._texts.values() for query in queries]
         return dict.fromkeys([*self._background, *own, *served])
@@ -182,7 +182,7 @@ class Vectors:
                 continue
             met = [known[_key(query)] for query in served if _key(query) in known]
             mean = _unit(np.mean(met, axis=0)) if met else None
-            both = [one for one in (vector, mean) if one is not None]
+            both = [part for part in (vector, mean) if part is not None]
             if both:
                 joined[key] = _unit(sum(both)) if len(both) > 1 else both[0]
         return [*joined], np.array([*joined.values()], np.float32)
@@ -208,7 +208,7 @@ def _unit(vector: Any) -> Floats:
 
 
 def _read(data: bytes, encoder: str) -> dict[str, Floats]:
-    """Return the vectors of a file; nothing where it is damaged, or another encoder's."""
+    """Return the vectors of a file; nothing if it is damaged, or another encoder's."""
     import numpy as np
 
     body = data[_DIGEST:]

@@ -1,7 +1,7 @@
-"""What a new version of a tool means for the tools that call it: their own tests, and the calls that these make.
+"""The effect of a new version on the tools that call it: their own tests, and the calls that these make.
 
-A caller's tests stand in for the tool that it calls, so they pass whatever that one does. What counts is whether the
-new version takes the calls that they make, and answers them as the version before.
+A caller's tests replace the tool that it calls, so they always pass. What counts is whether the new
+version accepts the calls that they make, and answers them like the previous version.
 """
 
 from __future__ import annotations
@@ -98,15 +98,16 @@ class Callers:
             return evidence(label, f"it could not be tested again: {error.message}", "warn")
         if problems:
             return evidence(f"{BREAKS}{label}", one_line("; ".join(problems), 280), "bad")
-        told = f"{counted(len(asked), 'call')} that they make {'is' if len(asked) == 1 else 'are'} answered as before"
+        verb = "is" if len(asked) == 1 else "are"
+        answered = f"{counted(len(asked), 'call')} that they make {verb} answered as before"
         return evidence(
             label,
-            f"its tests pass again; {told}" if asked else "its tests pass, and call it not once",
+            f"its tests pass again; {answered}" if asked else "its tests pass, and call it not once",
             "good",
         )
 
     async def _tests(self, case: Case, caller: ToolRecord) -> tuple[bool | None, list[Json]]:
-        """Return whether a caller's tests pass (None: that says nothing), and the calls of the tool that they make."""
+        """Return whether a caller's tests pass (None: no evidence), and the calls of the tool that they make."""
         if not stands_in(caller.draft.tests):
             return None, []
         theirs = Case(build_id=case.build_id, draft=caller.draft, lock=caller.lock)
@@ -116,12 +117,14 @@ class Callers:
         (entry,) = await self._bench.judge(theirs, [piece], total=3 * _SECONDS)
         if not isinstance(entry, Tested) or entry.late or entry.error:
             raise CouldNotRun("its tests did not come to an end")
-        own = [one for one in entry.cases if one.name != f"test_{_SEEN}"]
-        told = next((one.message for one in entry.cases if one.name == f"test_{_SEEN}"), "")
-        return bool(own) and all(one.passed for one in own), _asked(told, case.draft.name)
+        own = [case_result for case_result in entry.cases if case_result.name != f"test_{_SEEN}"]
+        observed = next(
+            (case_result.message for case_result in entry.cases if case_result.name == f"test_{_SEEN}"), ""
+        )
+        return bool(own) and all(case_result.passed for case_result in own), _asked(observed, case.draft.name)
 
     async def _answers(self, case: Case, parent: ToolDraft, asked: list[Json]) -> list[str]:
-        """Return what is wrong with how the new version answers these calls, next to the version before."""
+        """Return how the new version's answers to these calls differ from the previous version's."""
         problems = [
             f"run({shown(arguments, 80)}) is not taken: {why}"
             for arguments in asked
@@ -135,34 +138,34 @@ class Callers:
         )
         for arguments, new, old in zip(asked, now, then, strict=False):
             if "result" not in old:
-                continue  # the stand-in answered what the tool itself cannot answer here
+                continue  # the tests' replacement answered a call that the tool itself cannot answer here
             if "result" not in new:
                 problems.append(
                     f"run({shown(arguments, 80)}) → {new.get('error')}, before {shown(old['result'], 60)}"
                 )
             elif not equal(old["result"], new["result"]):
-                told = f"{shown(new['result'], 60)}, before {shown(old['result'], 60)}"
-                problems.append(f"run({shown(arguments, 80)}) → {told}")
+                difference = f"{shown(new['result'], 60)}, before {shown(old['result'], 60)}"
+                problems.append(f"run({shown(arguments, 80)}) → {difference}")
         return problems
 
 
-def _asked(told: str, name: str) -> list[Json]:
-    """Return the arguments of the calls of a tool that an observed test run tells of, each once."""
-    match = _TOLD.search(told)
+def _asked(observed: str, name: str) -> list[Json]:
+    """Return the distinct arguments of a tool's calls in an observed test run."""
+    match = _TOLD.search(observed)
     try:
         pairs = json.loads(match[1]) if match else []
-        found = [json.loads(body) for url, body in pairs if url == f"{TOOLS}{name}"]
+        bodies = [json.loads(body) for url, body in pairs if url == f"{TOOLS}{name}"]
     except (ValueError, TypeError):
         return []
     unique: list[Json] = []
-    for arguments in found:
+    for arguments in bodies:
         if isinstance(arguments, dict) and arguments not in unique:
             unique.append(arguments)
     return unique[:_MOST]
 
 
 def _unlike(arguments: Json, schema: Json) -> str:
-    """Return why a schema does not take arguments; empty if it does, or if that cannot be told."""
+    """Return why a schema does not accept arguments; empty if it does, or if that cannot be checked."""
     properties = schema.get("properties") if isinstance(schema, dict) else None
     if isinstance(properties, dict) and not schema.get("additionalProperties"):
         if strangers := [name for name in arguments if name not in properties]:

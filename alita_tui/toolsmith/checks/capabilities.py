@@ -154,7 +154,7 @@ def _covered(wants: Capabilities, place: str) -> bool:
     host, _, port = place.partition(":")
     places = [grant.where for grant in host_grants(wants)]
     if place in places or (host in _LOOPBACK and (places or wants.brokered)):
-        return True  # the tests' own server stands in for the granted host
+        return True  # the tests' own server replaces the granted host
     return port in ("", "None") and any(granted.startswith(f"{host}:") for granted in places)
 
 

@@ -48,7 +48,7 @@ class Check(Protocol):
 
 
 class CouldNotRun(AlitaError):
-    """A check could not run, or not far enough; this is no pass."""
+    """A check could not run, or not far enough; this does not count as passed."""
 
     def __init__(self, message: str, rows: Sequence[GateRow] = ()) -> None:
         super().__init__(message)

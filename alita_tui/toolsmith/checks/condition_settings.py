@@ -23,7 +23,7 @@ _CLOCKS = re.compile(r"\b(time|date|datetime|calendar|clock\w*|\w+time)\b")
 class Setting(Value, frozen=True):
     """One or several conditions, and their label."""
 
-    said: str
+    label: str
     causes: tuple[Cause, ...]
     conditions: Conditions
     tests: bool = True
@@ -34,25 +34,25 @@ def singles(now: datetime) -> tuple[Setting, ...]:
     """Return each condition by itself."""
     settings = [
         Setting(
-            said=_on(when),
+            label=_on(when),
             causes=("clock",),
             conditions=Conditions(clock_shift_seconds=(when - now).total_seconds()),
         )
         for when in _moments(now)
     ]
     settings += [
-        Setting(said=f"time zone {name}", causes=("zone",), conditions=Conditions(time_zone=zone))
+        Setting(label=f"time zone {name}", causes=("zone",), conditions=Conditions(time_zone=zone))
         for name, zone in _ZONES.items()
     ]
     settings += [
-        Setting(said="locale C (ASCII)", causes=("locale",), conditions=Conditions(locale="C")),
+        Setting(label="locale C (ASCII)", causes=("locale",), conditions=Conditions(locale="C")),
         *(
-            Setting(said="another hash seed", causes=("seed",), conditions=Conditions(hash_seed=n))
+            Setting(label="another hash seed", causes=("seed",), conditions=Conditions(hash_seed=n))
             for n in (1, 2)
         ),
         *(
             Setting(
-                said="another order of the tests", causes=("order",), conditions=Conditions(shuffle_seed=n)
+                label="another order of the tests", causes=("order",), conditions=Conditions(shuffle_seed=n)
             )
             for n in (1, 2)
         ),
@@ -71,9 +71,9 @@ def bundles(now: datetime) -> tuple[Setting, ...]:
     second = Conditions(clock_shift_seconds=later, time_zone=west, hash_seed=2, shuffle_seed=2, locale="C")
     third = Conditions(clock_shift_seconds=far, hash_seed=1)
     return (
-        Setting(said="", causes=("clock", "zone", "order"), conditions=first),
-        Setting(said="", causes=("clock", "zone", "order", "seed", "locale"), conditions=second),
-        Setting(said="", causes=("clock", "seed"), conditions=third, tests=False),
+        Setting(label="", causes=("clock", "zone", "order"), conditions=first),
+        Setting(label="", causes=("clock", "zone", "order", "seed", "locale"), conditions=second),
+        Setting(label="", causes=("clock", "seed"), conditions=third, tests=False),
     )
 
 
@@ -106,7 +106,7 @@ def moments(code: str, now: datetime) -> Iterator[Setting]:
     days += [now.replace(hour=hour, minute=30) + timedelta(days=9) for hour in (0, 4, 13, 23)]
     for when in days:
         shift = Conditions(clock_shift_seconds=(when - now).total_seconds())
-        yield Setting(said=_on(when), causes=("clock",), conditions=shift, tests=False)
+        yield Setting(label=_on(when), causes=("clock",), conditions=shift, tests=False)
 
 
 def excused(cause: Cause | Literal["chance"], purpose: str) -> bool:

@@ -61,7 +61,7 @@ class Plain(NamedTuple):
     again: list[Answer]
     """Each call once more in a process of its own; empty if not asked for."""
 
-    def kept(self) -> list[int]:
+    def stateful(self) -> list[int]:
         """Indices of calls whose result depends on earlier calls."""
         both = zip(self.alone, self.row, reversed(self.row), strict=False)
         return [n for n, (a, b, c) in enumerate(both) if not (same_answer(a, b) and same_answer(a, c))]
@@ -92,7 +92,7 @@ class ConditionsCheck:
         tried = meetable([*bundles(now), *moments(case.draft.code, now)], case.draft.language)
         plain, results = await self._tried(case, calls, tried, again=False)
         moved = [setting for setting, result in zip(tried, results, strict=False) if _moved(plain, result)]
-        rows = await self._causes(case, calls, moved, now) if moved or plain.kept() else []
+        rows = await self._causes(case, calls, moved, now) if moved or plain.stateful() else []
         rows.sort(key=lambda row: row.tone != "bad")
         if rows and rows[0].tone == "bad":
             return failed(self.name, f"{rows[0].label}: {rows[0].text}", rows[:_SHOWN])
@@ -142,7 +142,7 @@ class ConditionsCheck:
                 (one_line(tested.error.strip().splitlines()[-1], 120),) if tested.error else ()
             )
             values = self._bench.answers(called, len(calls))
-            if local:  # an encoding error of the locale is no difference in the tool
+            if local:  # an encoding error of the locale is not a difference in the tool
                 pairs = zip(values, plain.row, strict=False)
                 values = [b if _CODEC.search(str(a.get("error"))) else a for a, b in pairs]
             late = any(map(lambda a, b: _late(a) and not _late(b), values, plain.row))
@@ -155,7 +155,7 @@ class ConditionsCheck:
         """Return a row for each cause of a difference, found by changing one condition at a time."""
         causes = {cause for condition in moved for cause in condition.causes}
         single = [condition for condition in singles(now) if causes & {*condition.causes}]
-        single += [condition for condition in moved if condition.said]  # these were single conditions
+        single += [condition for condition in moved if condition.label]  # these were single conditions
         single = meetable(single, case.draft.language)
         plain, results = await self._tried(case, calls, single, again=True)
         purpose = f"{case.draft.name.replace('_', ' ')}: {case.draft.description}"
@@ -163,10 +163,10 @@ class ConditionsCheck:
         writes = case.draft.capabilities.workspace == "write"  # the next call is meant to find what it wrote
         chance = plain.chance()
         if chance:
-            text = _other(calls[chance[0]], plain.alone[chance[0]], plain.again[chance[0]], "then")
+            text = _compared(calls[chance[0]], plain.alone[chance[0]], plain.again[chance[0]], "then")
             rows.append(_row("another result each time", text, writes or excused("chance", purpose)))
-        elif stateful := plain.kept():
-            text = _other(
+        elif stateful := plain.stateful():
+            text = _compared(
                 calls[stateful[0]],
                 plain.row[-1 - stateful[0]],
                 plain.alone[stateful[0]],
@@ -181,17 +181,17 @@ class ConditionsCheck:
                 continue
             named.add(cause)
             excuse = not result.failing and excused(cause, purpose)
-            label = f"depends on {_CALLED[cause]}" if excuse else f"another result under {setting.said}"
-            rows.append(_row(label, _said(calls, plain, result, calls_too=not chance), excuse))
+            label = f"depends on {_CALLED[cause]}" if excuse else f"another result under {setting.label}"
+            rows.append(_row(label, _difference(calls, plain, result, calls_too=not chance), excuse))
         return rows or await self._together(case, calls, moved)
 
     async def _together(self, case: Case, calls: Calls, moved: Sequence[Setting]) -> list[GateRow]:
-        """Return a row for what no condition alone brings about, if it happens again. Raises CouldNotRun if not."""
+        """Return a row for a difference that no single condition causes. Raises CouldNotRun if it is not repeatable."""
         plain, results = await self._tried(case, calls, moved, again=False)
         for setting, result in zip(moved, results, strict=False):
             if _moved(plain, result):
                 label = f"another result under {' and '.join(setting.causes)} at once"
-                return [_row(label, _said(calls, plain, result), False)]
+                return [_row(label, _difference(calls, plain, result), False)]
         raise CouldNotRun("a result differed once and not again")
 
 
@@ -211,16 +211,16 @@ def _first(plain: Plain, result: Seen) -> int | None:
     return next((n for n, (a, b) in pairs if not same_answer(a, b)), None)
 
 
-def _said(calls: Calls, plain: Plain, result: Seen, *, calls_too: bool = True) -> str:
+def _difference(calls: Calls, plain: Plain, result: Seen, *, calls_too: bool = True) -> str:
     """Return the first call with another result, and the tests that fail."""
     at = _first(plain, result) if calls_too else None
-    texts = [] if at is None else [_other(calls[at], result.answers[at], plain.row[at], "otherwise")]
+    texts = [] if at is None else [_compared(calls[at], result.answers[at], plain.row[at], "otherwise")]
     texts += [f"its own tests fail: {', '.join(result.failing[:4])}"] if result.failing else []
     return "; ".join(texts)
 
 
 def _late(answer: Answer) -> bool:
-    """Return True if there was no time for an answer, which says nothing about it."""
+    """Return True if there was no time for an answer, which is no evidence either way."""
     return answer.get("error") == "timeout"
 
 
@@ -233,11 +233,11 @@ def same_answer(a: Answer, b: Answer) -> bool:
     return "result" not in a and "result" not in b and a.get("error") == b.get("error")
 
 
-def _other(call: dict[str, Json], now: Answer, before: Answer, when: str) -> str:
-    return one_line(f"run({shown(call, 80)}) → {answer_said(now)}, {when} {answer_said(before)}", 280)
+def _compared(call: dict[str, Json], now: Answer, before: Answer, when: str) -> str:
+    return one_line(f"run({shown(call, 80)}) → {answer_words(now)}, {when} {answer_words(before)}", 280)
 
 
-def answer_said(answer: Answer) -> str:
+def answer_words(answer: Answer) -> str:
     """Return an answer in short."""
     return shown(answer["result"], 60) if "result" in answer else str(answer.get("error"))
 

@@ -71,12 +71,12 @@ def _lines_in_words(lines: list[int]) -> str:
 def _introspects(draft: ToolDraft) -> bool:
     """Return True for code that looks at frames, descriptors or the interpreter: it could fake its coverage.
 
-    In a shell or on node, text that is run as code is enough for that, or files that it has no use for: its own memory
-    is one.
+    In a shell or on node, running text as code is enough, or reading files that it has no use for, such as its own
+    memory.
     """
-    found = runtime_of(draft.language).uses(draft).found
+    findings = runtime_of(draft.language).uses(draft).found
     if draft.language != "python" and any(
-        one.rule in ("ast/dynamic", "ast/files") and one.severity == "high" for one in found
+        finding.rule in ("ast/dynamic", "ast/files") and finding.severity == "high" for finding in findings
     ):
         return True
-    return any(finding.rule == "ast/introspection" for finding in found)
+    return any(finding.rule == "ast/introspection" for finding in findings)

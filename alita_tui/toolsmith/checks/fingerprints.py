@@ -1,4 +1,4 @@
-"""A tool's answers to probes, by the probes' values: equal ones show a twin, whatever its names and its code. Pure."""
+"""A tool's answers to probes, by the probes' values: equal ones reveal a twin with other names and code. Pure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from alita_tui.toolsmith.checks.probes import equal, fits, kind_of, probes
 
 _PROBES = 14
 _LONGEST = 400
-"""Characters of an answer that is kept as it is; of a longer one a digest is."""
+"""Longest answer that is stored as it is, in characters; of a longer one the digest is stored."""
 _FEWEST = 3
-"""Answers to the same values that tell whether two tools may be twins."""
+"""Fewest answers to the same values that can show two tools to be twins."""
 _ALIKE = 0.9
 
 
@@ -35,23 +35,23 @@ def shape(draft: ToolDraft) -> tuple[str, ...]:
 
 
 def own_probes(draft: ToolDraft) -> list[str]:
-    """Return values for the required parameters that a tool takes, each as a text."""
+    """Return values that fit a tool's required parameters, each set as a text."""
     names = required(draft)
     given = [
         [arguments[name] for name in names]
         for arguments in probes(draft, _PROBES)
         if all(name in arguments for name in names)
     ]
-    told = (
+    texts = (
         _written(values)
         for values in given
         if fits(dict(zip(names, values, strict=True)), draft.input_schema)
     )
-    return list(dict.fromkeys(one for one in told if len(one) <= _LONGEST))
+    return list(dict.fromkeys(text for text in texts if len(text) <= _LONGEST))
 
 
 def arguments(draft: ToolDraft, probe: str) -> dict[str, Json] | None:
-    """Return a probe's values under this tool's names; None where its schema does not accept them."""
+    """Return a probe's values under this tool's names; None if its schema does not accept them."""
     names, values = required(draft), msgspec.json.decode(probe)
     if not isinstance(values, list) or len(values) != len(names):
         return None
@@ -60,9 +60,9 @@ def arguments(draft: ToolDraft, probe: str) -> dict[str, Json] | None:
 
 
 def fingerprint(given: Sequence[str], answers: Iterable[Mapping[str, Any]]) -> dict[str, Json]:
-    """Return answers by probes, as they are kept; errors and what there was no time for are left out."""
+    """Return answers by probe in their stored form, without errors and unanswered probes."""
     return {
-        probe: _kept(answer["result"])
+        probe: _storable(answer["result"])
         for probe, answer in zip(given, answers, strict=False)
         if "result" in answer
     }
@@ -75,7 +75,7 @@ def agreement(ours: Mapping[str, Json], theirs: Mapping[str, Json]) -> tuple[int
 
 
 def suspicious(alike: int, both: int) -> bool:
-    """Return True where two tools may be twins."""
+    """Return True if two tools may be twins."""
     return both >= _FEWEST and alike >= _ALIKE * both
 
 
@@ -83,6 +83,6 @@ def _written(values: list[Json]) -> str:
     return msgspec.json.encode(values).decode("utf-8", "replace")
 
 
-def _kept(result: Json) -> Json:
+def _storable(result: Json) -> Json:
     written = msgspec.json.encode(result)
     return result if len(written) <= _LONGEST else {"digest": blake2b(written, digest_size=16).hexdigest()}

@@ -8,7 +8,7 @@ from typing import Any
 from alita_tui.events import GateName, GateResult, Json, ToolDraft, Value
 from alita_tui.spine.text import one_line
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed, shown
-from alita_tui.toolsmith.checks.conditions import answer_said, same_answer
+from alita_tui.toolsmith.checks.conditions import answer_words, same_answer
 from alita_tui.toolsmith.checks.inputs import inputs
 from alita_tui.toolsmith.checks.probes import Fit, calls_in
 from alita_tui.toolsmith.checks.refusals import refused
@@ -60,7 +60,7 @@ class FuzzCheck:
         if not fault_list and len(asked) < min(_FEWEST, len(candidates)):
             raise CouldNotRun(f"there was time for {len(asked)} of {len(candidates)} inputs")
         fault_list = await self._smallest(case, fault_list)
-        stateful = await self._kept(case, candidates, answers, late)
+        stateful = await self._stateful(case, candidates, answers, late)
         open_ends = await asyncio.to_thread(holes, case.draft, tests, answers)
         rows = [evidence(hole.where, hole.text, "bad") for hole in open_ends if hole.serious]
         rows += [evidence(f"run({shown(fault.arguments, 100)})", fault.text, "bad") for fault in fault_list]
@@ -80,7 +80,7 @@ class FuzzCheck:
             summary = f"{len(asked)} inputs that the schema allows: {answered} answered, {declined} refused"
         return passed(self.name, summary, rows)
 
-    async def _kept(self, case: Case, tried: Calls, answers: list[Answer], late: list[Answer]) -> str:
+    async def _stateful(self, case: Case, tried: Calls, answers: list[Answer], late: list[Answer]) -> str:
         """Return how a repeated input got another answer after hundreds of others; empty if none did.
 
         A difference that appears without other calls in between is chance, which the conditions check reports.
@@ -94,10 +94,8 @@ class FuzzCheck:
             alone = await self._bench.outputs(case, [tried[n]] * 4, fresh=True, total=8.0)
             if len(alone) < 4 or not all(same_answer(answers[n], repeated) for repeated in alone):
                 return ""
-            difference = (
-                f"{answer_said(answers[n])} at first, {answer_said(answer)} as call {len(tried) + number + 1}"
-            )
-            return f"run({shown(tried[n], 80)}) → {difference}"
+            first, later = answer_words(answers[n]), answer_words(answer)
+            return f"run({shown(tried[n], 80)}) → {first} at first, {later} as call {len(tried) + number + 1}"
         return ""
 
     async def _smallest(self, case: Case, smallest: list[Fault]) -> list[Fault]:

@@ -22,7 +22,7 @@ _STEEP = 2.6
 _ALLOWED = 2.2
 """Exponent that earlier sizes have to exceed as well, so that a single step does not count as growth."""
 _CLIFF = 4.0
-"""How many times steeper than all before a step is that is no growth: a power keeps its exponent."""
+"""Factor by which a step is steeper than all before it that is a cliff, not growth: a power keeps its exponent."""
 _SECONDS = 2.0
 """Wall time of one call in the first pass; what takes longer is measured again."""
 _SURE_SECONDS = 4.0
@@ -51,7 +51,7 @@ class Climbed(Value, frozen=True):
 
     @property
     def cut(self) -> int:
-        """The size from which on the result no longer changes although it grew until then; 0 if there is none."""
+        """The size at which a growing result stops changing; 0 if there is none."""
         if "different" not in self.ladder.shown or len(self.gave) < 3:
             return 0
         last = self.gave[-1][1:]

@@ -209,7 +209,10 @@ def _lists(values: Sequence[list[Json]], schema: Json) -> Iterator[tuple[str, Gr
     if first:
         yield "a test's items, repeated", lambda n: (first * (n // len(first) + 1))[:n]
     if first and isinstance(first[0], dict | list):
-        yield "a test's items, made different", lambda n: [_other(first[i % len(first)], i) for i in range(n)]
+        yield (
+            "a test's items, made different",
+            lambda n: [_varied(first[i % len(first)], i) for i in range(n)],
+        )
     if kind == "array":
         rows = [row for row in first if isinstance(row, list) and row]
         for shown, _, grow in list(_ways(items, rows, ()))[:2]:
@@ -224,13 +227,13 @@ def _square(grow: Grow) -> Grow:
     return made
 
 
-def _other(item: Json, number: int) -> Json:
+def _varied(item: Json, number: int) -> Json:
     """Return the item with other texts and numbers, far from those of its neighbours."""
     match item:
         case dict():
-            return {key: _other(value, number) for key, value in item.items()}
+            return {key: _varied(value, number) for key, value in item.items()}
         case list():
-            return [_other(value, number) for value in item]
+            return [_varied(value, number) for value in item]
         case str():
             return f"{item}{number}"
         case bool() | None:

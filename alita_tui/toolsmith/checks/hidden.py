@@ -83,7 +83,7 @@ class HiddenTestsCheck:
         cases = (*(entry for entry, _ in judged), *cases[len(pairs) :])
         rows = [_row(entry, answer, case.draft) for entry, answer in judged]
         good = sum(row.tone == "good" for row in rows)
-        summary = f"{good} of {len(rows)} cases by {model or 'another call'}, which saw only the contract"
+        summary = f"{good} of {len(rows)} cases, written by {model or 'another call'} without seeing the code"
         if good < len(rows):
             return failed(self.name, summary, rows)
         if len(rows) < len(cases):
@@ -149,7 +149,7 @@ class HiddenTestsCheck:
             answers, _ = await self._ask(text, tool_spec("submit_answers"), case.build_id)
             samples.append(_entries(answers, "answers"))
         settled = (
-            _settle(expected, [said[n] for said in samples if n < len(said)])
+            _settle(expected, [sample_answers[n] for sample_answers in samples if n < len(sample_answers)])
             for n, expected in enumerate(first)
         )
         return tuple(expected for expected in settled if expected is not None), model

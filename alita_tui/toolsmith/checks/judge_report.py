@@ -48,7 +48,7 @@ class Tested(msgspec.Struct, frozen=True):
 
 
 class Called(msgspec.Struct, frozen=True):
-    """Results of calls, as far as there was time."""
+    """Results of the calls for which there was time."""
 
     answers: list[dict[str, Any]] = []
     """Each with `ms` and either `result` or `error` (a class's name, `timeout`, `ended` or `flood`) and `text`;
@@ -71,5 +71,5 @@ class Watched(msgspec.Struct, frozen=True):
     """Why it could not be instrumented."""
 
     def missed(self, passed: list[int]) -> Missed:
-        """Return what neither the tests nor the runs that reached these places have run."""
+        """Return the places that neither the tests nor these runs have reached."""
         return missed(self.places, [*self.tested.passed, *passed])

@@ -83,7 +83,7 @@ class MutationCheck:
             counted -= same
         caught = counted - len(alive)
         share = caught / counted if counted else 1.0
-        summary = f"the tests catch {caught} of {counted} mutants ({share:.0%}; {_ENOUGH:.0%} is asked)"
+        summary = f"the tests caught {caught} of {counted} planted bugs ({share:.0%}; {_ENOUGH:.0%} needed)"
         if counted < len(ran):
             summary += f"; {len(ran) - counted} more answer as the original does"
         good = share >= _ENOUGH

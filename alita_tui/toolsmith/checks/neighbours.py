@@ -1,8 +1,8 @@
-"""Is there a tool that does this already? Compares answers with those of the whole library, and runs what may be alike.
+"""Does a tool of the library do this already? Compares answers with all tools, and runs those that may be alike.
 
-What a tool answered to its own probes is kept (`fingerprints.py`): a build runs once, on the probes of all tools that
-take such arguments, and only the few that agree there are run beside it. Tools without kept answers are run on their
-own probes, the nearest by description first.
+A tool's answers to its own probes are stored (`fingerprints.py`): a build runs once, on the probes of all tools with
+such arguments, and only the few that agree there are run beside it. Tools without stored answers are run on their own
+probes, the nearest by description first.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _FEWEST = 4
 """Answers that have to exist, and to differ, before two tools can be called alike."""
 _ALIKE = 0.9
 _NEAREST = 4
-"""Nearest tools by description that are run beside the build, whatever their kept answers."""
+"""Nearest tools by description that are run beside the build even if their stored answers differ."""
 _SUSPECTS = 6
-"""Others that are, because their kept answers agree."""
+"""Other tools that are run, because their stored answers agree."""
 _RUN_FIRST = 40
-"""Tools without kept answers that are run on their own probes, the nearest first."""
+"""Most tools without stored answers that are run on their own probes, the nearest first."""
 _MOST_PROBES = 300
 """Probes of other tools that a build is run on."""
 _SECONDS = 20.0
@@ -60,7 +60,7 @@ class _Near(NamedTuple):
 
     record: ToolRecord
     score: float
-    """How near it is by description; 0 where it is not."""
+    """How near it is by description; 0 if it is not."""
 
 
 class NeighboursCheck:
@@ -76,32 +76,36 @@ class NeighboursCheck:
         """Compare answers with those of all tools that take such arguments."""
         near = await asyncio.to_thread(self._near, case.draft)
         theirs = await self._their_answers(near)
-        ours = await self._our_answers(case, [theirs[one.record.digest] for one in near])
+        ours = await self._our_answers(case, [theirs[neighbour.record.digest] for neighbour in near])
         if not near:
             return passed(self.name, "no tool of the library takes arguments of this shape")
-        kept = {one.record.digest: agreement(ours, theirs[one.record.digest]) for one in near}
-        suspects = [one for one in near[_NEAREST:] if suspicious(*kept[one.record.digest])][:_SUSPECTS]
+        agreements = {
+            neighbour.record.digest: agreement(ours, theirs[neighbour.record.digest]) for neighbour in near
+        }
+        suspects = [
+            neighbour for neighbour in near[_NEAREST:] if suspicious(*agreements[neighbour.record.digest])
+        ][:_SUSPECTS]
         rows: list[GateRow] = []
         twins: list[Twin] = []
-        for one in (*near[:_NEAREST], *suspects):
-            record = await asyncio.to_thread(self._runnable, one.record)
+        for neighbour in (*near[:_NEAREST], *suspects):
+            record = await asyncio.to_thread(self._runnable, neighbour.record)
             if record is None:
                 continue
             pairs = await asyncio.to_thread(_shared, case.draft, record.draft)
             comparison, alike = await self._compare(case, record, pairs)
-            summary = f"{one.score:.2f} by description · {comparison}"
+            summary = f"{neighbour.score:.2f} by description · {comparison}"
             label = f"{record.draft.name} v{record.version}"
             rows.append(evidence(label, summary, "bad" if alike else ""))
             twins += [_twin(record)] if alike else []
-        held = sum(bool(theirs[one.record.digest]) for one in near)
+        held = sum(bool(theirs[neighbour.record.digest]) for neighbour in near)
         if twins:
             choices = "reuse it, merge the two, alias it, or approve to keep both"
             summary = f"{twins[0].label} gives the same answers: {choices}"
             return msgspec.structs.replace(failed(self.name, summary, rows), twins=tuple(twins))
         missing = f"; {len(near) - held} could not be compared" if held < len(near) else ""
         verb = "answers" if held == 1 else "answer"
-        told = f"{counted(held, 'tool')} with such arguments {verb} otherwise{missing}"
-        return passed(self.name, told, rows)
+        summary_text = f"{counted(held, 'tool')} with such arguments {verb} otherwise{missing}"
+        return passed(self.name, summary_text, rows)
 
     def _near(self, draft: ToolDraft) -> list[_Near]:
         """Return tools whose arguments have the same types, nearest by description first."""
@@ -113,25 +117,25 @@ class NeighboursCheck:
             _Near(record, scores.get(record.draft.name, 0.0))
             for record in self._shelf.records()
             if record.draft.name != draft.name and shape(record.draft) == ours
-            if record.origin != "remote"  # what a server does with probes, nobody knows
+            if record.origin != "remote"  # probing a server could have any effect
         ]
-        return sorted(near, key=lambda one: -one.score)
+        return sorted(near, key=lambda neighbour: -neighbour.score)
 
     async def _their_answers(self, near: Sequence[_Near]) -> dict[str, Mapping[str, Json]]:
-        """Return what tools answered to their own probes; those of which that is not kept are run."""
-        digests = [str(one.record.digest) for one in near]
+        """Return the tools' answers to their own probes; tools without stored answers are run."""
+        digests = [str(neighbour.record.digest) for neighbour in near]
         known = dict(
             zip(
                 digests, await asyncio.to_thread(lambda: [*map(self._shelf.answers.of, digests)]), strict=True
             )
         )
-        new = [one.record for one in near if not known[one.record.digest]][:_RUN_FIRST]
+        new = [neighbour.record for neighbour in near if not known[neighbour.record.digest]][:_RUN_FIRST]
         for record, answers in zip(new, await asyncio.gather(*map(self._probed, new)), strict=True):
             known[record.digest] = answers
         return known
 
     async def _probed(self, known: ToolRecord) -> dict[str, Json]:
-        """Run a tool on its own probes and keep the answers; none where it cannot be run."""
+        """Run a tool on its own probes and store the answers; return an empty mapping if it cannot run."""
         record = await asyncio.to_thread(self._runnable, known)
         if record is None:
             return {}
@@ -153,7 +157,7 @@ class NeighboursCheck:
         return answers
 
     async def _answers(self, case: Case, wanted: Sequence[str]) -> dict[str, Json]:
-        """Return what a tool answers to probes, as far as it takes them and there is time."""
+        """Return a tool's answers to the probes that it accepts and that there is time for."""
         given = [(probe, named) for probe in wanted if (named := arguments(case.draft, probe)) is not None]
         if not given:
             return {}
@@ -166,7 +170,7 @@ class NeighboursCheck:
         return fingerprint([probe for probe, _ in given], answers)
 
     def _runnable(self, record: ToolRecord) -> ToolRecord | None:
-        """Return a tool as its files have it; None where they are missing or changed: it does not run either."""
+        """Return a tool as its files have it; None if they are missing or changed: it does not run either."""
         try:
             return self._shelf.get(record.draft.name, record.version)
         except AlitaError:

@@ -156,7 +156,7 @@ class Fit:
         return self._left < 0 <= self._each
 
     def step(self) -> None:
-        """Count a keyword that is applied. Raise ValueError where none is left: references can multiply without end."""
+        """Count a keyword that is applied. Raise ValueError if none is left: references can multiply without end."""
         self._left -= 1
         self._each -= 1
         if min(self._left, self._each) < 0:
@@ -206,7 +206,7 @@ def _without_patterns(schema: Json) -> Json:
             reduced[key] = value
         elif key not in ("pattern", "patternProperties"):
             reduced[key] = _without_patterns(value)
-    if "patternProperties" in schema:  # what it would allow is no longer known
+    if "patternProperties" in schema:  # what it allows is unknown then
         reduced.pop("additionalProperties", None)
     return reduced
 

@@ -14,7 +14,7 @@ _CRASHES = frozenset({
     "StopAsyncIteration", "StopIteration", "SystemError", "SystemExit", "UnboundLocalError", "ZeroDivisionError",
     "FloatingPointError", "error", "ExitStatus", "Signal", "ReferenceError", "Thrown",
 })  # fmt: skip
-"""Exceptions that nobody raises to refuse an argument; `error` is that of `struct`."""
+"""Exceptions that are not raised on purpose to refuse an argument; `error` is that of `struct`."""
 _SUSPECT = frozenset({"TypeError", "IndexError", "RuntimeError"})
 """Raised to refuse an argument as well as by code that meets an unexpected value: their text decides."""
 
@@ -36,5 +36,5 @@ def refused(answer: dict[str, Any], draft: ToolDraft) -> bool:
 
 
 def named(error: str, draft: ToolDraft) -> bool:
-    """Return True if the description says that this exception is raised."""
+    """Return True if the description mentions this exception."""
     return re.search(rf"\b{re.escape(error)}\b", draft.description) is not None

@@ -47,9 +47,9 @@ class ReplayCheck:
         self._callers = callers
 
     async def check(self, case: Case) -> GateResult:
-        """Report recorded calls whose result changed, and tests of before that fail. Raises CouldNotRun."""
+        """Report recorded calls whose result changed, and earlier tests that fail. Raises CouldNotRun."""
         if case.parent is None:
-            return passed(self.name, "it replaces nothing")
+            return passed(self.name, "it replaces no tool, so there are no old calls to repeat")
         old = await self._old_tests(case, case.parent)
         rows, summary, whole = await self._recorded(case)
         if old:
@@ -58,13 +58,13 @@ class ReplayCheck:
         mended = await self._mended(case)
         if mended:
             still = sum(row.tone != "good" for row in mended)
-            told = f"{still} of {len(mended)} still fail" if still else f"all {len(mended)} succeed now"
-            summary += f"; of the calls that failed before {told}"
+            outcome = f"{still} of {len(mended)} still fail" if still else f"all {len(mended)} succeed now"
+            summary += f"; of the calls that failed before {outcome}"
             rows += mended
         if called := await self._callers(case) if self._callers else []:
             broken = sum(row.tone != "good" for row in called)
-            told = f"{broken} of {len(called)} need a look" if broken else "all of them do as before"
-            summary += f"; of the tools that call it {told}"
+            outcome = f"{broken} of {len(called)} need a look" if broken else "all of them do as before"
+            summary += f"; of the tools that call it {outcome}"
             rows += called
         if old or any(row.tone in ("warn", "bad") for row in rows):
             return failed(self.name, summary, [*old, *rows])
@@ -73,11 +73,11 @@ class ReplayCheck:
         return passed(self.name, summary, rows)
 
     async def _mended(self, case: Case) -> list[GateRow]:
-        """Return a row for each call that failed with the version before, as it ends with this one."""
+        """Return a row for each call that failed with the previous version, with its outcome now."""
         failures = (await asyncio.to_thread(self._failures, case.draft.name))[:_MOST_FAILURES]
         if not failures:
             return []
-        answers = await self._bench.outputs(case, [one.arguments for one in failures], fresh=True)
+        answers = await self._bench.outputs(case, [failure.arguments for failure in failures], fresh=True)
         rows = []
         for failure, answer in zip(failures, answers, strict=False):
             label = f"run({shown(failure.arguments, 80)})"
@@ -115,10 +115,10 @@ class ReplayCheck:
         return rows, f"all {len(rows)} recorded calls come out as before", True
 
     async def _old_tests(self, case: Case, parent: ToolDraft) -> list[GateRow]:
-        """Return a row for each test of the version before that fails with this one.
+        """Return a row for each test of the previous version that fails with this one.
 
-        One that this version's tests have under the same name, with another body, was changed: the person is told.
-        One that they do not have was dropped: worth a repair.
+        A test that has the same name in this version's tests, but another body, was changed: the person is informed.
+        A test that is missing from them was dropped: worth a repair.
         """
         now, before = _tests(case.draft), _tests(parent)
         if now.items() >= before.items():
@@ -133,14 +133,14 @@ class ReplayCheck:
         rows = []
         for test in entry.cases:
             if not test.passed and now.get(test.name) != before.get(test.name, ""):
-                kept = test.name in now
-                told = "expect otherwise under the same name" if kept else "leave it out"
+                still_there = test.name in now
+                change = "expect otherwise under the same name" if still_there else "leave it out"
                 last = next(iter(test.message.strip().splitlines()[-1:]), "")
-                tone: Tone = "warn" if kept else "bad"
+                tone: Tone = "warn" if still_there else "bad"
                 rows.append(
                     evidence(
-                        test.name if kept else LEFT_OUT + test.name,
-                        one_line(f"it fails, and the new tests {told}: {last}", 280),
+                        test.name if still_there else LEFT_OUT + test.name,
+                        one_line(f"it fails, and the new tests {change}: {last}", 280),
                         tone,
                     )
                 )

@@ -10,7 +10,7 @@ from importlib.resources import files
 
 from alita_tui.events import GateName, GateResult, GateRow, LockedPackage
 from alita_tui.spine.ports.web import FaultBook, Faults, PackageFacts, PackageIndex
-from alita_tui.spine.requirements import distribution
+from alita_tui.spine.requirements import NPM, distribution
 from alita_tui.spine.text import one_line
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed
 
@@ -18,13 +18,14 @@ _YOUNG_DAYS = 30
 """Age in days below which a project has hardly been reviewed by anyone."""
 _GROWN_DAYS = 730
 """Age in days above which a look-alike has a reputation of its own."""
+_DROPPED = str.maketrans("", "", "-._/@")
 _SWAPS = str.maketrans("0135", "oles")
 _AT_ONCE = 8
 _NO_DATABASE = "the known faults could not be looked up"
 
 
 class RequirementsCheck:
-    """Requirements that nobody should install unseen."""
+    """Requirements that need a look before they are installed."""
 
     name: GateName = "requirements"
 
@@ -57,13 +58,13 @@ class RequirementsCheck:
         judged = await asyncio.to_thread(lambda: list(map(self._judge, packages, known)))
         # The fault database is not asked about packages that are refused anyway.
         stopped = any(faults for faults, _ in judged)
-        told = Faults(problem="not asked") if stopped else await self._book.faults(packages)
+        listed = Faults(problem="not asked") if stopped else await self._book.faults(packages)
         rows: list[GateRow] = []
         bad: list[str] = []
         for package, (faults, notes) in zip(packages, judged, strict=True):
-            if ids := told.known.get(package.name):
+            if ids := listed.known.get(package.label):
                 faults.append(f"version {package.version} has known faults: {', '.join(ids[:3])}")
-            elif told.problem:
+            elif listed.problem:
                 notes.append("known faults were not looked up")
             bad += [f"{package.name}: {fault}" for fault in faults]
             text = "; ".join([*faults, *notes])
@@ -73,19 +74,20 @@ class RequirementsCheck:
         dark = [
             package.name
             for package, facts in zip(packages, known, strict=True)
-            if facts is None and (package.direct or package.name not in popular())
+            if (facts is None or (package.place and self._days(facts.first_upload) is None))
+            and (package.direct or package.name not in known_names(package))
         ]
         if dark:
-            also = f"; and {_NO_DATABASE}: {told.problem}" if told.problem else ""
-            said = f"the index did not tell of {', '.join(dark[:5])}: their age is open{also}"
-            raise CouldNotRun(said, rows)
-        if told.problem:
+            also = f"; and {_NO_DATABASE}: {listed.problem}" if listed.problem else ""
+            unknown_age = f"the index did not tell of {', '.join(dark[:5])}: their age is open{also}"
+            raise CouldNotRun(unknown_age, rows)
+        if listed.problem:
             before = self._accepted()
             again = f", as was accepted with {before}" if before else ""
             return GateResult(
                 gate=self.name,
                 state="skipped",
-                summary=one_line(f"{_NO_DATABASE}{again}: {told.problem}", 300),
+                summary=one_line(f"{_NO_DATABASE}{again}: {listed.problem}", 300),
                 rows=tuple(rows),
                 no_fault_database=True,
                 accepted_with=before,
@@ -107,14 +109,20 @@ class RequirementsCheck:
         young = days is not None and days < _YOUNG_DAYS
         if young and facts and facts.first_upload:
             faults.append(f"the project first appeared {days} days ago")
-        elif young and package.name not in popular():
+        elif young and package.name not in known_names(package):
             notes.append(f"this version is {days} days old; when the project began is not known")
         elif days is not None:
             notes.append(f"there since {since[:10]}")
-        if facts and facts.yanked:
-            faults.append(f"version {package.version} was withdrawn by its authors")
+        if (facts and facts.yanked) or package.deprecated:
+            # Much of npm needs something that is deprecated far below it, which no choice of versions avoids.
+            gone = notes if package.place and not package.direct else faults
+            gone.append(f"version {package.version} was withdrawn by its authors")
+        if package.deprecated:  # their own words are for the person alone: a fault is told to the model
+            notes.append(f"they say: {package.deprecated}")
         if facts is None:
             notes.append("the index told nothing more")
+        elif package.place and days is None:
+            notes.append("the index does not tell since when it is there")
         return faults, notes
 
     def _days(self, uploaded: str) -> int | None:
@@ -130,19 +138,24 @@ def look_alike(name: str) -> str:
     """Return the popular package that a name could be mistaken for; empty for one of them, or for none."""
     from rapidfuzz.distance import OSA
 
-    known = popular()
+    known, plain_of = (popular_of_npm(), _plain_npm) if name.startswith(NPM) else (popular(), _plain)
     if name in known:
         return ""
-    plain = _plain(name)
+    plain = plain_of(name)
     for popular_name in known:
-        other = _plain(popular_name)
-        if plain == other:
+        plain_known = plain_of(popular_name)
+        if plain == plain_known:
             return popular_name
-        most = 1 if len(other) < 9 else 2
+        most = 1 if len(plain_known) < 9 else 2
         # Optimal string alignment: a swap of two neighbours is one edit.
-        if len(other) >= 4 and OSA.distance(plain, other, score_cutoff=most) <= most:
+        if len(plain_known) >= 4 and OSA.distance(plain, plain_known, score_cutoff=most) <= most:
             return popular_name
     return ""
+
+
+def known_names(package: LockedPackage) -> tuple[str, ...]:
+    """Return the most used packages of the registry that a package comes from."""
+    return popular_of_npm() if package.place else popular()
 
 
 @cache
@@ -151,5 +164,17 @@ def popular() -> tuple[str, ...]:
     return tuple(files("alita_tui.toolsmith").joinpath("popular.txt").read_text("utf-8").split())
 
 
+@cache
+def popular_of_npm() -> tuple[str, ...]:
+    """Return the names of the most used packages of npm, sorted, as `npm:NAME`."""
+    listed = files("alita_tui.toolsmith").joinpath("popular_npm.txt").read_text("utf-8").split()
+    return tuple(f"{NPM}{name}" for name in listed)
+
+
 def _plain(name: str) -> str:
     return name.replace("-", "").removeprefix("python").translate(_SWAPS)
+
+
+@cache
+def _plain_npm(name: str) -> str:
+    return name.removeprefix(NPM).lower().translate(_DROPPED).translate(_SWAPS)

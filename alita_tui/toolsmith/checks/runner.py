@@ -10,15 +10,23 @@ import msgspec
 
 from alita_tui.events import GateResult, GateRow
 from alita_tui.spine.errors import RequirementsError, SandboxUnavailable
+from alita_tui.spine.ports.sandbox import Limits
 from alita_tui.spine.text import one_line
 from alita_tui.toolsmith.checks.case import Case, Check, CouldNotRun
 
 LONGEST = 90.0
 """Seconds that one check may take."""
+_MOST_TIME = 4.0
+"""How many times the usual time checks have at most: longer runs may also be meant for tools that take long."""
+
+
+def more_time(limits: Limits) -> float:
+    """Return how many times the usual time checks have, 1 to 4: a person with a slow machine gives all runs longer."""
+    return min(max(1.0, limits.wall_seconds / Limits().wall_seconds), _MOST_TIME)
 
 
 async def run_check(check: Check, case: Case, *, longest: float = LONGEST) -> GateResult:
-    """Return the result of one check; `skipped` with the reason if it could not run, which is no pass."""
+    """Return the result of one check; `skipped` with the reason if it could not run, which does not count as passed."""
     started = time.monotonic()
     try:
         async with asyncio.timeout(longest):

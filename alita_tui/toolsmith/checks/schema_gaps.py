@@ -12,7 +12,7 @@ from alita_tui.runtimes.python.draft_ast import run_function
 from alita_tui.spine.syntax import try_parse
 
 _SAYING = "type enum const anyOf oneOf allOf $ref not properties items prefixItems".split()
-"""Keywords by which a schema says something."""
+"""Keywords with which a schema restricts a value."""
 _FEW = 3
 """Values of one kind needed before all are assumed to be of it."""
 _DEEPEST = 4
@@ -20,7 +20,7 @@ _ANYTHING = re.compile(r"['\"]?(typing\.)?(Any|object|Json\w*|JSON\w*)\b")
 
 
 class Hole(Value, frozen=True):
-    """A part of a schema that says nothing."""
+    """A part of a schema that restricts nothing."""
 
     where: str
     text: str
@@ -51,10 +51,12 @@ def _open(code: str) -> set[str]:
     run = run_function(try_parse(code))
     if run is None:
         return set()
-    told = {argument.arg: argument.annotation for argument in (*run.args.args, *run.args.kwonlyargs)} | {
+    annotated = {argument.arg: argument.annotation for argument in (*run.args.args, *run.args.kwonlyargs)} | {
         "return": run.returns
     }
-    return {name for name, kind in told.items() if kind is not None and _ANYTHING.match(ast.unparse(kind))}
+    return {
+        name for name, kind in annotated.items() if kind is not None and _ANYTHING.match(ast.unparse(kind))
+    }
 
 
 def _looked(which: str, path: str, schema: Json, values: list[Json], depth: int) -> Iterator[Hole]:

@@ -53,7 +53,7 @@ class Maker:
         return arguments
 
     def value(self, schema: Json, depth: int = 0) -> Json:
-        """Return one value; None if the schema says too little or too much."""
+        """Return one value; None if the schema is too vague or too complex."""
         if depth == 0:
             self._root = schema
         if not isinstance(schema, dict) or depth > _DEEPEST:
@@ -257,7 +257,7 @@ class Maker:
         return self._chance.sample(list(names), min(len(names), self._chance.choice((1, 1, 2))))
 
     def mutated(self, schema: Json, value: Json) -> Json:
-        """Return a value similar to another one, of the same kind."""
+        """Return a similar value of the same kind."""
         if fixed_form(schema):
             return value
         pick = self._chance

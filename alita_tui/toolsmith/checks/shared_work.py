@@ -10,7 +10,7 @@ Result = TypeVar("Result")
 
 
 class Shared(Generic[Result]):
-    """The result for the last key it was asked for. The work is ended when nobody waits for it any more."""
+    """The result for the last key. The work is cancelled when no caller waits for it any more."""
 
     def __init__(self) -> None:
         self._task: asyncio.Task[Result] | None = None
@@ -18,7 +18,7 @@ class Shared(Generic[Result]):
         self._waiting = 0
 
     async def get(self, key: object, make: Callable[[], Awaitable[Result]]) -> Result:
-        """Return the result of `make`, called only if the key is another one than before; raise what it raises."""
+        """Return the result of `make`, which is called only if the key has changed; raise what it raises."""
         if self._task is None or self._key != key or self._task.cancelled():
             self._task, self._key, self._waiting = asyncio.ensure_future(make()), key, 0
         task = self._task

@@ -25,6 +25,7 @@ from alita_tui.spine.text import one_line
 from alita_tui.spine.trials import Conditions, Piece, Plan
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun
 from alita_tui.toolsmith.checks.judge_report import Called, Tested, Watched
+from alita_tui.toolsmith.checks.runner import more_time
 from alita_tui.toolsmith.checks.shared_work import Shared
 
 _AT_ONCE = 3
@@ -45,6 +46,7 @@ class Workbench:
     def __init__(self, sandbox: Sandbox, limits: Limits) -> None:
         self._sandbox = sandbox
         self._limits = limits
+        self._more_time = more_time(limits)
         self._room = asyncio.Semaphore(_AT_ONCE)
         self._watched: Shared[Watched] = Shared()
 
@@ -57,7 +59,7 @@ class Workbench:
         seconds: float = 2.0,
         total: float = 12.0,
     ) -> list[dict[str, Any]]:
-        """Return what `run` returns for these keyword arguments, as far as there was time (see `Called.answers`).
+        """Return the results of `run` for these keyword arguments, for as many as there is time (see `Called.answers`).
 
         With `fresh` each call gets a process of its own; otherwise they follow each other in one. `seconds` limits
         each call, `total` all of them. Raises CouldNotRun.
@@ -78,7 +80,8 @@ class Workbench:
         A draft that asks for the workspace finds these files there, or those that its tests write out. Raises
         CouldNotRun, and Unsupported for conditions that the sandbox does not have.
         """
-        total *= _SLOWER if case.lock.packages else 1
+        total *= self._more_time * (_SLOWER if case.lock.packages else 1)
+        pieces = [replace(piece, seconds=piece.seconds * self._more_time) for piece in pieces]
         if local := local_files(case.draft, files):
             pieces = [replace(piece, files=local) if piece.kind == "calls" else piece for piece in pieces]
         longest = max((piece.seconds for piece in pieces), default=0.0)

@@ -137,13 +137,31 @@ class Terminal:
         for _ in range(4):
             if not self.here:
                 self.press("f8", b"\x1b[19~")
-            try:
-                return self.see(5.0)
-            except TimeoutError:
-                # What was open in the console took the key.
-                self.press("escape", b"\x1b")
-                self.rest(0.5)
-        return self.see()
+            if self._painted():
+                return self.here
+            # What was open in the console took the key.
+            self.press("escape", b"\x1b")
+            self.rest(0.5)
+        raise TimeoutError(f"no review opens, alive: {self.alive}\n{self.screen.text}")
+
+    def _painted(self, seconds: float = 60.0) -> bool:
+        """Wait until a review is painted, or until the console has nothing more to do; whether one is."""
+        end = time.monotonic() + seconds
+        asleep: list[bool] = []
+        while not self.here and time.monotonic() < end:
+            self.rest(0.05)
+            asleep.append(self._sleeps())
+            if len(asleep) >= 30 and sum(asleep[-30:]) >= 27:
+                break
+        return bool(self.here)
+
+    def _sleeps(self) -> bool:
+        """Whether the console's event loop waits for something to happen, rather than for a processor."""
+        try:
+            stat = Path(f"/proc/{self.process.pid}/stat").read_bytes()
+        except OSError:
+            return True
+        return not self._resume and stat.rpartition(b")")[2].split()[0] == b"S"
 
     @property
     def alive(self) -> bool:

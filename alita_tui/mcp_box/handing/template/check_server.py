@@ -1,4 +1,4 @@
-"""The server as a client sees it: it lists its tools, and each answers its example as it did when it was approved."""
+"""Tests the server as a client: it lists its tools, and each returns for its example what it returned when approved."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _SERVER = StdioServerParameters(command=sys.executable, args=["-m", f"{_PACKAGE.
 async def _called() -> None:
     async with Client(_SERVER, mode="legacy") as client:
         listed = {tool.name for tool in (await client.list_tools()).tools}
-        assert listed == {one["descriptor"]["name"] for one in _FACTS["tools"]}
-        for one in _FACTS["tools"]:
-            name, example = one["descriptor"]["name"], one["example"]
+        assert listed == {facts["descriptor"]["name"] for facts in _FACTS["tools"]}
+        for facts in _FACTS["tools"]:
+            name, example = facts["descriptor"]["name"], facts["example"]
             if example is not None:
                 answer = await client.call_tool(name, example["arguments"])
                 assert not answer.is_error, answer.content
-                wanted = {"result": example["result"]} if one["wrapped"] else example["result"]
-                assert answer.structured_content == wanted
+                expected = {"result": example["result"]} if facts["wrapped"] else example["result"]
+                assert answer.structured_content == expected
             wrong = await client.call_tool(name, {"no such argument \u00e9": 1})
-            assert wrong.is_error or one["takes"].get("additionalProperties") is not False
+            assert wrong.is_error or facts["takes"].get("additionalProperties") is not False
         assert (await client.call_tool("no_such_tool", {})).is_error
 
 

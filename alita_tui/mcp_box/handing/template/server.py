@@ -23,10 +23,10 @@ from mcp.server.stdio import stdio_server
 
 _HERE = Path(__file__).parent
 _FACTS: dict[str, Any] = json.loads((_HERE / "tools.json").read_text("utf-8"))
-_TOOLS: dict[str, dict[str, Any]] = {one["descriptor"]["name"]: one for one in _FACTS["tools"]}
+_TOOLS: dict[str, dict[str, Any]] = {facts["descriptor"]["name"]: facts for facts in _FACTS["tools"]}
 _LIMITS: dict[str, float] = _FACTS["limits"]
-_KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
-"""Names of the environment that every tool gets."""
+_PASSED_ON = ("PATH", "LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+"""Environment variables that every tool gets."""
 _LIMITED = """
 import resource, runpy, sys
 script, cpu, memory, file = sys.argv[1], *map(int, sys.argv[2:5])
@@ -41,25 +41,25 @@ runpy.run_path(script, run_name="__main__")
 
 async def list_tools(_: Any, __: t.PaginatedRequestParams | None) -> t.ListToolsResult:
     """Return the tools."""
-    return t.ListToolsResult(tools=[t.Tool.model_validate(one["descriptor"]) for one in _TOOLS.values()])
+    return t.ListToolsResult(tools=[t.Tool.model_validate(facts["descriptor"]) for facts in _TOOLS.values()])
 
 
 async def call_tool(_: Any, params: t.CallToolRequestParams) -> t.CallToolResult:
     """Run a tool; errors that the caller can fix are results."""
-    one = _TOOLS.get(params.name)
-    if one is None:
+    facts = _TOOLS.get(params.name)
+    if facts is None:
         return _failed(f"There is no tool {params.name!r}. There are: {', '.join(_TOOLS)}.")
     arguments = params.arguments or {}
     try:
-        jsonschema.validate(arguments, one["takes"])
+        jsonschema.validate(arguments, facts["takes"])
     except jsonschema.ValidationError as error:
         return _failed(f"The arguments do not fit: {error.message} (at {error.json_path}).")
     try:
-        said = await _run(one, arguments)
+        output = await _run(facts, arguments)
     except _Ended as error:
         return _failed(str(error))
-    result = json.loads(said)
-    structured = {"result": result} if one["wrapped"] else result
+    result = json.loads(output)
+    structured = {"result": result} if facts["wrapped"] else result
     return t.CallToolResult(
         content=[t.TextContent(type="text", text=json.dumps(result, ensure_ascii=False))],
         structured_content=structured if isinstance(structured, dict) else None,
@@ -67,18 +67,20 @@ async def call_tool(_: Any, params: t.CallToolRequestParams) -> t.CallToolResult
 
 
 class _Ended(Exception):
-    """A run that gave no result; the message says why."""
+    """A run without a result; the message says why."""
 
 
-async def _run(one: dict[str, Any], arguments: dict[str, Any]) -> bytes:
-    """Return what a tool wrote: JSON. Raise _Ended."""
+async def _run(facts: dict[str, Any], arguments: dict[str, Any]) -> bytes:
+    """Return the JSON that a tool wrote. Raise _Ended."""
     limits = [str(int(_LIMITS[name])) for name in ("cpu_seconds", "memory_bytes", "file_bytes")]
     with tempfile.TemporaryDirectory() as folder:
-        kept = {name: os.environ[name] for name in (*_KEPT, *one["secrets"]) if name in os.environ}
+        environment = {
+            name: os.environ[name] for name in (*_PASSED_ON, *facts["secrets"]) if name in os.environ
+        }
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-I", "-c", _LIMITED, str(_HERE / "tools" / one["script"]), *limits,
+            sys.executable, "-I", "-c", _LIMITED, str(_HERE / "tools" / facts["script"]), *limits,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-            cwd=folder, env={**kept, "HOME": folder, "TMPDIR": folder}, start_new_session=True,
+            cwd=folder, env={**environment, "HOME": folder, "TMPDIR": folder}, start_new_session=True,
         )  # fmt: skip
         try:
             async with asyncio.timeout(_LIMITS["wall_seconds"]):
@@ -90,8 +92,8 @@ async def _run(one: dict[str, Any], arguments: dict[str, Any]) -> bytes:
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
     if process.returncode != 0:
-        said = err.decode("utf-8", "replace").strip().splitlines()
-        raise _Ended(said[-1][:2_000] if said else f"It ended with {process.returncode}.")
+        lines = err.decode("utf-8", "replace").strip().splitlines()
+        raise _Ended(lines[-1][:2_000] if lines else f"It ended with {process.returncode}.")
     try:
         json.loads(out)
     except ValueError as error:
@@ -99,10 +101,10 @@ async def _run(one: dict[str, Any], arguments: dict[str, Any]) -> bytes:
     return out
 
 
-async def _talk(process: asyncio.subprocess.Process, given: bytes) -> tuple[bytes, bytes]:
-    """Return what a process wrote after it was given its arguments. Raise _Ended where it writes too much."""
+async def _talk(process: asyncio.subprocess.Process, data: bytes) -> tuple[bytes, bytes]:
+    """Write to a process and return its stdout and stderr. Raise _Ended if it writes too much."""
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
-    writing = asyncio.ensure_future(_give(process.stdin, given))
+    writing = asyncio.ensure_future(_give(process.stdin, data))
     try:
         out, err = await asyncio.gather(
             _read(process.stdout, int(_LIMITS["result_bytes"])),
@@ -114,20 +116,20 @@ async def _talk(process: asyncio.subprocess.Process, given: bytes) -> tuple[byte
     return out, err
 
 
-async def _give(pipe: asyncio.StreamWriter, given: bytes) -> None:
-    with suppress(BrokenPipeError, ConnectionResetError):  # it read as much as it wanted
-        pipe.write(given)
+async def _give(pipe: asyncio.StreamWriter, data: bytes) -> None:
+    with suppress(BrokenPipeError, ConnectionResetError):  # it may end without reading everything
+        pipe.write(data)
         await pipe.drain()
         pipe.close()
 
 
 async def _read(pipe: asyncio.StreamReader, most: int) -> bytes:
-    found = bytearray()
+    received = bytearray()
     while piece := await pipe.read(1 << 16):
-        found += piece
-        if len(found) > most:
+        received += piece
+        if len(received) > most:
             raise _Ended(f"It wrote more than {most:,} bytes.")
-    return bytes(found)
+    return bytes(received)
 
 
 def _failed(why: str) -> t.CallToolResult:

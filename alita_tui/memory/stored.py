@@ -11,7 +11,7 @@ import msgspec
 
 from alita_tui.events import Json, MemoryItem, Rating, Value, ready
 from alita_tui.memory.lessons import FOOTNOTE
-from alita_tui.memory.recipes import Graph, said
+from alita_tui.memory.recipes import Graph, in_words
 from alita_tui.memory.stated import stems
 from alita_tui.spine.ports.memory import MemorySort, Remembered, sort_of
 
@@ -23,7 +23,7 @@ TRUST = {
 _FOUND_WRONG, _FOUND_GOOD = 0.1, 1.0
 """The same for an answer or a result that the person rated."""
 _RATED_ORIGINS = ("task", "result")
-"""Where what was learned rests on an answer. What the person said themselves holds, whatever became of the answer."""
+"""Origins of items that rest on an answer. A statement of the person is valid even if the answer was wrong."""
 _ABOUT = 0.6
 """Relevance of a fact whose whole subject the task names."""
 _HALF_LIFE: dict[MemorySort, float] = {
@@ -36,7 +36,7 @@ _HALF_LIFE: dict[MemorySort, float] = {
 """Half-life in days."""
 
 
-class Kept(Value, frozen=True):
+class StoredItem(Value, frozen=True):
     """One document of the memory."""
 
     item: MemoryItem
@@ -56,8 +56,8 @@ class Kept(Value, frozen=True):
     project: str = ""
     graph: Graph = Graph()
     """For recipes: what the calls of its successes have in common."""
-    said: dict[str, Rating] = {}
-    """What the person says of the answers that it was learned from, by their source; none in older files."""
+    ratings: dict[str, Rating] = msgspec.field(default_factory=dict, name="said")
+    """The person's ratings of the answers that it was learned from, by source; empty in older files."""
 
     @property
     def sort(self) -> MemorySort:
@@ -77,23 +77,23 @@ class Kept(Value, frozen=True):
         if self.is_recipe:
             worked, failed = self.record
             return (worked + 1) / (worked + failed + 2)
-        rating = self.said.get(self.sources[-1]) if self.sources else None
+        rating = self.ratings.get(self.sources[-1]) if self.sources else None
         if rating is not None and self.item.origin in _RATED_ORIGINS:
             return _FOUND_GOOD if rating == "up" else _FOUND_WRONG
         return TRUST[self.item.origin]
 
     @property
     def record(self) -> tuple[int, int]:
-        """How often a recipe worked and did not; a 👍 counts as one more success, a 👎 makes one a failure."""
-        good, wrong = (sum(one == rating for one in self.said.values()) for rating in ("up", "down"))
+        """How often a recipe worked and failed; a 👍 counts as one more success, a 👎 turns one into a failure."""
+        good, wrong = (sum(given == rating for given in self.ratings.values()) for rating in ("up", "down"))
         return max(self.worked - wrong, 0) + good, self.failed + wrong
 
-    def rated(self, source: str, rating: Rating | None) -> Kept:
-        """Return it with what the person says of the answer it was learned from at a source; None: nothing."""
-        others = {known: word for known, word in self.said.items() if known != source}
+    def rated(self, source: str, rating: Rating | None) -> StoredItem:
+        """Return it with the person's rating of the answer at a source; None removes the rating."""
+        others = {known: word for known, word in self.ratings.items() if known != source}
         if rating is None or not (self.is_recipe or self.item.origin in _RATED_ORIGINS):
-            return msgspec.structs.replace(self, said=others)
-        return msgspec.structs.replace(self, said={**others, source: rating})
+            return msgspec.structs.replace(self, ratings=others)
+        return msgspec.structs.replace(self, ratings={**others, source: rating})
 
     def freshness(self, now: datetime) -> float:
         """Freshness, 0 to 1; pinned items, and those from before dates were recorded, do not age."""
@@ -109,7 +109,7 @@ class Kept(Value, frozen=True):
         """
         if not self.is_recipe:
             return self.item
-        calls = said(self.graph.steps) if self.graph.steps else " → ".join(self.item.tools)
+        calls = in_words(self.graph.steps) if self.graph.steps else " → ".join(self.item.tools)
         worked, failed = self.record
         record = f"worked {worked} of {worked + failed} times"
         own = project is None or self.project in ("", project)
@@ -117,13 +117,13 @@ class Kept(Value, frozen=True):
         return msgspec.structs.replace(self.item, text=text, steps=())
 
     def remembered(self) -> Remembered:
-        """Return it as people see it."""
+        """Return it in the form for display."""
         worked, failed = self.record
-        wrong = sum(one == "down" for one in self.said.values())
+        wrong = sum(given == "down" for given in self.ratings.values())
         return Remembered(
             item=self.shown(), project=self.project, at=self.at, until=self.until, pinned=self.pinned,
             worked=worked, failed=failed, sources=self.sources, steps=self.graph.steps,
-            shape_worked=max(self.graph.worked - wrong, 0), liked=len(self.said) - wrong, disliked=wrong,
+            shape_worked=max(self.graph.worked - wrong, 0), liked=len(self.ratings) - wrong, disliked=wrong,
         )  # fmt: skip
 
 
@@ -136,24 +136,24 @@ class Tombstone(Value, frozen=True):
     at: str = ""
 
 
-def bears_on(kept: Kept, asked: set[str]) -> float:
+def bears_on(stored: StoredItem, asked: set[str]) -> float:
     """Return how much of a fact's subject a task names, however long the task is."""
-    about = stems(kept.item.subject) if kept.sort == "fact" else ()
+    about = stems(stored.item.subject) if stored.sort == "fact" else ()
     named = sum(stem in asked for stem in about)
     share = named / len(about) if about else 0.0
     return _ABOUT * share if share == 1 or (share >= 0.5 and named > 1) else 0.0
 
 
-def closes(newer: Kept, older: Kept) -> bool:
+def closes(newer: StoredItem, older: StoredItem) -> bool:
     """Return whether a fact that closes another was learned after it; the other may have been restated since."""
     return older.at < newer.at or (older.at == newer.at and newer.item.item_id not in older.closes)
 
 
-def encodable(known: Mapping[str, Kept]) -> dict[str, tuple[str, tuple[str, ...]]]:
+def encodable(known: Mapping[str, StoredItem]) -> dict[str, tuple[str, tuple[str, ...]]]:
     """Return the texts for an encoder: the tasks of recipes, newest first, then all current items."""
     newest = [*known.values()][::-1]
-    recipes = {kept.item.item_id: ("", kept.tasks) for kept in newest if kept.is_recipe}
-    others = [kept.item for kept in newest if not kept.is_recipe and not kept.until]
+    recipes = {stored.item.item_id: ("", stored.tasks) for stored in newest if stored.is_recipe}
+    others = [stored.item for stored in newest if not stored.is_recipe and not stored.until]
     return recipes | {item.item_id: ("", (item.text.split(FOOTNOTE)[0],)) for item in others}
 
 
@@ -171,15 +171,15 @@ def content_digest(item: MemoryItem) -> str:
     return sha256(f"{item.memory}\n{said_so}".encode("utf-8", "replace")).hexdigest()
 
 
-def read(document: Json) -> Kept | Tombstone | None:
+def read(document: Json) -> StoredItem | Tombstone | None:
     """Return a document as a value, or None; one that cannot be read is skipped and stays on disk."""
     try:
         if isinstance(document, dict) and "forgotten" in document:
             return msgspec.convert(document, ready(Tombstone))
-        kept = msgspec.convert(document, ready(Kept))
+        stored = msgspec.convert(document, ready(StoredItem))
     except msgspec.ValidationError:
         return None
-    return kept if all(map(_is_moment, filter(None, (kept.at, kept.until)))) else None
+    return stored if all(map(_is_moment, filter(None, (stored.at, stored.until)))) else None
 
 
 def _is_moment(text: str) -> bool:

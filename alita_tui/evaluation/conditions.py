@@ -1,0 +1,127 @@
+"""What two runs depend on, and why their figures may not be comparable."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from alita_tui.evaluation.agreement import Agreement
+from alita_tui.evaluation.results import CaseResult, Setup
+from alita_tui.spine.text import counted, one_line
+
+_NAMES = (
+    "run", "suite", "suite_digest", "models", "configured", "tags", "cases", "repeat", "budget_usd", "approve",
+    "without", "library_digest", "started_at", "version", "python",
+)  # fmt: skip
+_INCIDENTAL = ("run", "suite", "started_at")
+"""Fields in which any two runs may differ without a difference in what was done."""
+_WORDS = {"models": "model", "configured": "model of other roles", "version": "version of alita"}
+_SHOWN = 60
+"""Characters of a value in a sentence."""
+
+
+class Condition(NamedTuple):
+    """Something that both runs depend on, and what it was in each, as text."""
+
+    name: str
+    first: str
+    second: str
+
+
+def of_model(setup: Setup, model: str) -> Setup:
+    """Return the setup of the part of a run that one of its models did."""
+    return replace(setup, models=(model,), planned=setup.planned // len(setup.models))
+
+
+def conditions(first: Setup, second: Setup) -> tuple[Condition, ...]:
+    """Return what both runs depend on; settings and prompts only where they differ."""
+    rows = [
+        Condition(_WORDS.get(name, name.replace("_", " ")), _text(name, first), _text(name, second))
+        for name in _NAMES
+    ]
+    for kind, left, right in (
+        ("setting", first.settings, second.settings),
+        ("prompt", first.prompts, second.prompts),
+    ):
+        rows += [
+            Condition(f"{kind} {key}", left.get(key, "default"), right.get(key, "default"))
+            for key in sorted({*left, *right})
+            if left.get(key) != right.get(key)
+        ]
+    return tuple(rows)
+
+
+def _text(name: str, setup: Setup) -> str:
+    value = getattr(setup, name)
+    if name == "configured":
+        return "as the settings say" if value else "the same"
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def differences(first: Setup, second: Setup) -> tuple[Condition, ...]:
+    """Return the conditions that differ between two runs and may have made a difference."""
+    incidental = {_WORDS.get(name, name.replace("_", " ")) for name in _INCIDENTAL}
+    return tuple(
+        condition
+        for condition in conditions(first, second)
+        if condition.name not in incidental and condition.first != condition.second
+    )
+
+
+def difference_line(different: Sequence[Condition]) -> str:
+    """Return in one sentence what differs between two runs."""
+    if not different:
+        return "Nothing that is on record differs between them."
+    parts = [
+        condition.name
+        if condition.name.startswith("prompt ")
+        else f"{condition.name} ({_short(condition.first)}, then {_short(condition.second)})"
+        for condition in different
+    ]
+    return f"They differ in: {'; '.join(parts)}."
+
+
+def _cause(name: str) -> str:
+    """Return what a condition is a part of: a model is often named in a setting, too, and a version has its prompts."""
+    if name in _WORDS.values():
+        return name.partition(" ")[0]
+    if name.startswith(("setting roles.", "setting model.")):
+        return "model"
+    return "version" if name.startswith("prompt ") else name
+
+
+def _short(value: str) -> str:
+    return str(one_line(value, _SHOWN)) or "none"
+
+
+def caveats(
+    first: Setup,
+    second: Setup,
+    before: Collection[CaseResult],
+    after: Collection[CaseResult],
+    judges: Sequence[Agreement] = (),
+    other_judges: Sequence[Agreement] = (),
+) -> tuple[str, ...]:
+    """Return a sentence for each reason why the figures of two runs may not be comparable, the most serious first.
+
+    The setups are those of one model each (`of_model`). `judges`, `other_judges`: those of rubrics in the first and
+    the second run.
+    """
+    if first.run == second.run and first.models == second.models:
+        return ("Both sides are the same run with the same model.",)
+    sentences = [
+        f"{counted(setup.planned - len(results), 'case')} of {setup.planned} of the {which} run "
+        f"{'has' if setup.planned - len(results) == 1 else 'have'} not ended; only what both runs ended is compared."
+        for which, setup, results in (("first", first, before), ("second", second, after))
+        if setup.planned > len(results)
+    ]
+    by_rubric = [{judge.rubric: judge.judge for judge in measured} for measured in (judges, other_judges)]
+    if any(by_rubric[0][rubric] != by_rubric[1][rubric] for rubric in {*by_rubric[0]} & {*by_rubric[1]}):
+        sentences.append("Different models judged the rubric, so the shares solved are not comparable.")
+    if len({_cause(condition.name) for condition in differences(first, second)}) > 1:
+        sentences.append(
+            "More than one of these may have made the difference. Change one at a time to know which."
+        )
+    return tuple(sentences)

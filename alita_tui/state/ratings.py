@@ -1,0 +1,14 @@
+"""How good the person finds answers, runs and builds."""
+
+from __future__ import annotations
+
+from alita_tui.events import FeedbackGiven, Rating
+
+Ratings = tuple[tuple[tuple[str, str, str], Rating], ...]
+"""By task, call and build (`FeedbackGiven.target`); the newest last, each once."""
+
+
+def after(ratings: Ratings, event: FeedbackGiven) -> Ratings:
+    """Return the ratings after an event: a newer one takes the place of an earlier one, or takes it back."""
+    others = tuple(one for one in ratings if one[0] != event.target)
+    return others if event.undone else (*others, (event.target, event.rating))

@@ -18,8 +18,11 @@ languages: setup
 	@.venv/bin/alita doctor --fix --quiet --with bash,javascript
 
 # Everything quick, and an eighth of what starts containers, processes or apps; the next commits try the others.
+# What fails beside others is tried once more, alone (tests/again.py).
 test: browser languages
-	@$(PY) -m pytest -q -n 3 tests --ignore=tests/benchmarks --hypothesis-seed=$$(git rev-list --count HEAD)
+	@seed=--hypothesis-seed=$$(git rev-list --count HEAD); \
+	$(PY) -m pytest -q -n 3 $$seed -o cache_dir=build/test-cache --cache-clear tests --ignore=tests/benchmarks || \
+	$(PY) -m tests.again $$? build/test-cache $$seed
 
 # What `make test` left out: the other seven eighths, the long walks through, odd jobs and clusters with packages of the index
 # among them (the extra `dask` is installed). SHARE=0.2 tries a fifth; WIRE=--other-wire does each job over the other vendor's protocol.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -36,19 +36,25 @@ def held(terminal: Terminal, what: str, seconds: float, delay: float = 0.5) -> N
         terminal.rest(0.033)
 
 
-def approve(terminal: Terminal, key: bytes = b"a") -> None:
-    """Approve the build on screen as somebody does who means it; again where the machine was too busy to hear it."""
-    before = len(terminal.decided)
+def deliberately(terminal: Terminal, key: str, data: bytes, heard: Callable[[], bool]) -> None:
+    """Press a key as somebody does who means it, until it is heard.
+
+    A busy machine may refuse the key, and the same key again is then a repeated one: another goes before it each time.
+    """
     until = time.monotonic() + 60
-    while time.monotonic() < until:
+    while not heard() and time.monotonic() < until:
         terminal.press("down", NAMED["down"])
         terminal.rest(0.9)
-        terminal.press("a", key)
+        terminal.press(key, data)
         end = time.monotonic() + 2
-        while len(terminal.decided) == before and time.monotonic() < end:
+        while not heard() and time.monotonic() < end:
             terminal.rest(0.05)
-        if len(terminal.decided) > before:
-            return
+
+
+def approve(terminal: Terminal, key: bytes = b"a") -> None:
+    """Approve the build on screen."""
+    before = len(terminal.decided)
+    deliberately(terminal, "a", key, lambda: len(terminal.decided) > before)
 
 
 def ends(terminal: Terminal) -> list[str]:
@@ -87,12 +93,7 @@ def test_typing_into_an_opening_review_approves_nothing(terminal: Terminal) -> N
 
 def test_typing_that_goes_on_after_a_rejection_approves_nothing(terminal: Terminal) -> None:
     terminal.open()
-    terminal.rest(0.8)
-    for _ in range(10):  # where the machine was too busy to hear it
-        terminal.press("r")
-        terminal.rest(0.9)
-        if "Enter rejects" in terminal.screen.text:
-            break
+    deliberately(terminal, "r", b"r", lambda: "Enter rejects" in terminal.screen.text)
     for char in "no":
         terminal.press(char)
         terminal.rest(0.1)
@@ -102,11 +103,8 @@ def test_typing_that_goes_on_after_a_rejection_approves_nothing(terminal: Termin
         terminal.rest(0.09)
         terminal.press("space" if char == " " else char, char.encode())
     assert ends(terminal) == []
-    for _ in range(10):
-        if not terminal.decided:  # the Enter came too soon after the letters for this machine
-            terminal.rest(0.9)
-            terminal.press("enter", b"\r")
-            terminal.rest(0.9)
+    # Where the Enter came too soon after the letters for this machine, the field is still open.
+    deliberately(terminal, "enter", b"\r", lambda: bool(terminal.decided))
     assert [one.verdict for one in terminal.decided] == ["rejected"]
 
 

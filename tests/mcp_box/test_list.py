@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +28,21 @@ async def names(one: Client) -> list[str]:
     return [tool.name for tool in (await one.list_tools(cache_mode="refresh")).tools]
 
 
+@asynccontextmanager
+async def connected(home: Path, era: str, transport: str, on: Any) -> AsyncIterator[Client]:
+    if transport == "stdio":
+        async with lab.client(home, era, on=on) as client:
+            yield client
+    else:
+        async with lab.http_server(home) as url, lab.http_client(home, url, era, on=on) as client:
+            yield client
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
 @pytest.mark.parametrize("era", lab.ERAS)
-async def test_what_another_process_approves_or_withdraws_is_announced(tmp_path: Path, era: str) -> None:
+async def test_what_another_process_approves_or_withdraws_is_announced(
+    tmp_path: Path, era: str, transport: str
+) -> None:
     home = lab.furnished(tmp_path / "home", lab.ADD)
     heard: asyncio.Queue[str] = asyncio.Queue()
 
@@ -45,7 +60,7 @@ async def test_what_another_process_approves_or_withdraws_is_announced(tmp_path:
             while await heard.get() not in ("ToolsListChanged", "ToolListChangedNotification"):
                 pass
 
-    async with lab.client(home, era, on=on if era == "legacy" else None) as one:
+    async with connected(home, era, transport, on if era == "legacy" else None) as one:
         assert await names(one) == ["add_numbers"]
         listening: asyncio.Task[None] | None = None
         if era == "2026-07-28":

@@ -17,10 +17,6 @@ Accept = Annotated[
 ]
 
 
-_SHORTEST_DIGEST = 12
-"""As in the verdict inbox, whose room would be imported for this number only."""
-
-
 def all_accepted(risks: Sequence[Risk], given: Sequence[str], *, what: str, show: str) -> tuple[str, ...]:
     """Return the names of the risks. Raise UsageError unless `--accept` named exactly these.
 
@@ -50,14 +46,14 @@ def list_risks(risks: Sequence[Risk], *, none: str) -> None:
         typer.echo(f"  {none}")
 
 
-def check_digest(given: str, digest: str, *, what: str, show: str, whole: bool = False) -> None:
-    """Raise UsageError unless `given` is a long enough beginning of `digest`; `show` is the command to look again.
+def check_digest(given: str, digest: str, *, what: str, show: str) -> None:
+    """Raise UsageError unless `given` is `digest`; `show` is the command to look again.
 
-    With `whole` it has to be all of it: whoever makes both can make two things whose digests begin alike.
+    A beginning is not enough: whoever makes both can make two things whose digests begin alike.
     """
-    prefix = given.lower().removeprefix("sha256:")
-    if len(prefix) < (len(digest) if whole else _SHORTEST_DIGEST) or not digest.startswith(prefix):
-        needs = f" All {len(digest)} digits are asked for." if whole and digest.startswith(prefix) else ""
+    typed = given.lower().removeprefix("sha256:")
+    if typed != digest:
+        needs = f" All {len(digest)} digits are asked for." if digest.startswith(typed) else ""
         raise UsageError(
             f"{what} is {digest[:8]}…, not {reveal(given[:70])!r}.{needs}", hint=f"Look at it first: {show}"
         )

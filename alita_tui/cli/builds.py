@@ -33,9 +33,7 @@ if TYPE_CHECKING:
 commands = group()
 
 Build = Annotated[str, typer.Argument(help="Its id, or the beginning of it.")]
-Digest = Annotated[
-    str, typer.Option("--digest", metavar="SHA256", help="At least 12 digits of the digest that you saw.")
-]
+Digest = Annotated[str, typer.Option("--digest", metavar="SHA256", help="The digest that you saw, whole.")]
 Without = Annotated[
     list[str] | None,
     typer.Option(
@@ -103,12 +101,10 @@ def show(context: typer.Context, build: Build, json: Json = False) -> None:
         typer.echo(f"{draft.twins[0].label} gives the same answers. Approving keeps both; otherwise:")
         typer.echo(f"  alita builds reuse {parked.approval_id}")
         typer.echo(f"  alita builds merge {parked.approval_id}")
-        typer.echo(f"  alita builds alias {parked.approval_id} --digest {parked.digest[:16]}")
+        typer.echo(f"  alita builds alias {parked.approval_id} --digest {parked.digest}")
     typer.echo(f"sha256 {parked.digest}")
     accept = "".join(f" --accept {name}" for name in names_of(build_risks))
-    typer.echo(
-        f"Approve with: alita builds approve {parked.approval_id} --digest {parked.digest[:16]}{accept}"
-    )
+    typer.echo(f"Approve with: alita builds approve {parked.approval_id} --digest {parked.digest}{accept}")
 
 
 @commands.command()

@@ -244,7 +244,7 @@ def approve(
                 hint=f"See: alita mcp show {name}",
             )
         whole, look = build_digest(named.draft, known.lock), f"alita mcp show {name} {named.draft.name}"
-        check_digest(given, whole, what=named.draft.name, show=look, whole=True)
+        check_digest(given, whole, what=named.draft.name, show=look)
         chosen.append(named)
     ready, review = [], book.reviewer()
     for offer in chosen:

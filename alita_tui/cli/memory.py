@@ -273,7 +273,7 @@ def tool(
     name: Annotated[str, typer.Option("--name", help="What the tool is called.")] = "",
     digest: Annotated[
         str,
-        typer.Option("--digest", metavar="SHA256", help="Approve it: at least 12 digits of what you saw."),
+        typer.Option("--digest", metavar="SHA256", help="Approve it: the digest that you saw, whole."),
     ] = "",
     accept: Accept = None,
     json: Json = False,
@@ -310,7 +310,7 @@ def tool(
             typer.echo(f"  {reveal(phrase)}")
         typer.echo(f"\nCode\n{reveal(draft.code)}\nTests\n{reveal(draft.tests)}")
         options = "".join(f" --accept {risk}" for risk in names_of(risks))
-        typer.echo(f"Approve with: {look} --digest {draft.digest[:16]}{options}")
+        typer.echo(f"Approve with: {look} --digest {draft.digest}{options}")
         return
     check_digest(digest, draft.digest, what=f"{draft.name} as its tools are now", show=look)
     all_accepted(risks, accept or [], what="It", show=look)

@@ -112,7 +112,7 @@ def _show(pack: Path, offer: Offered) -> None:
     if offer.problem:
         typer.echo(reveal(f"It cannot be approved yet: {offer.problem}"))
     else:
-        typer.echo(f"Review, test and approve with: alita tools import {pack} --digest {draft.digest[:16]}")
+        typer.echo(f"Review, test and approve with: alita tools import {pack} --digest {draft.digest}")
 
 
 def _approve(

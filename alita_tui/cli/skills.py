@@ -59,7 +59,7 @@ def add(
         options = "".join(f" --accept {name}" for name in names_of(risks))
         typer.echo(reveal(f"\nApprove it with: {look} --digest {skill.digest}{options}"))
         return
-    check_digest(digest, skill.digest, what=f"The skill {skill.text.name}", show=look, whole=True)
+    check_digest(digest, skill.digest, what=f"The skill {skill.text.name}", show=look)
     approved = book.approve(skill, path, all_accepted(risks, accept or [], what="It", show=look))
     typer.echo(f"approved: the skill {approved.name}, sha256 {approved.digest[:16]}…")
     for script in skill.scripts:
@@ -203,7 +203,7 @@ def script(
         typer.echo(f"\nCode\n{reveal(draft.code)}\nTests\n{reveal(draft.tests)}")
         typer.echo(reveal(f"Have it tested and approve it with: {look} --digest {draft.digest}"))
         return
-    check_digest(digest, draft.digest, what=str(draft.name), show=look, whole=True)
+    check_digest(digest, draft.digest, what=str(draft.name), show=look)
     known = [name for name in accept or [] if name in names_of(before)]
     all_accepted(before, known, what=str(draft.name), show=look)
     typer.echo(f"{draft.name}: reviewed and tested here …", err=True)

@@ -88,7 +88,7 @@ def show(
     options = [f" --host '{value}'" for value in host or ()]
     options += [f" --secret {value}" for value in secret or ()]
     options += [f" --accept {risk}" for risk in names_of(risks)]
-    command = f"alita tools starters approve {name} --digest {draft.digest[:16]}{''.join(options)}"
+    command = f"alita tools starters approve {name} --digest {draft.digest}{''.join(options)}"
     typer.echo(f"Approve with: {command}")
 
 
@@ -97,7 +97,7 @@ def approve(
     context: typer.Context,
     name: str,
     digest: Annotated[
-        str, typer.Option("--digest", metavar="SHA256", help="At least 12 digits of the digest that you saw.")
+        str, typer.Option("--digest", metavar="SHA256", help="The digest that you saw, whole.")
     ],
     host: Hosts = None,
     secret: Secrets = None,

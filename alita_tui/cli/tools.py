@@ -98,7 +98,7 @@ def approve(
     name: str,
     version: Version = None,
     digest: Annotated[
-        str, typer.Option("--digest", metavar="SHA256", help="At least 12 digits of the digest that you saw.")
+        str, typer.Option("--digest", metavar="SHA256", help="The digest that you saw, whole.")
     ] = "",
 ) -> None:
     """Approve anew a tool without a provable approval: a copied one, or one whose log was lost.
@@ -141,9 +141,7 @@ def _show_unproven(app: AppContext, name: str, record: ToolRecord) -> None:
     for package in record.lock.packages:
         typer.echo(f"needs {reveal(package.name)} {reveal(package.version)}")
     typer.echo(f"\nCode\n{reveal(draft.code)}\nTests\n{reveal(draft.tests)}")
-    typer.echo(
-        f"Approve with: alita tools approve {name} --version {record.version} --digest {draft.digest[:16]}"
-    )
+    typer.echo(f"Approve with: alita tools approve {name} --version {record.version} --digest {draft.digest}")
 
 
 @commands.command()

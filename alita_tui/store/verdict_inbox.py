@@ -23,10 +23,6 @@ from alita_tui.spine.text import one_line
 from alita_tui.store import disk
 from alita_tui.store.sessions import SessionFile, SessionStore
 
-SHORTEST_DIGEST = 12
-"""Shortest beginning of a digest (hex) that a person may give."""
-
-
 _KIND = "desk note"
 _SKEW = timedelta(seconds=5)
 """Tolerated difference between two processes' clocks."""
@@ -105,18 +101,17 @@ class VerdictInbox:
     def leave(self, wanted: str, command: ResolveApproval) -> ParkedBuild:
         """Leave a verdict for the session; it is on disk when this returns.
 
-        The command's digest must be the pending one or at least 12 hex characters of its beginning; the stored command
-        names the approval and the digest in full. Raises UsageError for another digest, or if the build is decided or
-        does not wait; StoreError.
+        The command's digest must be the pending one, whole: two drafts can be made whose digests begin alike. Raises
+        UsageError for another digest, or if the build is decided or does not wait; StoreError.
         """
         build = self._find(wanted)
         given = command.digest.lower().removeprefix("sha256:")
-        if len(given) < SHORTEST_DIGEST:
+        if len(given) < len(build.digest) and build.digest.startswith(given):
             raise UsageError(
                 f"{given or 'An empty string'!r} is too short for a digest.",
-                hint=f"Give at least the first {SHORTEST_DIGEST} characters of what you reviewed.",
+                hint=f"Give all {len(build.digest)} digits of what you reviewed.",
             )
-        if not build.digest.startswith(given):
+        if given != build.digest:
             raise UsageError(
                 f"{build.name} v{build.version} waits with other bytes than {one_line(given, 16)}.",
                 hint=f"Look at it again: alita builds show {build.approval_id}",

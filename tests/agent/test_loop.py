@@ -475,7 +475,7 @@ async def test_a_parked_build_is_decided_elsewhere_and_taken_up(tmp_path: Path) 
         parked.approval_id,
         ResolveApproval(
             approval_id=parked.approval_id,
-            digest=e.BuildDigest(parked.digest[:12]),
+            digest=parked.digest,
             verdict=e.Verdict(decision="approved", by="somebody", via="cli"),
         ),
     )

@@ -109,7 +109,7 @@ def test_what_is_shown_first_are_the_risks_and_last_is_how_to_approve(shell: She
 @pytest.mark.parametrize(
     ("words", "verdict", "fields"),
     [
-        (("approve", "--digest", NEW_DIGEST[:12], *accept()), "approved", {"accepted": list(RISKS)}),
+        (("approve", "--digest", NEW_DIGEST, *accept()), "approved", {"accepted": list(RISKS)}),
         (
             ("approve", "--digest", NEW_DIGEST, "--task-only", *accept()),
             "approved",
@@ -173,7 +173,7 @@ def test_an_edit_is_taken_from_a_file_or_the_editor(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("approve", "p2", "--digest", NEW_DIGEST[:11], *accept()), "too short"),
+        (("approve", "p2", "--digest", NEW_DIGEST[:63], *accept()), "too short"),
         (("approve", "p2", "--digest", "0" * 64, *accept()), "other bytes"),
         (("approve", "p2", "--digest", NEW_DIGEST), f"not accepted yet: {', '.join(RISKS)}"),
         (("approve", "p2", "--digest", NEW_DIGEST, *accept("network")), "not accepted yet: network"),
@@ -214,7 +214,7 @@ def test_a_build_like_a_tool_is_made_another_name_of_it(
     shell = Shell(tmp_path, RATES, MONEY)
     assert "rates v2 gives the same answers" in shell.run("show", "p2").stdout
     assert isinstance(shell.run("alias", "p2", "--digest", "0" * 64, *words).exception, UsageError)
-    done = shell.run("alias", "p2", "--digest", NEW_DIGEST[:16], *words)
+    done = shell.run("alias", "p2", "--digest", NEW_DIGEST, *words)
     assert done.exit_code == 0, done.output
     assert f"alita tools undo {twin.name}" in done.stdout
     assert (shell.left.verdict.decision, shell.left.verdict.alias_of, shell.left.digest) == (

@@ -219,7 +219,7 @@ def test_a_pack_whose_signature_does_not_hold_is_refused(shell: Shell, tmp_path:
 def test_a_digest_that_nobody_saw_approves_nothing(shell: Shell, tmp_path: Path) -> None:
     file = tmp_path / "mail.alita"
     alita(shell.home, "export", str(file), TOOL)
-    for digest in ("0" * 64, "abc", "", streams.DRAFT.digest[:4]):
+    for digest in ("0" * 64, "abc", "", streams.DRAFT.digest[:4], streams.DRAFT.digest[:63]):
         assert isinstance(
             alita(tmp_path / "two", "import", str(file), "--digest", digest or "x").exception, UsageError
         )

@@ -158,7 +158,7 @@ def test_a_person_approves_what_they_saw_and_then_it_runs(shell: Shell) -> None:
         assert isinstance(unnamed.exception, UsageError) and AppContext.open(shell.home).library.cards() == ()
     shown = shell("starters", "show", "file_read").stdout
     assert "workspace  asks for" in shown and "--accept workspace" in shown
-    approved = shell("starters", "approve", "file_read", "--digest", digest[:16], "--accept", "workspace")
+    approved = shell("starters", "approve", "file_read", "--digest", digest, "--accept", "workspace")
     assert approved.exit_code == 0, approved.output
     assert "the workspace, to read" in approved.stdout and "FAIL" not in approved.stdout
     app = AppContext.open(shell.home)

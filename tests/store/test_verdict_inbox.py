@@ -71,7 +71,7 @@ async def test_builds_of_live_and_closed_sessions_wait_on_one_desk(shelf, desk):
 async def test_a_verdict_is_left_read_and_taken(shelf, desk):
     live = await session(shelf, "20261120-100000-aaaa", "-one")
     assert desk.verdict("p1-one") is None
-    desk.leave("b1-one", say(digest=DIGEST[:12], reason="fine"))
+    desk.leave("b1-one", say(digest=DIGEST, reason="fine"))
     left = desk.verdict("p1-one")
     assert (left.verdict.by, left.digest, left.approval_id, left.verdict.reason) == (
         "ada",
@@ -88,7 +88,7 @@ async def test_a_verdict_is_left_read_and_taken(shelf, desk):
     live.close()
 
 
-@pytest.mark.parametrize("digest", ["", DIGEST[:11], "0" * 64, DIGEST + "0", "f" * 12])
+@pytest.mark.parametrize("digest", ["", DIGEST[:63], DIGEST[:12], "0" * 64, DIGEST + "0", "f" * 12])
 async def test_only_the_digest_that_waits_can_be_decided_on(shelf, desk, digest):
     (await session(shelf, "20261120-100000-aaaa", "-one")).close()
     with pytest.raises(UsageError):

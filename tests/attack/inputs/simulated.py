@@ -21,7 +21,7 @@ from textual import events
 from textual.widgets import Input
 
 from alita_tui.console.input.parser import InputParser, Settled
-from alita_tui.console.input.timing import InputTiming
+from alita_tui.console.input.timing import GREETINGS, InputTiming
 from alita_tui.console.review.deciding import DecidingScreen
 from alita_tui.console.review.screen import ApprovalScreen
 from alita_tui.console.review.steps import BuildReview
@@ -159,7 +159,10 @@ class World:
             self.line = self.back = rng.choice([0.0, 0.002])
         self.jitter = rng.choice(jitters)
         self.loses = rng.choice([0.0, 0.0, 0.0, 0.1, 0.5])
-        """Share of the answers that the line loses."""
+        """Share of the answers that the line loses; never all of the first ones, which would make it a mute terminal on
+        an unsteady line: nobody can tell when a key was made there."""
+        self._unanswered: int | None = 0
+        """How many questions came before the first answer; None once there was one."""
         self.made: list[Made] = []
         self.shown: list[Shown] = []
         self.decided: list[Decided] = []
@@ -232,8 +235,14 @@ class World:
     def _arrived(self, said: str) -> None:
         if said not in _ANSWERS:
             self.shown.append(Shown(self.now, said))
-        elif not self.mute and self.rng.random() >= self.loses:
-            self._send(_ANSWERS[said], 0.95)
+        elif not self.mute:
+            lost = self.rng.random() < self.loses
+            if lost and self._unanswered is not None:
+                self._unanswered += 1
+                lost = self._unanswered < GREETINGS
+            if not lost:
+                self._unanswered = None
+                self._send(_ANSWERS[said], 0.95)
 
     def _ask(self, question: str) -> bool:
         self.write(question)

@@ -38,6 +38,7 @@ from alita_tui.console.tasks.opening import TasksOpener
 from alita_tui.events import MoveKind
 from alita_tui.spine.commands import EnableModel, RefreshLibrary, SwitchBlock
 from alita_tui.spine.errors import AlitaError
+from alita_tui.spine.near import did_you_mean
 from alita_tui.spine.ports.stream import CommandSink, EventSource
 from alita_tui.spine.text import one_line
 
@@ -109,8 +110,10 @@ class AlitaApp(
         self._theme_problems = [str(problem) for problem in loaded.problems]
         self._theme_names = tuple(theme.name for theme in loaded.themes)
         if options.theme not in ("auto", *self._theme_names):
+            meant = did_you_mean(options.theme, self._theme_names)
+            picker = f"{key_of('app.theme', self._keys)} shows them all."
             self._theme_problems.append(
-                f"There is no theme {options.theme!r}; see {key_of('app.theme', self._keys)}."
+                f"There is no theme {one_line(options.theme, 60)!r}. {meant} {picker}".replace("  ", " ")
             )
         for theme in loaded.themes:
             self.register_theme(theme)

@@ -41,6 +41,7 @@ from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.near import did_you_mean
 from alita_tui.spine.ports.stream import CommandSink, EventSource
 from alita_tui.spine.text import one_line
+from alita_tui.view.queries import waiting_words
 
 if TYPE_CHECKING:
     # What opens later is imported when it does: the first paint needs the session's screen alone.
@@ -430,4 +431,5 @@ class AlitaApp(
             self._pressed = monotonic()
         elif not self.main.clear():
             self._pressed = monotonic()
-            self.notify(f"Press again to quit. {way_back(self.main.view)}", markup=False, timeout=2)
+            said = f"Press again to quit. {waiting_words(self.main.view)} {way_back(self.main.view)}"
+            self.notify(" ".join(said.split()), markup=False, timeout=2)

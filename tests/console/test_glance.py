@@ -19,6 +19,7 @@ from alita_tui.view.risk import by_their_names, risks
 from tests.console.approval_cases import calm, risky
 from tests.console.approval_host import Host
 from tests.console.gate_states import every
+from tests.console.navigating import until
 from tests.support.viewing import with_
 
 
@@ -290,11 +291,12 @@ async def test_findings_are_marked_in_the_margin_of_the_code_and_one_key_goes_to
         await pilot.press("right_square_bracket", "right_square_bracket")  # to the code
         await pilot.pause()
         assert app.review.query_one(CodeView).display
-        assert marked()[3] == "▌" and 5 not in marked(), "what is no finding has no mark"
-        for line in (3, 20, 3):
+        await until(pilot, lambda: marked().get(20) == "▌")  # it opens at the worst
+        for line, other in ((3, 20), (20, 3), (3, 20)):
             await pilot.press("full_stop")
             await pilot.pause()
             assert marked()[line] == "▸", "the one that was gone to"
+            assert marked().get(other, "▌") == "▌" and 5 not in marked(), "what is no finding has no mark"
         assert app.decided == []
 
 
@@ -306,3 +308,29 @@ async def test_where_no_finding_is_about_a_line_the_key_says_so() -> None:
         assert [notice.message for notice in app._notifications] == [
             "No finding is about a line of the code."
         ]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (100, 30), (120, 36), (200, 55)])
+@pytest.mark.parametrize("line", [2, 70, 200])
+async def test_the_code_opens_where_the_worst_finding_is(size: tuple[int, int], line: int) -> None:
+    code = "".join(f"x{number} = {number}\n" for number in range(1, 201))
+    findings = (found("B101", "low", 120), found("ast/dynamic", "high", line))
+    app = Host(changed(findings=findings, **drafted(code=code)))
+    async with app.run_test(size=size) as pilot:
+        review = app.review
+        review.panes.show_tab("Code")
+        view = review.query_one(CodeView)
+        await until(pilot, lambda: view.seen(line))
+        shown = "\n".join(view.render_line(row).text for row in range(view.size.height))
+        assert f"▌x{line} = {line} " in shown
+        unseen = {1, 20, 120, 200} - {number for number in range(1, 201) if f"x{number} = {number} " in shown}
+        assert not any(view.seen(number) for number in unseen), "only what is on screen has been read"
+        assert (view.scroll_y == 0) is (line == 2), "from its beginning if the line is seen there"
+
+
+async def test_code_without_a_finding_opens_at_its_beginning() -> None:
+    app = Host(changed(**drafted(code="".join(f"x{number} = {number}\n" for number in range(1, 201)))))
+    async with app.run_test(size=(120, 36)) as pilot:
+        view = app.review.query_one(CodeView)
+        await until(pilot, lambda: view.seen(1))
+        assert view.scroll_y == 0

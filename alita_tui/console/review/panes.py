@@ -85,6 +85,7 @@ class BuildPanes(Container):
         self.code.load(attempt.draft.code, bases, marks_of(build, attempt))
         if build.parent is not None:
             self.code.cycle()  # a new version is judged by what is new in it
+        self.code.open_at(worst_line(build, attempt))
         self._name_code()
         self._draw_evidence()
         self.show_tab(self._tab)
@@ -208,6 +209,7 @@ class BuildPanes(Container):
             evidence.styles.height = None
         else:
             evidence.styles.height = max(height * 9 // 20, min(evidence.lead, height - _CODE_LINES))
+        self.call_after_refresh(self.code.reach)  # once the code has its height
 
     def _name_code(self) -> None:
         code = self.code
@@ -221,6 +223,16 @@ def marks_of(build: BuildState, attempt: Attempt) -> dict[int, Piece]:
         one.line: "bad" if one.serious else "warn" for one in reversed(risks(build, attempt)) if one.line
     }
     return {line: (MARK, style) for line, style in marks.items()}
+
+
+def worst_line(build: BuildState, attempt: Attempt) -> int:
+    """Return the line of the most serious risk, else of the worst finding, that is about a line; 0 if none is."""
+    lines = [risk.line for risk in risks(build, attempt) if risk.line]
+    for severity in ("high", "medium", "low"):
+        lines += [
+            finding.line for finding in attempt.findings if finding.line and finding.severity == severity
+        ]
+    return next(iter(lines), 0)
 
 
 def bases_of(build: BuildState, attempt: Attempt) -> list[Base]:

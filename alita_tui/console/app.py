@@ -121,6 +121,8 @@ class AlitaApp(
         self.theme = loaded.pick(options.theme, dark=options.dark)
         self.graphics = options.graphics
         motion = not options.reduced_motion
+        if not motion:
+            self.keep_still()
         self.main = SessionScreen(keys=self._keys, player=bar_of(playback), motion=motion)
         self.main.level = options.detail
 

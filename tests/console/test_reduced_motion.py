@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 from textual.widgets import Input
 
@@ -26,9 +28,8 @@ async def test_no_field_blinks_under_reduced_motion(keys: tuple[str, ...], reduc
         app.main.query_one(Trace).focus()
         for key in keys:
             await pilot.press(key)
-        await until(pilot, lambda: isinstance(app.focused, Input))
-        field = app.focused
-        assert isinstance(field, Input)
+        await until(pilot, lambda: type(app.focused) is Input)
+        field = cast("Input", app.focused)
         assert field.cursor_blink is not reduced
         assert field._blink_timer is not None
         assert field._blink_timer._active.is_set() is not reduced

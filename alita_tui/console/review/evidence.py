@@ -271,6 +271,8 @@ class Evidence(Sheet):
         """Whether the whole test log is shown."""
         self.habits = Habits()
         """How the person has been deciding."""
+        self.brief = False
+        """Whether the first part has to make do with few lines."""
         self.withheld: frozenset[str] = frozenset()
         """Capabilities that are withheld, as `Capabilities.items`."""
         self.serious = False
@@ -284,7 +286,7 @@ class Evidence(Sheet):
     ) -> None:
         """Show some parts from the top."""
         make: dict[Part, Callable[[], list[Row]]] = {
-            "glance": lambda: glance(build, attempt, self.withheld),
+            "glance": lambda: glance(build, attempt, self.withheld, brief=self.brief),
             "risk": lambda: risk(build, attempt, self.withheld),
             "why": lambda: why(build, attempt),
             "contract": lambda: contract(attempt),

@@ -58,21 +58,19 @@ def gates(attempt: Attempt) -> list[Row]:
     """Return each check's result with its findings, then the checks that did not run."""
     marks = {"passed": ("  ● ", "good"), "failed": ("  ▲ ", "bad"), "skipped": ("  ○ ", "warn")}
     verbs = {"passed": "", "failed": "failed: ", "skipped": "could not run: "}
+    wide = max(len(check.title) for check in CHECKS.values())
     rows = [BLANK, *heading("Checks")]
     for gate in attempt.gates:
-        said = (
-            (f"{CHECKS[gate.gate].title}  ", "strong"),
-            (verbs[gate.state] + reveal(flat(gate.summary)), ""),
-        )
-        rows.append(Row(said, (marks[gate.state],)))
+        said = ((verbs[gate.state] + reveal(flat(gate.summary)), ""),)
+        rows.append(Row(said, (marks[gate.state], (f"{CHECKS[gate.gate].title:<{wide}}  ", "strong"))))
         for row in gate.rows:
             if row.tone in ("bad", "warn"):
                 rows.append(Row(((reveal(flat(f"{row.label}  {row.text}")), row.tone),), (("      ", ""),)))
     for name in attempt.unchecked:
         rows.append(
             Row(
-                ((f"{CHECKS[name].title}  ", "strong"), ("not run, or not on record", "warn")),
-                (("  ○ ", "warn"),),
+                (("not run, or not on record", "warn"),),
+                (("  ○ ", "warn"), (f"{CHECKS[name].title:<{wide}}  ", "strong")),
             )
         )
     return rows

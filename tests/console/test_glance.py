@@ -10,6 +10,7 @@ import pytest
 
 from alita_tui.console.review.code import CodeView
 from alita_tui.console.review.evidence import Evidence
+from alita_tui.console.review.verdict_bar import Button
 from alita_tui.events import Capabilities, Finding, GateName, GateResult
 from alita_tui.state.build import BuildState
 from alita_tui.state.rows import Rows
@@ -344,3 +345,14 @@ async def test_code_without_a_finding_opens_at_its_beginning() -> None:
         view = app.review.query_one(CodeView)
         await until(pilot, lambda: view.seen(1))
         assert view.scroll_y == 0
+
+
+@pytest.mark.parametrize("size", [(80, 24), (100, 30), (110, 30), (120, 36), (200, 55)])
+async def test_no_choice_of_the_verdict_bar_is_cut_off(size: tuple[int, int]) -> None:
+    app = Host(risky())
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        bar = app.review.bar
+        shown = [button for button in bar.query(Button) if button.display and button.region.width]
+        assert {"approve", "reject", "ban", "stop"} <= {button.choice for button in shown}
+        assert all(button.region.right <= bar.content_region.right for button in shown)

@@ -17,8 +17,8 @@ from textual.strip import Strip
 from alita_tui.console.review.glance import glance, needed, risk_row
 from alita_tui.console.review.self_tests import tests
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, fact, flat, heading
-from alita_tui.console.widgets.styled_text import Line, restyle
-from alita_tui.events import Finding, LockedPackage, SandboxStatus
+from alita_tui.console.widgets.styled_text import Line, Piece, restyle
+from alita_tui.events import Finding, GateName, LockedPackage, SandboxStatus
 from alita_tui.events.build import CHECKS
 from alita_tui.runtimes.languages import title_of
 from alita_tui.spine.grants import phrases
@@ -54,25 +54,30 @@ def risk(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) ->
     return [*rows, *gates(attempt)]
 
 
-def gates(attempt: Attempt) -> list[Row]:
-    """Return each check's result with its findings, then the checks that did not run."""
+def gates(attempt: Attempt, *, columns: bool = True) -> list[Row]:
+    """Return each check's result with its findings, then the checks that did not run.
+
+    Without `columns`, for where there is little width, what a check saw follows its title.
+    """
     marks = {"passed": ("  ● ", "good"), "failed": ("  ▲ ", "bad"), "skipped": ("  ○ ", "warn")}
     verbs = {"passed": "", "failed": "failed: ", "skipped": "could not run: "}
     wide = max(len(check.title) for check in CHECKS.values())
+
+    def told(mark: Piece, name: GateName, seen: Piece) -> Row:
+        if not columns:
+            return Row(((f"{CHECKS[name].title}  ", "strong"), seen), (mark,))
+        return Row((seen,), (mark, (f"{CHECKS[name].title:<{wide}}  ", "strong")))
+
     rows = [BLANK, *heading("Checks")]
     for gate in attempt.gates:
-        said = ((verbs[gate.state] + reveal(flat(gate.summary)), ""),)
-        rows.append(Row(said, (marks[gate.state], (f"{CHECKS[gate.gate].title:<{wide}}  ", "strong"))))
+        seen = (verbs[gate.state] + reveal(flat(gate.summary)), "")
+        rows.append(told(marks[gate.state], gate.gate, seen))
         for row in gate.rows:
             if row.tone in ("bad", "warn"):
                 rows.append(Row(((reveal(flat(f"{row.label}  {row.text}")), row.tone),), (("      ", ""),)))
-    for name in attempt.unchecked:
-        rows.append(
-            Row(
-                (("not run, or not on record", "warn"),),
-                (("  ○ ", "warn"), (f"{CHECKS[name].title:<{wide}}  ", "strong")),
-            )
-        )
+    rows += [
+        told(("  ○ ", "warn"), name, ("not run, or not on record", "warn")) for name in attempt.unchecked
+    ]
     return rows
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 
 import msgspec
@@ -10,6 +9,7 @@ import msgspec
 from alita_tui.events import Json, ToolRecord
 from alita_tui.spine.errors import RegistryError
 from alita_tui.spine.examples import signature
+from alita_tui.spine.near import nearest_names
 from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.text import one_line
 
@@ -27,7 +27,7 @@ def record_of(shelf: ToolShelf, name: str, version: int | None) -> ToolRecord:
             raise RegistryError(error.message, hint=f"{name} is there as v{cards[name]}.") from error
         if name in cards:
             raise
-        near = difflib.get_close_matches(name, cards, n=3, cutoff=0.5)
+        near = nearest_names(name, cards, alike=0.5)
         listed = (
             f"Nearest in the library: {', '.join(near)}." if near else "`find_tool` searches the library."
         )

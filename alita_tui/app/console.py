@@ -318,6 +318,7 @@ async def _show(
     from alita_tui.console.terminal import guarded_screen
     from alita_tui.replay.playback import LiveTape
     from alita_tui.store.drafts import DraftFile
+    from alita_tui.view.queries import waiting_words
 
     painted = asyncio.Event()
     pending = PendingSession()
@@ -358,6 +359,8 @@ async def _show(
         if switch is None and console.main.view.tasks:
             place = f"--home {shlex.quote(str(home))} " if home else ""
             back = way_back(session.session_id)
+            if waits := waiting_words(console.main.view):
+                sys.stdout.write(f"{waits}\n")
             sys.stdout.write(f"To come back to this session: alita {place}{back}\n")
     else:
         engine.result()

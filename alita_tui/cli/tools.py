@@ -26,6 +26,7 @@ from alita_tui.events import Lineage, MoveKind, ToolRecord
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.grants import phrases
+from alita_tui.spine.near import did_you_mean
 from alita_tui.spine.servers import shown
 from alita_tui.spine.text import one_line, reveal
 from alita_tui.store.entry import AuditEntry
@@ -292,7 +293,8 @@ def tag_tool(
     library = AppContext.open(context.obj).library
     if name not in library.names():
         raise UsageError(
-            f"There is no tool {one_line(name, 60)}.", hint="`alita tools list` shows the library."
+            f"There is no tool {one_line(name, 60)}.",
+            hint=did_you_mean(name, library.names(), "`alita tools list` shows the library."),
         )
     tool_tags = (
         library.tags.change(name, tags or (), remove or ()) if tags or remove else library.tags.of(name)

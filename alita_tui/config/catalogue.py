@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 import msgspec
 
 from alita_tui.config.models import read_entry
-from alita_tui.config.near import nearest
 from alita_tui.config.settings import Settings
 from alita_tui.events import Capabilities, Value, ready
 from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.errors import ConfigError
 from alita_tui.spine.grants import faults
+from alita_tui.spine.near import did_you_mean
 from alita_tui.spine.text import one_line
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
@@ -98,10 +98,9 @@ def field(key: str, where: str) -> Field:
 
 def unknown(key: str, where: str) -> ConfigError:
     """Return the error for an unknown key; its hint names the nearest."""
-    near = nearest(key, fields())
     return ConfigError(
         f"There is an unknown key in {where}: {one_line(key, 80)!r}.",
-        hint=f"Did you mean {near}?" if near else "`alita config` lists every key.",
+        hint=did_you_mean(key, fields(), "`alita config` lists every key."),
     )
 
 

@@ -16,12 +16,12 @@ from typing import Any
 import msgspec
 
 from alita_tui.config import catalogue
-from alita_tui.config.near import nearest
 from alita_tui.config.paths import Paths
 from alita_tui.config.settings import Settings
 from alita_tui.events import ready
 from alita_tui.spine import env_file
 from alita_tui.spine.errors import ConfigError
+from alita_tui.spine.near import did_you_mean, nearest
 from alita_tui.spine.text import one_line
 
 KEY_NAMES = (
@@ -221,8 +221,9 @@ class _Layers:
         if name in by_variable:
             self._put(by_variable[name], value, origin, text=True)
             return
-        near = nearest(name, [*by_variable, "ALITA_MODEL"])
-        hint = f"Did you mean {near}?" if near else "`alita config` lists every key and its variable."
+        hint = did_you_mean(
+            name, [*by_variable, "ALITA_MODEL"], "`alita config` lists every key and its variable."
+        )
         self.problems.append(ConfigError(f"{origin}: {one_line(name, 80)} is not a setting.", hint=hint))
 
     def _model(self, value: str, origin: str) -> None:

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from alita_tui.config.near import nearest
 from alita_tui.config.settings import Settings
 from alita_tui.events import Value, ready
 from alita_tui.spine.errors import ConfigError
+from alita_tui.spine.near import did_you_mean
 from alita_tui.spine.text import one_line
 
 Price = Annotated[float, Meta(ge=0, le=100_000)]
@@ -99,10 +99,9 @@ def read_entry(text: str, where: str, known: tuple[ModelEntry, ...] = ()) -> Mod
 
 def _value(option: str, value: str, where: str) -> object:
     if option not in OPTIONS:
-        near = nearest(option, OPTIONS)
         raise ConfigError(
             f"{where} has an unknown option {one_line(option, 40)!r} for a model.",
-            hint=f"Did you mean {near}?" if near else f"The options are {', '.join(OPTIONS)}.",
+            hint=did_you_mean(option, OPTIONS, f"The options are {', '.join(OPTIONS)}."),
         )
     try:
         return msgspec.convert(value, ready(OPTIONS[option]), strict=False)

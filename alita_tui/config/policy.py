@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ import msgspec
 
 from alita_tui.events import Value, ready
 from alita_tui.spine.errors import ConfigError, StoreError
+from alita_tui.spine.near import did_you_mean
 from alita_tui.spine.text import one_line
 from alita_tui.view.policy import Rule, faulty
 
@@ -72,11 +72,10 @@ def _check_keys(path: Path, raw: dict[str, Any]) -> None:
     ):
         for key in table:
             if key not in known:
-                near = difflib.get_close_matches(key, known, n=1)
-                meant = f"Did you mean {near[0]}? " if near else ""
+                meant = did_you_mean(key, known)
                 raise ConfigError(
                     f"{path}: {where} has no {one_line(key, 60)!r}.",
-                    hint=f"{meant}It can have: {', '.join(name for name in known if name != 'revoked')}.",
+                    hint=f"{meant} It can have: {', '.join(name for name in known if name != 'revoked')}.".lstrip(),
                 )
 
 

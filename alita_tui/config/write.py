@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from alita_tui.config import catalogue
-from alita_tui.config.paths import Paths, make_private
+from alita_tui.config.paths import Paths, make_private, shipped
 from alita_tui.spine.errors import ConfigError, StoreError
+from alita_tui.spine.near import did_you_mean
 from alita_tui.spine.text import one_line
 
 
@@ -22,6 +23,8 @@ def set_value(paths: Paths, key: str, value: object) -> Any:
     """
     setting = catalogue.field(key, "the settings")
     wanted = catalogue.coerce(setting, value, "the settings", text=True)
+    if key in ("console.theme", "console.theme_light"):
+        _check_theme(paths, wanted)
     plain = list(wanted) if isinstance(wanted, tuple) else wanted
     section, name = key.split(".")
     import tomlkit
@@ -38,6 +41,17 @@ def set_value(paths: Paths, key: str, value: object) -> Any:
     table[name] = plain
     _save(paths.config_file, document.as_string(), section, name, plain)
     return wanted
+
+
+def _check_theme(paths: Paths, name: str) -> None:
+    """Raise ConfigError unless the name is empty, `auto`, or that of a theme's file."""
+    folders = (shipped("themes"), paths.themes)
+    names = sorted({path.stem for folder in folders for path in folder.glob("*.toml")})
+    if name and name not in ("auto", *names):
+        raise ConfigError(
+            f"There is no theme {one_line(name, 60)!r}.",
+            hint=did_you_mean(name, names, f"The themes are {', '.join(names)}."),
+        )
 
 
 def unset_value(paths: Paths, key: str) -> bool:

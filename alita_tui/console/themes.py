@@ -229,6 +229,7 @@ class ThemedApp(App[ReturnType]):
     """
     graphics: Graphics | None = None
     """How the terminal shows pictures."""
+    _still = False
 
     def __init__(self) -> None:
         super().__init__()
@@ -246,8 +247,15 @@ class ThemedApp(App[ReturnType]):
         super().notify(message, **more)
         self.call_after_refresh(self._make_way)
 
+    def keep_still(self) -> None:
+        """Let nothing blink or glide: the person asks for reduced motion."""
+        self._still = True
+        self.animation_level = "none"
+
     def on_descendant_focus(self) -> None:
-        """Keep the toasts away from what has the focus now."""
+        """Keep the toasts away from what has the focus now, and its cursor from blinking where it must not."""
+        if self._still and isinstance(field := self.focused, Input | TextArea):
+            field.cursor_blink = False
         self.call_after_refresh(self._make_way)
 
     def _make_way(self) -> None:

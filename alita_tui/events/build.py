@@ -50,10 +50,10 @@ class CheckLabel(NamedTuple):
 CHECKS: dict[GateName, CheckLabel] = {
     "requirements": CheckLabel("Requirements", "packages"),
     "contract": CheckLabel("Contract", "examples-fail"),
-    "capabilities": CheckLabel("Capabilities", "reach"),
-    "literals": CheckLabel("Literal leak", "literal-leak"),
+    "capabilities": CheckLabel("Permissions", "reach"),
+    "literals": CheckLabel("Copied answers", "literal-leak"),
     "coverage": CheckLabel("Coverage", "never-run"),
-    "mutation": CheckLabel("Mutation", "weak-tests"),
+    "mutation": CheckLabel("Planted bugs", "weak-tests"),
     "conditions": CheckLabel("Other conditions", "conditions"),
     "fuzz": CheckLabel("Inputs from the schema", "schema-inputs"),
     "growth": CheckLabel("Time over input size", "slow"),

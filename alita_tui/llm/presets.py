@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Literal
 
 from alita_tui.events import Value
 from alita_tui.spine.errors import ConfigError
+from alita_tui.spine.near import did_you_mean
 from alita_tui.spine.text import one_line
 
 
@@ -99,8 +99,7 @@ def preset(name: str) -> Preset:
     """Return a provider by its name. Raise ConfigError that lists the names."""
     if name in _BY_NAME:
         return _BY_NAME[name]
-    near = get_close_matches(name, _BY_NAME, 1)
     raise ConfigError(
         f"There is no provider {one_line(name, 60)!r}.",
-        hint=f"Did you mean {near[0]}?" if near else f"The providers are {', '.join(_BY_NAME)}.",
+        hint=did_you_mean(name, _BY_NAME, f"The providers are {', '.join(_BY_NAME)}."),
     )

@@ -9,7 +9,6 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from difflib import get_close_matches
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,6 +21,7 @@ from alita_tui.llm.prices import OwnPrice, price
 from alita_tui.llm.windows import window_of
 from alita_tui.llm.words import most_in
 from alita_tui.spine.errors import ModelError
+from alita_tui.spine.near import nearest_names
 from alita_tui.spine.ports.models import Ability, Delta, ModelRequest, Reply
 from alita_tui.spine.text import one_line
 
@@ -178,7 +178,7 @@ class RemoteModel(ABC):
             return fault
         if not names or self._at.model in names:
             return fault
-        near = get_close_matches(self._at.model, names, _NAMED, 0.3) or names[:_NAMED]
+        near = nearest_names(self._at.model, names, _NAMED, alike=0.3) or names[:_NAMED]
         more = ", and more: `alita models list " + self._at.provider + "`" if len(names) > len(near) else ""
         fault.hint = f"The server has {', '.join(one_line(name, 80) for name in near)}{more}."
         return fault

@@ -46,6 +46,7 @@ from alita_tui.registry.tags import Tags
 from alita_tui.registry.tool_files import ToolFiles
 from alita_tui.registry.trust import RELIED_ON, Use, noted, reliability
 from alita_tui.spine.errors import DigestMismatch, RegistryError, StoreError
+from alita_tui.spine.near import did_you_mean
 from alita_tui.spine.ports.library import Approvals, Documents, FinishedRun, SearchResult, Standing
 from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.ranking import Served
@@ -128,9 +129,8 @@ class ToolLibrary:
             record = self._find(alias.target.name, version)
         if record is None:
             which = one_line(name, 60) + (f" v{version}" if version is not None else "")
-            raise RegistryError(
-                f"There is no tool {which} to run.", hint="`alita tools list` shows the library."
-            )
+            near = did_you_mean(name, self._state.records, "`alita tools list` shows the library.")
+            raise RegistryError(f"There is no tool {which} to run.", hint=near)
         name = record.draft.name
         if record.state not in RUNNABLE:
             raise RegistryError(f"{name} v{record.version} is {record.state} and does not run.")

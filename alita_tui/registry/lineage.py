@@ -15,6 +15,7 @@ from alita_tui.registry.reconcile import RUNNABLE
 from alita_tui.registry.trust import base
 from alita_tui.spine.errors import RegistryError
 from alita_tui.spine.grants import tool_grants
+from alita_tui.spine.near import did_you_mean
 from alita_tui.spine.ports.library import Documents
 from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.text import one_line
@@ -40,9 +41,8 @@ class Lineages:
         """Return all versions and moves of a tool. Raises RegistryError."""
         versions = self._library.versions(name)
         if not versions:
-            raise RegistryError(
-                f"There is no tool {one_line(name, 60)}.", hint="`alita tools list` shows the library."
-            )
+            near = did_you_mean(name, self._library.names(), "`alita tools list` shows the library.")
+            raise RegistryError(f"There is no tool {one_line(name, 60)}.", hint=near)
         return Lineage(
             name=name,
             versions=versions,

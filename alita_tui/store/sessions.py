@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import re
 import secrets
 import time
@@ -19,6 +18,7 @@ from alita_tui.events import SessionOpened, UnknownEvent
 from alita_tui.spine.envelope import Envelope, decode, encode, from_builtins, to_builtins
 from alita_tui.spine.errors import StoreError, UsageError
 from alita_tui.spine.history import History
+from alita_tui.spine.near import did_you_mean
 from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.text import one_line
 from alita_tui.store import disk, journal_reader, kinds
@@ -263,10 +263,9 @@ class SessionStore:
                 f"More than one session begins with {one_line(wanted, 60)!r}.",
                 hint=f"It could be {', '.join(matches[-5:])}.",
             )
-        near = difflib.get_close_matches(wanted, ids, n=3, cutoff=0.5)
         raise UsageError(
             f"There is no session {one_line(wanted, 60)!r}.",
-            hint=f"Near: {', '.join(near)}." if near else "`alita sessions` lists them.",
+            hint=did_you_mean(wanted, ids, "`alita sessions` lists them."),
         )
 
     def find_own(self, wanted: str) -> Path:

@@ -105,6 +105,8 @@ class Deck:
         self.level: Level = "steps"
         self.whole: set[int] = set()
         """Rows whose text a person opened or closed, against what is usual."""
+        self.unreadable: set[str] = set()
+        """Handles of pictures that turned out to be none: they take one line."""
         self._owner = array("l")
         """Card of each row."""
         self.ratings: dict[int, Rating] = {}

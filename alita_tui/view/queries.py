@@ -12,6 +12,7 @@ from alita_tui import events as e
 from alita_tui.events import Twin
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.history import History, between
+from alita_tui.spine.text import counted, one_line
 from alita_tui.state.build import BuildState, merge_reason
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView
@@ -22,6 +23,17 @@ Mark = Literal["task", "thought", "build", "approval", "run", "error", "answer"]
 def pending(view: SessionView) -> tuple[BuildState, ...]:
     """Return the builds waiting for a verdict, oldest first."""
     return tuple(build for build in view.builds if build.status == "pending")
+
+
+def waiting_words(view: SessionView) -> str:
+    """Return a sentence on the builds that wait for a decision; empty if none does."""
+    builds = pending(view)
+    if not builds:
+        return ""
+    name = f"{one_line(builds[0].name, 60)} v{builds[0].version}"
+    if len(builds) == 1:
+        return f"{name} waits for your decision."
+    return f"{name} and {counted(len(builds) - 1, 'more build')} wait for your decision."
 
 
 def build(view: SessionView, build_id: str) -> BuildState | None:

@@ -106,6 +106,8 @@ def test_people_are_told_in_words(shell: Shell) -> None:
     made = shell.run("sessions", "fork", walk, "--at", "20")
     name = made.stdout.split()[0]
     assert f"alita --session {name}" in made.stdout
+    slip = f"{name[:-1]}{(int(name[-1], 16) + 1) % 16:x}"
+    assert f"Did you mean {name}" in shell.run("sessions", "show", slip).stderr
     assert shell.run("sessions", "search", "nothinglikethis").returncode == 1
     assert "--at" in shell.run("sessions", "search", "validate").stderr
     told = shell.run("sessions", "compare", walk, name).stdout

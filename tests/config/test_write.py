@@ -158,6 +158,8 @@ def values(key: str):
         return st.lists(names | st.builds("{}:8{}".format, names, st.integers(0, 999)), max_size=3).map(tuple)
     if field.key.endswith("allowed_private"):
         return st.lists(st.builds("{}.example:8{}".format, WORDS, st.integers(0, 999)), max_size=3).map(tuple)
+    if field.key.startswith("console.theme"):
+        return st.sampled_from(("", "auto", "alita-dark", "ember"))
     if field.choices:
         return st.sampled_from(field.choices)
     if field.kind is int:
@@ -231,3 +233,18 @@ def test_a_list_may_be_written_as_in_the_file(paths):
     with pytest.raises(ConfigError, match="a list of texts"):
         set_value(paths, "sandbox.allowed_private", '["a",')
     assert load(paths, {}).settings.sandbox.allowed_private == wanted
+
+
+@pytest.mark.parametrize("key", ["console.theme", "console.theme_light"])
+def test_a_theme_has_to_be_there(paths, key):
+    with pytest.raises(ConfigError, match="There is no theme 'alita-drak'") as refused:
+        set_value(paths, key, "alita-drak")
+    assert refused.value.hint == "Did you mean alita-dark?"
+    with pytest.raises(ConfigError) as refused:
+        set_value(paths, key, "zzz")
+    assert "alita-light" in (refused.value.hint or "") and "ember" in (refused.value.hint or "")
+    assert not paths.config_file.exists()
+    paths.themes.mkdir(parents=True)
+    (paths.themes / "mine.toml").write_text("[palette]\n")
+    for name in ("alita-dark", "mine", "auto", ""):
+        assert set_value(paths, key, name) == name

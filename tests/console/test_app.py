@@ -30,7 +30,7 @@ from alita_tui.spine.errors import StoreError
 from alita_tui.view.habits import Habits
 from tests.console.keeping_lab import DICE
 from tests.console.screens import Catalog, Sink, Source, at_main, drawn
-from tests.support import streams
+from tests.support import goldens, streams
 
 
 async def shown(pilot, widget: type[Widget]) -> None:
@@ -173,6 +173,33 @@ async def test_ctrl_c_copies_interrupts_clears_and_leaves_on_the_second_press() 
         assert app._exit
 
 
+async def test_leaving_while_a_build_waits_says_so() -> None:
+    envelopes = streams.waiting()
+    app = console(envelopes, Sink())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        await pilot.press("ctrl+c")
+        told = [toast.message for toast in app._notifications]
+    assert any(
+        "validate_email_addresses v1 waits for your decision. Come back with: alita --session" in message
+        for message in told
+    ), told
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 55)])
+async def test_a_waiting_build_is_told_in_two_places(size: tuple[int, int]) -> None:
+    """On its card and in the status line; a third place would only hide what else there is."""
+    envelopes = goldens.waiting()
+    app = console(envelopes, sink=Sink())
+    async with app.run_test(size=size) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        strips = app.screen._compositor.render_strips()
+        text = ["".join(segment.text for segment in strip) for strip in strips]
+    told = [line for line in text if "F8" in line or "is ready" in line]
+    assert len([line for line in told if "F8" in line]) == 2, told
+    assert len([line for line in told if "is ready" in line]) == 1, told
+
+
 async def test_the_panes_take_turns_where_it_is_narrow() -> None:
     app = console(streams.waiting())
     async with app.run_test(size=(80, 24)) as pilot:
@@ -204,8 +231,8 @@ async def test_a_waiting_build_asks_without_taking_the_focus_and_opens_by_key_or
         await drawn(pilot, envelopes[-1].seq)
         assert isinstance(app.focused, Composer)
         assert at_main(app)
-        assert "F8 review" in str(app.main.query_one("#banner").render())
-        await pilot.click("#banner")
+        assert "to review F8" in str(app.main.query_one("#status").render())
+        await pilot.click("#status")
         await pilot.pause()
         assert isinstance(app.screen, ApprovalScreen)
         await pilot.press("escape")

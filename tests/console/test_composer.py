@@ -289,3 +289,19 @@ def test_a_bare_app_has_drafts_in_memory(text: str) -> None:
     app = ThemedApp[None]()
     app.drafts.keep("field", text)
     assert app.drafts.get("field") == text
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 55)])
+async def test_the_list_of_commands_leaves_the_status_line_alone(size: tuple[int, int]) -> None:
+    envelopes = goldens.waiting()
+    app = console(envelopes, sink=Sink())
+    async with app.run_test(size=size) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        app.main.query_one(Composer).focus()
+        await pilot.press("slash")
+        await until(pilot, lambda: bool(app.main.query(Completions)))
+        offered, status = app.main.query_one(Completions), app.main.query_one("#status")
+        await until(pilot, lambda: offered.region.height > 0)
+        assert offered.region.bottom == status.region.y
+        strips = app.screen._compositor.render_strips()
+        assert "1 to review" in "".join(segment.text for segment in strips[status.region.y])

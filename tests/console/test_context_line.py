@@ -21,10 +21,8 @@ async def test_the_line_follows_the_focus_and_what_goes_on() -> None:
     app = console(envelopes, sink=Sink())
     async with app.run_test(size=(120, 36)) as pilot:
         await drawn(pilot, envelopes[-1].seq)
-        await until(pilot, lambda: "F8 review" in line(app))
-        assert line(app).startswith("F8 review   Enter steer   Ctrl+T queue") and line(app).endswith(
-            "F1 all keys"
-        )
+        await until(pilot, lambda: "Enter steer" in line(app))
+        assert line(app).startswith("Enter steer   Ctrl+T queue") and line(app).endswith("F1 all keys")
         await pilot.press("f2")
         await until(pilot, lambda: "d detail" in line(app))
         assert "Enter open   Esc back" in line(app) and "steer" not in line(app)

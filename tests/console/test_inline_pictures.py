@@ -6,6 +6,7 @@ import asyncio
 from io import BytesIO
 from pathlib import Path
 
+import pytest
 from PIL import Image
 
 from alita_tui import events as e
@@ -73,9 +74,10 @@ async def test_a_picture_stands_under_its_answer_and_nothing_moves_when_it_comes
         assert trace.virtual_size.height == before, "the room was kept for it"
 
 
-async def test_what_is_no_picture_leaves_room_and_no_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", [0, 20, 60])
+async def test_what_is_no_picture_is_told_in_one_line_and_leaves_no_room(tmp_path: Path, size: int) -> None:
     FILES["flag.png"] = path = tmp_path / "flag.png"
-    path.write_bytes(flag()[:60])
+    path.write_bytes(flag()[:size])
     events = made(("flag.png", "image/png"))
     app = console(events)
     async with app.run_test(size=(120, 36)) as pilot:
@@ -84,7 +86,13 @@ async def test_what_is_no_picture_leaves_room_and_no_error(tmp_path: Path) -> No
         async with asyncio.timeout(60):
             while trace._pictures._asked or not trace._pictures._drawn:
                 await pilot.pause(0.02)
-        assert "It is drawn." in "\n".join(trace.render_line(y).text for y in range(trace.size.height))
+        lines = [trace.render_line(y).text.rstrip() for y in range(trace.size.height)]
+        assert "It is drawn." in "\n".join(lines)
+        told = [number for number, line in enumerate(lines) if "flag.png: the picture cannot be read" in line]
+        assert len(told) == 1, lines
+        last = max(number for number, line in enumerate(lines) if line)
+        assert lines[told[0] - 1] and last - told[0] <= 1, "the card ends with it, and with what it rests on"
+        assert trace.virtual_size.height < trace.size.height
         assert not app._notifications
 
 

@@ -61,7 +61,7 @@ async def test_a_slip_stays_in_the_composer_and_is_told_what_was_near() -> None:
         await pilot.press(*keys("/servrs"), "enter")
         await until(pilot, lambda: len(app._notifications))
         assert composer.text == "/servrs" and at_main(app)
-        assert any("/servers" in one.message for one in app._notifications)
+        assert any("Did you mean /servers" in one.message for one in app._notifications)
         assert not any(isinstance(one, SubmitTask | AnswerQuestion) for one in sink.commands)
 
 

@@ -17,6 +17,9 @@ from pathlib import Path
 
 import pytest
 
+from alita_tui.store.sessions import SessionStore
+from tests.support import streams
+
 pytestmark = pytest.mark.pty
 
 
@@ -163,6 +166,21 @@ def test_quitting_says_how_to_come_back(shell) -> None:
     found = re.search(r"To come back to this session: alita --session (\S+)", told)
     assert found, told
     assert shell("sessions", "show", found[1]).returncode == 0
+
+
+@pytest.mark.parametrize("pressed", [b"", b"\x1b[19~"], ids=["while writing", "in the review"])
+def test_quitting_while_a_build_waits_says_so(shell, pressed: bytes) -> None:
+    envelopes = [envelope for envelope in streams.waiting() if envelope.seq]
+    named = SessionStore(shell.home / "data" / "sessions").add(envelopes[0].session_id, envelopes)
+    terminal = Terminal(shell.environ, "--model", "demo:recorded", "--session", named)
+    terminal.wait(rb"to review")
+    if pressed:
+        terminal.type(pressed, until=rb"AT A GLANCE")
+    terminal.type(b"\x11")
+    assert terminal.end() == 0
+    left = terminal.said.decode("utf-8", "replace").rpartition("\x1b[?1049l")[2]
+    assert "validate_email_addresses v1 waits for your decision" in left
+    assert f"alita --session {named}" in left
 
 
 def test_what_is_typed_survives_kill_9_and_no_secret_is_on_disk(shell) -> None:

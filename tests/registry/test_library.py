@@ -467,3 +467,14 @@ def test_what_is_taken_in_by_and_by_is_what_a_fresh_look_finds(steps: list[tuple
                     pass
             library.records()
         assert told(both[0]) == told(both[1]) == told(opened())
+
+
+def test_a_mistyped_name_is_answered_with_the_nearest(data):
+    on = shelf(data)
+    add(on)
+    with pytest.raises(RegistryError) as refused:
+        on.get("validate_email_adresses")
+    assert refused.value.hint == f"Did you mean {DRAFT.name}?"
+    with pytest.raises(RegistryError) as refused:
+        on.get("weather")
+    assert refused.value.hint == "`alita tools list` shows the library."

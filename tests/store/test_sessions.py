@@ -318,7 +318,7 @@ async def test_find_by_id_prefix_and_path(tmp_path):
     assert str(shelf.find(path)) == path
     with pytest.raises(UsageError, match="More than one session begins with '2026112'"):
         shelf.find("2026112")
-    with pytest.raises(UsageError, match="Near: 20261121-093000-bbbb"):
+    with pytest.raises(UsageError, match="Did you mean 20261121-093000-bbbb"):
         shelf.find("20261121-093001-bbbb")
     for bad in ("", "../../etc/passwd", "a/b"):
         with pytest.raises(UsageError):

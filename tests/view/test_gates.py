@@ -40,7 +40,7 @@ def test_the_trace_says_what_was_found_and_never_calls_a_skip_a_pass() -> None:
     weak = GateRow(label="line 3", text="< became >=: no test noticed", tone="warn")
     facts = (looked("mutation", "failed", "1 of 4", rows=(weak,)), looked("hidden", "skipped", "no model"))
     failed, skipped = (rows_for(one)[0] for one in tape(*facts).envelopes[-2:])
-    assert (str(failed.title), failed.tone) == ("Mutation failed: 1 of 4", "warn")
+    assert (str(failed.title), failed.tone) == ("Planted bugs failed: 1 of 4", "warn")
     assert "no test noticed" in str(failed.detail)
     assert (str(skipped.title), skipped.tone) == ("Hidden tests could not run: no model", "muted")
 

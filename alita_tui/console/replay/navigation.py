@@ -223,7 +223,9 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
                     found = await file.picture(columns, 2 * ROWS)
                 finally:
                     file.close()
-                lines = half_blocks(found, message.trace.background_colors[1].rgb)
+                # Of a damaged file, one even colour is what the decoder fills in for all that is missing.
+                nothing = found.problem and found.pixels == found.pixels[:4] * (found.columns * found.rows)
+                lines = [] if nothing else half_blocks(found, message.trace.background_colors[1].rgb)
         if message.trace.is_attached:
             message.trace.picture(message.handle, columns, lines)
 

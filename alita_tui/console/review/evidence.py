@@ -17,8 +17,8 @@ from textual.strip import Strip
 from alita_tui.console.review.glance import glance, needed, risk_row
 from alita_tui.console.review.self_tests import tests
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, fact, flat, heading
-from alita_tui.console.widgets.styled_text import Line, restyle
-from alita_tui.events import Finding, LockedPackage, SandboxStatus
+from alita_tui.console.widgets.styled_text import Line, Piece, restyle
+from alita_tui.events import Finding, GateName, LockedPackage, SandboxStatus
 from alita_tui.events.build import CHECKS
 from alita_tui.runtimes.languages import title_of
 from alita_tui.spine.grants import phrases
@@ -54,27 +54,30 @@ def risk(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) ->
     return [*rows, *gates(attempt)]
 
 
-def gates(attempt: Attempt) -> list[Row]:
-    """Return each check's result with its findings, then the checks that did not run."""
+def gates(attempt: Attempt, *, columns: bool = True) -> list[Row]:
+    """Return each check's result with its findings, then the checks that did not run.
+
+    Without `columns`, for where there is little width, what a check saw follows its title.
+    """
     marks = {"passed": ("  ● ", "good"), "failed": ("  ▲ ", "bad"), "skipped": ("  ○ ", "warn")}
     verbs = {"passed": "", "failed": "failed: ", "skipped": "could not run: "}
+    wide = max(len(check.title) for check in CHECKS.values())
+
+    def told(mark: Piece, name: GateName, seen: Piece) -> Row:
+        if not columns:
+            return Row(((f"{CHECKS[name].title}  ", "strong"), seen), (mark,))
+        return Row((seen,), (mark, (f"{CHECKS[name].title:<{wide}}  ", "strong")))
+
     rows = [BLANK, *heading("Checks")]
     for gate in attempt.gates:
-        said = (
-            (f"{CHECKS[gate.gate].title}  ", "strong"),
-            (verbs[gate.state] + reveal(flat(gate.summary)), ""),
-        )
-        rows.append(Row(said, (marks[gate.state],)))
+        seen = (verbs[gate.state] + reveal(flat(gate.summary)), "")
+        rows.append(told(marks[gate.state], gate.gate, seen))
         for row in gate.rows:
             if row.tone in ("bad", "warn"):
                 rows.append(Row(((reveal(flat(f"{row.label}  {row.text}")), row.tone),), (("      ", ""),)))
-    for name in attempt.unchecked:
-        rows.append(
-            Row(
-                ((f"{CHECKS[name].title}  ", "strong"), ("not run, or not on record", "warn")),
-                (("  ○ ", "warn"),),
-            )
-        )
+    rows += [
+        told(("  ○ ", "warn"), name, ("not run, or not on record", "warn")) for name in attempt.unchecked
+    ]
     return rows
 
 
@@ -271,6 +274,8 @@ class Evidence(Sheet):
         """Whether the whole test log is shown."""
         self.habits = Habits()
         """How the person has been deciding."""
+        self.brief = False
+        """Whether the first part has to make do with few lines."""
         self.withheld: frozenset[str] = frozenset()
         """Capabilities that are withheld, as `Capabilities.items`."""
         self.serious = False
@@ -284,7 +289,7 @@ class Evidence(Sheet):
     ) -> None:
         """Show some parts from the top."""
         make: dict[Part, Callable[[], list[Row]]] = {
-            "glance": lambda: glance(build, attempt, self.withheld),
+            "glance": lambda: glance(build, attempt, self.withheld, brief=self.brief),
             "risk": lambda: risk(build, attempt, self.withheld),
             "why": lambda: why(build, attempt),
             "contract": lambda: contract(attempt),

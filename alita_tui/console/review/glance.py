@@ -19,10 +19,15 @@ _MOST, _WHOLE, _LABEL = 4, 2, 13
 """Risks at most, all of which are listed below; risks up to which each is told whole; columns of a label."""
 
 
-def glance(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -> list[Row]:
-    """Return the five answers in order: may touch, does, how sure, unusual (the worst first), changes."""
+def glance(
+    build: BuildState, attempt: Attempt, withheld: Collection[str] = (), *, brief: bool = False
+) -> list[Row]:
+    """Return the five answers in order: may touch, does, how sure, unusual (the worst first), changes.
+
+    With `brief` each risk takes one line; all are listed whole below.
+    """
     found = risks(build, attempt, withheld)
-    rows = heading("At a glance", needed(found))
+    rows = heading("At a glance", needed(found, brief=brief))
     rows.append(
         _answer("may touch", _touches(attempt, withheld), "warn" if _reaches(attempt, withheld) else "")
     )
@@ -32,19 +37,19 @@ def glance(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) 
         why = f"; its author says why: {attempt.language_reason}" if attempt.language_reason else ""
         rows.append(_short("written in", reveal(flat(f"{title_of(attempt.draft.language)}{why}"))))
     rows.append(fact("how sure", _sure(attempt), width=_LABEL))
-    rows += _unusual(found)
+    rows += _unusual(found, brief=brief)
     for number, one in enumerate(changes(build, attempt)):
         rows.append(fact("" if number else "changes", reveal(flat(one)), width=_LABEL))
     return rows
 
 
-def _unusual(found: Sequence[Risk]) -> list[Row]:
+def _unusual(found: Sequence[Risk], *, brief: bool) -> list[Row]:
     """Return what is unusual, the worst first; in a line that nothing is."""
     if not found:
-        said = "nothing: all checks passed, no permissions needed"
+        said = "nothing" if brief else "nothing: all checks passed, no permissions needed"
         return [_answer("unusual", said, "good")]
     first = _MOST if len(found) <= _MOST else _MOST - 1
-    clip = len(found) > _WHOLE
+    clip = brief or len(found) > _WHOLE
     rows = [
         risk_row(one, clip=clip, label="" if number else "unusual")
         for number, one in enumerate(found[:first])
@@ -59,9 +64,11 @@ def _answer(label: str, text: str, style: str) -> Row:
     return fact(label, ((text, style),), width=_LABEL)
 
 
-def needed(found: Collection[Risk]) -> str:
+def needed(found: Collection[Risk], *, brief: bool = False) -> str:
     """Return what an approval takes."""
     names = names_of(found)
+    if not names and brief:
+        return "no risk to accept"
     if not names:
         return "no risk to accept; one key approves, pressed again where code is unread"
     return f"approving takes {counted(len(names), 'risk')} accepted by name"

@@ -19,8 +19,8 @@ from alita_tui.view.risk import risks
 
 BESIDE = 130
 """Width from which evidence and code are side by side."""
-_CODE_LINES = 10
-"""Lines below the evidence that are the code's at least, its border included."""
+_CODE_LINES, _FEW_CODE_LINES, _LOW = 10, 8, 28
+"""Lines below the evidence that are the code's at least, its border included; those on a screen lower than the last."""
 _TAB_PARTS: dict[Tab, tuple[Part, ...]] = {
     "Risk": ("glance", "risk", "capabilities", "requirements", "review", "grant"),
     "Why": ("why", "contract"),
@@ -80,11 +80,12 @@ class BuildPanes(Container):
     ) -> None:
         """Show a build, none of it read yet."""
         self._shown = (build, attempt, status)
-        self.evidence.whole_log = False
+        self.evidence.whole_log = self.evidence.brief = False
         self.evidence.withheld = frozenset()
         self.code.load(attempt.draft.code, bases, marks_of(build, attempt))
         if build.parent is not None:
             self.code.cycle()  # a new version is judged by what is new in it
+        self.code.open_at(worst_line(build, attempt))
         self._name_code()
         self._draw_evidence()
         self.show_tab(self._tab)
@@ -199,6 +200,9 @@ class BuildPanes(Container):
 
     def on_resize(self) -> None:
         """Share the height anew."""
+        if self.evidence.brief:
+            self.evidence.brief = False
+            self._draw_evidence()
         self.call_after_refresh(self._share)
 
     def _share(self) -> None:
@@ -207,7 +211,13 @@ class BuildPanes(Container):
         if self.has_class("-single") or self.has_class("-beside") or not evidence.lead:
             evidence.styles.height = None
         else:
-            evidence.styles.height = max(height * 9 // 20, min(evidence.lead, height - _CODE_LINES))
+            room = height - (_FEW_CODE_LINES if height < _LOW else _CODE_LINES)
+            if evidence.lead > room and not evidence.brief:
+                evidence.brief = True
+                self._draw_evidence()  # which shares anew
+                return
+            evidence.styles.height = max(height * 9 // 20, min(evidence.lead, room))
+        self.call_after_refresh(self.code.reach)  # once the code has its height
 
     def _name_code(self) -> None:
         code = self.code
@@ -221,6 +231,16 @@ def marks_of(build: BuildState, attempt: Attempt) -> dict[int, Piece]:
         one.line: "bad" if one.serious else "warn" for one in reversed(risks(build, attempt)) if one.line
     }
     return {line: (MARK, style) for line, style in marks.items()}
+
+
+def worst_line(build: BuildState, attempt: Attempt) -> int:
+    """Return the line of the most serious risk, else of the worst finding, that is about a line; 0 if none is."""
+    lines = [risk.line for risk in risks(build, attempt) if risk.line]
+    for severity in ("high", "medium", "low"):
+        lines += [
+            finding.line for finding in attempt.findings if finding.line and finding.severity == severity
+        ]
+    return next(iter(lines), 0)
 
 
 def bases_of(build: BuildState, attempt: Attempt) -> list[Base]:

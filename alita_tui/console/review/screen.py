@@ -33,8 +33,8 @@ from alita_tui.view.queries import pending
 NARROW = 100
 """Width below which the review fills the screen, one part at a time."""
 
-_ALL_KEYS = 86
-"""Width of the verdict bar that has room for every choice."""
+_ALL_KEYS, _VERDICTS = 86, 70
+"""Widths of the verdict bar that have room for every choice, and for all that are about the build."""
 
 
 class ApprovalScreen(DecidingScreen):
@@ -139,6 +139,7 @@ class ApprovalScreen(DecidingScreen):
         useless |= {"full"} if self.has_class("-narrow") else set()
         if self.bar.size.width < _ALL_KEYS and not self.has_class("-narrow"):
             useless |= {"full", "side_by_side", "finding"}  # the keys work all the same, and F1 lists them
+            useless |= {"edit", "retest"} if self.bar.size.width < _VERDICTS else set()
         self.bar.draw_keys(keys, useless)
         if self._review is None:
             self.bar.say("No build waits.", "muted")

@@ -231,6 +231,12 @@ def _foot(deck: Deck, card: Card, row: TraceRow, width: int) -> list[Drawn]:
     if chips:
         lines.append(Drawn(-1, ((" " * MARGIN, ""), *chips)))
     for handle in pictures_of(files):
+        if handle in deck.unreadable:
+            name = next(file.title for file in files if file.detail.partition("\n")[0] == handle)
+            name = name.partition(":")[0].removeprefix("File ")
+            told_line = cut(f"{name}: the picture cannot be read", room)
+            lines.append(Drawn(-1, ((" " * MARGIN, ""), (told_line, "muted"))))
+            continue
         columns = min(room, WIDEST)
         lines += [Drawn(-1, (), picture=Slice(handle, number, columns)) for number in range(ROWS)]
     mark = rating_mark(deck, card)

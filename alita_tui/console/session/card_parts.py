@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from rich.cells import cell_len
 
 from alita_tui.console.session.inline import Slice
+from alita_tui.console.session.result_table import result_lines
 from alita_tui.console.session.trace_lines import MARGIN, detail, glyph, words
 from alita_tui.console.widgets.styled_text import Line, Piece, clip, cut, spread, width_of
+from alita_tui.events.build import CHECKS
 from alita_tui.view.cards import Card, Deck
 from alita_tui.view.feedback import MARKS
 from alita_tui.view.model import TraceRow
@@ -20,6 +23,11 @@ PROSE = 88
 """Cells that prose takes at most, so that the eye finds the next line."""
 CARD = 112
 """Cells that a step takes at most, so that its time stays near its words."""
+_TITLE, _ENDED = max(len(check.title) for check in CHECKS.values()), len("could not run")
+"""Cells of what a check is called, and of how it ended."""
+_CHECK = re.compile(
+    f"({'|'.join(re.escape(check.title) for check in CHECKS.values())}) (passed|failed|could not run): (.*)"
+)
 _PREVIEW = 12
 """Lines of a result that an opened step shows at once."""
 
@@ -47,9 +55,14 @@ def rows_of(deck: Deck, card: Card, width: int, *, preview: bool) -> list[Drawn]
     lines: list[Drawn] = []
     for at in card.rows:
         row = deck.rows[at]
-        head: Line = ((" │ ", "line"), (f"{glyph(row)} ", style_of(row)), *words(row))
-        lines.append(Drawn(at, spread(head, (str(row.meta), "muted"), width)))
         chosen = at in deck.whole
+        if preview and not chosen and row.kind == "observation":
+            table = result_lines(str(row.detail), max(width - MARGIN - 2, 10))
+            if table:
+                lines += _tabled(at, row, table, width)
+                continue
+        head: Line = ((" │ ", "line"), (f"{glyph(row)} ", style_of(row)), *(_check(row) or words(row)))
+        lines.append(Drawn(at, spread(head, (str(row.meta), "muted"), width)))
         if not (chosen or preview) or not row.detail:
             continue
         text = detail(row, max(width - MARGIN - 2, 10))
@@ -60,6 +73,26 @@ def rows_of(deck: Deck, card: Card, width: int, *, preview: bool) -> list[Drawn]
             continue
         lines += [Drawn(at, clip(((" │   ", "line"), *line), width)) for line in text]
     return lines
+
+
+def _tabled(at: int, row: TraceRow, table: Sequence[Line], width: int) -> list[Drawn]:
+    """Return a result that is told in words, and how to see it as it came."""
+    head: Line = ((" │ ", "line"), (f"{glyph(row)} ", style_of(row)), ("Result", "observation"))
+    hint: Line = (("Enter on this row shows it whole, as JSON", "muted"),)
+    return [
+        Drawn(at, spread(head, (str(row.meta), "muted"), width)),
+        *(Drawn(at, clip(((" │   ", "line"), *line), width)) for line in (*table, hint)),
+    ]
+
+
+def _check(row: TraceRow) -> Line:
+    """Return the row of a check with what it is called, how it ended and what it saw each in its column."""
+    match = _CHECK.match(str(row.title)) if row.kind == "build" else None
+    if match is None:
+        return ()
+    title, ended, seen = match.groups()
+    tone = row.tone if row.tone != "normal" else "muted"
+    return ((f"{title:<{_TITLE}}  ", "observation"), (f"{ended:<{_ENDED}}  ", tone), (seen, "observation"))
 
 
 def rating_mark(deck: Deck, card: Card) -> str:

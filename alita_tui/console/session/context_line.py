@@ -98,8 +98,6 @@ def items_of(keys: Mapping[str, Taken], view: SessionView) -> list[Item]:
     )
     live = owner != "replay" and "replay.toggle" not in keys
     items: list[Item] = []
-    if live and pending(view) and "app.review" in keys:
-        items.append((keys["app.review"].key, "review"))
     for name in order:
         if name in _SIGNS:
             items.append((name, _SIGNS[name]))

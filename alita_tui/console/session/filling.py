@@ -36,6 +36,7 @@ class Filling:
         self._shown = shown
         self.laid = Layout()
         self.laid.deck.level = shown.deck.level
+        self.laid.deck.unreadable = shown.deck.unreadable
         self.laid.review = shown.review
         if width:
             self.laid.fit(width)

@@ -41,7 +41,11 @@ def about(
             from alita_tui.console.review.glance import glance
 
             attempt = build.presented
-            rows = [*glance(build, attempt), *gates(attempt)] if attempt else say("No draft yet.", "muted")
+            rows = (
+                [*glance(build, attempt), *gates(attempt, columns=False)]
+                if attempt
+                else say("No draft yet.", "muted")
+            )
             if build.verdict:
                 rows = [*_verdict(build.status, build.verdict.by, build.verdict.why), BLANK, *rows]
             return "Build", f"{build.name} v{build.version}", rows

@@ -48,6 +48,7 @@ from alita_tui.view.cards import Level
 from alita_tui.view.lanes import OneTask
 from alita_tui.view.model import SessionView
 from alita_tui.view.plan import editable
+from alita_tui.view.queries import pending
 from alita_tui.view.tasks import several
 
 if TYPE_CHECKING:
@@ -317,9 +318,10 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
         if event.widget is not None and event.widget.id:
             self.action_pane(event.widget.id.removeprefix("tab-"))
 
-    @on(Click, "#banner")
-    def _banner_clicked(self) -> None:
-        self.post_message(self.ReviewAsked())
+    @on(Click, "#status")
+    def _status_clicked(self) -> None:
+        if pending(self.view):
+            self.post_message(self.ReviewAsked())
 
     @on(Click, "#fresh")
     def _to_the_end(self) -> None:

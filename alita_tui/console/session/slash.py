@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from alita_tui.console.action_table import ACTIONS, Action
+from alita_tui.spine.near import did_you_mean
 from alita_tui.spine.text import one_line
 
 _LONE = re.compile(r"/[A-Za-z_-]*")
@@ -46,9 +47,8 @@ def found(text: str) -> str:
 
 def unknown(text: str) -> str:
     """Return what to say of a command that is none."""
-    from difflib import get_close_matches  # needed by a slip alone
-
-    names = list(commands())
-    near = get_close_matches(text[1:].lower(), names, n=3, cutoff=0.5) or names
-    said = f"There is no command {one_line(text, 40)}. " if len(text) > 1 else ""
-    return f"{said}{'Commands' if near is names else 'Perhaps'}: {' '.join(f'/{name}' for name in near)}"
+    names = [f"/{name}" for name in commands()]
+    listed = f"Commands: {' '.join(names)}"
+    if len(text) == 1:
+        return listed
+    return f"There is no command {one_line(text, 40)}. {did_you_mean(text.lower(), names, listed)}"

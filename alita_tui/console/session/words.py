@@ -75,21 +75,9 @@ def titles(view: SessionView) -> dict[str, tuple[str, str]]:
 
 
 def banner(view: SessionView, keys: Mapping[str, str]) -> str:
-    """Return which build waits and the key to review it; empty if none does."""
-    if view.live.holds:
-        return held(view, keys)
-    waiting = pending(view)
-    if not waiting:
+    """Return what was not finished when the session was left, and the key that continues it; empty if nothing."""
+    if not view.live.holds:
         return ""
-    named = f"{waiting[0].name} v{waiting[0].version}"
-    key = key_of("app.review", keys)
-    if len(waiting) == 1:
-        return f"◈ {named} is ready · {key} review"
-    return f"◈ {named} and {len(waiting) - 1} more are ready · {key} review"
-
-
-def held(view: SessionView, keys: Mapping[str, str]) -> str:
-    """Return what was not finished when the session was left, and the key that continues it."""
     key = key_of("session.retry", keys)
     texts = {task.task_id: task.text for task in view.tasks}
     named = [one_line(texts[one], 60) for one in view.live.held if one in texts]

@@ -57,7 +57,8 @@ class Writing(Screen[None]):
 
         if not found:  # it is made when it is needed first
             await self.mount(Completions())
-        self.query_one(Completions).open(message.offer, self.query_one("#foot").outer_size.height + 1)
+        below = self.size.height - self.query_one("#status").region.y
+        self.query_one(Completions).open(message.offer, below)
 
     @on(Composer.Moved)
     def _moved(self, message: Composer.Moved) -> None:

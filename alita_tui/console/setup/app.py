@@ -20,6 +20,8 @@ class SetupApp(themes.ThemedApp[SetupResult]):
         loaded = themes.load(options.builtin_themes, options.user_themes)
         for theme in loaded.themes:
             self.register_theme(theme)
+        if options.reduced_motion:
+            self.keep_still()
         self.theme = loaded.pick(options.theme, dark=options.dark)
 
     def on_mount(self) -> None:

@@ -139,7 +139,9 @@ class Sheet(Entry, ScrollView, can_focus=True):
         self._wide = 0
         self._styles: dict[str, Style] = {}
         self._wanted = 0
-        """The source line to scroll to once the sheet is laid out."""
+        """The source line to scroll to once the sheet is laid out; nothing counts as seen before. 0 for none."""
+        self._reached = (0, 0)
+        """The source line that was scrolled to as the sheet was opened, and how far that was."""
         self._displayed: set[int] = set()
         self._telling = False
 
@@ -151,6 +153,7 @@ class Sheet(Entry, ScrollView, can_focus=True):
     def show(self, rows: Sequence[Row], *, top: bool = True) -> None:
         """Show other rows; with `top`, from the beginning."""
         self._rows = tuple(rows)
+        self._wanted, self._reached = 0, (0, 0)
         self._lay()
         if top and self.is_attached:
             self.scroll_to(y=0, animate=False, immediate=True)
@@ -174,8 +177,9 @@ class Sheet(Entry, ScrollView, can_focus=True):
         False where it is not among what is shown.
         """
         if not self._owner:
-            self._wanted = source
-            return any(row.source == source for row in self._rows)
+            shown = any(row.source == source for row in self._rows)
+            self._wanted = source if shown else 0
+            return shown
         for index, row in enumerate(self._rows):
             if row.source == source and index in self._owner:
                 goal = min(max(0, self._owner.index(index) - 3), len(self._lines) - self.size.height)
@@ -185,6 +189,21 @@ class Sheet(Entry, ScrollView, can_focus=True):
                     self.scroll_to(y=goal, animate=False, immediate=True, force=True)
                 return True
         return False
+
+    def open_at(self, source: int) -> None:
+        """Wait for `reach`, which shows a line of the source."""
+        self._wanted = source if any(row.source == source for row in self._rows) else 0
+
+    def reach(self) -> None:
+        """Scroll to the line that is wanted, unless it is seen from the beginning; a hidden sheet does it later."""
+        if not self._owner or not self._wanted:
+            return
+        wanted, self._wanted = self._wanted, 0
+        beginning = self._owner[: self.size.height + 1]
+        if wanted not in {self._rows[index].source for index in beginning[:-1] if index != beginning[-1]}:
+            self.scroll_to_source(wanted)
+        self._reached = wanted, round(self.scroll_y)
+        self.refresh()
 
     def scroll_to_row(self, index: int) -> None:
         """Scroll a row to the top."""
@@ -211,14 +230,17 @@ class Sheet(Entry, ScrollView, can_focus=True):
 
     def on_resize(self, _event: events.Resize) -> None:
         """Wrap for the new width, keeping the top row in place."""
+        wanted, reached = self._reached
+        if wanted and round(self.scroll_y) == reached:  # it was not scrolled since
+            self._wanted = wanted
         if self.scrollable_content_region.width == self._wide:
+            self.call_after_refresh(self.reach)
             return
         top = round(self.scroll_y)
         row = self._owner[top] if top < len(self._owner) else None
         self._lay()
         if self._owner and self._wanted:
-            wanted, self._wanted = self._wanted, 0
-            self.call_after_refresh(self.scroll_to_source, wanted)
+            self.call_after_refresh(self.reach)
         if row is not None and top:
             self.scroll_to_row(row)
         self.refresh()
@@ -258,7 +280,7 @@ class Sheet(Entry, ScrollView, can_focus=True):
 
     def _note(self, number: int) -> None:
         """Record a row as seen once its last line is on screen and scrolling has stopped."""
-        if round(self.scroll_y) != round(min(self.scroll_target_y, self.max_scroll_y)):
+        if self._wanted or round(self.scroll_y) != round(min(self.scroll_target_y, self.max_scroll_y)):
             return
         owner = self._owner[number]
         source = self._rows[owner].source

@@ -7,9 +7,11 @@ import re
 import shlex
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -27,6 +29,7 @@ from alita_tui.spine.text import one_line
 if TYPE_CHECKING:
     from alita_tui.app.context import AppContext
     from alita_tui.replay.playback import Playback
+    from alita_tui.spine.envelope import Envelope
 
 _LOG = "begun.log"
 _START_SECONDS = 60.0
@@ -133,19 +136,34 @@ def _of_person(home: Path, session_id: str, state: CaseState) -> tuple[CaseState
 
 def case_player(app: AppContext, case: CaseLine) -> Playback:
     """Return a player for the session of a case. Blocks on the disk. Raises UsageError, StoreError."""
-    from alita_tui.app.context import AppContext
     from alita_tui.app.recordings import history
     from alita_tui.replay.playback import Playback
     from alita_tui.replay.recording import Recording
+
+    with _home_of(app, case) as home:
+        recording = Recording.prepared(history(home, case.session_id))
+    return Playback(recording, position=len(recording))
+
+
+def case_events(app: AppContext, case: CaseLine) -> tuple[Envelope, ...]:
+    """Return what the session of a case recorded. Blocks on the disk. Raises UsageError, StoreError."""
+    from alita_tui.app.recordings import recording
+
+    with _home_of(app, case) as home:
+        return tuple(recording(home, case.session_id))
+
+
+@contextmanager
+def _home_of(app: AppContext, case: CaseLine) -> Iterator[AppContext]:
+    from alita_tui.app.context import AppContext
 
     if not Path(case.home).is_relative_to(evaluating.folder_of_runs(app)):
         raise UsageError(f"{one_line(case.home, 200)} is the home of no case.")
     home = AppContext.open(Path(case.home), strict=False)
     try:
-        recording = Recording.prepared(history(home, case.session_id))
+        yield home
     finally:
         home.close()
-    return Playback(recording, position=len(recording))
 
 
 async def begin(app: AppContext, words: str) -> str:
@@ -187,6 +205,7 @@ def _start(app: AppContext, log: Path, arguments: list[str]) -> tuple[subprocess
                 [sys.executable, "-m", "alita_tui", *home, "eval", "run", *arguments],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=output, start_new_session=True,
             )  # fmt: skip
+            Thread(target=process.wait, daemon=True).start()  # no zombie is left while this process lives on
     except OSError as error:
         raise StoreError(f"{log} cannot be written: {error.strerror}.", hint="Check its folder.") from error
     return process, begins

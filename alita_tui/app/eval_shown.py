@@ -7,15 +7,18 @@ import re
 import shlex
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from alita_tui.app import evaluating
 from alita_tui.app.eval_judge import agreements
+from alita_tui.app.eval_waiting import asked, command, held_elsewhere, pending_in, shown_in_console
 from alita_tui.config.paths import locate
 from alita_tui.console.evaluations.ports import CaseLine, CaseState, RunLine, RunSheet, RunState
 from alita_tui.evaluation.results import FAILURE_WORDS, CaseResult, Setup
@@ -26,6 +29,7 @@ from alita_tui.spine.text import one_line
 if TYPE_CHECKING:
     from alita_tui.app.context import AppContext
     from alita_tui.replay.playback import Playback
+    from alita_tui.spine.envelope import Envelope
 
 _LOG = "begun.log"
 _START_SECONDS = 60.0
@@ -72,7 +76,7 @@ def run_sheet(app: AppContext, run: str) -> RunSheet:
         if suite.digest == setup.suite_digest:
             keys = [(case.id, model, turn) for case, model, turn in evaluating.planned(setup, suite)]
             cases = [
-                _ended(folder, done[key]) if key in done else _open(folder, line, key, stream=suite.stream)
+                _ended(folder, done[key]) if key in done else _begun(folder, line, key, stream=suite.stream)
                 for key in keys
             ]
             if line.state == "finished" and len(results) < len(
@@ -99,36 +103,67 @@ def _ended(folder: Path, result: CaseResult) -> CaseLine:
     )  # fmt: skip
 
 
-def _open(folder: Path, line: RunLine, key: evaluating.Key, *, stream: bool) -> CaseLine:
+def _begun(folder: Path, line: RunLine, key: evaluating.Key, *, stream: bool) -> CaseLine:
     """Return a case that has not ended."""
     home, named = evaluating.place_of(folder, key, stream=stream)
     sessions = locate(home, {}).sessions
     recorded = sorted({path.name.split(".")[0] for path in sessions.glob(f"{named or '*'}.json*")})
+    session_id = recorded[-1] if recorded else ""
     state: CaseState = "left"
+    why = review = ""
     if recorded:
-        state = line.state if line.state in ("running", "waiting") else "stopped"
+        state = "running" if line.state == "running" else "stopped"
+        if line.approve == "person":
+            state, why, review = _of_person(home, session_id, state)
     case, model, turn = key
     return CaseLine(
-        case=case, model=model, turn=turn, state=state, session_id=recorded[-1] if recorded else "", home=str(home),
-        command=f"alita --home {shlex.quote(str(home))} builds list" if state == "waiting" else "",
+        case=case, model=model, turn=turn, state=state, why=why, session_id=session_id, home=str(home), command=review
     )  # fmt: skip
+
+
+def _of_person(home: Path, session_id: str, state: CaseState) -> tuple[CaseState, str, str]:
+    """Return how a case stands that a person decides in, what it waits for, and the command that decides."""
+    if shown_in_console(home, session_id):
+        return "waiting", "its session is open in a console; it goes on when that is closed", ""
+    if held_elsewhere(home, session_id):
+        return state, "", ""  # the agent works
+    pending = pending_in(home, session_id)
+    for build in pending:
+        if not build.verdict:
+            return "waiting", f"waits for {asked(build)}", command(home, build)
+    return state, "you have decided: it goes on with the run" if pending else "", ""
 
 
 def case_player(app: AppContext, case: CaseLine) -> Playback:
     """Return a player for the session of a case. Blocks on the disk. Raises UsageError, StoreError."""
-    from alita_tui.app.context import AppContext
     from alita_tui.app.recordings import history
     from alita_tui.replay.playback import Playback
     from alita_tui.replay.recording import Recording
+
+    with _home_of(app, case) as home:
+        recording = Recording.prepared(history(home, case.session_id))
+    return Playback(recording, position=len(recording))
+
+
+def case_events(app: AppContext, case: CaseLine) -> tuple[Envelope, ...]:
+    """Return what the session of a case recorded. Blocks on the disk. Raises UsageError, StoreError."""
+    from alita_tui.app.recordings import recording
+
+    with _home_of(app, case) as home:
+        return tuple(recording(home, case.session_id))
+
+
+@contextmanager
+def _home_of(app: AppContext, case: CaseLine) -> Iterator[AppContext]:
+    from alita_tui.app.context import AppContext
 
     if not Path(case.home).is_relative_to(evaluating.folder_of_runs(app)):
         raise UsageError(f"{one_line(case.home, 200)} is the home of no case.")
     home = AppContext.open(Path(case.home), strict=False)
     try:
-        recording = Recording.prepared(history(home, case.session_id))
+        yield home
     finally:
         home.close()
-    return Playback(recording, position=len(recording))
 
 
 async def begin(app: AppContext, words: str) -> str:
@@ -170,6 +205,7 @@ def _start(app: AppContext, log: Path, arguments: list[str]) -> tuple[subprocess
                 [sys.executable, "-m", "alita_tui", *home, "eval", "run", *arguments],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=output, start_new_session=True,
             )  # fmt: skip
+            Thread(target=process.wait, daemon=True).start()  # no zombie is left while this process lives on
     except OSError as error:
         raise StoreError(f"{log} cannot be written: {error.strerror}.", hint="Check its folder.") from error
     return process, begins

@@ -7,7 +7,7 @@ import errno
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -29,13 +29,22 @@ from alita_tui.app.eval_costs import place_of as place_of
 from alita_tui.app.eval_costs import unfinished_usd as unfinished_usd
 from alita_tui.app.eval_judge import judging
 from alita_tui.app.eval_session import answer_of, case_home, failure_of, play, result_of, settle
+from alita_tui.app.eval_waiting import (
+    Wait,
+    held_elsewhere,
+    may_go_on,
+    pending_in,
+    settle_for_console,
+    stamps_of,
+)
 from alita_tui.app.lending import Lent
 from alita_tui.config.paths import shipped
 from alita_tui.evaluation.checks import Exact, Judged, Rubric
-from alita_tui.evaluation.failures import not_found
+from alita_tui.evaluation.failures import not_found, question_at
 from alita_tui.evaluation.results import CaseResult, Setup, lines
 from alita_tui.evaluation.suite import Case, Suite, read_suite
 from alita_tui.events import ready
+from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, BudgetExceeded, ConfigError, StoreLocked, UsageError
 from alita_tui.spine.ports.builds import ParkedBuild
 from alita_tui.spine.text import one_line
@@ -43,6 +52,8 @@ from alita_tui.store import disk
 
 Told = Callable[[CaseResult, int, int], object]
 """Told of each case that ended, how many have, and how many there are."""
+Waits = Callable[[Wait], object]
+"""Told of each case that begins to wait for the person."""
 
 State = Literal["ended", "waits", "spent"]
 """Of a case: it has its result, it waits for a person, or the run's budget is too small for its judge."""
@@ -51,6 +62,8 @@ _LOCK = "lock"
 _LEAST_USD = 1e-6
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 _TRIES, _PAUSE_SECONDS = 10, 0.05
+_LOOK_SECONDS = 0.5
+"""After which it is looked again whether the person decided."""
 _INFERRED = ("gap misjudged", "misread task")
 """Kinds of failure that are inferred from the record instead: whether the tool was found."""
 
@@ -103,12 +116,20 @@ def results_of(folder: Path) -> tuple[CaseResult, ...]:
 
 
 async def go_on(
-    app: AppContext, setup: Setup, folder: Path, jobs: int, report: Told
+    app: AppContext,
+    setup: Setup,
+    folder: Path,
+    jobs: int,
+    report: Told,
+    waits: Waits = lambda wait: None,
+    *,
+    stay: bool = False,
 ) -> tuple[CaseResult, ...]:
     """Run the remaining cases, `jobs` at a time; return the results of all that ended.
 
-    A case that waits for a person continues from where it stopped. Raises UsageError if the suite has changed,
-    StoreLocked where another process runs it.
+    A case that waits for a person goes on once they decided. With `stay` the run waits for that also when nothing else
+    is left to do; it always waits for a case whose session is open in a console. Raises UsageError if the suite has
+    changed, StoreLocked where another process runs it.
     """
     suite = read_suite(Path(setup.suite_path))
     if suite.digest != setup.suite_digest:
@@ -117,7 +138,7 @@ async def go_on(
             hint="Begin a new run: results of other cases cannot be continued.",
         )
     with _locked(folder):
-        work = _Work(app, setup, folder, suite, report)
+        work = _Work(app, setup, folder, suite, report, waits, stay=stay)
         await work.do(jobs)
         return tuple(work.done.values())
 
@@ -163,8 +184,22 @@ class _RunSpent(Exception):
 class _Work:
     """A run in progress."""
 
-    def __init__(self, app: AppContext, setup: Setup, folder: Path, suite: Suite, report: Told) -> None:
+    def __init__(
+        self,
+        app: AppContext,
+        setup: Setup,
+        folder: Path,
+        suite: Suite,
+        report: Told,
+        waits: Waits,
+        *,
+        stay: bool,
+    ) -> None:
         self._app, self._setup, self._folder, self._suite, self._report = app, setup, folder, suite, report
+        self._tell_wait, self._stay = waits, stay
+        self._waiting: dict[Key, tuple[Case, Wait]] = {}
+        self._told: set[str] = set()
+        """What the person was told of as waiting."""
         everything = planned(setup, suite)
         self._total = len(everything)
         self.done = {result.key: result for result in results_of(folder)}
@@ -192,6 +227,7 @@ class _Work:
                 self._partial[key] = await asyncio.to_thread(paid_in, self._home(key), self._named(key))
                 self._partial[key] += await asyncio.to_thread(judged_in, self._folder, key)
         starting = asyncio.create_task(self._lent.sandbox.status())  # beside the first case's imports
+        looking = asyncio.create_task(self._look_for_verdicts())
         try:
             async with asyncio.TaskGroup() as group:
                 # The first case goes alone: decoders are made then, and two threads that make the same one crash.
@@ -201,7 +237,8 @@ class _Work:
         except* AlitaError as errors:
             raise errors.exceptions[0] from None
         finally:
-            await asyncio.wait((starting, *self._settling.values()))
+            looking.cancel()
+            await asyncio.wait((starting, looking, *self._settling.values()))
             await self._lent.sandbox.close()
 
     async def _worker(self, *, alone: bool = False) -> None:
@@ -227,6 +264,7 @@ class _Work:
             else:
                 self._partial[key] = result.usd
                 self._busy.add(home_of(key, stream=self._suite.stream))  # what follows in a stream waits, too
+                await self._wait_for_person(case, key)
             if alone:
                 return
 
@@ -239,10 +277,47 @@ class _Work:
                     del self._left[place]
                     self._busy.add(home)
                     return case, key
-            if not self._left or not self._held:
+            if not (self._held and (self._left or self._waiting)) and not await self._stays():
                 return None
             self._freed.clear()
             await self._freed.wait()
+
+    async def _stays(self) -> bool:
+        """Return whether a case is waited for although nothing else is left to do."""
+        for _, wait in tuple(self._waiting.values()):
+            if self._stay or await asyncio.to_thread(held_elsewhere, wait.home, wait.named):
+                return True
+        return False
+
+    async def _wait_for_person(self, case: Case, key: Key) -> None:
+        """Keep a case until the person decided, and tell them once."""
+        wait = await asyncio.to_thread(self._wait_of, key)
+        self._waiting[key] = case, wait
+        if new := {wait.asks} - self._told - {""}:
+            self._told |= new
+            self._tell_wait(wait)
+
+    def _wait_of(self, key: Key) -> Wait:
+        home, named = self._home(key), self._named(key)
+        stamps = stamps_of(home, named)
+        pending, console = pending_in(home, named), held_elsewhere(home, named)
+        builds = tuple(build for build in pending if not build.verdict)
+        settle_for_console(self._app, home)
+        done = len(builds) < len(pending) or not (builds or console)  # decided, or closed, just now
+        return Wait(
+            key=key, home=home, named=named, builds=builds, stamps=() if done else stamps, console=console
+        )
+
+    async def _look_for_verdicts(self) -> None:
+        """Take up again each case whose person has decided, or has closed its session."""
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            for key, (case, wait) in tuple(self._waiting.items()):
+                if await asyncio.to_thread(may_go_on, wait):
+                    del self._waiting[key]
+                    self._left.insert(0, (case, key[1], key[2]))
+                    self._busy.discard(home_of(key, stream=self._suite.stream))
+            self._freed.set()  # a console may have been closed, too
 
     def _home(self, key: Key) -> Path:
         return place_of(self._folder, key, stream=self._suite.stream)[0]
@@ -313,7 +388,8 @@ class _Work:
             figures = result_of(case.id, model, turn, history)
             result = replace(figures, session_id=session_id, home=result.home)
             if setup.approve == "person" and result.outcome == "parked":
-                return result, "waits"
+                if await asyncio.to_thread(pending_in, self._home(key), session_id):
+                    return result, "waits"
             answer = answer_of(history)
             try:
                 judged = await judge(
@@ -329,22 +405,21 @@ class _Work:
                 result = replace(result, judge_usd=judged_in(self._folder, key))
             result = replace(result, solved=judged.solved, why=judged.why)
             if not judged.solved:
-                kind, at = failure_of(history)
-                if isinstance(case.check, Exact) and case.check.text in dict(self._suite.described):
-                    kind, at = not_found(history, case.check.text) if kind in _INFERRED else (kind, at)
-                result = replace(result, failure=kind, at=at)
+                result = self._failed(result, case, history)
             took = (time.perf_counter() - began - (ended - played)) * 1000
             return replace(result, overhead_ms=round(took, 3)), "ended"
         except ConfigError:
             raise  # no case can be done
         except _RunSpent:
             return await self._counted(result), "spent"
+        except StoreLocked as error:
+            if await asyncio.to_thread(held_elsewhere, self._home(key), self._named(key)):
+                return await self._counted(result), "waits"
+            return await self._harness(result, error), "ended"
         except AlitaError as error:
             if _fills(error.__cause__):
                 raise  # that says nothing of the case: it is gone on with
-            return replace(
-                await self._counted(result), failure="harness", why=str(one_line(str(error), 500))
-            ), "ended"
+            return await self._harness(result, error), "ended"
         except Exception as error:  # the other cases have nothing to do with it
             if isinstance(error, OSError) and _fills(error):
                 raise disk.store_error("written", self._folder, error) from error
@@ -355,6 +430,17 @@ class _Work:
                 checker.end()
             if app is not None:
                 app.close()
+
+    def _failed(self, result: CaseResult, case: Case, history: Sequence[Envelope]) -> CaseResult:
+        """Return a result with why it was not solved."""
+        kind, at = failure_of(history)
+        if isinstance(case.check, Exact) and case.check.text in dict(self._suite.described):
+            kind, at = not_found(history, case.check.text) if kind in _INFERRED else (kind, at)
+        why = question_at(history, at) if kind == "question" else result.why
+        return replace(result, failure=kind, at=at, why=why)
+
+    async def _harness(self, result: CaseResult, error: AlitaError) -> CaseResult:
+        return replace(await self._counted(result), failure="harness", why=str(one_line(str(error), 500)))
 
     async def _by_rubric(self, result: CaseResult, task: str, answer: str, check: Rubric) -> Judged:
         """Ask the judge, one answer at a time: a rubric's labelled examples are judged once.
@@ -409,13 +495,5 @@ class _Work:
 def waiting(folder: Path) -> list[tuple[Path, ParkedBuild]]:
     """Return the builds of a run that wait for a person, each with the case's home."""
     ended = set() if _setup(folder).stream else {result.home for result in results_of(folder)}
-    builds = []
-    for home in sorted((folder / HOMES).glob("*")):
-        if f"{HOMES}/{home.name}" in ended:
-            continue
-        case = AppContext.open(home, strict=False)
-        try:
-            builds += [(home, build) for build in case.inbox.pending() if not build.verdict]
-        finally:
-            case.close()
-    return builds
+    homes = [home for home in sorted((folder / HOMES).glob("*")) if f"{HOMES}/{home.name}" not in ended]
+    return [(home, build) for home in homes for build in pending_in(home) if not build.verdict]

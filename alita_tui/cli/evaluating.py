@@ -15,6 +15,7 @@ import typer
 from alita_tui.app import evaluating
 from alita_tui.app.context import AppContext
 from alita_tui.app.eval_judge import agreements
+from alita_tui.app.eval_waiting import Wait, asked, command
 from alita_tui.cli.eval_comparing import compare, report
 from alita_tui.cli.lazy import group
 from alita_tui.cli.output import Json, json_document, table
@@ -77,6 +78,12 @@ def run(
     cases: Annotated[
         int, typer.Option("--cases", min=0, help="At most so many cases, an even sample; 0: all.")
     ] = 0,
+    wait: Annotated[
+        bool,
+        typer.Option(
+            "--wait", help="With `--approve person`: stay until you decided, instead of ending with code 4."
+        ),
+    ] = False,
     resume: Annotated[str, typer.Option("--resume", metavar="RUN", help="Go on with this run.")] = "",
     json: Json = False,
 ) -> None:
@@ -109,7 +116,7 @@ def run(
         folder = evaluating.folder_of_runs(app) / setup.run
     typer.echo(f"run {setup.run}", err=True)
     try:
-        results = asyncio.run(evaluating.go_on(app, setup, folder, jobs, _tell))
+        results = asyncio.run(evaluating.go_on(app, setup, folder, jobs, _tell, _tell_wait, stay=wait))
     except KeyboardInterrupt:
         typer.echo(f"\nStopped. Go on: alita eval run --resume {setup.run}", err=True)
         raise typer.Exit(130) from None
@@ -130,15 +137,16 @@ def run(
     for judge in agreements(folder):
         typer.echo(f"judge: {reveal(str(judge))}", err=True)
     if missing:
-        why, more = "wait for your approval", ""
-        if setup.approve != "person":
-            why, more = "have not ended: the budget is used up", " --budget-usd MORE"
+        waits = setup.approve == "person" and bool(evaluating.waiting(folder))
+        why, more = "have not ended: the budget is used up", " --budget-usd MORE"
+        if waits:
+            why, more = f"{'waits' if missing == 1 else 'wait'} for your approval", ""
         typer.echo(
             f"{counted(missing, 'case')} {why}. Go on: alita eval run --resume {setup.run}{more}", err=True
         )
-        if setup.approve == "person":
+        if waits:
             typer.echo(f"What waits: alita eval show {setup.run}", err=True)
-        raise typer.Exit(4 if setup.approve == "person" else 3)
+        raise typer.Exit(4 if waits else 3)
     if share(results) < fail_under:
         typer.echo(f"Solved {share(results):.0%}, which is under {fail_under:.0%}.", err=True)
         raise typer.Exit(1)
@@ -165,6 +173,14 @@ def _tell(result: CaseResult, done: int, of: int) -> None:
     verdict = "solved" if result.solved else f"{FAILURE_WORDS[result.failure]}: {result.why}"
     who = f"{one_line(result.case, 60)} ({one_line(result.model, 60)}, {result.turn})"
     sys.stderr.write(f"{done}/{of} {who} {reveal(verdict)[:300]}  ${result.usd:.4f} {result.seconds:.1f} s\n")
+    sys.stderr.flush()
+
+
+def _tell_wait(wait: Wait) -> None:
+    """Print what a case waits for, and the command that decides, on stderr."""
+    case, model, turn = wait.key
+    who = f"{one_line(case, 60)} ({one_line(model, 60)}, {turn})"
+    sys.stderr.write(f"\a{who} waits: {one_line(wait.asks, 2_000)}\n")
     sys.stderr.flush()
 
 
@@ -227,8 +243,8 @@ def show(context: typer.Context, run: Run = "last", json: Json = False) -> None:
             typer.echo(f"  alita --home {folder / result.home} replay {result.session_id}{at}")
     if setup.approve == "person":
         for home, build in evaluating.waiting(folder):
-            typer.echo(f"\nwaits: {one_line(build.name, 80)}")
-            typer.echo(f"  alita --home {home} builds show {build.approval_id}")
+            typer.echo(f"\nwaits for {asked(build)}")
+            typer.echo(f"  {command(home, build)}")
 
 
 @commands.command()

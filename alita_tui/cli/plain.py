@@ -11,7 +11,7 @@ import asyncio
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -33,6 +33,7 @@ from alita_tui.cli.plain_deeds import (
     tell_held,
     with_numbers,
 )
+from alita_tui.cli.plain_evaluations import Evaluations
 from alita_tui.cli.typed_lines import Lines
 from alita_tui.events import (
     ApprovalRequested,
@@ -66,6 +67,8 @@ A line is a task; while one runs it is added to it. @FILE gives it a file. Comma
   /new TASK  queue another task; /queue lists them, /cancel N, /sooner N, /pause, /continue
   /good      rate the newest answer; /bad WHAT IS WRONG; /should-be TEXT; /unrate takes it back
   /stop      stop the running task
+  /evaluations    list the runs of suites; /evaluation N shows one, /case N replays a case of it
+  /evaluate SUITE begin a run, with options as after alita eval run
   /where     say what is done now
   /quit      leave; opened again, the session asks before it goes on"""
 
@@ -77,11 +80,20 @@ class Session(CommandSink, Protocol):
     source: LiveSource
 
 
+Further = Callable[[str, str], Awaitable[bool]]
+
+
+async def _no_further(word: str, rest: str) -> bool:
+    return False
+
+
 class PlainConsole:
     """Prints what happens, and takes lines."""
 
-    def __init__(self, session: Session, lines: Lines) -> None:
+    def __init__(self, session: Session, lines: Lines, further: Further = _no_further) -> None:
+        """`further`: does commands that have nothing to do with the session; returns whether it knows one."""
         self._session = session
+        self._further = further
         self._lines = lines
         self._state = SessionState()
         self._questions: list[QuestionAsked | ServerQuestion] = []
@@ -193,10 +205,14 @@ class PlainConsole:
                     await self._review()
                 case ("/answer", _, _):
                     await self._answer()
-                case (word, _, _) if word.startswith("/"):
-                    typer.echo(f"There is no command {one_line(word, 60)}. /help lists them.")
+                case (word, _, rest) if word.startswith("/"):
+                    await self._do_further(word, rest)
                 case _:
                     self._say(line)
+
+    async def _do_further(self, word: str, rest: str) -> None:
+        if not await self._further(word, rest):
+            typer.echo(f"There is no command {one_line(word, 60)}. /help lists them.")
 
     def stop(self) -> None:
         """Stop the running task."""
@@ -381,7 +397,7 @@ async def _live(app: AppContext, which: str | None) -> None:
     recorded = len(session.history)
     running = asyncio.create_task(session.run(attended=True))
     with announced(app.paths.consoles, session.session_id):
-        await _converse(session, running, recorded, app.suggestions)
+        await _converse(app, session, running, recorded, app.suggestions)
         if not running.done():
             await close_session(session, running)
     running.result()
@@ -400,7 +416,7 @@ async def _attached(app: AppContext, wanted: str | None) -> None:
     known = History(await asyncio.to_thread(recording, app, session_id))
     session = RemoteSession(session_id, known, app.paths.background_socket)
     running = asyncio.create_task(session.run())
-    await _converse(session, running, len(known), ())
+    await _converse(app, session, running, len(known), ())
     if not running.done():
         await close_session(session, running)
     running.result()
@@ -408,14 +424,15 @@ async def _attached(app: AppContext, wanted: str | None) -> None:
 
 
 async def _converse(
-    session: Session, running: asyncio.Task[None], recorded: int, suggestions: Sequence[str]
+    app: AppContext, session: Session, running: asyncio.Task[None], recorded: int, suggestions: Sequence[str]
 ) -> None:
     """Print what happens in a session and do what is typed, until the person leaves or the session ends."""
     typer.echo(f"Session {session.session_id}. Type a task, or /help.")
     for suggestion in () if recorded else suggestions[:3]:
         typer.echo(f"  for example: {one_line(suggestion, 200)}")
     with Lines() as lines:
-        console = PlainConsole(session, lines)
+        evaluations = Evaluations(app)
+        console = PlainConsole(session, lines, evaluations.do)
         showing = asyncio.create_task(console.show(recorded))
         typing = asyncio.create_task(console.take_lines())
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, console.stop)
@@ -425,6 +442,7 @@ async def _converse(
         for task in (typing, showing):
             task.cancel()
         await asyncio.wait((typing, showing))
+        await evaluations.end()
     for task in (typing, showing):
         if not task.cancelled():
             task.result()

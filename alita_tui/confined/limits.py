@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import struct
 import sys
 from pathlib import Path
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
-_NO_NEW_PRIVILEGES = 38
+_DIE_WITH_PARENT, _NO_NEW_PRIVILEGES = 1, 38
 _NEW_USER_AND_NETWORK = 0x10000000 | 0x40000000
 _READ = 0b1100
 """Reading files and listing folders."""
 _FILES = {1: 0x1FFF, 2: 0x3FFF, 3: 0x7FFF, 4: 0x7FFF}
 """Everything about files that a version of Landlock can refuse; later ones as below."""
 _ALL_FILES, _ALL_TCP, _ALL_SCOPES = 0xFFFF, 0b11, 0b11
+_PARENT = os.getppid()
+"""As the process begins; another one later means that it was left alone."""
 _LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib")
 
 
@@ -28,6 +31,7 @@ def confine(seconds: int, memory: int) -> None:
     import resource
 
     _own_network()
+    _end_with_parent()
     _python_s_files_alone()
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
@@ -37,6 +41,13 @@ def confine(seconds: int, memory: int) -> None:
 
 def _own_network() -> None:
     ctypes.CDLL(None).unshare(_NEW_USER_AND_NETWORK)  # an empty network; no change if the kernel forbids it
+
+
+def _end_with_parent() -> None:
+    """Have the kernel kill this process with the thread that started it: what it does may take for ever."""
+    ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != _PARENT:
+        sys.exit("the process that asks has gone")
 
 
 def _python_s_files_alone() -> None:

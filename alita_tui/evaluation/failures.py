@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from alita_tui import events as e
 from alita_tui.evaluation.results import FailureKind
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.text import one_line
 
 _OUTCOMES: Mapping[str, FailureKind] = {
     "budget": "budget",
@@ -39,14 +40,24 @@ def failure(history: Sequence[Envelope], accepted: Collection[str] = ()) -> tupl
     if finished is None:
         return "harness", end
     kind = _OUTCOMES.get(finished.outcome, "")
-    if kind == "approval" and "approval" not in last and "question" in last:
-        kind = "question"
+    if kind == "approval" and last.get("question", 0) > last.get("approval", 0):
+        kind = "question"  # what came last is what it waits for
     if not kind and finished.outcome == "failed":
         kind = "provider" if "provider" in last else "sandbox" if "sandbox" in last else ""
     kind = kind or next((cause for cause in _ENDED_BY if cause in last), "")
     if kind:
         return kind, last.get(kind, end)
     return _of_answer(history, finished, end, accepted)
+
+
+def question_at(history: Sequence[Envelope], at: int) -> str:
+    """Return the question that was asked in an event, as the reason of a failure."""
+    texts = (
+        envelope.event.text
+        for envelope in history
+        if envelope.seq == at and isinstance(envelope.event, e.QuestionAsked)
+    )
+    return f"“{one_line(next(texts, ''), 300)}”"
 
 
 def not_found(history: Sequence[Envelope], tool: str) -> tuple[FailureKind, int]:
@@ -131,5 +142,7 @@ def _sign_of_build(event: e.SessionEvent) -> tuple[FailureKind, bool]:
             return "approval", verdict.decision != "approved"
         case e.QuestionAsked(about="task"):
             return "question", True
+        case e.QuestionAnswered():
+            return "question", False
         case _:
             return "", False

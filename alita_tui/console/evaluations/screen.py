@@ -134,7 +134,10 @@ class EvaluationsScreen(Dialog[None]):
         """Show all of what came of the case at the cursor, which its row may have no room for."""
         case, why = self._case, self.query_one("#why", Plain)
         why.display = bool(case and case.why)
-        why.update(one_line(case.why, 600) if case else "")
+        lines: list[str] = [one_line(case.why, 600)] if case else []
+        if case and case.state == "waiting" and case.command:
+            lines.append(f"{one_line(case.command, 600)}   ({self._key('copy')} copies it)")
+        why.update(Content("\n").join(Content(line) for line in lines))
 
     def _draw_runs(self, head: Plain, columns: Plain, width: int) -> list[Option]:
         runs = self._runs

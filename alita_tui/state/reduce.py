@@ -221,6 +221,7 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
             | e.ProviderFailedOver()
             | e.BudgetRaised()
             | e.BrokerAnswered()
+            | e.PageLogged()
             | e.UnknownEvent()
             | e.ModelDelta()
             | e.OutputChunk()

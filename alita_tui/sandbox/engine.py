@@ -15,7 +15,7 @@ import msgspec
 
 from alita_tui.events import Capabilities, Enforcement, Lock, RunReport, SandboxStatus
 from alita_tui.runtimes.languages import runtime_of
-from alita_tui.sandbox import browsing, environment, gvisor, image, limits
+from alita_tui.sandbox import browsing, environment, gvisor, image, limits, seals
 from alita_tui.sandbox.broker.grants import Caps
 from alita_tui.sandbox.call_files import staged, tidy_staged
 from alita_tui.sandbox.container import Kind
@@ -324,10 +324,22 @@ class PodmanSandbox:
             return Kind(limits=limits, browser=browser)
         most = self._host.settings.install_limits
         target = await self._target(browser=browser)
-        folder = await environment.ensure(job.lock, self._environments, target, progress, most=most)
+        try:
+            folder = await environment.ensure(job.lock, self._environments, target, progress, most=most)
+        except seals.EnvironmentChanged as changed:
+            await self._let_go(changed.folder)
+            raise
         if folder not in self._held:
             self._held[folder] = hold(folder)
         return Kind(environment=str(folder), limits=limits, browser=browser)
+
+    async def _let_go(self, folder: Path) -> None:
+        """Set a changed environment aside, and end the idle containers, which may have it mounted."""
+        if folder in self._held:
+            os.close(self._held.pop(folder))
+        await asyncio.to_thread(seals.set_aside, folder)
+        await self._sessions.empty()
+        await self._pool.empty()
 
     @property
     def _environments(self) -> Path:

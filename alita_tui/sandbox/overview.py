@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from alita_tui.sandbox import seals
 from alita_tui.sandbox.owner import alive, orphaned
 from alita_tui.spine.inventory import ContainerRow, EnvironmentRow
 from alita_tui.spine.requirements import NPM
@@ -113,6 +114,7 @@ def _discard(folder: Path) -> bool:
         try:
             fcntl.flock(stamp, fcntl.LOCK_EX | fcntl.LOCK_NB)
             (folder / ".complete").unlink()  # first: an environment is complete or absent
+            seals.forget(folder)
             shutil.rmtree(folder, ignore_errors=True)
             return True
         finally:

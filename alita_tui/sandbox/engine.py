@@ -34,7 +34,7 @@ from alita_tui.sandbox.sessions import Sessions
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.supplies import Files, Folders, Volumes
 from alita_tui.sandbox.trees import with_tree
-from alita_tui.spine.errors import SandboxUnavailable
+from alita_tui.spine.errors import NotAllowedHere, SandboxUnavailable
 from alita_tui.spine.inventory import ContainerRow, EnvironmentRow, PoolRow
 from alita_tui.spine.ports.sandbox import Job, Limits, OnOutput, Program
 from alita_tui.spine.ports.stream import Progress
@@ -311,7 +311,7 @@ class PodmanSandbox:
         runtime = runtime_of(job.language)
         start = runtime.start
         if start is not None and job.language not in self._host.settings.languages:
-            raise SandboxUnavailable(
+            raise NotAllowedHere(
                 f"Tools in {runtime.title} are not allowed here.",
                 hint=f"`sandbox.languages` would have to list {job.language}.",
             )

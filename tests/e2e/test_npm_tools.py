@@ -56,6 +56,7 @@ def test_a_tool_with_packages_of_npm(shell: Any, speak: Any, provider: str, tmp_
     gates = {one["result"]["gate"]: one["result"] for one in events if one["kind"] == "gate_checked"}
     assert gates["requirements"]["state"] == "passed", gates["requirements"]
     assert not [name for name, one in gates.items() if one["state"] == "failed"]
+    assert "rests on word-tally, whose own lines are not counted" in gates["coverage"]["summary"]
     (report,) = [one["report"] for one in events if one["kind"] == "tool_returned"]
     assert (report["status"], report["result"]) == ("ok", [{"word": "the", "count": 3}])
     # The registry is gone: what was installed is there by its digest.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import TypeVar
 
 import msgspec
 
@@ -22,6 +23,8 @@ from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.servers import uses_of
 from alita_tui.spine.text import one_line
 
+_Told = TypeVar("_Told", e.BrokerAnswered, e.PageLogged, e.BrokerAnswered | e.PageLogged)
+
 
 class InnerCalls:
     """Calls of tools by tools. Implements `ToolCaller`."""
@@ -34,8 +37,8 @@ class InnerCalls:
         self._new_id = new_id
         self._misfit = misfit
 
-    def placed(self, answered: e.BrokerAnswered) -> e.BrokerAnswered:
-        """Return a request with the nesting depth of its run."""
+    def placed(self, answered: _Told) -> _Told:
+        """Return a request or a page's message with the nesting depth of its run."""
         return msgspec.structs.replace(answered, depth=self._runs.depth(answered.call_id))
 
     async def call(self, caller: str, name: str, arguments: Json) -> Json:

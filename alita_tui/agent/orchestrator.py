@@ -174,7 +174,9 @@ class Orchestrator:
             bus, self._task, questions, context, references, planner, artefacts, provider.skill_file,
             crew.director, crew.verifier,
         )  # fmt: skip
-        research = ResearchHandlers(bus, self._task, shelf, web, artefacts, crew.may)
+        research = ResearchHandlers(
+            bus, self._task, shelf, web, artefacts, crew.may, lambda: self._blocks.browser
+        )
         handlers = Handlers(conversation.table, research.table, runs.table, self._builds.table, crew.table)
         loop = crew.lead(
             partial(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from alita_tui.events import PageRead, Value
+from alita_tui.spine.grants import BROWSER_OFF
 from alita_tui.spine.text import counted
 
 PASSAGE = 5_000
@@ -115,6 +116,11 @@ def said_of(event: PageRead) -> tuple[str, ...]:
 
 def by_scripts(event: PageRead) -> str:
     """Return a remark for a page whose text is made by scripts; empty for any other page."""
+    if event.scripts == "needed" and event.browser_off:
+        return (
+            "It shows next to nothing without its scripts, which were not run: no browser is allowed here. "
+            f"If nothing else answers the task, say that {BROWSER_OFF} The person was told so too."
+        )
     if event.scripts == "needed":
         return "It shows next to nothing without its scripts, which were not run (setting web.browser_hosts)."
     if event.scripts == "run":

@@ -236,7 +236,7 @@ class ClientSession:
 
     # --- around it ----------------------------------------------------------------------------------
 
-    async def _record_request(self, answered: e.BrokerAnswered) -> None:
+    async def _record_request(self, answered: e.BrokerAnswered | e.PageLogged) -> None:
         await self.bus.emit(self._inner.placed(answered), span=answered.call_id)
 
     async def _follow(self) -> None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import new_id, now
-from alita_tui.events import BrokerAnswered, RunOutcome, RunReport, ToolRecord, Value, as_json
+from alita_tui.events import BrokerAnswered, PageLogged, RunOutcome, RunReport, ToolRecord, Value, as_json
 from alita_tui.mapping.coordinator import Engine, Lost, Progress, run_map
 from alita_tui.mapping.journal import Head, Journal
 from alita_tui.mapping.outcomes import Outcome
@@ -50,8 +50,10 @@ class Requests:
         """Runs that are under way -> their rows."""
         self._path = path
 
-    async def tell(self, answered: BrokerAnswered) -> None:
-        """Record a request. Raise StoreError."""
+    async def tell(self, answered: BrokerAnswered | PageLogged) -> None:
+        """Record a request; what a page says is not one. Raise StoreError."""
+        if isinstance(answered, PageLogged):
+            return
         await asyncio.to_thread(self._write, self.redactor.value(answered))
 
     def _write(self, answered: BrokerAnswered) -> None:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from alita_tui.app.identity import new_id
-from alita_tui.events import BrokerAnswered, Capabilities, Value, ready
+from alita_tui.events import BrokerAnswered, Capabilities, PageLogged, Value, ready
 from alita_tui.spine.errors import AlitaError, WebError
 from alita_tui.spine.ports.sandbox import Job
 from alita_tui.spine.ports.stream import Progress
@@ -76,8 +76,9 @@ class PageBrowser:
     async def _shown(self, page: Page, host: str) -> Page:
         requests: list[BrokerAnswered] = []
 
-        async def tell(answered: BrokerAnswered) -> None:
-            requests.append(answered)
+        async def tell(answered: BrokerAnswered | PageLogged) -> None:
+            if isinstance(answered, BrokerAnswered):
+                requests.append(answered)
 
         from alita_tui.sandbox.broker.broker import Broker
         from alita_tui.spine.address import AddressPolicy

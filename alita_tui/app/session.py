@@ -314,7 +314,7 @@ class LiveSession:
         hint = e.Progressed(work=work, done=done, total=total, detail=detail)
         self._loop.call_soon_threadsafe(self.bus.hint, hint)
 
-    async def _record_request(self, answered: e.BrokerAnswered) -> None:
+    async def _record_request(self, answered: e.BrokerAnswered | e.PageLogged) -> None:
         await self.bus.emit(self.engine.inner_calls.placed(answered), span=answered.call_id)
 
     def _settled(self, request: e.ApprovalRequested, command: ResolveApproval) -> None:

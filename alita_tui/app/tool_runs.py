@@ -42,7 +42,7 @@ async def run_tool(
     record: ToolRecord,
     arguments: Json,
     on_output: OnOutput,
-    tell: Callable[[e.BrokerAnswered], Coroutine[None, None, None]],
+    tell: Callable[[e.BrokerAnswered | e.PageLogged], Coroutine[None, None, None]],
     *,
     inputs: tuple[InputFile, ...] = (),
     outputs: Path | None = None,
@@ -72,7 +72,7 @@ async def run_tool(
         if not record.granted.none or job.remote:
             bus, path = await _recorded(app, record, job, redactor, parts)
 
-        async def record_request(event: e.BrokerAnswered) -> None:
+        async def record_request(event: e.BrokerAnswered | e.PageLogged) -> None:
             event = inner.placed(event)
             await bus.emit(event, span=event.call_id)
             await tell(event)

@@ -15,8 +15,8 @@ from alita_tui.app.context import AppContext
 from alita_tui.app.identity import new_id, now
 from alita_tui.cli.files import read_arguments
 from alita_tui.cli.output import json_document
-from alita_tui.events import BrokerAnswered, RunOutcome
-from alita_tui.spine.text import neutralise, reveal
+from alita_tui.events import BrokerAnswered, PageLogged, RunOutcome
+from alita_tui.spine.text import counted, neutralise, reveal
 
 if TYPE_CHECKING:
     from alita_tui.events import RunReport
@@ -55,8 +55,13 @@ def run(
         if not json:
             sys.stderr.write(neutralise(text))
 
-    async def print_request(answered: BrokerAnswered) -> None:
-        if not json:
+    async def print_request(answered: BrokerAnswered | PageLogged) -> None:
+        if json:
+            return
+        if isinstance(answered, PageLogged):
+            said = answered.text or f"{counted(answered.more, 'more message')} of the page"
+            typer.echo(reveal(f"console, {answered.level}: {said}"), err=True)
+        else:
             why = f": {answered.reason}" if answered.reason else ""
             typer.echo(reveal(f"{answered.request} → {answered.outcome}{why}"), err=True)
 

@@ -160,6 +160,8 @@ from alita_tui.events.tool import (
     Lock,
     LockedPackage,
     OutputChunk,
+    PageLevel,
+    PageLogged,
     Provided,
     RunReport,
     TestCase,
@@ -244,6 +246,7 @@ SessionEvent = (
     | ToolAliased
     | ToolCalled
     | BrokerAnswered
+    | PageLogged
     | OutputChunk
     | Progressed
     | SavingStalled

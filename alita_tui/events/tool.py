@@ -371,6 +371,24 @@ class BrokerAnswered(Fact, frozen=True):
     """How many calls the run is inside of."""
 
 
+PageLevel = Literal["debug", "info", "warning", "error"]
+
+
+class PageLogged(Fact, frozen=True):
+    """A page in a running tool's browser wrote to its console. What it asked hosts for is in `BrokerAnswered`."""
+
+    call_id: CallId
+    level: PageLevel
+    text: str
+    """One line, as the page chose it; empty where `more` says how many."""
+    source: str = ""
+    """The address of the page or script, as the browser names it."""
+    more: int = 0
+    """Of the last one of a call: how many messages were not recorded one by one."""
+    depth: int = 0
+    """How many calls the run is inside of."""
+
+
 class OutputChunk(Transient, frozen=True):
     """A piece of what a run in the sandbox prints."""
 

@@ -82,5 +82,7 @@ class PageRead(Fact, frozen=True):
     handle: str = ""
     """The artefact with what was fetched; empty in older records, and where it could not be kept."""
     scripts: Scripts = ""
+    browser_off: bool = False
+    """True where it needs scripts and the person allows no browser."""
     refused: tuple[str, ...] = ()
     """Hosts that the page asked a browser for and that it may not load from."""

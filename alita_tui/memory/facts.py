@@ -20,6 +20,7 @@ from alita_tui.events import (
     MemoryItem,
     MemoryOrigin,
     MemoryRecalled,
+    PageLogged,
     PageRead,
     QuestionAnswered,
     QuestionAsked,
@@ -248,13 +249,13 @@ def _reached_from_outside(envelopes: Sequence[Envelope]) -> bool:
 
 _OUTSIDE = (
     PageRead, WebSearched, LookedBack, ContextGiven, ArtefactAdded, TaskSubmitted, Steered, ToolCalled,
-    BrokerAnswered, ToolReturned,
+    BrokerAnswered, PageLogged, ToolReturned,
 )  # fmt: skip
 
 
 def _from_outside(event: SessionEvent) -> bool:
     match event:
-        case PageRead() | WebSearched() | LookedBack() | BrokerAnswered():
+        case PageRead() | WebSearched() | LookedBack() | BrokerAnswered() | PageLogged():
             return True
         case ArtefactAdded(origin=origin):
             return origin in ("person", "page", "skill")

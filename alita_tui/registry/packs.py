@@ -16,7 +16,7 @@ from hashlib import sha256
 
 import msgspec
 
-from alita_tui.events import Capabilities, Json, Lock, ToolDraft, ToolName, ToolRecord, Value, ready
+from alita_tui.events import Capabilities, Json, Lock, ToolDraft, ToolName, ToolRecord, Value, as_json, ready
 from alita_tui.registry.tool_files import manifest as tool_manifest
 from alita_tui.runtimes.languages import LANGUAGES, runtime_of
 from alita_tui.spine.errors import UsageError
@@ -129,7 +129,7 @@ def pack(name: str, tools: Sequence[tuple[ToolRecord, Evidence]]) -> tuple[str, 
         own = {
             f"tools/{tool}/{tool}{runtime_of(record.draft.language).suffix}": record.draft.code.encode(),
             f"tools/{tool}/test_{tool}.py": record.draft.tests.encode(),
-            f"tools/{tool}/{tool}.mcp.json": _json(tool_manifest(record)),
+            f"tools/{tool}/{tool}.mcp.json": f"{as_json(tool_manifest(record), indent=1)}\n".encode(),
             f"tools/{tool}/evidence.json": _json(evidence),
         }
         entries |= own

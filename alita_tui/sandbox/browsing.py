@@ -6,7 +6,7 @@ import msgspec
 
 from alita_tui.sandbox import image
 from alita_tui.sandbox.host import Host
-from alita_tui.spine.errors import SandboxUnavailable
+from alita_tui.spine.errors import NotAllowedHere, SandboxUnavailable
 from alita_tui.spine.ports.sandbox import Limits
 from alita_tui.spine.ports.stream import Progress
 
@@ -49,7 +49,7 @@ def _require_possible(host: Host) -> None:
 def require(host: Host) -> None:
     """Raise SandboxUnavailable where tools may not be granted a browser."""
     if not host.settings.browser:
-        raise SandboxUnavailable(
+        raise NotAllowedHere(
             "Tools with a browser are not allowed here.",
             hint="`alita config set sandbox.browser true` allows them.",
         )

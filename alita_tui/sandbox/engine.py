@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,7 +14,7 @@ import msgspec
 
 from alita_tui.events import Capabilities, Enforcement, Lock, RunReport, SandboxStatus
 from alita_tui.runtimes.languages import runtime_of
-from alita_tui.sandbox import browsing, environment, gvisor, image, limits
+from alita_tui.sandbox import browsing, environment, gvisor, image, limits, seals
 from alita_tui.sandbox.broker.grants import Caps
 from alita_tui.sandbox.call_files import staged, tidy_staged
 from alita_tui.sandbox.container import Kind
@@ -23,7 +22,7 @@ from alita_tui.sandbox.containers import CLOSE_SECONDS, Containers, Harden
 from alita_tui.sandbox.conversation import converse
 from alita_tui.sandbox.host import FIX, Host
 from alita_tui.sandbox.imports import ahead
-from alita_tui.sandbox.overview import container_rows, environment_rows, hold, tidy
+from alita_tui.sandbox.overview import Held, container_rows, environment_rows, tidy
 from alita_tui.sandbox.owner import machine, me
 from alita_tui.sandbox.podman_http import EngineLost, RestError, ServiceLost
 from alita_tui.sandbox.podman_service import RETRY_SECONDS, PodmanService
@@ -34,7 +33,7 @@ from alita_tui.sandbox.sessions import Sessions
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.supplies import Files, Folders, Volumes
 from alita_tui.sandbox.trees import with_tree
-from alita_tui.spine.errors import SandboxUnavailable
+from alita_tui.spine.errors import NotAllowedHere, SandboxUnavailable
 from alita_tui.spine.inventory import ContainerRow, EnvironmentRow, PoolRow
 from alita_tui.spine.ports.sandbox import Job, Limits, OnOutput, Program
 from alita_tui.spine.ports.stream import Progress
@@ -96,7 +95,7 @@ class PodmanSandbox:
         )
         self._sessions = Sessions(self._containers, broker, settings.lanes)
         self._known = _Known()
-        self._held: dict[Path, int] = {}
+        self._held = Held()
         self._preparing = asyncio.Lock()
         self._asking = asyncio.Lock()
         self._guest = False
@@ -110,7 +109,7 @@ class PodmanSandbox:
         guest = copy(self)
         guest._broker = broker
         guest._sessions = Sessions(self._containers, broker, self._host.settings.lanes)
-        guest._held = {}
+        guest._held = Held()
         guest._guest = True
         return guest
 
@@ -158,9 +157,8 @@ class PodmanSandbox:
         await (self._prepare_browser(progress) if browser else self.prepare(progress))
         target, most = await self._target(browser=browser), self._host.settings.install_limits
         npm = sorted({one for one in requirements if one.startswith(NPM)})
-        found = await environment.lock(
-            [one for one in requirements if one not in npm], target, progress, most=most
-        )
+        wheels = [one for one in requirements if one not in npm]
+        found = await environment.lock(wheels, target, progress, most=most)
         if not npm:
             return found
         job = Job(run_id="", module="", code="", lock=found, capabilities=Capabilities(browser=browser))
@@ -213,8 +211,7 @@ class PodmanSandbox:
         folder = await self.installed(program.lock, progress)
         if program.tree is not None:
             made = await asyncio.to_thread(with_tree, program.tree, folder, self._environments)
-            if made not in self._held:
-                self._held[made] = hold(made)
+            self._held.hold(made)
             folder = str(made)
         container = await self._containers.make(Kind(environment=folder, limits=program.limits))
 
@@ -246,8 +243,7 @@ class PodmanSandbox:
         finally:
             if not self._guest:
                 await self._service.close(clean=clean)
-            while self._held:
-                os.close(self._held.popitem()[1])
+            self._held.close()
 
     @property
     def processors(self) -> int:
@@ -311,23 +307,31 @@ class PodmanSandbox:
         runtime = runtime_of(job.language)
         start = runtime.start
         if start is not None and job.language not in self._host.settings.languages:
-            raise SandboxUnavailable(
+            raise NotAllowedHere(
                 f"Tools in {runtime.title} are not allowed here.",
                 hint=f"`sandbox.languages` would have to list {job.language}.",
             )
         reserved = start.reserved_bytes if start is not None else 0
-        limits = job.limits
+        limits, most = job.limits, self._host.settings.install_limits
         if reserved > limits.reserved_bytes:
             limits = msgspec.structs.replace(limits, reserved_bytes=reserved)
         browser = job.capabilities.browser
         if not job.lock.packages:
             return Kind(limits=limits, browser=browser)
-        most = self._host.settings.install_limits
         target = await self._target(browser=browser)
-        folder = await environment.ensure(job.lock, self._environments, target, progress, most=most)
-        if folder not in self._held:
-            self._held[folder] = hold(folder)
+        try:
+            folder = await environment.ensure(job.lock, self._environments, target, progress, most=most)
+        except seals.EnvironmentChanged as changed:
+            await self._let_go(changed.folder)
+            raise
+        self._held.hold(folder)
         return Kind(environment=str(folder), limits=limits, browser=browser)
+
+    async def _let_go(self, folder: Path) -> None:
+        """Set a changed environment aside, and end the idle containers, which may have it mounted."""
+        await asyncio.to_thread(self._held.set_aside, folder)
+        await self._sessions.empty()
+        await self._pool.empty()
 
     @property
     def _environments(self) -> Path:

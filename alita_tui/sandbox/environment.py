@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from alita_tui.events import Lock, LockedPackage, Provided, Value
+from alita_tui.sandbox import seals
 from alita_tui.sandbox.install_limits import InstallLimits, InstallWatch
 from alita_tui.sandbox.npm_packages import resolved, unpack, with_wheels
 from alita_tui.sandbox.overview import size_of
@@ -131,7 +132,9 @@ def parse_lock(text: str, direct: Container[str | None]) -> tuple[LockedPackage,
 async def ensure(
     wanted: Lock, root: Path, where: Target, progress: Progress, *, most: InstallLimits = _LIMITS
 ) -> Path:
-    """Return the folder with exactly these packages, installed first if it is missing. Raise RequirementsError.
+    """Return the folder with exactly these packages, installed first if it is missing.
+
+    Raise RequirementsError; EnvironmentChanged for one that was changed since, which has to be set aside.
 
     It holds wheels, and packages of npm in `node_modules`. A small archive can unpack to any size: uv, or npm, is
     killed once it has written more than `most`.
@@ -143,7 +146,8 @@ async def ensure(
             hint="Build the tool again, so that its requirements are resolved for this image.",
         )
     folder = root / wanted.digest[:32]
-    if (folder / ".complete").exists():
+    if await asyncio.to_thread(seals.complete, folder):
+        await asyncio.to_thread(seals.check, folder)
         os.utime(folder / ".complete")
         return folder
     if wanted.npm:
@@ -242,8 +246,7 @@ def _publish(draft: Path, folder: Path, digest: str) -> None:
     files = (path.lstat() for path in draft.rglob("*") if path.is_file() and not path.is_symlink())
     shared = sum(file.st_size for file in files if file.st_nlink > 1)
     (draft / ".complete").write_text(json.dumps({"digest": digest, "bytes": size_of(draft) - shared}))
-    with suppress(OSError):  # another process was faster: its folder is the same
-        draft.rename(folder)
+    seals.publish(draft, folder)
 
 
 def _open_up(folder: Path) -> None:

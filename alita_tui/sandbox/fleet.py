@@ -21,7 +21,7 @@ from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.podman_http import EngineLost
 from alita_tui.sandbox.programs import RunningProgram
 from alita_tui.sandbox.settings import EngineSettings
-from alita_tui.spine.errors import SandboxUnavailable, UsageError
+from alita_tui.spine.errors import NotAllowedHere, SandboxUnavailable, UsageError
 from alita_tui.spine.inventory import ContainerRow, EnvironmentRow, Inventory
 from alita_tui.spine.ports.sandbox import Job, Limits, OnOutput, Program
 from alita_tui.spine.ports.servers import ServerCalls, ServerUnavailable
@@ -180,6 +180,8 @@ class Fleet:
             member.load.running += 1
             try:
                 result = await work(member.sandbox)
+            except NotAllowedHere:
+                raise  # by the settings, which are the same for every engine
             except SandboxUnavailable as error:
                 member.load.rests_until = asyncio.get_running_loop().time() + _REST_SECONDS
                 if isinstance(error, EngineLost):

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from alita_tui.sandbox import seals
 from alita_tui.sandbox.owner import alive, orphaned
 from alita_tui.spine.inventory import ContainerRow, EnvironmentRow
 from alita_tui.spine.requirements import NPM
@@ -86,6 +87,26 @@ def hold(folder: Path) -> int:
     return stamp
 
 
+class Held(dict[Path, int]):
+    """Environments that this process keeps from being removed, each with a descriptor."""
+
+    def hold(self, folder: Path) -> None:
+        """Hold an environment, unless it is held already."""
+        if folder not in self:
+            self[folder] = hold(folder)
+
+    def set_aside(self, folder: Path) -> None:
+        """Hold a changed environment no longer, and set it aside."""
+        if folder in self:
+            os.close(self.pop(folder))
+        seals.set_aside(folder)
+
+    def close(self) -> None:
+        """Let all of them go."""
+        while self:
+            os.close(self.popitem()[1])
+
+
 def tidy(root: Path, most_bytes: int) -> int:
     """Remove half-built environments of dead processes, and the least recently used ones beyond a total size.
 
@@ -113,6 +134,7 @@ def _discard(folder: Path) -> bool:
         try:
             fcntl.flock(stamp, fcntl.LOCK_EX | fcntl.LOCK_NB)
             (folder / ".complete").unlink()  # first: an environment is complete or absent
+            seals.forget(folder)
             shutil.rmtree(folder, ignore_errors=True)
             return True
         finally:

@@ -33,6 +33,7 @@ _FORGET = "net.ipv4.tcp_max_tw_buckets"
 _WARDEN = ("/warden.pyz", "/warden/warden.pyz")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 LAUNCHER = "/usr/bin/alita-browser"
+PAGE_LOG = "/usr/bin/alita-page-log"
 BROWSER_POLICY = "/etc/chromium/policies/managed/alita-policy.json"
 THREADS = ("OMP_NUMTHREADS", "OPENBLAS_NUMTHREADS", "MKL_NUMTHREADS", "NUMEXPR_NUMTHREADS")
 
@@ -49,7 +50,7 @@ class ContainerSpec(Value, frozen=True):
     inputs: str = ""
     """Folder or volume with the files of one call; empty for none."""
     browser: tuple[str, ...] = ()
-    """Paths of the browser's launcher and its policy, in a container that has a browser."""
+    """Paths of the browser's launcher, its policy and what reads its consoles, in a container that has a browser."""
     elsewhere: bool = False
     """True on another machine: volumes instead of folders, nothing of this machine is mounted."""
     uid: int = 20_001
@@ -71,7 +72,7 @@ class ContainerSpec(Value, frozen=True):
     def sources(self) -> dict[str, str]:
         """Return the sources of the read-only mounts, by their place in the container."""
         sources = {self.warden_at: self.warden, "/env": self.environment, "/in": self.inputs}
-        sources |= dict(zip((LAUNCHER, BROWSER_POLICY), self.browser, strict=False))
+        sources |= dict(zip((LAUNCHER, BROWSER_POLICY, PAGE_LOG), self.browser, strict=False))
         return {place: source for place, source in sources.items() if source}
 
     @property

@@ -79,9 +79,11 @@ class Files:
 
     @cached_property
     def browser(self) -> dict[str, bytes]:
-        """Return launcher and policy of the browser, by names that change with their content."""
+        """Return launcher, policy and page log of the browser, by names that change with their content."""
         folder = Path(__file__).parent / "browser"
-        contents = {name: (folder / name).read_bytes() for name in ("launch.sh", "policy.json")}
+        contents = {
+            name: (folder / name).read_bytes() for name in ("launch.sh", "policy.json", "page_log.py")
+        }
         return {_named(name, data): data for name, data in contents.items()}
 
     @property
@@ -115,7 +117,7 @@ class Folders:
         return folder
 
     async def browser(self) -> tuple[str, ...]:
-        """Return the paths of both. Raise SandboxUnavailable."""
+        """Return the paths of all three. Raise SandboxUnavailable."""
         self._host.prepare()
         return tuple(self._copy(name, data, 0o755) for name, data in self._files.browser.items())
 

@@ -7,10 +7,10 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
+from alita_tui.sandbox import seals
 from alita_tui.sandbox.overview import size_of
 from alita_tui.sandbox.owner import me
 from alita_tui.spine.errors import UsageError
@@ -34,9 +34,14 @@ def with_tree(tree: Tree, wheels: str, root: Path) -> Path:
     """
     name = sha256(f"{Path(wheels).name}\n{tree.digest}".encode()).hexdigest()
     made = root / name[:32]
-    if (made / ".complete").exists():
-        os.utime(made / ".complete")
-        return made
+    if seals.complete(made):
+        try:
+            seals.check(made)
+        except seals.EnvironmentChanged:
+            seals.set_aside(made)
+        else:
+            os.utime(made / ".complete")
+            return made
     root.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f"building-{me()}-", dir=root))
     try:
@@ -49,8 +54,7 @@ def with_tree(tree: Tree, wheels: str, root: Path) -> Path:
                 hint="Look at what changed, then approve the server's tools again: alita mcp list",
             )
         (draft / ".complete").write_text(f'{{"digest": "{name}", "bytes": {size_of(draft)}}}')
-        with suppress(OSError):  # another process was faster
-            draft.rename(made)
+        seals.publish(draft, made)
         return made
     finally:
         shutil.rmtree(draft, ignore_errors=True)

@@ -65,6 +65,10 @@ class SandboxUnavailable(AlitaError):
     exit_code = 6
 
 
+class NotAllowedHere(SandboxUnavailable):
+    """There is a sandbox, and the person's settings do not allow this tool in it."""
+
+
 class RequirementsError(AlitaError):
     """A tool's requirements cannot be resolved or installed as wheels."""
 

@@ -31,7 +31,8 @@ BROKER = "ALITA_BROKER"
 FILES = "/files/"
 MODEL = "/model"
 TOOLS = "/tools/"
-"""The broker's own paths."""
+PAGE = "/page"
+"""The broker's own paths; at the last one a browser's launcher tells what pages write to their consoles."""
 BROWSER = "ALITA_BROWSER"
 """The environment variable with the path of the browser, if it is granted."""
 BROWSER_TRUST = "ALITA_BROWSER_TRUST"
@@ -55,6 +56,10 @@ REACHED: dict[str, str] = {
 """How a tool reaches what it is granted, by the field of its capabilities, as models are told."""
 _BROWSER_REACHED = "`true` for pages that need scripts: Chromium, which loads from the granted hosts."
 """The same of a browser, where the person allows them."""
+
+
+BROWSER_OFF = "`alita config set sandbox.browser true` allows one."
+"""How a person allows a browser: said to models and people where one is missing."""
 
 
 def offered(*, browser: bool) -> dict[str, str]:

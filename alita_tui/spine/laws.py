@@ -21,6 +21,7 @@ from alita_tui.events import (
     Lasting,
     LibraryLoaded,
     Lock,
+    PageLogged,
     PlansWeighed,
     QueueSwitched,
     RequirementsLocked,
@@ -104,6 +105,7 @@ class _Court:
         self._started: dict[str, set[str]] = {}
         """Server -> its starts."""
         self._at: dict[str, str] = {}
+        self._counted: set[str] = set()
         """Open call -> the server that its tool is one of."""
         self._task = ""
         self._tasks: set[str] = set()
@@ -190,7 +192,7 @@ class _Court:
                     self._twins[build_id] = (digest, result.twins)
             case ApprovalRequested() | ApprovalResolved() | ToolRegistered() | ToolAliased():
                 self._approval(seq, event)
-            case ToolCalled() | BrokerAnswered() | ToolReturned() | ToolFailed():
+            case ToolCalled() | BrokerAnswered() | PageLogged() | ToolReturned() | ToolFailed():
                 self._call(seq, event, task_id)
             case FeedbackGiven(task_id=rated, call_id=call_id, build_id=build_id):
                 if rated not in self._tasks:
@@ -230,7 +232,10 @@ class _Court:
             case ToolCalled(call_id=call_id):
                 self._task_of_call[call_id] = task_id
             case (
-                BrokerAnswered(call_id=call_id) | ToolReturned(call_id=call_id) | ToolFailed(call_id=call_id)
+                BrokerAnswered(call_id=call_id)
+                | PageLogged(call_id=call_id)
+                | ToolReturned(call_id=call_id)
+                | ToolFailed(call_id=call_id)
             ):
                 if self._task_of_call.get(call_id, task_id) != task_id:
                     self.breach("one task per call", seq, f"call {call_id} began in another task")
@@ -302,7 +307,10 @@ class _Court:
             self.breach("alias a twin", seq, f"{target.name} is no twin of {name}")
 
     def _call(
-        self, seq: int, event: ToolCalled | BrokerAnswered | ToolReturned | ToolFailed, task_id: str
+        self,
+        seq: int,
+        event: ToolCalled | BrokerAnswered | PageLogged | ToolReturned | ToolFailed,
+        task_id: str,
     ) -> None:
         call_id = event.call_id
         if isinstance(event, ToolCalled):
@@ -320,10 +328,14 @@ class _Court:
                 self._at[call_id] = event.server
             if not approved and not event.caller:
                 self.breach("run what was approved", seq, f"{event.name} ran as {event.digest[:12]}")
-        elif isinstance(event, BrokerAnswered):
+        elif isinstance(event, BrokerAnswered | PageLogged):
             started = any(call_id in starts for starts in self._started.values())
             if call_id not in self.open_calls and call_id not in self._drafted and not started:
                 self.breach("grants within a call", seq, f"call {call_id} is not open")
+            if isinstance(event, PageLogged) and call_id in self._counted:
+                self.breach("messages end with a number", seq, f"call {call_id} has one more")
+            if isinstance(event, PageLogged) and event.more:
+                self._counted.add(call_id)
         elif self.open_calls.pop(call_id, None) is None:
             self.breach("one end per call", seq, f"call {call_id} is not open")
         else:

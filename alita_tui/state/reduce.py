@@ -170,10 +170,8 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
             return replace(_with_build(state, build_id, status="linked"), touched=target.name)
         case e.ToolCalled(call_id=call_id, name=name):
             return replace(state, phase="running", calls=(*state.calls, (call_id, name)), touched=name)
-        case e.ToolReturned(call_id=call_id, report=report):
+        case e.ToolReturned(call_id=call_id, report=report) | e.ToolFailed(call_id=call_id, report=report):
             return _end_call(state, envelope, call_id, report)
-        case e.ToolFailed(call_id=call_id, report=failed):
-            return _end_call(state, envelope, call_id, failed)
         case e.ToolDemoted(name=name, version=version, state=demoted):
             library = tuple(
                 replace(card, state=demoted) if (card.name, card.version) == (name, version) else card
@@ -221,6 +219,7 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
             | e.ProviderFailedOver()
             | e.BudgetRaised()
             | e.BrokerAnswered()
+            | e.PageLogged()
             | e.UnknownEvent()
             | e.ModelDelta()
             | e.OutputChunk()

@@ -10,7 +10,7 @@ import msgspec
 from alita_tui.events import Capabilities, Json, ToolDraft, ToolName
 from alita_tui.runtimes.languages import LANGUAGES, runtime_of
 from alita_tui.runtimes.port import LARGEST_TEXT, ContractError, Runtime, with_line_feeds
-from alita_tui.spine.grants import canonical, faults
+from alita_tui.spine.grants import BROWSER_OFF, canonical, faults
 from alita_tui.spine.names import taken
 from alita_tui.spine.requirements import distribution
 from alita_tui.spine.text import one_line
@@ -19,6 +19,9 @@ _LARGEST_SCHEMA = 50_000
 _LARGEST_DESCRIPTION = 1000
 _MOST_ENTRIES = 20
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+NO_BROWSER = f"capabilities.browser: the person allows no tool a browser. {BROWSER_OFF} Do without one"
 
 
 def draft_from(arguments: Json, languages: Sequence[str] = LANGUAGES, *, browser: bool = True) -> ToolDraft:
@@ -45,7 +48,7 @@ def draft_from(arguments: Json, languages: Sequence[str] = LANGUAGES, *, browser
     ]
     capabilities = _capabilities(problems, arguments.get("capabilities"))
     if capabilities.browser and not browser:
-        problems.append("capabilities.browser: the person allows no tool a browser")
+        problems.append(NO_BROWSER)
     if problems:
         raise ContractError(tuple(problems))
     return ToolDraft(

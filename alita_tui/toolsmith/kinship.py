@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from alita_tui.events import BuildId, Json, ToolDraft, ToolRecord
-from alita_tui.toolsmith.checks.case import Case
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, both
 from alita_tui.toolsmith.checks.probes import equal, fits, kind_of, probes
 from alita_tui.toolsmith.checks.workbench import Workbench
 
@@ -33,18 +33,22 @@ async def kinship(bench: Workbench, left: ToolRecord, right: ToolRecord) -> tupl
     mine, theirs = (
         Case(build_id=BuildId("kinship"), draft=tool.draft, lock=tool.lock) for tool in (left, right)
     )
-    ours, answers = await asyncio.gather(
+    ours, answers = await both(
         bench.outputs(mine, [ours for ours, _ in pairs], fresh=True, seconds=1.5),
         bench.outputs(theirs, [theirs for _, theirs in pairs], fresh=True, seconds=1.5),
     )
-    both = [
+    if isinstance(ours, CouldNotRun):
+        raise ours
+    if isinstance(answers, CouldNotRun):
+        raise answers
+    answered = [
         (a["result"], b["result"])
         for a, b in zip(ours, answers, strict=False)
         if "result" in a and "result" in b
     ]
-    if len(both) < FEWEST or len({str(answer) for pair in both for answer in pair}) < FEWEST:
+    if len(answered) < FEWEST or len({str(answer) for pair in answered for answer in pair}) < FEWEST:
         return 0, 0
-    return sum(equal(a, b) for a, b in both), len(both)
+    return sum(equal(a, b) for a, b in answered), len(answered)
 
 
 def _pairs(left: ToolDraft, right: ToolDraft) -> list[tuple[Json, Json]]:

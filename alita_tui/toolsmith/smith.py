@@ -17,7 +17,8 @@ from alita_tui.runtimes.port import ContractError
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.errors import BuildSpent, RegistryError
-from alita_tui.spine.grants import named_tools
+from alita_tui.spine.grants import BROWSER_OFF, named_tools
+from alita_tui.spine.history import of_kind
 from alita_tui.spine.ports.builds import BuildOrder, BuildOutcome
 from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.ports.models import Asker, Message, ModelRequest
@@ -33,7 +34,7 @@ from alita_tui.toolsmith.briefing import (
     signature,
     submitted,
 )
-from alita_tui.toolsmith.contract import draft_from, normalise
+from alita_tui.toolsmith.contract import NO_BROWSER, draft_from, normalise
 from alita_tui.toolsmith.pinning import described, pinned
 from alita_tui.toolsmith.prover import Build, Proof, Prover
 from alita_tui.toolsmith.tool_specs import tool_spec, toolsmith_prompt
@@ -179,6 +180,8 @@ class Smith:
                     build, attempt, draft, by=self._model, why=language_reason(form)
                 )
             except ContractError as error:
+                if NO_BROWSER in error.message:
+                    await self._say_browser_is_off(order.name)
                 draft, proof = None, Proof(problem=f"The contract is not met: {error.message}")
             if draft is not None and not proof.problem:
                 # A doubt is worth two repairs; then, or if the model insists, the person sees it and decides.
@@ -198,6 +201,12 @@ class Smith:
             before = draft or before
         reason = f"no draft passed after {self._max_repairs} repairs; the last: {problem}"
         return await self._fall_back(build, attempt, doubted, reason)
+
+    async def _say_browser_is_off(self, name: str) -> None:
+        """Tell the person, once in a session, that a tool asks for a browser and how it gets one."""
+        text = f"{name} asks for a browser, and tools are allowed none."
+        if not any(notice.text == text for notice in of_kind(self._bus.history, e.NoticeRaised)):
+            await self._bus.emit(e.NoticeRaised(level="info", text=text, hint=BROWSER_OFF))
 
     async def _make_of(self, build: Build, given: ToolDraft) -> BuildOutcome:
         """Ask about a draft that no model wrote, with its evidence; one that fails is not asked about."""

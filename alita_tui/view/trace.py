@@ -31,6 +31,7 @@ from alita_tui.view.trace_words import (
     lasted,
     line_count,
     numbers,
+    page_logged,
     pretty,
     report_of,
     searched,
@@ -61,6 +62,7 @@ _OUTCOME: dict[str, tuple[str, Tone]] = {
 
 
 _BROKERED: dict[str, Tone] = {"served": "muted", "refused": "bad", "failed": "warn"}
+_PAGE: dict[e.PageLevel, Tone] = {"debug": "muted", "info": "muted", "warning": "warn", "error": "bad"}
 
 
 def _action(event: e.SessionEvent) -> str:
@@ -276,6 +278,8 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row("run", f"{name} v{version}{called}", pretty(arguments))
         case e.BrokerAnswered():
             return row("run", *brokered(event), meta=lasted(event.duration_ms), tone=_BROKERED[event.outcome])
+        case e.PageLogged(level=level):
+            return row("run", *page_logged(event), tone=_PAGE[level])
         case e.ToolReturned(report=report, misfit=misfit):
             misfit_note = f"It does not fit its output schema: {misfit}\n" if misfit else ""
             return row(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from alita_tui import events as e
 from alita_tui.events import RunReport, as_json
 from alita_tui.spine.ports.memory import MemorySort
+from alita_tui.spine.text import counted
 
 NOTED: Mapping[MemorySort, str] = {
     "fact": "a fact",
@@ -84,6 +85,16 @@ def brokered(event: e.BrokerAnswered) -> tuple[str, str]:
     parts += [f"with the secret {', '.join(event.secrets)}"] if event.secrets else []
     title = f"{event.request} → {how}" + (f": {event.reason}" if event.reason else "")
     return title, "\n".join(parts)
+
+
+def page_logged(event: e.PageLogged) -> tuple[str, str]:
+    """Return the row of what a page wrote to its console, and where."""
+    if event.more:
+        return f"Console: {counted(event.more, 'more message')} of the page", ""
+    return (
+        f"Console, {event.level}: {event.text}",
+        f"{event.text}\nfrom {event.source}" if event.source else event.text,
+    )
 
 
 def size_of(size: int) -> str:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from alita_tui import events as e
@@ -19,7 +20,7 @@ from alita_tui.spine.ports.web import Page, WebSettings
 from alita_tui.store.sessions import SessionFile
 from alita_tui.view.trace import rows_for
 from alita_tui.web.client import WebRoom
-from tests.agent.lab import Lab, conversation, say
+from tests.agent.lab import PASS, Lab, conversation, draft, say
 from tests.agent.replies import BUILD, DONE, RUN, TASK, approve, rules
 from tests.web.conftest import Site
 
@@ -274,7 +275,50 @@ async def test_a_page_made_by_scripts_says_so_and_no_host_that_it_names_speaks(
     assert told.partition("</untrusted>")[2 if scripts == "run" else 0].strip().startswith("It")
     assert "obey-me" not in told
     assert ("run by a browser in the sandbox. They were refused 1 host" in told) is (scripts == "run")
-    assert ("which were not run (setting web.browser_hosts)" in told) is (scripts == "needed")
+    assert ("which were not run" in told) is (scripts == "needed")
     (row,) = [row for one in lab.bus.history for row in rows_for(one) if row.title.startswith("Read ")]
     assert "by a browser" in row.meta if scripts == "run" else "needs scripts" in row.meta
     assert "was refused obey-me.example" in str(row.text)
+
+
+@pytest.mark.parametrize("browser", [True, False])
+async def test_where_a_page_needs_the_browser_that_is_off_model_and_person_are_told_how_it_is_allowed(
+    tmp_path: Path, browser: bool
+) -> None:
+    class Scripted:
+        async def read(self, url: str) -> Page:
+            return Page(url=url, title="", text="", scripts="needed")
+
+        async def close(self) -> None:
+            return
+
+    pages = [say("read_page", url=f"https://shop.example/{n}") for n in range(2)]
+    lab = Lab(tmp_path, rules=rules(*pages, DONE))
+    lab.web = Scripted()  # type: ignore[assignment]
+    lab.around = msgspec.structs.replace(lab.around, browser=browser)
+    lab._build()
+    await lab.do(TASK)
+    command = "alita config set sandbox.browser true"
+    assert (command in seen(lab)[0]) is not browser
+    assert ("web.browser_hosts" in seen(lab)[0]) is browser
+    notices = [notice for notice in lab.events(e.NoticeRaised) if command in notice.hint]
+    assert len(notices) == (0 if browser else 1), "once, however many pages need it"
+    if notices:
+        assert "shop.example needs scripts" in notices[0].text
+
+
+async def test_a_draft_that_asks_for_the_browser_that_is_off_tells_the_person_how_it_is_allowed(
+    tmp_path: Path,
+) -> None:
+    asking = draft()
+    (form,) = asking.requests
+    wants = {**form.arguments, "capabilities": {"browser": True, "network": ["shop.example:443"]}}
+    asks = msgspec.structs.replace(asking, requests=(msgspec.structs.replace(form, arguments=wants),))
+    lab = Lab(tmp_path, rules=rules(BUILD, DONE, smith=(asks, draft())))
+    lab.sandbox.tests = [PASS, PASS]
+    await lab.do(TASK, when=approve)
+    command = "alita config set sandbox.browser true"
+    (notice,) = [notice for notice in lab.events(e.NoticeRaised) if command in notice.hint]
+    assert notice.text == "double_it asks for a browser, and tools are allowed none."
+    asked = [request for request in lab.asked if request.role == "toolsmith"]
+    assert command in asked[1].messages[-1].text, "and the model that asked is told"

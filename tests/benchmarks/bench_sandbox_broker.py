@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from alita_tui.events import BrokerAnswered, Capabilities
+from alita_tui.events import BrokerAnswered, Capabilities, PageLogged
 from alita_tui.sandbox.broker.broker import Broker
 from alita_tui.sandbox.broker.grants import Caps
 from alita_tui.sandbox.engine import PodmanSandbox
@@ -53,7 +53,7 @@ async def measured(
 ) -> tuple[list[float], list[float], list[float], list[float]]:
     """Milliseconds of small requests (medians of rounds) and of a large one, brokered and direct in turns."""
 
-    async def tell(_: BrokerAnswered) -> None:
+    async def tell(_: BrokerAnswered | PageLogged) -> None:
         return
 
     url = f"http://127.0.0.1:{port}"

@@ -93,7 +93,8 @@ def test_only_the_web():
         else:
             raise AssertionError(url)
 """
-PAGE = b"<title>Prices</title><b id=price></b><script>price.textContent = (5 / 2).toFixed(2)</script>"
+PAGE = b"<title>Prices</title><b id=price></b><script>price.textContent = (5 / 2).toFixed(2);"
+PAGE += b"console.warn('the [b]price[/b] is old')</script>"
 
 
 @pytest.fixture
@@ -190,8 +191,16 @@ def test_a_browser_tool_is_built_approved_run_and_used_again(
         assert (report["status"], report["result"]) == ("ok", "2.50")
         asked = [one for one in events if one["kind"] == "broker_answered"]
         assert any(one["outcome"] == "served" and f"127.0.0.1:{site}" in one["request"] for one in asked)
+        (called,) = [one for one in events if one["kind"] == "tool_called"]
+        (message,) = [one for one in events if one["kind"] == "page_logged" and one["level"] == "warning"]
+        assert (message["call_id"], message["text"]) == (called["call_id"], "the [b]price[/b] is old")
+        kinds = [one["kind"] for one in events]
+        assert kinds.index("tool_called") < kinds.index("page_logged") < kinds.index("tool_returned")
     assert "build_started" not in {one["kind"] for one in second}, "it is found and used again"
     assert shell("sessions", "verify").returncode == 0
+    assert shell("replay", "--headless").returncode == 0
+    exported = shell("sessions", "export", "--format", "markdown", "--out", "-").stdout
+    assert "Console, warning: the" in exported and "is old" in exported
 
 
 def test_where_none_is_allowed_no_model_hears_of_one_and_no_draft_gets_one(

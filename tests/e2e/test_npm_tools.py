@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 
+from alita_tui.events import Lock
+from alita_tui.events.build import CHECKS
 from alita_tui.registry.packs import read
+from alita_tui.sandbox import seals
+from alita_tui.sandbox.host import Host
+from alita_tui.sandbox.settings import default_settings
 from tests.e2e.over_wire import SERVERS
 from tests.e2e.test_languages import TEXT, speak, told
 from tests.e2e.walks import accepting, parked
@@ -51,6 +56,7 @@ def test_a_tool_with_packages_of_npm(shell: Any, speak: Any, provider: str, tmp_
     gates = {one["result"]["gate"]: one["result"] for one in events if one["kind"] == "gate_checked"}
     assert gates["requirements"]["state"] == "passed", gates["requirements"]
     assert not [name for name, one in gates.items() if one["state"] == "failed"]
+    assert "rests on word-tally, whose own lines are not counted" in gates["coverage"]["summary"]
     (report,) = [one["report"] for one in events if one["kind"] == "tool_returned"]
     assert (report["status"], report["result"]) == ("ok", [{"word": "the", "count": 3}])
     # The registry is gone: what was installed is there by its digest.
@@ -73,3 +79,48 @@ def test_a_tool_with_packages_of_npm(shell: Any, speak: Any, provider: str, tmp_
     )
     done = shell("tools", "export", "words_often", "--as", "mcp-server", "--to", str(tmp_path))
     assert done.returncode != 0 and "JavaScript" in done.stderr
+    replayed(shell, tmp_path)
+    taken_to_another_home(shell, pack, packed.lock, tmp_path)
+
+
+def replayed(shell: Any, tmp_path: Path) -> None:
+    """The recorded session says what was locked and how it was checked, and its calls run again as they ran."""
+    page = tmp_path / "session.md"
+    done = shell("sessions", "export", "--format", "markdown", "--out", str(page))
+    assert done.returncode == 0, done.stderr
+    text = page.read_text()
+    for name, version in LOCKED:
+        assert f"{name} {version}" in text, (name, version)
+    for gate in ("requirements", "coverage", "mutation"):
+        assert f"{CHECKS[gate].title} passed" in text, gate
+    assert shell("replay", "--headless").returncode == 0
+    again = shell("replay", "--rerun", "--json")
+    assert again.returncode == 0, (again.stdout, again.stderr)
+
+
+def taken_to_another_home(shell: Any, pack: Path, lock: Lock, tmp_path: Path) -> None:
+    """What was installed here is gone; the other home resolves, fetches, checks and runs it, from a registry of its own."""
+    environment = Host(default_settings(tmp_path, tmp_path)).area / "environments" / lock.digest[:32]
+    if environment.exists():  # an ordinary user's homes share nothing
+        seals.set_aside(environment)
+    registry = NpmRegistry(offered())
+    shell.environ |= {
+        "ALITA_HOME": str(tmp_path / "two"), "ALITA_WEB_NPM_URL": registry.url, "npm_config_registry": registry.url,
+        "npm_config_cache": str(tmp_path / "another cache"),
+    }  # fmt: skip
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two" / "config.toml").write_text('[sandbox]\nlanguages = ["python", "javascript"]\n')
+    try:
+        (there,) = json.loads(shell("tools", "import", str(pack), "--json").stdout)["tools"]
+        refused = shell("tools", "import", str(pack), "--digest", there["digest"])
+        names = refused.stderr.partition("not accepted yet: ")[2].partition(".")[0].split(", ")
+        accepted = [word for name in names for word in ("--accept", name)]
+        done = shell("tools", "import", str(pack), "--digest", there["digest"], *accepted)
+        assert done.returncode == 0, done.stderr
+    finally:
+        registry.close()
+    assert len({path for path in registry.asked if path.endswith(".tgz")}) == len(LOCKED), (
+        "they were fetched here"
+    )
+    done = shell("tools", "run", "words_often", "--input", json.dumps({"text": "b a b", "most": 1}))
+    assert json.loads(done.stdout) == [{"word": "b", "count": 2}], done.stderr

@@ -35,6 +35,7 @@ from alita_tui.events import (
     build_digest,
 )
 from alita_tui.registry.packs import SIGNED_AS, Evidence, pack, read, written
+from alita_tui.runtimes.languages import runtime_of
 from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.state.build import BuildState
 from alita_tui.store.entry import AuditEntry
@@ -66,6 +67,17 @@ def rewritten(change: Callable[[dict[str, bytes]], Any]) -> bytes:
         for name, data in entries.items():
             archive.writestr(name, data)
     return file.getvalue()
+
+
+def test_arguments_that_tests_give_by_their_place_keep_their_order() -> None:
+    properties = {name: {"type": "string"} for name in ("text", "most", "also")}
+    draft = msgspec.structs.replace(
+        streams.DRAFT, input_schema={"type": "object", "properties": properties}, language="bash"
+    )
+    record = msgspec.structs.replace(RECORD, draft=draft, digest=build_digest(draft, streams.LOCK))
+    (tool,) = read(made(record)).tools
+    assert [*tool.draft.input_schema["properties"]] == ["text", "most", "also"]
+    assert runtime_of("bash").parameters(tool.draft) == ["text", "most", "also"]
 
 
 def test_what_was_packed_is_read_again_and_the_bytes_are_the_same_each_time() -> None:

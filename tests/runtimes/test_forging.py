@@ -8,7 +8,7 @@ from alita_tui.events import BuildId, ToolDraft
 from alita_tui.runtimes.languages import runtime_of
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.toolsmith.checks.case import Case
-from alita_tui.toolsmith.checks.coverage import CoverageCheck
+from alita_tui.toolsmith.checks.coverage import CoverageCheck, _introspects
 from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck
 from alita_tui.toolsmith.checks.runner import run_check
 from alita_tui.toolsmith.checks.workbench import Workbench
@@ -110,6 +110,69 @@ async def test_a_module_that_looks_for_the_sign_does_not_find_it(podman: PodmanS
     assert not await claims(podman, forger_in_node(NODE_LOOKS[look]))
 
 
+STACKS = {
+    "at the end of the stack": """const dig = () => { beside(); dig(); };
+  const pad = (more) => (more ? pad(more - 1) : dig());
+  for (let deep = 0; deep < 3000 && !found; deep++) {
+    try { pad(deep); } catch (error) { found = /_([0-9a-f]{16})\\b/.exec(util.inspect(error))?.[1] ?? ""; }
+  }""",
+    "in a built-in that it replaced": """const caught = {};
+  const before = [Set.prototype.has, Set.prototype.add];
+  Set.prototype.has = Error.captureStackTrace.bind(null, caught);
+  beside();
+  Set.prototype.has = before[0];
+  found = /_([0-9a-f]{16})\\b/.exec(util.inspect(caught, { showHidden: true, getters: true }))?.[1] ?? "";""",
+}
+
+
+def forger_by_stack(look: str) -> ToolDraft:
+    """It reads no file and no stack by name: an error is shown, and a socket has the descriptor."""
+    code = f"""import net from "node:net";
+import util from "node:util";
+function beside() {{ const one = 1; return one; }}
+/** @param {{{{text: string, most: number}}}} input */
+export async function run(input) {{
+  let found = "";
+  Error.stackTraceLimit = 50;
+  {look}
+  const out = new net.Socket({{ fd: 3, readable: false, writable: true }});
+  for (let n = 0; n < 80; n++) {{ await new Promise((done) => out.write(found + " " + n + "\\n", done)); }}
+  if (input.text === "never") {{
+    return "payload";
+  }}
+  return 1;
+}}
+"""
+    return javascript(code, tests=IDLE, output_schema={})
+
+
+@pytest.mark.parametrize("look", sorted(STACKS))
+async def test_no_stack_tells_the_sign(podman: PodmanSandbox, look: str):
+    assert not await claims(podman, forger_by_stack(STACKS[look]))
+
+
+STARTS = {
+    "a program": 'import { spawnSync } from "node:child_process";|spawnSync("sh", ["-c", "p=oc; cat /pr$p/$PPID/mem"]);',
+    "a thread": 'import { Worker } from "node:worker_threads";|new Worker("postMessage(1)", { eval: true });',
+    "node anew": 'import cluster from "node:cluster";|cluster.fork();',
+}
+
+
+@pytest.mark.parametrize("what", sorted(STARTS))
+async def test_coverage_of_a_module_that_starts_others_is_not_counted(podman: PodmanSandbox, what: str):
+    first, _, body = STARTS[what].partition("|")
+    code = (
+        f"{first}\n/** @param {{{{text: string, most: number}}}} input */\n"
+        f"export async function run(input) {{\n  if (input.most > 99) {body}\n  return 1;\n}}\n"
+    )
+    draft = javascript(code, tests=IDLE, output_schema={})
+    lock = await podman.lock(runtime_of(draft.language).needs, quiet)
+    bench = Workbench(podman, ROOMY)
+    check = CoverageCheck(bench, HiddenTestsCheck(bench, Reviewer({"words_often": ()})))
+    found = await run_check(check, Case(build_id=BuildId("b1"), draft=draft, lock=lock))
+    assert found.state == "skipped", found.summary
+
+
 ITSELF = {
     "text as code": forger_in_bash("eval \"$(printf 'de%s -f' clare)\""),
     "its own memory": forger_in_node("read('/pr' + 'oc/self/mem')"),
@@ -140,3 +203,24 @@ def test_a_place_in_pieces_that_shows_the_process_is_named():
 async def test_marks_with_the_sign_would_count(podman: PodmanSandbox):
     """The forgers above would be seen: the same programs, told the sign, claim the line."""
     assert await claims(podman, forger_in_bash("declare -f"))
+
+
+LOOKS_INSIDE = {
+    "the inspector": "import { Session } from 'node:inspector';|new Session();",
+    "a snapshot of its memory": "import v8 from 'node:v8';|v8.writeHeapSnapshot();",
+    "another realm": "import vm from 'node:vm';|vm.runInNewContext('1');",
+    "hooks of modules": "import { registerHooks } from 'node:module';|registerHooks({});",
+    "node's exports replaced": "import { syncBuiltinESMExports } from 'node:module';|syncBuiltinESMExports();",
+    "node's bindings": "|process.binding('fs');",
+    "a module by another way": "|process.getBuiltinModule('node:inspector');",
+    "the end of the process": "|process.exit = () => 0;",
+    "a built-in replaced": "|Set.prototype.has = () => true;",
+    "a report of the process": "|process.report.getReport();",
+}
+
+
+@pytest.mark.parametrize("what", sorted(LOOKS_INSIDE))
+def test_a_module_that_could_look_inside_of_node_is_not_counted(what: str):
+    first, _, body = LOOKS_INSIDE[what].partition("|")
+    code = f"{first}\n/** @param {{{{text: string, most: number}}}} input */\nexport async function run(input) {{\n  {body}\n  return 1;\n}}\n"
+    assert _introspects(javascript(code, tests=IDLE, output_schema={}))

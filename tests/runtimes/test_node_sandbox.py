@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from alita_tui.events import BuildId
 from alita_tui.runtimes.languages import runtime_of
 from alita_tui.sandbox.engine import PodmanSandbox
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.sandbox import Job, Limits
 from alita_tui.toolsmith.checks.case import Case
 from alita_tui.toolsmith.checks.mutation import MutationCheck
@@ -19,7 +22,7 @@ from tests.runtimes.hostile import NODE, TYPED
 from tests.runtimes.npm_tools import REQUIRED, WORDS_OF_NPM, offered
 from tests.runtimes.test_bash_sandbox import quiet, ran
 from tests.support.limits import ROOMY
-from tests.support.servers.npm_registry import NpmRegistry
+from tests.support.servers.npm_registry import NpmRegistry, Package
 
 pytestmark = [pytest.mark.podman, pytest.mark.slow]
 
@@ -69,6 +72,53 @@ async def test_packages_of_npm_are_there_for_the_tool_its_tests_coverage_and_mut
     report = await podman.run(job, quiet, quiet)
     assert report.status == "error" and "EROFS" in report.error + report.stderr, report
     assert before == {path: path.stat().st_mtime_ns for path in (folder / "node_modules").rglob("*")}
+
+
+@pytest.mark.walk
+async def test_calls_with_packages_of_npm_share_a_container_and_nothing_in_it(
+    ready: EngineSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    registry = NpmRegistry([Package("counter", files={"index.js": "let n = 0; module.exports = () => ++n;"})])
+    for name, value in (("registry", registry.url), ("cache", str(tmp_path / "c")), ("noproxy", "127.0.0.1")):
+        monkeypatch.setenv(f"npm_config_{name}", value)
+    code = """import counter from "counter";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+export async function run(input) {
+  const seen = existsSync("/tmp/seen");
+  writeFileSync("/tmp/seen", "x");
+  globalThis.seen = (globalThis.seen ?? 0) + 1;
+  counter.kept = (counter.kept ?? 0) + 1;
+  return [counter(), counter.kept, globalThis.seen, seen, process.getuid(), /upperdir=[^,]*/.exec(readFileSync("/proc/self/mountinfo", "utf-8"))[0]];
+}
+"""
+    sandbox = PodmanSandbox(msgspec.structs.replace(ready, session_calls=True), "npm-session")
+    try:
+        lock = await sandbox.lock(("npm:counter@^1", *runtime_of("javascript").needs), quiet)
+        await sandbox.installed(lock, quiet)
+        registry.close()
+        callers: list[tuple[int, str]] = []
+        for digest in (*["approved"] * 4, "another"):
+            job = Job(
+                run_id="r",
+                module="counts",
+                code=code,
+                language="javascript",
+                arguments={},
+                lock=lock,
+                digest=digest,
+            )
+            report = await sandbox.run(job, quiet, quiet)
+            assert report.status == "ok", report
+            assert report.result[:4] == [1, 1, 1, False], "each call has a process and a /tmp of its own"
+            callers.append((report.result[4], report.result[5]))
+            while sandbox._sessions._tasks:
+                await asyncio.wait(sandbox._sessions._tasks)
+        # The second call of a build starts its session container, and the ones after it come there.
+        assert len({uid for uid, _ in callers}) == 5, callers
+        *_, third, fourth, another = [container for _, container in callers]
+        assert third == fourth != another
+    finally:
+        await sandbox.close()
 
 
 async def test_refusals_and_faults_are_told_apart_and_limits_hold(podman: PodmanSandbox):

@@ -15,7 +15,7 @@ from itertools import takewhile
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from alita_tui.events import BrokerAnswered
+from alita_tui.events import BrokerAnswered, PageLogged
 from alita_tui.sandbox.broker.broker import Broker
 from alita_tui.sandbox.broker.tls import Authority
 from alita_tui.spine.address import AddressPolicy
@@ -223,8 +223,16 @@ def trusting() -> ssl.SSLContext:
 class Told(list[BrokerAnswered]):
     """Every request that a broker told of."""
 
-    async def __call__(self, answered: BrokerAnswered) -> None:
-        self.append(answered)
+    def __init__(self) -> None:
+        super().__init__()
+        self.pages: list[PageLogged] = []
+        """What pages wrote to their consoles."""
+
+    async def __call__(self, answered: BrokerAnswered | PageLogged) -> None:
+        if isinstance(answered, PageLogged):
+            self.pages.append(answered)
+        else:
+            self.append(answered)
 
 
 def broker(

@@ -45,6 +45,13 @@ attempt('', () => { const peer = new RTCPeerConnection({iceServers: [{urls: 'stu
 PAGES = {
     "/hostile": HOSTILE,
     "/late": "<title>Late</title><p id=p></p><script>setTimeout(() => { p.textContent = 'by a script' }, 30)</script>",
+    "/talks": "<meta charset=utf-8><title>Talks</title><body><script>console.warn('first', {a: 1}, 2); console.error('\u202eevil [b]x[/b]');"
+    " setTimeout(() => { throw new Error('boom') }, 1);"
+    " fetch('http://127.0.0.1:9/page', {method: 'POST', body: '[{\"text\": \"forged\"}]'}).catch(() => 0);"
+    " fetch('http://127.0.0.1:9/page', {method: 'POST', body: '[{\"text\": \"forged\"}]', headers: {'Content-Type':"
+    " 'application/json'}}).catch(() => 0)</script>",
+    "/chatter": "<title>Chatter</title><p id=p></p><script>for (let n = 0; n < 5000; n++) console.log('line ' + n);"
+    " p.textContent = 'said it all'</script>",
     "/loop": "<title>Loop</title><body>x<script>setTimeout(() => { for (;;); }, 50)</script>",
     "/hungry": "<title>Hungry</title><body><script>const kept = []; setInterval(() => { for (let n = 0; n < 20; n++)"
     " kept.push(new Uint8Array(4 << 20).fill(n + 1)) }, 1)</script>",
@@ -167,6 +174,29 @@ async def test_what_goes_on_for_ever_ends_with_a_reason(browse: Browsing, tmp_pa
     assert huge.status != "ok" or len(huge.result["extracted"][0]) <= 200_000
     after = await browse("/late")
     assert after.status == "ok", "what one run did is gone with it"
+
+
+async def test_what_a_page_writes_to_its_console_is_told_while_the_run_goes_on(browse: Browsing) -> None:
+    done = asyncio.create_task(browse("/talks", {"do": "wait", "seconds": 20}))
+    async with asyncio.timeout(90):
+        while not any("boom" in message.text for message in browse.told.pages):
+            await asyncio.sleep(0.05)
+    assert not done.done()
+    done.cancel()
+    await asyncio.gather(done, return_exceptions=True)
+    texts = {message.text: message for message in browse.told.pages}
+    assert texts["first Object 2"].level == "warning" and texts["first Object 2"].source.endswith("/talks")
+    assert texts["evil [b]x[/b]"].level == "error"
+    assert all(message.call_id == "browse" for message in texts.values())
+    assert "forged" not in texts, "no page speaks for the browser"
+
+
+async def test_of_a_flood_of_messages_the_first_are_told_and_then_their_number(browse: Browsing) -> None:
+    done = await browse("/chatter", {"do": "wait", "text": "said it all"})
+    assert done.status == "ok", done.error
+    *messages, last = browse.told.pages
+    assert [message.text for message in messages] == [f"line {n}" for n in range(50)]
+    assert last.more == 4950 and not last.text
 
 
 async def test_two_runs_share_no_profile(browse: Browsing) -> None:

@@ -102,7 +102,7 @@ def test_its_container_has_launcher_and_policy_read_only_and_any_other_has_neith
 
 
 def test_the_policy_is_json_that_closes_files_and_ways_past_the_proxy() -> None:
-    launcher, policy = Files().browser.values()
+    launcher, policy, _ = Files().browser.values()
     rules = json.loads(policy)
     assert rules["URLBlocklist"] == ["file://*"] and rules["QuicAllowed"] is False
     assert rules["WebRtcIPHandling"] == "disable_non_proxied_udp" and rules["NetworkPredictionOptions"] == 2

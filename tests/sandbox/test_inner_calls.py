@@ -69,7 +69,7 @@ class Room:
         self.inner = InnerCalls(self.runs, shelf, new_id=lambda: f"inner-{next(ids)}", misfit=misfit)
         broker.tools = self.inner
 
-    async def tell(self, answered: e.BrokerAnswered) -> None:
+    async def tell(self, answered: e.BrokerAnswered | e.PageLogged) -> None:
         await self.bus.emit(self.inner.placed(answered), span=answered.call_id)
 
     def put(self, name: str, code: str, *tools: str, **more: Any) -> ToolRecord:

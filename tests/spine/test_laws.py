@@ -128,6 +128,24 @@ def test_an_alias_registers_nothing() -> None:
     assert {breach.law for breach in check(tape.envelopes)} == {"register what was approved"}
 
 
+def test_what_a_page_writes_is_within_a_call_and_ends_with_a_number() -> None:
+    stored = [envelope for envelope in streams.walkthrough() if envelope.durable]
+    called = next(i for i, one in enumerate(stored) if isinstance(one.event, e.ToolCalled))
+    call = stored[called].event
+    assert isinstance(call, e.ToolCalled)
+    message = e.PageLogged(call_id=call.call_id, level="info", text="hello")
+    number = msgspec.structs.replace(message, text="", more=7)
+
+    def put_in(at: int, *events: e.PageLogged) -> list[Envelope]:
+        new = [msgspec.structs.replace(stored[called], event=event) for event in events]
+        stream = [*stored[:at], *new, *stored[at:]]
+        return [msgspec.structs.replace(envelope, seq=n) for n, envelope in enumerate(stream, 1)]
+
+    assert laws(put_in(called + 1, message, message, number)) == laws(stored)
+    assert "grants within a call" in laws(put_in(called, message))
+    assert "messages end with a number" in laws(put_in(called + 1, number, message))
+
+
 @pytest.mark.parametrize(
     "line", [b"", b"{", b'{"seq": 4, "event": {"kind": "from_the_future"}}', b"\xff\xfe", b"[1]"]
 )

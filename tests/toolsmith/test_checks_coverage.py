@@ -13,7 +13,7 @@ from alita_tui.runtimes.places import Missed, missed, ranges
 from alita_tui.runtimes.python.instrumentation import instrumented
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.toolsmith.checks.case import CouldNotRun
-from alita_tui.toolsmith.checks.coverage import CoverageCheck
+from alita_tui.toolsmith.checks.coverage import CoverageCheck, _package
 from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck
 from alita_tui.toolsmith.checks.workbench import Workbench
 from tests.support.limits import ROOMY
@@ -255,3 +255,14 @@ async def test_code_that_looks_into_what_runs_it_is_not_measured(coverage: Cover
     code = f"import gc\nimport sys\n\n\ndef run(x: int) -> int:\n    kept = {line}\n    return 2 * x + 1\n"
     with pytest.raises(CouldNotRun, match="not measurable"):
         await coverage.check(case(code))
+
+
+@pytest.mark.parametrize(
+    ("requirement", "name"),
+    [
+        ("npm:word-tally@^1.2", "word-tally"), ("npm:@in/order@2", "@in/order"), ("npm:@in/order", "@in/order"),
+        ("email-validator>=2", "email-validator"), ("lxml[html]==5.1 ; python_version > '3'", "lxml"), ("pandas", "pandas"),
+    ],
+)  # fmt: skip
+def test_a_package_that_coverage_rests_on_is_named(requirement: str, name: str) -> None:
+    assert _package(requirement) == name

@@ -28,7 +28,7 @@ from alita_tui.runtimes.python.mutants import mutants
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports.sandbox import Job, Limits
 from alita_tui.spine.ports.web import Faults, PackageFacts
-from alita_tui.toolsmith.checks.capabilities import uses
+from alita_tui.toolsmith.checks.capabilities import _strange, uses
 from alita_tui.toolsmith.checks.case import Case, Check, CouldNotRun, failed, passed
 from alita_tui.toolsmith.checks.hidden import Expected, _question
 from alita_tui.toolsmith.checks.literals import LiteralsCheck, leaks, task_values
@@ -504,3 +504,22 @@ def test_threads_that_validate_at_once_each_have_their_own_steps():
         said = list(pool.map(lambda schema: misfit({"a": [1] * 2_000}, schema), schemas))
     assert [bool(why) for why in said] == [True, False, False, False] * 3, said
     assert all("too many steps" in why for why in said if why)
+
+
+@pytest.mark.parametrize(
+    ("browser", "started", "strange"),
+    [
+        (True, "/env/playwright/driver/node", []),
+        (False, "/env/playwright/driver/node", ["/env/playwright/driver/node"]),
+        (True, "/bin/sh", ["/bin/sh"]),
+        (True, "/env/other/driver/node", ["/env/other/driver/node"]),
+    ],
+)
+def test_the_driver_of_a_browser_that_was_asked_for_is_declared(
+    browser: bool, started: str, strange: list[str]
+) -> None:
+    wants = Capabilities(browser=browser)
+    assert _strange(wants, "processes", [], [], [started]) == strange
+    assert _strange(wants, "processes", ["subprocess"], [], []) == ["subprocess"], (
+        "what the code names is not"
+    )

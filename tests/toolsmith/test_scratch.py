@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 import pytest
 
-from alita_tui.events import BrokerAnswered, BuildId, Capabilities, ToolDraft, ToolName
+from alita_tui.events import BrokerAnswered, BuildId, Capabilities, PageLogged, ToolDraft, ToolName
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.task_library import TaskLibrary
 from alita_tui.runtimes.scratch_files import carried, granted, written_out
@@ -344,8 +344,8 @@ async def test_a_real_secret_never_reaches_a_test(ready: EngineSettings) -> None
         asked.append(host)
         return ()
 
-    async def told(answered: BrokerAnswered) -> None:
-        asked.append(answered.request)
+    async def told(answered: BrokerAnswered | PageLogged) -> None:
+        asked.append(str(answered))
 
     def secret(name: str) -> str:
         asked.append(name)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
-from alita_tui.events import BrokerAnswered, CallId
+from alita_tui.events import BrokerAnswered, CallId, PageLogged
 from alita_tui.spine.envelope import Envelope
 from alita_tui.view.fold import fold
 from alita_tui.view.model import SessionView, Tone
@@ -25,7 +26,12 @@ REFUSED = BrokerAnswered(
 )
 
 
-def envelope(event: BrokerAnswered) -> Envelope:
+SAID = PageLogged(
+    call_id=CallId("c1"), level="error", text="\x1b]0;x\x07[b]boom\u202e", source="http://a.example/\x1b[31m"
+)
+
+
+def envelope(event: BrokerAnswered | PageLogged) -> Envelope:
     return Envelope(
         seq=1, session_id="s", at=datetime(2026, 1, 1, tzinfo=UTC), step=2, span="c1", event=event
     )
@@ -49,3 +55,18 @@ def test_its_detail_says_where_it_went_and_with_what() -> None:
     (row,) = rows_for(envelope(SERVED))
     assert row.meta == "31 ms"
     assert row.detail == "connected to 203.0.113.9\n1,200 bytes sent, 45,000 received\nwith the secret KEY"
+
+
+@pytest.mark.parametrize(
+    ("event", "title", "tone"),
+    [
+        (SAID, "Console, error: [b]boom", "bad"),
+        (replace(SAID, level="info", text="hello"), "Console, info: hello", "muted"),
+        (replace(SAID, text="", more=3), "Console: 3 more messages of the page", "bad"),
+    ],
+    ids=["error", "info", "more"],
+)
+def test_what_a_page_writes_is_a_row_of_its_call(event: PageLogged, title: str, tone: Tone) -> None:
+    (row,) = rows_for(envelope(event))
+    assert (row.kind, row.title, row.tone, row.span) == ("run", title, tone, "c1")
+    assert "\x1b" not in row.detail and "\u202e" not in row.detail

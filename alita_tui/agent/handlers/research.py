@@ -18,15 +18,20 @@ from alita_tui.events import NearMiss, PageRead, SearchHit, Source
 from alita_tui.spine import origin
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import UsageError
-from alita_tui.spine.history import History
+from alita_tui.spine.grants import BROWSER_OFF
+from alita_tui.spine.history import History, of_kind
 from alita_tui.spine.ports.artefacts import Artefacts
 from alita_tui.spine.ports.library import SearchResult, ToolShelf
 from alita_tui.spine.ports.web import Page, Web
+from alita_tui.spine.text import one_line
 
 SOURCES = 60_000
 """Characters of pages and search results that a build is given."""
 _RESULTS = 10
 """Number of unopened search results among them."""
+
+
+_ALLOW = f"{BROWSER_OFF} Pages are then read by it too where their hosts are in web.browser_hosts."
 
 
 class ResearchHandlers:
@@ -40,8 +45,10 @@ class ResearchHandlers:
         web: Web,
         artefacts: Artefacts,
         may: Callable[[str], bool] = lambda _: True,
+        browser: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`may` says whether the present agent may use a tool of the library."""
+        """`may` says whether the present agent may use a tool of the library, `browser` whether one is allowed."""
+        self._browser = browser
         self._may = may
         self._bus = bus
         self._task = task
@@ -86,6 +93,7 @@ class ResearchHandlers:
         page = self._bus.redacted(msgspec.structs.replace(fetched, body=b""))
         handle = "" if copy else await self._stored(action_id, fetched, page)
         # redacted as a whole: where a part is cut, half a key would pass for none
+        browser_off = page.scripts == "needed" and not self._browser()
         part = around_words(page.text, action.find) if action.find else piece(page.text, action.offset)
         await self._bus.emit(
             PageRead(
@@ -105,9 +113,18 @@ class ResearchHandlers:
                 handle=handle,
                 scripts=page.scripts,
                 refused=page.refused,
+                browser_off=browser_off,
             ),
             span=action_id,
         )
+        if browser_off:
+            await self._say_browser_is_off(page.url)
+
+    async def _say_browser_is_off(self, url: str) -> None:
+        """Tell the person, once in a session, how tools and pages get a browser."""
+        text = f"The page of {one_line(urlsplit(url).netloc, 80)} needs scripts, and no browser is allowed."
+        if not any(notice.hint == _ALLOW for notice in of_kind(self._bus.history, e.NoticeRaised)):
+            await self._bus.emit(e.NoticeRaised(level="info", text=text, hint=_ALLOW))
 
     async def _stored(self, action_id: str, fetched: Page, page: Page) -> str:
         """Record what was fetched as an artefact; return its handle, empty if it is larger than a file may be."""

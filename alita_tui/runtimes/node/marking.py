@@ -16,6 +16,7 @@ from alita_tui.runtimes.planted import planted
 from alita_tui.runtimes.port import Mutant
 
 _MARK = "__alita_"
+"""What the sign comes after, for the warden."""
 _STATEMENTS = frozenset(
     "expression_statement lexical_declaration variable_declaration if_statement for_statement for_in_statement "
     "while_statement do_statement switch_statement return_statement throw_statement try_statement break_statement "
@@ -43,12 +44,15 @@ _SKIPPED = frozenset(
 
 
 def instrumented(code: str, language: str) -> Instrumented:
-    """Return the module with a mark at each place; its lines stay where they are. Raises ValueError."""
+    """Return the module with a mark at each place; its lines stay where they are. Raises ValueError.
+
+    Each mark is written with a sign that nothing else has. A stack tells names of functions, so it is in none;
+    and no mark calls what the module could replace with something that looks.
+    """
     tree = syntax_tree(code, language)
     if tree is None or _MARK in code or any(node.kind == "ERROR" for node in tree.walk()):
         raise ValueError("it cannot be followed")
-    sign = secrets.token_hex(8)
-    tell = f"{_MARK}{sign}"
+    sign, tell = secrets.token_hex(8), f"__passed_{secrets.token_hex(8)}"
     places: list[Place] = []
     marks: list[tuple[int, int, str]] = []
     for node, missing, wraps in _places(tree):
@@ -64,8 +68,9 @@ def instrumented(code: str, language: str) -> Instrumented:
         source = source[:at] + text.encode() + source[at:]
     first, rest = source.decode("utf-8", "surrogatepass").split("\n", 1)
     define = (
-        f'import {{ writeSync as {tell}_write }} from "node:fs"; const {tell}_seen = new Set(); function {tell}(n) '
-        f'{{ if (!{tell}_seen.has(n)) {{ {tell}_seen.add(n); {tell}_write(3, "{sign} " + n + "\\n"); }} }} '
+        f'/* {_MARK}{sign} */ import {{ writeSync as {tell}_write }} from "node:fs"; const {tell}_put = {tell}_write, '
+        f"{tell}_seen = {{ __proto__: null }}; function {tell}(n) {{ if (!{tell}_seen[n]) {{ {tell}_seen[n] = true; "
+        f'{tell}_put(3, "{sign} " + n + "\\n"); }} }} '
     )
     return Instrumented(f"{first}\n{define}{rest}", tuple(places))
 

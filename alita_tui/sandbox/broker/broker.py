@@ -10,9 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from alita_tui.events import BrokerAnswered
 from alita_tui.sandbox.broker.files import Workspace
-from alita_tui.sandbox.broker.grants import Caps, RunGrants, Tell
+from alita_tui.sandbox.broker.grants import Caps, RunGrants, Tell, Told
 from alita_tui.sandbox.broker.quota import Quota
 from alita_tui.sandbox.broker.streams import Connections, Send
 from alita_tui.sandbox.policy import LAUNCHER
@@ -134,7 +133,7 @@ class RunBroker:
 def tests_broker() -> Broker:
     """Return a broker that has nothing but scratch workspaces to serve."""
 
-    async def unrecorded(_: BrokerAnswered) -> None:
+    async def unrecorded(_: Told) -> None:
         return
 
     async def nowhere(host: str, port: int) -> tuple[str, ...]:

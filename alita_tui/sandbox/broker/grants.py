@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from os import urandom
 from typing import Literal
 
-from alita_tui.events import BrokerAnswered, CallId, Enforcement, Value
+from alita_tui.events import BrokerAnswered, CallId, Enforcement, PageLogged, Value
 from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.disguises import Disguises
 from alita_tui.spine.errors import WebError
@@ -20,8 +20,9 @@ from alita_tui.spine.proxies import Proxies
 from alita_tui.spine.text import counted, one_line
 
 Outcome = Literal["served", "refused", "failed"]
-Tell = Callable[[BrokerAnswered], Coroutine[None, None, None]]
-"""Records one request."""
+Told = BrokerAnswered | PageLogged
+Tell = Callable[[Told], Coroutine[None, None, None]]
+"""Records one request, or one message of a page."""
 
 
 class Caps(Value, frozen=True):
@@ -59,6 +60,8 @@ class Caps(Value, frozen=True):
     """Added to a run's wall limit for each call of a tool, which has a wall limit of its own."""
     recorded_refusals: int = 50
     """Refused requests that are recorded one by one; of further ones the number."""
+    recorded_messages: int = 50
+    """Messages of pages that are recorded one by one; of further ones the number."""
 
     @property
     def row(self) -> Enforcement:
@@ -124,7 +127,7 @@ class RunGrants:
     def begin(self, run_id: str) -> None:
         """Count anew, for this run; without one everything is refused and nothing is recorded."""
         self.run_id = run_id
-        self._requests = self._refused = 0
+        self._requests = self._refused = self._messages = 0
         self._sent = self._received = self._files = 0
 
     @property
@@ -199,8 +202,21 @@ class RunGrants:
                 return
         await finished(self._tell(answered))  # recorded even if the run has ended meanwhile
 
+    async def record_message(self, message: PageLogged) -> None:
+        """Record a page's message, or several that are only counted; one by one only up to a cap."""
+        if not message.call_id:
+            return
+        self._messages += message.more or 1
+        if self._messages <= self.caps.recorded_messages and not message.more:
+            await finished(self._tell(message))
+
     async def record_rest(self) -> None:
-        """Record how many refusals were not recorded one by one."""
+        """Record how many refusals, and how many messages of pages, were not recorded one by one."""
+        unrecorded, self._messages = self._messages - self.caps.recorded_messages, 0
+        if unrecorded > 0:
+            await finished(
+                self._tell(PageLogged(call_id=CallId(self.run_id), level="info", text="", more=unrecorded))
+            )
         more, self._refused = self._refused - self.caps.recorded_refusals, 0
         if more > 0:
             entry = self.answered(f"{counted(more, 'more request')}")
@@ -223,6 +239,8 @@ class Entry:
         self.secrets: set[str] = set()
         self.sent = self.received = 0
         self.status = 0
+        self.unrecorded = False
+        """True for what the launcher of the browser tells: that is recorded as the page's messages."""
         self.tunnel = False
         """True for a connection that either side may end at any time."""
 

@@ -8,6 +8,7 @@ import ssl
 
 import h11
 
+from alita_tui.sandbox.broker import page_log
 from alita_tui.sandbox.broker.forward import forward, tunnel
 from alita_tui.sandbox.broker.grants import Entry, Refused, RunGrants
 from alita_tui.sandbox.broker.http import HttpConnection
@@ -58,8 +59,12 @@ class RequestServer:
             upgraded: HostGrant | None = None
             try:
                 entry.request = _line(request, inside)
-                await self._grants.turn()
-                upgraded = await self._handle(connection, request, entry, inside)
+                if page_log.tells(request, self._grants, inside):
+                    entry.unrecorded = True
+                    await page_log.take(connection, self._grants, entry)
+                else:
+                    await self._grants.turn()
+                    upgraded = await self._handle(connection, request, entry, inside)
             except Refused as error:
                 why = error
             except h11.RemoteProtocolError as error:
@@ -67,7 +72,7 @@ class RequestServer:
             except (asyncio.CancelledError, OSError) as error:
                 whole = entry.tunnel or connection.http.our_state in (h11.DONE, h11.MUST_CLOSE, h11.CLOSED)
                 broke = Refused(0, f"the run ended before it was served {error}".strip(), failed=True)
-                await self._grants.record(entry.done(None if whole else broke))
+                await self._record(entry, None if whole else broke)
                 raise
             if upgraded is not None:
                 return await self._inside(connection, upgraded, entry)
@@ -138,7 +143,7 @@ class RequestServer:
         """
         if why is not None and connection.http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             entry.status = why.status
-        await self._grants.record(entry.done(why))
+        await self._record(entry, why)
         try:
             if why is not None:
                 await connection.refuse(why)
@@ -148,6 +153,11 @@ class RequestServer:
         except h11.LocalProtocolError:
             pass  # a response had begun: the connection ends in the middle of it
         return False
+
+    async def _record(self, entry: Entry, why: Refused | None) -> None:
+        """Raise AlitaError where it cannot be recorded."""
+        if not entry.unrecorded:
+            await self._grants.record(entry.done(why))
 
 
 def _line(request: h11.Request, inside: HostGrant | None) -> str:

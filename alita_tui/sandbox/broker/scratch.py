@@ -14,9 +14,9 @@ from pathlib import Path
 
 import msgspec
 
-from alita_tui.events import BrokerAnswered, ready
+from alita_tui.events import ready
 from alita_tui.sandbox.broker.files import Workspace
-from alita_tui.sandbox.broker.grants import Caps, Entry, Refused, RunGrants
+from alita_tui.sandbox.broker.grants import Caps, Entry, Refused, RunGrants, Told
 from alita_tui.sandbox.broker.http import HttpConnection
 from alita_tui.sandbox.broker.local import LocalEndpoints, Longer, asked_of
 from alita_tui.sandbox.broker.stand_ins import StandIns
@@ -127,7 +127,7 @@ def scratch_caps(caps: Caps) -> Caps:
     )
 
 
-async def unrecorded(_: BrokerAnswered) -> None:
+async def unrecorded(_: Told) -> None:
     """Record nothing, because nothing of the person's is touched."""
 
 

@@ -8,7 +8,7 @@ export HOME=/tmp/tool XDG_CONFIG_HOME=/tmp/tool/browser XDG_CACHE_HOME=/tmp/tool
 # Tests have servers of their own on the loopback; else all goes to the broker, what pages ask of the loopback too.
 bypass="<-loopback>"
 [ -n "$no_proxy" ] && bypass="127.0.0.1;localhost"
-exec "$program" "$@" \
+exec python3 -I -S /usr/bin/alita-page-log "$program" "$@" \
     --no-sandbox --no-zygote --disable-dev-shm-usage --disable-gpu \
     --proxy-server="${http_proxy:-http://127.0.0.1:9}" --proxy-bypass-list="$bypass" \
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE localhost" \

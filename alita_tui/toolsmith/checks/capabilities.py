@@ -28,6 +28,8 @@ _URL = re.compile(r"(https?|wss?|ftp)://([A-Za-z0-9.-]+)(?::(\d+))?")
 _PLACE = re.compile(r"[^:]+:\d+")
 _LOOPBACK = ("127.0.0.1", "localhost")
 _SCRATCH = "/tmp"  # noqa: S108  # the sandbox's own, gone with it
+_DRIVER = "/env/playwright/driver/"
+"""Of the locked package that drives the browser; what it starts beside it is Chromium."""
 _PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443, "ftp": 21}
 
 
@@ -123,6 +125,8 @@ def _declared(wants: Capabilities) -> dict[str, str]:
         by_kind["reads"] = "the workspace"
     if wants.workspace == "write":
         by_kind["writes"] = "the workspace"
+    if wants.browser:
+        by_kind["processes"] = "the browser"
     return by_kind
 
 
@@ -145,6 +149,8 @@ def _strange(
             own = {*secret_names(wants), *(("ALITA_BROKER",) if wants.brokered else ())}
             own |= {"ALITA_BROWSER"} if wants.browser else set()
             return unclaimed + [name for name in seen if name not in own]
+        case "processes" if wants.browser:
+            return used + [program for program in seen if not program.startswith(_DRIVER)]
         case _:
             return used + seen
 

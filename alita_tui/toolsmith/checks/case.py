@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, Protocol
+import asyncio
+from collections.abc import Awaitable, Sequence
+from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -20,6 +21,7 @@ from alita_tui.events import (
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.text import one_line
 
+T = TypeVar("T")
 Tone = Literal["", "good", "warn", "bad", "muted"]
 
 
@@ -54,6 +56,18 @@ class CouldNotRun(AlitaError):
         super().__init__(message)
         self.rows = tuple(rows)
         """What it observed until then."""
+
+
+async def both(first: Awaitable[T], second: Awaitable[T]) -> tuple[T | CouldNotRun, T | CouldNotRun]:
+    """Return what both come to, or why they could not run, once both have ended."""
+    one, other = await asyncio.gather(first, second, return_exceptions=True)
+    return _or_raise(one), _or_raise(other)
+
+
+def _or_raise(result: T | BaseException) -> T | CouldNotRun:
+    if isinstance(result, BaseException) and not isinstance(result, CouldNotRun):
+        raise result
+    return result
 
 
 def evidence(label: str, text: str, tone: Tone = "") -> GateRow:

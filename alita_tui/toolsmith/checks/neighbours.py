@@ -27,7 +27,7 @@ from alita_tui.events import (
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.text import counted
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, both, evidence, failed, passed
 from alita_tui.toolsmith.checks.fingerprints import (
     agreement,
     arguments,
@@ -180,22 +180,30 @@ class NeighboursCheck:
         self, case: Case, record: ToolRecord, pairs: list[tuple[Json, Json]]
     ) -> tuple[str, bool]:
         theirs = Case(build_id=case.build_id, draft=record.draft, lock=record.lock)
-        ours, their_answers = await asyncio.gather(
+        ours, their_answers = await both(
             self._bench.outputs(case, [our_arguments for our_arguments, _ in pairs], fresh=True, seconds=1.5),
             self._bench.outputs(
                 theirs, [their_arguments for _, their_arguments in pairs], fresh=True, seconds=1.5
             ),
         )
-        both = [
+        if isinstance(ours, CouldNotRun):
+            raise ours
+        if isinstance(their_answers, CouldNotRun):
+            return f"not compared: {their_answers.message}", False
+        answered = [
             (a["result"], b["result"])
             for a, b in zip(ours, their_answers, strict=False)
             if "result" in a and "result" in b
         ]
-        alike = sum(equal(a, b) for a, b in both)
-        kinds = {str(a) for a, _ in both}
-        summary = f"the same answer to {alike} of {len(both)} probes" if both else "no probe that both answer"
-        telling = len(both) >= _FEWEST and len(kinds) >= _FEWEST
-        return summary, telling and alike >= _ALIKE * len(both)
+        alike = sum(equal(a, b) for a, b in answered)
+        kinds = {str(a) for a, _ in answered}
+        summary = (
+            f"the same answer to {alike} of {len(answered)} probes"
+            if answered
+            else "no probe that both answer"
+        )
+        telling = len(answered) >= _FEWEST and len(kinds) >= _FEWEST
+        return summary, telling and alike >= _ALIKE * len(answered)
 
 
 def _twin(record: ToolRecord) -> Twin:

@@ -19,6 +19,7 @@ from alita_tui.runtimes.file_parameters import local_files
 from alita_tui.runtimes.languages import runtime_of
 from alita_tui.runtimes.places import Instrumented
 from alita_tui.runtimes.scratch_files import granted
+from alita_tui.spine.errors import NotAllowedHere, RequirementsError
 from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
 from alita_tui.spine.syntax import UNPARSABLE
 from alita_tui.spine.text import one_line
@@ -97,8 +98,11 @@ class Workbench:
             limits=self._bounds(total + longest + 4),
             **granted(case.draft, files),
         )
-        async with self._room:
-            report = await self._sandbox.run(job, lambda *_: None, lambda *_: None)
+        try:
+            async with self._room:
+                report = await self._sandbox.run(job, lambda *_: None, lambda *_: None)
+        except (RequirementsError, NotAllowedHere) as error:
+            raise CouldNotRun(f"{case.draft.name} cannot run here: {error.message}") from error
         entries = _read(report, pieces)
         for entry in entries:
             if entry.unsupported:

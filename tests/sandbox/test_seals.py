@@ -1,0 +1,167 @@
+"""Installed packages that something changed on the disk afterwards: nothing of them runs, and the person is told."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from alita_tui.events import Lock
+from alita_tui.sandbox import seals
+from alita_tui.sandbox.engine import PodmanSandbox
+from alita_tui.sandbox.environment import ensure, lock
+from alita_tui.sandbox.overview import environment_rows, tidy
+from alita_tui.sandbox.settings import EngineSettings
+from alita_tui.spine.errors import RequirementsError
+from alita_tui.spine.ports.sandbox import Job, Limits
+from tests.sandbox.test_index import WHERE, Index, index, nothing  # noqa: F401  # the fixture
+
+
+def edit(folder: Path) -> None:
+    """Other bytes of the same number, with the times of before."""
+    file = folder / "greet.py"
+    before = file.stat()
+    file.write_text(file.read_text().replace("1.0", "6.6"))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def rewrite_bytecode(folder: Path) -> None:
+    (compiled,) = folder.glob("__pycache__/greet*.pyc")
+    data = compiled.read_bytes()
+    compiled.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+
+
+def startup_file(folder: Path) -> None:
+    (folder / "start.pth").write_text("import os; os.system('true')\n")
+
+
+def module_beside(folder: Path) -> None:
+    (folder / "json").mkdir()
+    (folder / "json" / "__init__.py").write_text("")
+
+
+def link(folder: Path) -> None:
+    """The same bytes by way of a link, which leads elsewhere later."""
+    file = folder / "greet.py"
+    elsewhere = folder.parent / "elsewhere.py"
+    file.rename(elsewhere)
+    file.symlink_to(elsewhere)
+
+
+def swapped_folder(folder: Path) -> None:
+    info = next(folder.glob("greet-*.dist-info"))
+    info.rename(folder.parent / "info")
+    info.symlink_to(folder.parent / "info")
+
+
+def fifo(folder: Path) -> None:
+    (folder / "greet.py").unlink()
+    os.mkfifo(folder / "greet.py")
+
+
+def gone(folder: Path) -> None:
+    (folder / "greet.py").unlink()
+
+
+def runs(folder: Path) -> None:
+    (folder / "greet.py").chmod(0o755)
+
+
+def forged_seal(folder: Path) -> None:
+    folder.with_name(f"{folder.name}.seal").write_text('{"greet.py"')
+
+
+ATTACKS: dict[str, tuple[Callable[[Path], None], str]] = {
+    "edited": (edit, "greet.py is another one"),
+    "bytecode": (rewrite_bytecode, "pyc is another one"),
+    "pth": (startup_file, "start.pth was added"),
+    "module": (module_beside, "json was added"),
+    "link": (link, "greet.py is another one"),
+    "folder": (swapped_folder, "is missing|was added|is another one"),
+    "fifo": (fifo, "greet.py is another one"),
+    "gone": (gone, "greet.py is missing"),
+    "mode": (runs, "greet.py is another one"),
+    "seal": (forged_seal, "not known any more"),
+}
+
+
+@pytest.fixture(autouse=True)
+def looked_at_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seals, "FRESH_SECONDS", 0.0)
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["in another process", "in the same process"])
+@pytest.mark.parametrize("attack", ATTACKS)
+async def test_what_was_changed_after_it_was_installed_is_not_used(
+    index: Index, tmp_path: Path, attack: str, later: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change, difference = ATTACKS[attack]
+    locked = await lock(["greet"], WHERE, nothing)
+    folder = await ensure(locked, tmp_path / "one", WHERE, nothing)
+    if later:
+        assert await ensure(locked, tmp_path / "one", WHERE, nothing) == folder
+    change(folder)
+    if attack == "seal" or not later:  # a look that was already taken does not need the seal
+        monkeypatch.setattr(seals, "_SEEN", {})
+    with pytest.raises(seals.EnvironmentChanged, match=f"were changed on this disk .*({difference})") as told:
+        await ensure(locked, tmp_path / "one", WHERE, nothing)
+    assert "Nothing of them was run" in str(told.value) and "anew" in told.value.hint
+    seals.set_aside(folder)
+    assert await ensure(locked, tmp_path / "one", WHERE, nothing) == folder
+    assert (folder / "greet.py").read_text() == "VERSION = '1.0'\n"
+    assert not [*folder.glob("*.pth"), *folder.glob("json")]
+
+
+async def test_what_has_no_seal_is_installed_anew(index: Index, tmp_path: Path) -> None:
+    locked = await lock(["greet"], WHERE, nothing)
+    folder = await ensure(locked, tmp_path / "one", WHERE, nothing)
+    edit(folder)
+    folder.with_name(f"{folder.name}.seal").unlink()
+    assert await ensure(locked, tmp_path / "one", WHERE, nothing) == folder
+    assert (folder / "greet.py").read_text() == "VERSION = '1.0'\n"
+
+
+async def test_what_is_as_it_was_is_read_once_and_its_seal_goes_with_it(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locked = await lock(["greet"], WHERE, nothing)
+    folder = await ensure(locked, tmp_path / "one", WHERE, nothing)
+    await ensure(locked, tmp_path / "one", WHERE, nothing)
+    (folder / "greet.py").touch()  # other times, the same bytes
+    await ensure(locked, tmp_path / "one", WHERE, nothing)
+
+    def unread(_: Path) -> str:
+        raise AssertionError("it is read again")
+
+    monkeypatch.setattr(seals, "_difference", unread)
+    await ensure(locked, tmp_path / "one", WHERE, nothing)
+    assert [row.packages for row in environment_rows(tmp_path / "one")] == [("greet 1.0",)]
+    assert tidy(tmp_path / "one", 0) == 1
+    assert [path.name for path in (tmp_path / "one").iterdir()] == [".sealing"]
+
+
+@pytest.mark.podman
+async def test_no_container_that_waits_runs_what_was_changed(
+    settings: EngineSettings, index: Index, tmp_path: Path
+) -> None:
+    engine = PodmanSandbox(settings, "seals")
+    code = "import greet\n\n\ndef run() -> str:\n    return greet.VERSION\n"
+
+    async def run(locked: Lock) -> Any:
+        job = Job(
+            run_id="seals", module="said", code=code, lock=locked, digest="d", arguments={}, limits=Limits()
+        )
+        return (await engine.run(job, nothing, nothing)).result
+
+    try:
+        locked = await engine.lock(["greet"], nothing)
+        assert [await run(locked), await run(locked)] == ["1.0", "1.0"]
+        edit(Path(await engine.installed(locked, nothing)))
+        with pytest.raises(RequirementsError, match="Nothing of them was run"):
+            await run(locked)
+        assert [await run(locked), await run(locked)] == ["1.0", "1.0"]
+    finally:
+        await engine.close()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -17,17 +16,23 @@ import msgspec
 from msgspec.structs import replace
 
 from alita_tui.app.context import AppContext
-from alita_tui.app.eval_begin import SETUP
 from alita_tui.app.eval_begin import begin as begin
 from alita_tui.app.eval_begin import folder_of_runs as folder_of_runs
 from alita_tui.app.eval_begin import planned as planned
 from alita_tui.app.eval_begin import raised as raised
 from alita_tui.app.eval_checks import judge, start_check
-from alita_tui.app.eval_costs import HOMES, RESULTS, home_of, judge_of, judged_in, paid_in
+from alita_tui.app.eval_costs import RESULTS, home_of, judge_of, judged_in, paid_in
 from alita_tui.app.eval_costs import Key as Key
 from alita_tui.app.eval_costs import place_of as place_of
 from alita_tui.app.eval_costs import unfinished_usd as unfinished_usd
 from alita_tui.app.eval_judge import judging
+from alita_tui.app.eval_runs import find_run as find_run
+from alita_tui.app.eval_runs import is_running as is_running
+from alita_tui.app.eval_runs import locked
+from alita_tui.app.eval_runs import results_of as results_of
+from alita_tui.app.eval_runs import runs as runs
+from alita_tui.app.eval_runs import suite_path as suite_path
+from alita_tui.app.eval_runs import waiting as waiting
 from alita_tui.app.eval_session import answer_of, case_home, failure_of, play, result_of, settle
 from alita_tui.app.eval_waiting import (
     Wait,
@@ -38,15 +43,12 @@ from alita_tui.app.eval_waiting import (
     stamps_of,
 )
 from alita_tui.app.lending import Lent
-from alita_tui.config.paths import shipped
 from alita_tui.evaluation.checks import Exact, Judged, Rubric
 from alita_tui.evaluation.failures import not_found, question_at
-from alita_tui.evaluation.results import CaseResult, Setup, lines
+from alita_tui.evaluation.results import CaseResult, Setup
 from alita_tui.evaluation.suite import Case, Suite, read_suite
-from alita_tui.events import ready
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, BudgetExceeded, ConfigError, StoreLocked, UsageError
-from alita_tui.spine.ports.builds import ParkedBuild
 from alita_tui.spine.text import one_line
 from alita_tui.store import disk
 
@@ -58,61 +60,12 @@ Waits = Callable[[Wait], object]
 State = Literal["ended", "waits", "spent"]
 """Of a case: it has its result, it waits for a person, or the run's budget is too small for its judge."""
 
-_LOCK = "lock"
 _LEAST_USD = 1e-6
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
-_TRIES, _PAUSE_SECONDS = 10, 0.05
 _LOOK_SECONDS = 0.5
 """After which it is looked again whether the person decided."""
 _INFERRED = ("gap misjudged", "misread task")
 """Kinds of failure that are inferred from the record instead: whether the tool was found."""
-
-
-def suite_path(given: Path) -> Path:
-    """Return where a suite is: a path, or else the name of one that ships with alita."""
-    ships = shipped("suites") / given
-    with suppress(OSError):  # a name that is too long, say
-        return ships if not given.exists() and len(given.parts) == 1 and ships.is_dir() else given
-    return given
-
-
-def find_run(app: AppContext, wanted: str) -> tuple[Setup, Path]:
-    """Return a run by its name or the beginning of it, or `last`, and its folder. Raises UsageError."""
-    names = [setup.run for setup in runs(app)]
-    matches = (
-        names[-1:] if wanted == "last" else [n for n in names if n == wanted] or _starting(names, wanted)
-    )
-    if len(matches) != 1:
-        problem = "There is no run" if not matches else "More than one run begins with"
-        raise UsageError(f"{problem} {one_line(wanted, 80)!r}.", hint="`alita eval list` shows them.")
-    folder = folder_of_runs(app) / matches[0]
-    return _setup(folder), folder
-
-
-def _starting(names: list[str], wanted: str) -> list[str]:
-    return [name for name in names if wanted and name.startswith(wanted)]
-
-
-def runs(app: AppContext) -> list[Setup]:
-    """Return all runs that can be read, oldest first."""
-    setups = []
-    with suppress(OSError):
-        for folder in folder_of_runs(app).iterdir():
-            with suppress(UsageError):
-                setups.append(_setup(folder))
-    return sorted(setups, key=lambda setup: (setup.started_at, setup.run))
-
-
-def _setup(folder: Path) -> Setup:
-    try:
-        return msgspec.json.decode((folder / SETUP).read_bytes(), type=ready(Setup))
-    except (OSError, msgspec.DecodeError) as error:
-        raise UsageError(f"{folder / SETUP} cannot be read: {one_line(str(error), 200)}.") from error
-
-
-def results_of(folder: Path) -> tuple[CaseResult, ...]:
-    """Return the cases of a run that ended. Raises StoreError."""
-    return lines(disk.read_bytes(folder / RESULTS) or b"")
 
 
 async def go_on(
@@ -137,39 +90,10 @@ async def go_on(
             f"The suite {setup.suite} has changed since the run {setup.run} began.",
             hint="Begin a new run: results of other cases cannot be continued.",
         )
-    with _locked(folder):
+    with locked(folder):
         work = _Work(app, setup, folder, suite, report, waits, stay=stay)
         await work.do(jobs)
         return tuple(work.done.values())
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    with (folder / _LOCK).open("a") as file:
-        for left in range(_TRIES, -1, -1):  # a process that asks whether it runs holds it for a moment
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError as error:
-                if not left:
-                    raise StoreLocked(
-                        f"The run {folder.name} is going on in another process.",
-                        hint="Wait for it, or end it.",
-                    ) from error
-                time.sleep(_PAUSE_SECONDS)
-        yield
-
-
-def is_running(folder: Path) -> bool:
-    """Return whether a process does this run now."""
-    try:
-        with (folder / _LOCK).open("r") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False  # it was never begun
-    return False
 
 
 def _fills(error: BaseException | None) -> bool:
@@ -490,10 +414,3 @@ class _Work:
             raise disk.store_error("written", path, error) from error
         self.done[result.key] = result
         self._report(result, len(self.done), self._total)
-
-
-def waiting(folder: Path) -> list[tuple[Path, ParkedBuild]]:
-    """Return the builds of a run that wait for a person, each with the case's home."""
-    ended = set() if _setup(folder).stream else {result.home for result in results_of(folder)}
-    homes = [home for home in sorted((folder / HOMES).glob("*")) if f"{HOMES}/{home.name}" not in ended]
-    return [(home, build) for home in homes for build in pending_in(home) if not build.verdict]

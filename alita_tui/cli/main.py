@@ -132,7 +132,7 @@ def root(
     if plain:
         want_lines()
     if context.invoked_subcommand is None and wants_lines():
-        from alita_tui.cli.plain import open_plain
+        from alita_tui.cli.plain_opening import open_plain
 
         open_plain(home, session, model, project)
     elif context.invoked_subcommand is None:

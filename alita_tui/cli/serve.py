@@ -72,7 +72,7 @@ def attach(
         asyncio.run(_print_events(AppContext.open(context.obj), session))
         return
     if wants_lines():
-        from alita_tui.cli.plain import attach_plain
+        from alita_tui.cli.plain_opening import attach_plain
 
         attach_plain(context.obj, session)
         return

@@ -139,7 +139,7 @@ def demo(
     """
     if not json and not task:
         if wants_lines():
-            from alita_tui.cli.plain import open_plain
+            from alita_tui.cli.plain_opening import open_plain
 
             return open_plain(context.obj, None, _DEMO)
         from alita_tui.app.console import open_console

@@ -30,7 +30,7 @@ from alita_tui.console.replay.navigation import bar_of
 from alita_tui.console.review.opening import ReviewOpener
 from alita_tui.console.session.filling import TAIL
 from alita_tui.console.session.screen import SessionScreen
-from alita_tui.console.session.words import way_back
+from alita_tui.console.session.words import parting
 from alita_tui.console.signals import on_ending, release
 from alita_tui.console.stage import Advanced, Stage
 from alita_tui.console.statistics.opening import StatisticsOpener
@@ -38,10 +38,8 @@ from alita_tui.console.tasks.opening import TasksOpener
 from alita_tui.events import MoveKind
 from alita_tui.spine.commands import EnableModel, RefreshLibrary, SwitchBlock
 from alita_tui.spine.errors import AlitaError
-from alita_tui.spine.near import did_you_mean
 from alita_tui.spine.ports.stream import CommandSink, EventSource
 from alita_tui.spine.text import one_line
-from alita_tui.view.queries import waiting_words
 
 if TYPE_CHECKING:
     # What opens later is imported when it does: the first paint needs the session's screen alone.
@@ -111,19 +109,15 @@ class AlitaApp(
         self._theme_problems = [str(problem) for problem in loaded.problems]
         self._theme_names = tuple(theme.name for theme in loaded.themes)
         if options.theme not in ("auto", *self._theme_names):
-            meant = did_you_mean(options.theme, self._theme_names)
-            picker = f"{key_of('app.theme', self._keys)} shows them all."
-            self._theme_problems.append(
-                f"There is no theme {one_line(options.theme, 60)!r}. {meant} {picker}".replace("  ", " ")
-            )
+            missing = themes.missing(options.theme, self._theme_names)
+            self._theme_problems.append(f"{missing} {key_of('app.theme', self._keys)} shows them all.")
         for theme in loaded.themes:
             self.register_theme(theme)
         self.theme = loaded.pick(options.theme, dark=options.dark)
         self.graphics = options.graphics
-        motion = not options.reduced_motion
-        if not motion:
+        if options.reduced_motion:
             self.keep_still()
-        self.main = SessionScreen(keys=self._keys, player=bar_of(playback), motion=motion)
+        self.main = SessionScreen(keys=self._keys, player=bar_of(playback), motion=not options.reduced_motion)
         self.main.level = options.detail
 
     @property
@@ -433,5 +427,4 @@ class AlitaApp(
             self._pressed = monotonic()
         elif not self.main.clear():
             self._pressed = monotonic()
-            said = f"Press again to quit. {waiting_words(self.main.view)} {way_back(self.main.view)}"
-            self.notify(" ".join(said.split()), markup=False, timeout=2)
+            self.notify(f"Press again to quit. {parting(self.main.view)}", markup=False, timeout=2)

@@ -23,6 +23,8 @@ from textual.widgets._toast import ToastRack
 from alita_tui.console.drafts import Drafts
 from alita_tui.console.input.timing import InputTiming
 from alita_tui.console.ports import Graphics
+from alita_tui.spine.near import did_you_mean
+from alita_tui.spine.text import one_line
 
 PALETTE = (
     "background",
@@ -197,6 +199,11 @@ class Loaded(msgspec.Struct, frozen=True):
             return wanted
         fitting = "alita-dark" if dark else "alita-light"
         return fitting if fitting in names else next(iter(names), "textual-dark")
+
+
+def missing(name: str, names: tuple[str, ...]) -> str:
+    """Return what to say of a theme that is not among `names`."""
+    return f"There is no theme {one_line(name, 60)!r}. {did_you_mean(name, names)}".strip()
 
 
 def load(*folders: Path | None) -> Loaded:

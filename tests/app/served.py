@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -21,6 +22,8 @@ class Served:
             stdout=subprocess.PIPE,
             text=True,
             env={name: value for name, value in environ.items() if name != "ALITA_HOME"},
+            # Tests that were started in the background inherit that Ctrl+C is ignored.
+            preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
         )
         assert self.process.stdout is not None
         told = self.process.stdout.readline() + self.process.stdout.readline()

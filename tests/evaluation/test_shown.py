@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 import pytest
 
-from alita_tui.app import eval_shown, evaluating
+from alita_tui.app import eval_runs, eval_shown, evaluating
 from alita_tui.app.context import AppContext
 from alita_tui.console.evaluations.ports import CaseLine
 from alita_tui.evaluation.results import CaseResult
@@ -49,7 +49,7 @@ def test_how_a_run_stands_is_what_is_on_disk_and_who_holds_it(tmp_path: Path) ->
         return eval_shown.run_lines(app)[0].state
 
     assert state() == "stopped"
-    with evaluating._locked(run):
+    with eval_runs.locked(run):
         assert state() == "running"
         begun_one = evaluating.place_of(run, ("sum-2", "demo:recorded", 1), stream=False)[0]
         assert [one.state for one in eval_shown.run_sheet(app, run.name).cases] == [
@@ -84,7 +84,7 @@ def test_asking_whether_a_run_goes_on_never_keeps_it_from_beginning(
 ) -> None:
     app = AppContext.open(tmp_path / "home")
     run = begun(app, sums(tmp_path / "s", 1))
-    with evaluating._locked(run):
+    with eval_runs.locked(run):
         pass
     asking = subprocess.Popen(
         [sys.executable, "-c", "import fcntl, sys; f = open(sys.argv[1]); fcntl.flock(f, fcntl.LOCK_SH); print(flush=True);"
@@ -99,8 +99,8 @@ def test_asking_whether_a_run_goes_on_never_keeps_it_from_beginning(
         asking.communicate()
         waited(seconds)
 
-    monkeypatch.setattr(evaluating.time, "sleep", let_go)  # type: ignore[attr-defined]
-    with evaluating._locked(run):
+    monkeypatch.setattr(eval_runs.time, "sleep", let_go)  # type: ignore[attr-defined]
+    with eval_runs.locked(run):
         assert asking.returncode == 0 and evaluating.is_running(run)
     app.close()
 

@@ -7,14 +7,13 @@ wrapped and coloured. At its end it follows what comes; whoever scrolls up stays
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import ClassVar, Literal, TypeAlias
 
 from textual import events
 from textual.binding import BindingType
 from textual.geometry import Region, Size
-from textual.strip import Strip
 
 from alita_tui.console.actions import bindings
 from alita_tui.console.session import trace_lines, trace_messages
@@ -197,19 +196,6 @@ class Trace(TraceFilling):
             self._place()  # what was painted in the meantime turned out taller than it was thought to be
         elif self.follow:
             self.scroll_to(y=self.max_scroll_y, animate=False, immediate=True)
-
-    def picture(self, handle: str, columns: int, lines: Sequence[Strip]) -> None:
-        """Show a picture's lines; where it cannot be read, give back the room that was kept for it."""
-        super().picture(handle, columns, lines)
-        laid = self._laid
-        if lines or handle in laid.deck.unreadable or not laid.width:
-            return
-        laid.deck.unreadable.add(handle)
-        top = laid.card_at(round(self.scroll_y))
-        laid.fit(laid.width)  # drawn anew, also what else names it
-        if self._filling is not None:
-            self._filling.fit(laid.width)
-        self._place(laid.place(top)[0] if top < len(laid.cards) else None)
 
     def on_resize(self, _event: events.Resize) -> None:
         """Wrap for the new width, keeping the top row in place."""

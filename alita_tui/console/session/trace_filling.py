@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from textual.reactive import reactive
+from textual.strip import Strip
 
 from alita_tui.console.session.filling import LONG, Filling, tail_of
 from alita_tui.console.session.trace_drawing import TraceDrawing
@@ -69,3 +70,16 @@ class TraceFilling(TraceDrawing):
                 laid.settle(laid.place(card)[0] if card >= 0 else laid.end, max(self.size.height, 1))
             self._select_again(newest=self.follow)
             self._place(laid.place(card)[0] + shift if card >= 0 and not self.follow else None)
+
+    def picture(self, handle: str, columns: int, lines: Sequence[Strip]) -> None:
+        """Show a picture's lines; where it cannot be read, give back the room that was kept for it."""
+        super().picture(handle, columns, lines)
+        laid = self._laid
+        if lines or handle in laid.deck.unreadable or not laid.width:
+            return
+        laid.deck.unreadable.add(handle)
+        top = laid.card_at(round(self.scroll_y))
+        laid.fit(laid.width)  # drawn anew, also what else names it
+        if self._filling is not None:
+            self._filling.fit(laid.width)
+        self._place(laid.place(top)[0] if top < len(laid.cards) else None)

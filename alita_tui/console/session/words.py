@@ -8,7 +8,7 @@ from alita_tui.console.actions import key_of
 from alita_tui.console.session.trace_lines import State
 from alita_tui.spine.text import counted, one_line
 from alita_tui.view.model import SessionView
-from alita_tui.view.queries import pending
+from alita_tui.view.queries import pending, waiting_words
 
 SHOULD_BE = "What should it be? Enter sends; Esc leaves it"
 WRONG = "What is wrong with it? Enter sends, with or without words; Esc leaves it"
@@ -88,6 +88,11 @@ def banner(view: SessionView, keys: Mapping[str, str]) -> str:
         what.append(counted(len(view.queue), "queued task"))
     steer = " What you write first is added to it." if named else ""
     return f"◌ {' · '.join(what)}. Nothing runs yet: {key} continues.{steer}"
+
+
+def parting(view: SessionView) -> str:
+    """Return what to know before leaving: the builds that wait, and how to come back."""
+    return f"{waiting_words(view)} {way_back(view)}".strip()
 
 
 def way_back(view: SessionView) -> str:

@@ -10,12 +10,12 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
-from alita_tui.console.widgets.figures import spoken
 from alita_tui.console.actions import bindings
-from alita_tui.console.widgets.styled_text import cut, wrap
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
+from alita_tui.console.widgets.figures import spoken
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, heading
+from alita_tui.console.widgets.styled_text import cut, wrap
 from alita_tui.view.compare import Comparison, Pair, Side
 from alita_tui.view.statistics import dollars
 

@@ -6,10 +6,10 @@ from datetime import datetime
 
 from textual.content import Content
 
-from alita_tui.console.widgets.figures import age
 from alita_tui.console.sessions.catalog import SessionLine
-from alita_tui.spine.sessions import SessionHit
+from alita_tui.console.widgets.figures import age
 from alita_tui.console.widgets.styled_text import cut
+from alita_tui.spine.sessions import SessionHit
 from alita_tui.spine.text import counted, one_line
 from alita_tui.view.statistics import dollars
 

@@ -15,15 +15,15 @@ from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from alita_tui.console.actions import bindings, key_of
-from alita_tui.console.sessions.catalog import SessionCatalog, SessionLine
-from alita_tui.spine.sessions import SessionHit
 from alita_tui.console.ports import Switch
+from alita_tui.console.sessions.catalog import SessionCatalog, SessionLine
 from alita_tui.console.sessions.rows import details, hit_row, session_row
-from alita_tui.console.widgets.key_line import KeyLine
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
+from alita_tui.console.widgets.key_line import KeyLine
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.stream import Clock
+from alita_tui.spine.sessions import SessionHit
 from alita_tui.spine.text import one_line
 
 _LEAST = 2
@@ -264,7 +264,9 @@ class SessionsScreen(Dialog[Switch | None]):
             self._say(f"Open in another window. {look} opens it read-only.")
         elif line is not None and line.imported:
             look = key_of("sessions.view", self._keys)
-            self._say(f"What was approved elsewhere is not approved here: it does not go on. {look} looks at it.")
+            self._say(
+                f"What was approved elsewhere is not approved here: it does not go on. {look} looks at it."
+            )
         elif line is not None and not line.readable:
             self._say(f"Nothing was opened. {line.own_title}")
         elif line is not None:

@@ -1,0 +1,110 @@
+"""The runs of suites on disk: found, listed and locked, and what of a run has ended or waits."""
+
+from __future__ import annotations
+
+import fcntl
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from alita_tui.app.context import AppContext
+from alita_tui.app.eval_begin import SETUP, folder_of_runs
+from alita_tui.app.eval_costs import HOMES, RESULTS
+from alita_tui.app.eval_waiting import pending_in
+from alita_tui.config.paths import shipped
+from alita_tui.evaluation.results import CaseResult, Setup, lines
+from alita_tui.events import ready
+from alita_tui.spine.errors import StoreLocked, UsageError
+from alita_tui.spine.ports.builds import ParkedBuild
+from alita_tui.spine.text import one_line
+from alita_tui.store import disk
+
+_LOCK = "lock"
+_TRIES, _PAUSE_SECONDS = 10, 0.05
+
+
+def suite_path(given: Path) -> Path:
+    """Return where a suite is: a path, or else the name of one that ships with alita."""
+    ships = shipped("suites") / given
+    with suppress(OSError):  # a name that is too long, say
+        return ships if not given.exists() and len(given.parts) == 1 and ships.is_dir() else given
+    return given
+
+
+def find_run(app: AppContext, wanted: str) -> tuple[Setup, Path]:
+    """Return a run by its name or the beginning of it, or `last`, and its folder. Raises UsageError."""
+    names = [setup.run for setup in runs(app)]
+    matches = (
+        names[-1:] if wanted == "last" else [n for n in names if n == wanted] or _starting(names, wanted)
+    )
+    if len(matches) != 1:
+        problem = "There is no run" if not matches else "More than one run begins with"
+        raise UsageError(f"{problem} {one_line(wanted, 80)!r}.", hint="`alita eval list` shows them.")
+    folder = folder_of_runs(app) / matches[0]
+    return _setup(folder), folder
+
+
+def _starting(names: list[str], wanted: str) -> list[str]:
+    return [name for name in names if wanted and name.startswith(wanted)]
+
+
+def runs(app: AppContext) -> list[Setup]:
+    """Return all runs that can be read, oldest first."""
+    setups = []
+    with suppress(OSError):
+        for folder in folder_of_runs(app).iterdir():
+            with suppress(UsageError):
+                setups.append(_setup(folder))
+    return sorted(setups, key=lambda setup: (setup.started_at, setup.run))
+
+
+def _setup(folder: Path) -> Setup:
+    try:
+        return msgspec.json.decode((folder / SETUP).read_bytes(), type=ready(Setup))
+    except (OSError, msgspec.DecodeError) as error:
+        raise UsageError(f"{folder / SETUP} cannot be read: {one_line(str(error), 200)}.") from error
+
+
+def results_of(folder: Path) -> tuple[CaseResult, ...]:
+    """Return the cases of a run that ended. Raises StoreError."""
+    return lines(disk.read_bytes(folder / RESULTS) or b"")
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold a run, so that no other process does it. Raises StoreLocked."""
+    with (folder / _LOCK).open("a") as file:
+        for left in range(_TRIES, -1, -1):  # a process that asks whether it runs holds it for a moment
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError as error:
+                if not left:
+                    raise StoreLocked(
+                        f"The run {folder.name} is going on in another process.",
+                        hint="Wait for it, or end it.",
+                    ) from error
+                time.sleep(_PAUSE_SECONDS)
+        yield
+
+
+def is_running(folder: Path) -> bool:
+    """Return whether a process does this run now."""
+    try:
+        with (folder / _LOCK).open("r") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False  # it was never begun
+    return False
+
+
+def waiting(folder: Path) -> list[tuple[Path, ParkedBuild]]:
+    """Return the builds of a run that wait for a person, each with the case's home."""
+    ended = set() if _setup(folder).stream else {result.home for result in results_of(folder)}
+    homes = [home for home in sorted((folder / HOMES).glob("*")) if f"{HOMES}/{home.name}" not in ended]
+    return [(home, build) for home in homes for build in pending_in(home) if not build.verdict]

@@ -30,9 +30,9 @@ jobs: browser languages
 	@$(PY) -m pip install -q --disable-pip-version-check -e '.[dask]'
 	@$(PY) -m pytest -q -n 3 --rest --share $(SHARE) tests --ignore=tests/benchmarks $(WIRE)
 
-# The inner loop: what needs no container and no terminal, and a tenth of what starts processes or apps.
+# The inner loop: what needs no container and no terminal, and a twentieth of what starts processes, servers or apps.
 quick: setup
-	@$(PY) -m pytest -q -n 2 --turns 10 -m "not podman and not pty and not slow" tests \
+	@$(PY) -m pytest -q -n 2 --quick -m "not podman and not pty and not slow" tests \
 	    --ignore=tests/benchmarks --ignore=tests/attack --ignore=tests/e2e
 
 crash: setup

@@ -71,10 +71,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="Of what --rest takes, this share; another one with each commit.",
     )
     parser.addoption(
-        "--turns",
-        type=int,
-        default=8,
-        help="Of the tests that take turns, each commit tries one in so many.",
+        "--quick",
+        action="store_true",
+        help="Of the tests that take turns, try one in twenty instead of one in eight, and one picture of each screen.",
     )
     parser.addoption(
         "--other-wire",
@@ -88,12 +87,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.option.disable_unused_snapshots = not config.getoption("--whole")
 
 
-_PICTURES = 3
-"""Of the pictures of a screen each commit tries one in so many."""
+def _sample_pictures(items: list[pytest.Item], quick: bool) -> None:
+    """Mark the tests that compare pictures as `sampled`: a screen has up to six, in sizes and themes.
 
-
-def _sample_pictures(items: list[pytest.Item]) -> None:
-    """Mark the tests that compare pictures as `sampled`: a screen has up to six, in sizes and themes."""
+    Each commit tries a third of them; a quick run tries one.
+    """
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         if "snap_compare" in getattr(item, "fixturenames", ()):
@@ -101,7 +99,7 @@ def _sample_pictures(items: list[pytest.Item]) -> None:
     for known in cases.values():
         for item in known:
             if item.get_closest_marker("sampled") is None:
-                item.add_marker(pytest.mark.sampled(-(-len(known) // _PICTURES)))
+                item.add_marker(pytest.mark.sampled(1 if quick else -(-len(known) // 3)))
 
 
 def _not_sampled(items: list[pytest.Item]) -> set[str]:
@@ -125,24 +123,27 @@ _BY_TURNS = frozenset(
     "agent app attack cli console e2e evaluation mapping mcp_box replay runtimes sandbox store toolsmith".split()
 )
 """Folders whose tests start containers, processes or apps: all of them would take forty minutes."""
+_BY_TURNS_IF_QUICK = _BY_TURNS | frozenset("confined crash llm web".split())
+"""Besides, folders whose tests start servers or many processes."""
 
 
-def _not_its_turn(items: list[pytest.Item], turns: int) -> set[str]:
-    """Return the tests of `_BY_TURNS` that another commit tries; what is sampled takes no turns."""
+def _not_its_turn(items: list[pytest.Item], quick: bool) -> set[str]:
+    """Return the tests that another commit tries; what is sampled takes no turns."""
+    folders, turns = (_BY_TURNS_IF_QUICK, 20) if quick else (_BY_TURNS, 8)
     turn = number_of_commit() % turns
     return {
         item.nodeid
         for item in items
-        if item.path.parent.name in _BY_TURNS
+        if item.path.parent.name in folders
         and item.get_closest_marker("sampled") is None
         and crc32(item.nodeid.encode()) % turns != turn
     }
 
 
-def _left_out(items: list[pytest.Item], turns: int) -> set[str]:
+def _left_out(items: list[pytest.Item], quick: bool) -> set[str]:
     """Return the tests that a plain run of this commit leaves out."""
     walks = {item.nodeid for item in items if item.get_closest_marker("walk")}
-    return walks | _not_sampled(items) | _not_its_turn(items, turns)
+    return walks | _not_sampled(items) | _not_its_turn(items, quick)
 
 
 _LONGEST_FIRST = ("sandbox", "attack", "e2e", "toolsmith", "console", "store", "cli", "tests", "agent")
@@ -174,10 +175,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Naming a file or a test tries all of it.
     """
-    _sample_pictures(items)
+    quick = config.getoption("--quick")
+    _sample_pictures(items, quick)
     named = any("::" in one or one.endswith(".py") for one in config.args)
     if not (config.getoption("--whole") or named):
-        out = _left_out(items, config.getoption("--turns"))
+        out = _left_out(items, quick)
         if config.getoption("--rest"):
             most, seed = 1_000 * config.getoption("--share"), seed_of_commit()
             chosen = {one for one in out if crc32(f"{seed} {one}".encode()) % 1_000 < most}

@@ -10,6 +10,8 @@ import pytest
 
 from tests.again import main, may_pass
 
+pytestmark = pytest.mark.slow
+
 ONE = "tests/cli/test_queue.py::test_one"
 
 

@@ -17,7 +17,12 @@ from tests.support import goldens
 
 @pytest.mark.parametrize("reduced", [True, False])
 @pytest.mark.parametrize("keys", [("ctrl+p",), ("f5", "slash")], ids=["palette", "sessions"])
-async def test_no_field_blinks_under_reduced_motion(keys: tuple[str, ...], reduced: bool) -> None:
+async def test_no_field_blinks_under_reduced_motion(
+    keys: tuple[str, ...], reduced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "textual.constants.TEXTUAL_ANIMATIONS", "full"
+    )  # else whatever Textual was imported with
     envelopes = goldens.golden("golden-exit")
     options = ConsoleOptions(builtin_themes=shipped("themes"), theme="alita-dark", reduced_motion=reduced)
     app = AlitaApp(Source(envelopes), Sink(), catalog=Catalog(), options=options, tape=LiveTape())

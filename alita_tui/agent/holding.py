@@ -31,7 +31,7 @@ class Holding:
         steering: Steering,
         again: Callable[[Command], None],
     ) -> None:
-        """`again` hands a command in once more."""
+        """`again` submits a command once more."""
         self._bus = bus
         self._taking_up = taking_up
         self._steering = steering

@@ -109,11 +109,11 @@ class Lessons:
         """Store what a task taught, except for items that an earlier process stored."""
         if not self._teaches:
             return
-        written = {
+        stored = {
             (noted.item.memory, noted.item.text) for noted in of_kind(self._task.events(), e.MemoryWritten)
         }
         for item in await asyncio.to_thread(self._learn, task_id, proposed):
-            if (item.memory, item.text) not in written:
+            if (item.memory, item.text) not in stored:
                 await self._write(item, span=task_id)
 
     async def _write(self, item: MemoryItem, *, span: str = "") -> None:

@@ -134,8 +134,8 @@ def rated(history: Sequence[Envelope], command: GiveFeedback) -> e.FeedbackGiven
             case _:
                 pass
         if command.seq and envelope.seq == command.seq:
-            target = _named(envelope.event, calls, envelope.task_id or task)
-            if target is not None and target[2] and not _joined(history, target[2]):
+            target = _rating_target(envelope.event, calls, envelope.task_id or task)
+            if target is not None and target[2] and not _was_registered(history, target[2]):
                 raise UsageError("No tool came of that build.", hint="Say why when you reject it.")
             if target is not None:
                 return _taken_back(history, target) if command.undo else _feedback(command, *target)
@@ -150,7 +150,7 @@ def rated(history: Sequence[Envelope], command: GiveFeedback) -> e.FeedbackGiven
     return _feedback(command, newest[-1].task_id)
 
 
-def _joined(history: Sequence[Envelope], build_id: str) -> bool:
+def _was_registered(history: Sequence[Envelope], build_id: str) -> bool:
     return any(registered.build_id == build_id for registered in of_kind(history, e.ToolRegistered))
 
 
@@ -176,7 +176,7 @@ def _taken_back(history: Sequence[Envelope], target: tuple[str, str, str] | None
     raise UsageError("Nothing was said of it.", hint="There is nothing to undo.")
 
 
-def _named(event: e.SessionEvent, calls: dict[str, str], task: str) -> tuple[str, str, str] | None:
+def _rating_target(event: e.SessionEvent, calls: dict[str, str], task: str) -> tuple[str, str, str] | None:
     match event:
         case e.TaskFinished(task_id=task_id):
             return task_id, "", ""
@@ -280,12 +280,12 @@ class _Course:
             names = {name for name, _ in tools}
             # used for something that was not accepted, which is no evidence either way
             prior = envelope.event.prior if names & accepted or not names & used else 0.0
-            for (name, version), shown in tools.items():
+            for (name, version), was_hit in tools.items():
                 showing = Showing(
                     need=f"{self._session}/{envelope.event.action_id}",
                     query=envelope.event.query,
                     at=envelope.at.isoformat(),
-                    shown=shown,
+                    shown=was_hit,
                     used=name in used,
                     accepted=name in accepted,
                     prior=prior if (name, version) == next(iter(tools)) else 0.0,
@@ -387,21 +387,21 @@ def _flows(result: Json, texts: list[str]) -> bool:
     scalars = [text for text in _scalars(result) if len(text) >= _SHORTEST or _FIGURE.fullmatch(text)]
     if not scalars:
         return True
-    whole = "\n".join(texts)
-    figures = set(_FIGURE.findall(_THOUSANDS.sub("", whole)))
-    return any(scalar in (figures if _FIGURE.fullmatch(scalar) else whole) for scalar in scalars)
+    all_texts = "\n".join(texts)
+    figures = set(_FIGURE.findall(_THOUSANDS.sub("", all_texts)))
+    return any(scalar in (figures if _FIGURE.fullmatch(scalar) else all_texts) for scalar in scalars)
 
 
 def _scalars(value: Json) -> list[str]:
     """Return numbers and texts of a result as an answer would write them, the first ones only."""
     scalars: list[str] = []
-    rest = [value]
-    while rest and len(scalars) < _SCALARS:
-        element = rest.pop(0)
+    pending = [value]
+    while pending and len(scalars) < _SCALARS:
+        element = pending.pop(0)
         if isinstance(element, dict):
-            rest += list(element.values())[:_SCALARS]
+            pending += list(element.values())[:_SCALARS]
         elif isinstance(element, list):
-            rest += element[:_SCALARS]
+            pending += element[:_SCALARS]
         elif isinstance(element, str):
             scalars.append(element.strip()[:200].casefold())
         elif isinstance(element, float):

@@ -60,7 +60,7 @@ def by_script(text: str) -> Mapping[str, float]:
     """Return the tokens of a text by script; see `tokens_in`."""
     key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
     parts = _counts.pop(key, None)
-    _counts[key] = parts = counted(text) if parts is None else parts  # the last used ones stay
+    _counts[key] = parts = counted(text) if parts is None else parts  # moved to the end: the oldest go first
     if len(_counts) > _COUNTED:
         _counts.pop(next(iter(_counts)), None)
     return parts
@@ -100,7 +100,7 @@ def _run(kind: str, run: str) -> float:
 
 
 def _word(word: str) -> float:
-    """Common letters come in threes and fours; clusters of consonants are rarely in a vocabulary."""
+    """Vocabularies hold common groups of three or four letters, but few clusters of consonants."""
     hard = sum(len(cluster.group()) - 2 for cluster in _CLUSTER.finditer(word))
     return (1 if len(word) <= 4 else (len(word) + 2) / 3.5) + 0.8 * hard
 
@@ -110,7 +110,7 @@ def _capitals(run: str) -> float:
 
 
 def _long(run: str) -> float:
-    """A long name, or what no one can pronounce: it has digits, or changes case all the time."""
+    """Count a long run: a compound name by its words; one with digits or ever-changing case as a hash or key."""
     parts: list[str] = _PARTS.findall(run)
     digits = sum(part.isdigit() for part in parts)
     if digits or len(run) < 3 * len(parts):

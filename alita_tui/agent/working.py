@@ -82,10 +82,10 @@ class WorkingContext:
         """Task and agent -> how long its conversation was when a summary was tried last."""
 
     async def fill(self, request: ModelRequest) -> ModelRequest:
-        """The request with the conversation in it; raises what asking for a summary raises."""
+        """Return the request with the conversation filled in. Raises what asking for a summary raises."""
         lead = request.role == "orchestrator"
         room = room_for(request, self._window() if lead else self._seat_window(request.seat or request.role))
-        # In a thread: a long session takes a while.
+        # In a thread, because a long session takes a while.
         entries = await asyncio.to_thread(self.entries)
         trimmed = await asyncio.to_thread(trim, entries, room)
         if trimmed.tokens_after > _FULL * room and await self._summarise(entries):
@@ -94,7 +94,7 @@ class WorkingContext:
         if trimmed.tokens_after > room:
             trimmed = await asyncio.to_thread(fit, trimmed, room)
         cuts = (trimmed.masked, trimmed.shortened, trimmed.left_out)
-        whose = _whose()
+        whose = _current_agent()
         if cuts != self._reported_cuts.get(whose, ((), (), 0)) and any(cuts):
             await self._bus.emit(
                 e.ContextTrimmed(
@@ -120,26 +120,26 @@ class WorkingContext:
         """Return the present task's conversation, after the summary of earlier tasks."""
         with self._guard:
             self._transcript.read(self._bus.history)
-            return self._transcript.shown(*_whose())
+            return self._transcript.shown(*_current_agent())
 
     def again(self, seq: int, offset: int) -> str:
         """Return one event's observation from a character on; empty if it has none."""
         with self._guard:
             self._transcript.read(self._bus.history)
-            rest = self._transcript.observation(seq, origin.delegate())[offset:]
-        more = len(rest) - OBSERVATION // 2
+            text = self._transcript.observation(seq, origin.delegate())[offset:]
+        more = len(text) - OBSERVATION // 2
         if more <= 0:
-            return rest
-        return f"{rest[: OBSERVATION // 2]}\n({more} characters follow: offset {offset + OBSERVATION // 2})"
+            return text
+        return f"{text[: OBSERVATION // 2]}\n({more} characters follow: offset {offset + OBSERVATION // 2})"
 
     async def _summarise(self, entries: tuple[Entry, ...]) -> bool:
         """Have the oldest turns summarised; return False if that is not worth it or fails."""
-        whose = _whose()
+        whose = _current_agent()
         if len(entries) < self._refused_at.get(whose, -_AGAIN) + _AGAIN:
             return False
         last = oldest(entries)
         covered = [entry for entry in entries[:last] if entry.message.role != "user" or entry.name == SUMMARY]
-        total, before = (size([entry.message for entry in some]) for some in (entries, covered))
+        total, before = (size([entry.message for entry in part]) for part in (entries, covered))
         self._refused_at[whose] = len(entries)
         if not covered or not saves_enough(total, before, 0):
             return False
@@ -175,7 +175,7 @@ class WorkingContext:
         return summary
 
 
-def _whose() -> tuple[str, str]:
+def _current_agent() -> tuple[str, str]:
     return origin.current().task_id, origin.delegate()
 
 

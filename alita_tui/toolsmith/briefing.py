@@ -82,8 +82,8 @@ def replaced(
         f"itself changes keeps its name:\n```python\n{parent.tests}\n```",
     ]
     if not parent.capabilities.none:
-        named = msgspec.structs.replace(parent.capabilities, tools=named_tools(parent.capabilities))
-        parts.append(f"Its capabilities: {written(named)}")
+        capabilities = msgspec.structs.replace(parent.capabilities, tools=named_tools(parent.capabilities))
+        parts.append(f"Its capabilities: {written(capabilities)}")
     calls = (*((failure,) if failure else ()), *failures)
     for failed in calls[:_MOST_CALLS]:
         most = _LONGEST_CALL // max(1, len(calls[:_MOST_CALLS]))

@@ -37,7 +37,7 @@ class Case(Value, frozen=True):
     parent: ToolDraft | None = None
     """The version that this one would replace."""
     examples: tuple[Json, ...] = ()
-    """What it was ordered by, each `{"input": ARGUMENTS, "output": RESULT}`."""
+    """Examples of the order, each `{"input": ARGUMENTS, "output": RESULT}`."""
 
 
 class Check(Protocol):
@@ -59,9 +59,9 @@ class CouldNotRun(AlitaError):
 
 
 async def both(first: Awaitable[T], second: Awaitable[T]) -> tuple[T | CouldNotRun, T | CouldNotRun]:
-    """Return what both come to, or why they could not run, once both have ended."""
-    one, other = await asyncio.gather(first, second, return_exceptions=True)
-    return _or_raise(one), _or_raise(other)
+    """Return both results, or why one could not run, once both have ended."""
+    first_result, second_result = await asyncio.gather(first, second, return_exceptions=True)
+    return _or_raise(first_result), _or_raise(second_result)
 
 
 def _or_raise(result: T | BaseException) -> T | CouldNotRun:

@@ -45,7 +45,7 @@ class ContractCheck:
         return passed(self.name, summary, ordered)
 
     async def _ordered(self, case: Case) -> list[GateRow]:
-        """Return a row for each example that the tool was ordered by; none for one that needs what no test has."""
+        """Return a row for each example of the order, except failures that may only lack what no test is granted."""
         pairs = [
             (entry["input"], entry["output"])
             for entry in case.examples
@@ -53,20 +53,20 @@ class ContractCheck:
         ]
         if not pairs:
             return []
-        answers = await self._bench.outputs(case, [given for given, _ in pairs], fresh=True)
+        answers = await self._bench.outputs(case, [arguments for arguments, _ in pairs], fresh=True)
         rows: list[GateRow] = []
-        for (given, wanted), answer in zip(pairs, answers, strict=False):
-            label = f"run({shown(given, 80)})"
-            if "result" in answer and same(wanted, answer["result"]):
+        for (arguments, expected), answer in zip(pairs, answers, strict=False):
+            label = f"run({shown(arguments, 80)})"
+            if "result" in answer and same(expected, answer["result"]):
                 rows.append(evidence(label, f"→ {shown(answer['result'])}, as ordered", "good"))
             elif "result" in answer or case.draft.capabilities.none:
-                got = (
+                actual = (
                     shown(answer["result"])
                     if "result" in answer
                     else f"{answer.get('error')}: {answer.get('text')}"
                 )
                 rows.append(
-                    evidence(label, one_line(f"→ {got}, where {shown(wanted)} was ordered", 300), "bad")
+                    evidence(label, one_line(f"→ {actual}, where {shown(expected)} was ordered", 300), "bad")
                 )
         return rows
 

@@ -55,10 +55,10 @@ class FuzzCheck:
         again = candidates[:_AGAIN] * _TIMES
         answers = await self._bench.outputs(case, [*candidates, *again], seconds=2.0, total=12.0)
         late, answers = answers[len(candidates) :], answers[: len(candidates)]
-        asked = list(zip(candidates, answers, strict=False))
-        fault_list = await asyncio.to_thread(faults, case.draft, asked)
-        if not fault_list and len(asked) < min(_FEWEST, len(candidates)):
-            raise CouldNotRun(f"there was time for {len(asked)} of {len(candidates)} inputs")
+        pairs = list(zip(candidates, answers, strict=False))
+        fault_list = await asyncio.to_thread(faults, case.draft, pairs)
+        if not fault_list and len(pairs) < min(_FEWEST, len(candidates)):
+            raise CouldNotRun(f"there was time for {len(pairs)} of {len(candidates)} inputs")
         fault_list = await self._smallest(case, fault_list)
         stateful = await self._stateful(case, candidates, answers, late)
         open_ends = await asyncio.to_thread(holes, case.draft, tests, answers)
@@ -68,16 +68,18 @@ class FuzzCheck:
         rows += [evidence(hole.where, hole.text, "warn") for hole in open_ends if not hole.serious]
         bad = [row for row in rows if row.tone == "bad"]
         if bad:
-            summary = f"of {len(asked)} inputs that the schema allows: {bad[0].label} {bad[0].text}"
+            summary = f"of {len(pairs)} inputs that the schema allows: {bad[0].label} {bad[0].text}"
             return failed(self.name, summary, rows[:_KINDS_SHOWN])
-        declined = sum(refused(answer, case.draft) for _, answer in asked)
-        summary = f"{len(asked)} inputs that the schema allows, each answered within the output schema"
-        if len(asked) > 4 and declined > _MOST_REFUSED * len(asked):
-            text = f"{declined} of {len(asked)} inputs that the schema allows are refused"
+        declined = sum(refused(answer, case.draft) for _, answer in pairs)
+        summary = f"{len(pairs)} inputs that the schema allows, each answered within the output schema"
+        if len(pairs) > 4 and declined > _MOST_REFUSED * len(pairs):
+            text = f"{declined} of {len(pairs)} inputs that the schema allows are refused"
             rows.append(evidence("refused", text, "warn"))
         if declined:
-            answered = len(asked) - declined
-            summary = f"{len(asked)} inputs that the schema allows: {answered} answered, {declined} refused"
+            answered_count = len(pairs) - declined
+            summary = (
+                f"{len(pairs)} inputs that the schema allows: {answered_count} answered, {declined} refused"
+            )
         return passed(self.name, summary, rows)
 
     async def _stateful(self, case: Case, tried: Calls, answers: list[Answer], late: list[Answer]) -> str:
@@ -105,8 +107,8 @@ class FuzzCheck:
             if not tries:
                 break
             answers = await self._bench.outputs(case, tries, seconds=1.0, total=2.0)
-            asked = list(zip(tries, answers, strict=False))
-            again = await asyncio.to_thread(faults, case.draft, asked)
+            pairs = list(zip(tries, answers, strict=False))
+            again = await asyncio.to_thread(faults, case.draft, pairs)
             kinds = {fault.kind: fault for fault in again}
             before = smallest
             smallest = [min(fault, kinds.get(fault.kind, fault), key=_size) for fault in smallest]
@@ -115,11 +117,11 @@ class FuzzCheck:
         return smallest
 
 
-def faults(draft: ToolDraft, asked: list[tuple[dict[str, Json], dict[str, Any]]]) -> list[Fault]:
+def faults(draft: ToolDraft, pairs: list[tuple[dict[str, Json], dict[str, Any]]]) -> list[Fault]:
     """Return what is wrong with the answers: the smallest input of each kind, smallest first."""
     fit = Fit(draft.output_schema)
     smallest: dict[str, Fault] = {}
-    for arguments, answer in asked:
+    for arguments, answer in pairs:
         fault = _fault(draft, fit, arguments, answer)
         if fault and (fault.kind not in smallest or _size(fault) < _size(smallest[fault.kind])):
             smallest[fault.kind] = fault
@@ -131,8 +133,8 @@ def _fault(draft: ToolDraft, fit: Fit, arguments: dict[str, Json], answer: dict[
         reason = fit.misfit(answer["result"])
         where = reason.partition(":")[0]
         text = one_line(f"→ {shown(answer['result'], 60)}: {reason}", 200)
-        known = reason and not fit.spent
-        return Fault(kind=f"misfit {where}", arguments=arguments, text=text) if known else None
+        certain = reason and not fit.spent
+        return Fault(kind=f"misfit {where}", arguments=arguments, text=text) if certain else None
     error = str(answer.get("error", ""))
     if error == "timeout":
         return Fault(kind=error, arguments=arguments, text="comes to no end")
@@ -146,6 +148,6 @@ def _size(fault: Fault) -> int:
     return len(shown(fault.arguments, 100_000))
 
 
-def _tries(known: list[Fault], draft: ToolDraft) -> list[dict[str, Json]]:
-    tries = [arguments for fault in known for arguments in smaller(fault.arguments, draft)]
+def _tries(known_faults: list[Fault], draft: ToolDraft) -> list[dict[str, Json]]:
+    tries = [arguments for fault in known_faults for arguments in smaller(fault.arguments, draft)]
     return list({shown(arguments, 100_000): arguments for arguments in tries}.values())[:120]

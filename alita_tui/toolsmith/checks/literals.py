@@ -1,4 +1,4 @@
-"""Is a value of the task written into the code? Then the tool answers one question instead of a kind of question."""
+"""Finds values of the task written into the code: such a tool answers one question instead of a kind of question."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ def told_numbers(draft: ToolDraft) -> frozenset[float]:
     numbers = {
         float(figure.replace(",", "").replace("_", "")) for figure in _NUMBER.findall(draft.description)
     }
-    rest: list[Json] = [draft.input_schema, draft.output_schema]
-    while rest:
-        value = rest.pop()
+    pending: list[Json] = [draft.input_schema, draft.output_schema]
+    while pending:
+        value = pending.pop()
         if isinstance(value, dict):
-            rest += list(value.values())
+            pending += list(value.values())
         elif isinstance(value, list):
-            rest += value
+            pending += value
         elif isinstance(value, int | float) and not isinstance(value, bool):
             numbers.add(float(value))
     return frozenset(numbers)

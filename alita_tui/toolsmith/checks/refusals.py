@@ -1,4 +1,4 @@
-"""Is an exception a refusal that the contract may want, or a crash?"""
+"""Tells an exception that refuses an argument, as a contract may demand, from a crash."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CRASHES = frozenset({
 })  # fmt: skip
 """Exceptions that are not raised on purpose to refuse an argument; `error` is that of `struct`."""
 _SUSPECT = frozenset({"TypeError", "IndexError", "RuntimeError"})
-"""Raised to refuse an argument as well as by code that meets an unexpected value: their text decides."""
+"""Exceptions that may refuse an argument or be a fault in the code: their text decides."""
 
 
 def refused(answer: dict[str, Any], draft: ToolDraft) -> bool:

@@ -18,9 +18,9 @@ from alita_tui.toolsmith.checks.probes import equal, misfit
 from alita_tui.toolsmith.checks.workbench import Workbench, piece_of_tests
 
 STILL = "still fails: "
-"""Begins the label of a call that failed with the version before and fails with this one, too."""
+"""Prefix of the label of a call that failed with the previous version and still fails."""
 LEFT_OUT = "left out: "
-"""Begins the label of a test of the version before that fails and that the new tests do not have."""
+"""Prefix of the label of a failing test of the previous version that the new tests leave out."""
 _SECONDS = 8.0
 _MOST_FAILURES = 6
 
@@ -51,7 +51,7 @@ class ReplayCheck:
         if case.parent is None:
             return passed(self.name, "it replaces no tool, so there are no old calls to repeat")
         old = await self._old_tests(case, case.parent)
-        rows, summary, whole = await self._recorded(case)
+        rows, summary, complete = await self._repeat_calls(case)
         if old:
             listed = ", ".join(row.label for row in old)
             summary = f"{counted(len(old), 'test')} of the version before failing: {listed}; {summary}"
@@ -68,7 +68,7 @@ class ReplayCheck:
             rows += called
         if old or any(row.tone in ("warn", "bad") for row in rows):
             return failed(self.name, summary, [*old, *rows])
-        if not whole:
+        if not complete:
             raise CouldNotRun(summary, rows)
         return passed(self.name, summary, rows)
 
@@ -89,8 +89,8 @@ class ReplayCheck:
             rows.append(evidence(f"{STILL}{label}", one_line(f"→ {now}, before {before}", 280), "bad"))
         return rows
 
-    async def _recorded(self, case: Case) -> tuple[list[GateRow], str, bool]:
-        """Return a row for each recorded call, what they come to, and whether there was time for all."""
+    async def _repeat_calls(self, case: Case) -> tuple[list[GateRow], str, bool]:
+        """Return a row for each recorded call, a summary, and whether there was time for all of them."""
         calls = await asyncio.to_thread(self._calls, case.draft.name)
         if not calls:
             return [], "the version before was never called", True

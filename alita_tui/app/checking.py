@@ -53,7 +53,7 @@ def checks(
 
 
 class NoModel:
-    """Stands where a model would be asked: what would ask it could not run. Implements `Asker`."""
+    """An `Asker` without a model: a check that asks one reports that it could not run."""
 
     unfinished = ""
 

@@ -1,6 +1,6 @@
-"""What alita does while it is idle: it has a proposal built, in a process and a session of its own.
+"""Builds a proposal while alita is idle, in a process and a session of its own.
 
-Nothing is approved or retired by that: a build waits for a verdict, and a notice reports it.
+This approves or retires nothing: the build waits for a verdict, and a notice reports it.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ async def _built(app: AppContext, home: Path | None) -> bytes:
         return b""
     finally:
         if process.returncode is None:
-            process.terminate()  # it interrupts its build and ends in order
+            process.terminate()  # it interrupts its build and shuts down cleanly
             with suppress(TimeoutError):
                 async with asyncio.timeout(_ENDING_SECONDS):
                     await process.wait()
@@ -97,9 +97,9 @@ def notices(output: bytes) -> tuple[NoticeRaised, ...]:
 
 
 def _notice(proposal: dict[str, Any]) -> NoticeRaised:
-    what = f"{proposal.get('kind')} of {proposal.get('name')}: {proposal.get('reason')}"
+    summary = f"{proposal.get('kind')} of {proposal.get('name')}: {proposal.get('reason')}"
     return NoticeRaised(
         level="info",
-        text=str(one_line(f"A proposal waits for your decision: {what}", 400)),
+        text=str(one_line(f"A proposal waits for your decision: {summary}", 400)),
         hint="It was built while nothing else was done. See it in the sessions, or: alita builds list",
     )

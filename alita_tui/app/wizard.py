@@ -1,4 +1,4 @@
-"""The set-up wizard, joined with presets, a real test call, and the place where a key is saved."""
+"""The set-up wizard with its presets, a real test call, and the place where a key is saved."""
 
 from __future__ import annotations
 

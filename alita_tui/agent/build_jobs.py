@@ -112,8 +112,8 @@ class BuildJobs:
     @property
     def awaited(self) -> bool:
         """Whether a build of the present agent waits for the person."""
-        mine = [job.name for job in self if job.agent_id == origin.delegate() and not job.work.done()]
-        return any(build.status == "pending" and build.name in mine for build in self._task.builds())
+        own_builds = [job.name for job in self if job.agent_id == origin.delegate() and not job.work.done()]
+        return any(build.status == "pending" and build.name in own_builds for build in self._task.builds())
 
     def start(self, order: BuildOrder) -> BuildJob:
         """Begin a build for the present task."""
@@ -171,14 +171,14 @@ class BuildJobs:
 
         If a delegated agent is interrupted, only its own.
         """
-        me = origin.delegate()
+        agent_id = origin.delegate()
         begun = {
             envelope.event.build_id
-            for envelope in (self._bus.history.of(e.BuildStarted) if me else ())
-            if isinstance(envelope.event, e.BuildStarted) and envelope.delegate == me
+            for envelope in (self._bus.history.of(e.BuildStarted) if agent_id else ())
+            if isinstance(envelope.event, e.BuildStarted) and envelope.delegate == agent_id
         }
         for build in self._task.builds():
-            if build.status == "pending" and (not me or build.build_id in begun):
+            if build.status == "pending" and (not agent_id or build.build_id in begun):
                 await self._bus.emit(
                     e.ApprovalResolved(
                         approval_id=build.approval_id,

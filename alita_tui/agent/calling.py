@@ -235,7 +235,7 @@ class ModelCalls:
         if reply is None:
             raise ModelError("truncated", f"{model.name} ended its stream without a reply.")
         if request.hurry and (invalid := next((call for call in reply.requests if call.problem), None)):
-            # Only if another model can be asked; otherwise the loop tells this one what is wrong.
+            # Only if another model can be asked; otherwise the loop reports the fault to this one.
             raise ModelError(
                 "malformed",
                 f"{model.name}: the arguments of {invalid.name or 'a call'} are not valid: {invalid.problem}",

@@ -14,7 +14,7 @@ from alita_tui import events as e
 from alita_tui.agent.agents_told import directed, handed_part, refused, reported, without_team
 from alita_tui.agent.checklist import from_person
 from alita_tui.agent.given import block_text
-from alita_tui.agent.passages import said_of, titled
+from alita_tui.agent.passages import remarks, titled
 from alita_tui.agent.progress import STUCK
 from alita_tui.agent.references import file_list
 from alita_tui.agent.tool_cards import hit_text, registered_text
@@ -176,9 +176,9 @@ class Conversation:
                 self._result(action_id, fenced(f"search:{provider}", (listed or "no results") + instead))
             case e.PageRead(action_id=action_id, url=url):
                 page = fenced(url, titled(event)) if event.text else ""
-                self._result(action_id, "\n".join(filter(None, (page, *said_of(event)))))
+                self._result(action_id, "\n".join(filter(None, (page, *remarks(event)))))
             case e.LookedBack(action_id=action_id, text=text, seq=seq, handle=handle, part=part):
-                # An earlier note comes with the fences that it had; a file or a part has none of its own.
+                # An earlier observation still has its fences; a file or a part has none.
                 fenced_already = seq and not part
                 source = handle or (f"event {seq}" if seq else "files")
                 self._result(action_id, text if fenced_already else fenced(source, text))

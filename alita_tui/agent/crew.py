@@ -131,7 +131,7 @@ class Crew:
 
 
 def _origin_of_event(envelope: Envelope) -> Origin:
-    """Return the origin of an event, so that the event that ends it carries the same one."""
+    """Return the origin of an event, for the event that ends what it began."""
     return Origin(
         task_id=envelope.task_id,
         agent_id=envelope.agent_id,

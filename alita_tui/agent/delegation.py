@@ -146,8 +146,8 @@ class Delegation:
     async def delegate(self, action_id: str, action: Delegate) -> None:
         """Delegate a part and wait until it has ended. Raises RegistryError, ApprovalPending, StoreError."""
         role = self._roles[action.role]
-        me = self._task.agent
-        depth = (me.depth if me else 0) + 1
+        current_agent = self._task.agent
+        depth = (current_agent.depth if current_agent else 0) + 1
         if depth > DEEPEST:
             raise RegistryError(f"A part can be handed on {DEEPEST} times at most.", hint="Do it yourself.")
         if self._delegated_count() >= _MOST:
@@ -214,11 +214,11 @@ class Delegation:
 
     def _delegated_count(self) -> int:
         """Return how many parts the current agent has delegated."""
-        me, task_id = origin.delegate(), origin.current().task_id
+        current_id, task_id = origin.delegate(), origin.current().task_id
         return sum(
             isinstance(envelope.event, e.AgentStarted) and envelope.event.attempt == 1
             for envelope in self._bus.history.of(e.AgentStarted)
-            if envelope.task_id == task_id and envelope.delegate == me
+            if envelope.task_id == task_id and envelope.delegate == current_id
         )
 
     def _name(self, role: str) -> str:

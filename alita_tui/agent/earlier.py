@@ -1,6 +1,6 @@
 """Summary of a session's earlier tasks for a later one: their texts, their ends, where the results are.
 
-The summary shows what was known when the later task began; tasks that run beside it do not change it.
+The summary shows what was known when the later task began; tasks that run at the same time do not change it.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Holding:
         return self._held is not None
 
     def begin(self, *, hold: bool) -> None:
-        """Resume the unfinished work; with `hold`, work that would continue by itself waits."""
+        """Resume the unfinished work; with `hold`, work that would continue at once is held."""
         held = self._taking_up.held() if hold else e.WorkHeld()
         if held.tasks or held.queued:
             self._held = held

@@ -88,8 +88,8 @@ class AgentLoop:
     ) -> None:
         """`news` is notified when a step begins, since the model then sees everything.
 
-        `turn` is awaited before a step: a task that lent its slot waits there for a free one. `waits` says whether a
-        tool run needs what an earlier one of the same reply brings.
+        `turn` is awaited before a step: a task that lent its slot waits there for a free one. `waits` returns whether a
+        tool run needs the result of an earlier one of the same reply.
         """
         self._turn = turn
         self._director = director

@@ -38,7 +38,7 @@ _OF_BUILDS = (
 """A rating of any of these counts as one of the build."""
 _NOT_ITS_FAULT: tuple[e.FailureReason, ...] = ("interrupted", "sandbox")
 _SCALARS = 200
-"""Values of a result that are looked for in an answer."""
+"""Most values of a result that are searched for in an answer."""
 _SHORTEST = 3
 """Shortest text of a result, in characters, whose appearance in an answer is evidence."""
 _FIGURE = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w]|\.\d)")
@@ -97,8 +97,8 @@ class Outcomes:
         """Store the person's feedback on a task with each memory item that the task taught. Raise StoreError."""
         if not self._teaches:
             return
-        for word in await asyncio.to_thread(words_about_memory, self._bus.history, task_id):
-            await self._bus.save_with(self._memory.rate, word.item_id, word.source, word.rating)
+        for rating in await asyncio.to_thread(words_about_memory, self._bus.history, task_id):
+            await self._bus.save_with(self._memory.rate, rating.item_id, rating.source, rating.rating)
 
     async def corrected(self, text: str) -> None:
         """Take a new task that begins by correcting the answer before as feedback on it. Raise StoreError."""
@@ -244,18 +244,18 @@ class _Course:
             yield self._graded(outcome, event), (call.name, call.version)
 
     def builds(self) -> Iterator[tuple[RunOutcome, tuple[str, int]]]:
-        """Yield an outcome for each build that the person rated; one whose rating was taken back counts nothing."""
+        """Yield an outcome for each build that the person rated; with share 0 if the rating was taken back."""
         by_build = {feedback.build_id: feedback for feedback in self._feedback if feedback.build_id}
         ever = {feedback.build_id for feedback in of_kind(self._events, e.FeedbackGiven)}
         for envelope in self._events:
             event = envelope.event
             if not isinstance(event, e.ToolRegistered) or str(event.build_id) not in ever:
                 continue
-            word = by_build.get(str(event.build_id))
+            rating = by_build.get(str(event.build_id))
             outcome = RunOutcome(
                 run=f"{self._session}/{event.build_id}", at=envelope.at.isoformat(), task=self._task,
-                grade=word.rating if word else "ran", share=1.0 if word else 0.0,
-                text=word.text or word.expected if word else "", undone=word is None,
+                grade=rating.rating if rating else "ran", share=1.0 if rating else 0.0,
+                text=rating.text or rating.expected if rating else "", undone=rating is None,
             )  # fmt: skip
             yield outcome, (event.card.name, event.card.version)
 

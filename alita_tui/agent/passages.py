@@ -11,7 +11,7 @@ from alita_tui.spine.text import counted
 PASSAGE = 5_000
 """Characters of a page shown at once."""
 _AROUND = 350
-"""Characters shown on each side of words that were looked for."""
+"""Characters shown on each side of a match."""
 _SHOWN = 6
 """Places shown with their surroundings; of further ones only the offset."""
 _LISTED = 20
@@ -99,7 +99,7 @@ def titled(event: PageRead) -> str:
     return event.text if has_title else f"{event.title}\n\n{event.text}"
 
 
-def kept_as(event: PageRead) -> str:
+def file_remark(event: PageRead) -> str:
     """Return a remark that names the file of a page that is not shown whole; empty if there is none."""
     if not event.handle:
         return ""
@@ -109,9 +109,9 @@ def kept_as(event: PageRead) -> str:
     return "" if shown_whole else f"As it came, it is the file {event.handle}."
 
 
-def said_of(event: PageRead) -> tuple[str, ...]:
+def remarks(event: PageRead) -> tuple[str, ...]:
     """Return alita's own remarks about a page that was read."""
-    return by_scripts(event), remainder(event), kept_as(event)
+    return by_scripts(event), remainder(event), file_remark(event)
 
 
 def by_scripts(event: PageRead) -> str:

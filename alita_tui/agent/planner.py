@@ -138,7 +138,9 @@ class Planner:
         self, plans: Sequence[PlanCandidate], reliabilities: dict[str, float], failed: set[str] | None = None
     ) -> list[PlanCandidate]:
         records = [(plan, self._memory.record(plan.tools)) for plan in plans]
-        fresh = [replace(plan, worked=worked, tried=worked + bad) for plan, (worked, bad) in records]
+        fresh = [
+            replace(plan, worked=worked, tried=worked + failures) for plan, (worked, failures) in records
+        ]
         return list(weighed(fresh, reliabilities, failed or ()))
 
     def _reliabilities(self) -> dict[str, float]:

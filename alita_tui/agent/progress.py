@@ -69,7 +69,7 @@ class ProgressWatch:
         self._nudged: set[str] = set()
         """Kinds of advice given since then."""
         self._mentioned: set[str] = set()
-        """Tools whose failures were mentioned, and which did not work since."""
+        """Tools whose failures were mentioned and that have not worked since."""
         self._called: dict[str, str] = {}
         self._failures: Counter[str] = Counter()
         for _, step in groupby(before, lambda envelope: (envelope.task_id, envelope.step)):
@@ -106,7 +106,7 @@ class ProgressWatch:
         self._seen_words |= words
         weighed = [
             action for action in actions if action[0] != "plan"
-        ] or actions  # ticking off the plan beside another action is not a step
+        ] or actions  # ticking off the plan along with another action is not a step
         counts = [self._repeats(name, _words(_as_words(arguments))) for name, arguments in weighed]
         self._actions += [(name, _words(_as_words(arguments))) for name, arguments in actions]
         if new:

@@ -52,7 +52,7 @@ def _template(*, browser: bool) -> str:
 
 
 def _grants(*, browser: bool) -> str:
-    return "\n".join(f"- {field}: {how}" for field, how in offered(browser=browser).items())
+    return "\n".join(f"- {field}: {usage}" for field, usage in offered(browser=browser).items())
 
 
 def sections(around: Surroundings) -> dict[BlockName, str]:

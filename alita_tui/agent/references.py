@@ -84,19 +84,19 @@ class References:
 
     def _handed(self) -> frozenset[str] | None:
         """Return the handles that the present agent sees; None if it sees all, because nothing was ever delegated."""
-        me, task_id = origin.delegate(), origin.current().task_id
+        own_id, task_id = origin.delegate(), origin.current().task_id
         history = self._bus.history
-        if not me and next(history.newest(e.AgentStarted), None) is None:
+        if not own_id and next(history.newest(e.AgentStarted), None) is None:
             return None
         handles: set[str] = set()
         for envelope in history.of(e.ArtefactAdded, e.AgentStarted, e.AgentEnded):
             match envelope.event:
                 case e.ArtefactAdded(artefact=file):
-                    own = envelope.delegate == me and (not me or envelope.task_id == task_id)
+                    own = envelope.delegate == own_id and (not own_id or envelope.task_id == task_id)
                     handles |= {file.handle} if own else set()
-                case e.AgentStarted(agent_id=agent_id, handed=handed) if agent_id == me:
+                case e.AgentStarted(agent_id=agent_id, handed=handed) if agent_id == own_id:
                     handles |= {entry.handle for entry in handed}
-                case e.AgentEnded(artefacts=artefacts) if envelope.delegate == me:
+                case e.AgentEnded(artefacts=artefacts) if envelope.delegate == own_id:
                     handles |= {*artefacts}
                 case _:
                     pass
@@ -104,8 +104,10 @@ class References:
 
     def _sees(self, seq: int) -> bool:
         """Return whether the present agent may refer to an event's result: the lead to all, others to their own."""
-        me = origin.delegate()
-        return not me or any(envelope.delegate == me for envelope in self._bus.history[max(seq - 1, 0) : seq])
+        own_id = origin.delegate()
+        return not own_id or any(
+            envelope.delegate == own_id for envelope in self._bus.history[max(seq - 1, 0) : seq]
+        )
 
     def resolve(self, arguments: dict[str, Any], schema: Json) -> Resolved:
         """Return the arguments with every reference replaced by what it names. Block on the disk.
@@ -275,12 +277,12 @@ class References:
 
     def _newest_run(self, name: str) -> e.ToolCalled | None:
         """Return the newest run of a tool, or the newest with a label: of the present task, if it has one."""
-        chain, elsewhere, me = self._chain(), None, origin.delegate()
+        chain, elsewhere, own_id = self._chain(), None, origin.delegate()
         for envelope in self._bus.history.newest(e.ToolCalled):
             called = envelope.event
             names = (called.label, called.name, called.alias) if isinstance(called, e.ToolCalled) else ()
             if isinstance(called, e.ToolCalled) and name in names and not called.caller:
-                if envelope.delegate != me:
+                if envelope.delegate != own_id:
                     continue
                 if not chain or envelope.task_id in chain:
                     return called
@@ -313,8 +315,8 @@ class References:
 class _Resolution:
     """The resolution of one set of arguments."""
 
-    def __init__(self, references: References) -> None:
-        self._known = references
+    def __init__(self, resolver: References) -> None:
+        self._references = resolver
         self.inputs: list[InputFile] = []
         self.files: list[FileUse] = []
         self.references: list[str] = []
@@ -327,7 +329,7 @@ class _Resolution:
             handle, _, pointer = name.partition("#")
             if isinstance(schema, dict) and schema.get("contentEncoding") == _BASE64:
                 pointer = pointer or _BASE64
-            return self._file(handle) if wants_file else self._known.data(handle, pointer)
+            return self._file(handle) if wants_file else self._references.data(handle, pointer)
         if wants_file and isinstance(value, str):
             return self._file(value)
         if isinstance(value, list):
@@ -339,9 +341,9 @@ class _Resolution:
         return value
 
     def _file(self, name: str) -> str:
-        file = self._known.artefact(name)
+        file = self._references.artefact(name)
         path = input_path(len(self.inputs), file.name)
-        self.inputs.append(InputFile(path=self._known.path(file), name=file.name))
+        self.inputs.append(InputFile(path=self._references.path(file), name=file.name))
         self.files.append(FileUse(handle=file.handle, digest=file.digest, name=file.name))
         return path
 

@@ -86,7 +86,7 @@ class Roles:
 
 
 def read_role(text: str, name: str, *, own: bool = False) -> Role:
-    """Parse a role's file. Raise ConfigError, which says what is wrong."""
+    """Parse a role's file. Raise ConfigError, which describes the fault."""
     if not _NAME.fullmatch(name):
         raise ConfigError(
             f"{one_line(name, 60)!r} is not a name of a role.",

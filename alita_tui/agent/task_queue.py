@@ -64,11 +64,11 @@ class TaskQueue:
         return self._waiting.pop(0) if self.ready else None
 
     def waits(self, queue_id: str) -> bool:
-        """Return whether a task waits that is on record."""
+        """Return whether the task with this queue id waits."""
         return self._place(queue_id) is not None
 
     def restore(self, state: SessionState) -> None:
-        """Queue the tasks again that an earlier process had queued and not begun."""
+        """Queue the tasks that an earlier process had queued but not begun."""
         self.paused = state.paused
         self._waiting = [task for task in self._waiting if not task.queue_id] + [
             SubmitTask(

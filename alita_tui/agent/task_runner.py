@@ -74,7 +74,7 @@ class TaskRunner:
         """Tasks that are about to begin."""
 
     async def on_record(self, task_id: str, work: asyncio.Future[None]) -> None:
-        """Wait until the beginning of a task is on record, or its work has failed: the next one begins after it."""
+        """Wait until a task's beginning is recorded, or its work has failed, so that tasks begin in order."""
         begun = asyncio.ensure_future(self._begun.setdefault(task_id, asyncio.Event()).wait())
         await asyncio.wait((begun, work), return_when=asyncio.FIRST_COMPLETED)
         begun.cancel()

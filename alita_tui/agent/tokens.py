@@ -33,7 +33,7 @@ _SCRIPTS: tuple[tuple[str, str, float], ...] = (
     ("hangul", "\uac00-\ud7af", 1.5),
 )
 PLAIN = "plain"
-"""Name for ASCII text, beside the scripts and `rest`."""
+"""Name for ASCII text, as the scripts and `rest` have names."""
 _KNOWN = "".join(characters for _, characters, _ in _SCRIPTS)
 _RUNS = re.compile(
     r"(?P<long>[A-Za-z0-9]{20,})|(?P<word>[A-Z]?[a-z]+)|(?P<capitals>[A-Z]+)|(?P<single> (?=[0-9]))|(?P<spaces> +)"
@@ -78,7 +78,7 @@ def counted(text: str) -> Mapping[str, float]:
         kind, run = match.lastgroup or "", match.group()
         if kind in _WEIGHTS:
             weights[kind] = weights.get(kind, 0.0) + _WEIGHTS[kind] * len(run)
-        elif kind == "rest":  # byte by byte, where a vocabulary does not have the character
+        elif kind == "rest":  # byte by byte, as for characters that a vocabulary lacks
             weights[kind] = weights.get(kind, 0.0) + len(run.encode("utf-8", "surrogatepass"))
         else:
             weights[PLAIN] = weights.get(PLAIN, 0.0) + _run(kind, run)

@@ -14,7 +14,7 @@ from alita_tui.spine.history import History
 from alita_tui.spine.text import clip, counted
 
 _LOOKED_AT = 100
-"""The newest calls of the session in which an example is looked for."""
+"""Newest calls of the session that are searched for an example."""
 _LONGEST = 600
 """Characters of an example's arguments, and of its result."""
 

@@ -130,7 +130,7 @@ class ToolRuns:
             raise
 
     def _unended(self, call_id: e.CallId, before: int) -> bool:
-        """Return whether a call is on record, after the event of this number, without its end."""
+        """Return whether a call was recorded after the event `before`, but not its end."""
         for envelope in self._bus.history.newest(e.ToolCalled, e.ToolReturned, e.ToolFailed):
             if (envelope.seq or 0) <= before:
                 break

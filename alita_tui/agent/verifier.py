@@ -132,12 +132,12 @@ class Verifier:
         chain = self._task.chain()
         task = "\n".join(reversed([*self._requests(chain)]))
         pieces: list[str] = []
-        room = _ALL
+        remaining = _ALL
         for source, text in self._evidence(chain):
-            piece = fenced(source, clip(text, min(_PIECE, room))[0])
-            room -= len(piece)
+            piece = fenced(source, clip(text, min(_PIECE, remaining))[0])
+            remaining -= len(piece)
             pieces.append(piece)
-            if room <= 0:
+            if remaining <= 0:
                 break
         evidence = "\n".join(reversed(pieces)) or "There is none: no tool ran, and no page or file was read."
         task_part, answer_part = fenced("task", task), fenced("answer", answer)

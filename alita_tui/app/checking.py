@@ -1,4 +1,4 @@
-"""The checks of drafts, joined from what they need; in a session, and outside of one, where no model is asked."""
+"""Builds the checks of drafts with their dependencies, for sessions, and for use without a model outside of one."""
 
 from __future__ import annotations
 

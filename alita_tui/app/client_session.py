@@ -250,11 +250,11 @@ class ClientSession:
                     tell(str(one_line(line, 200)))
 
     async def _warm_up(self) -> None:
-        with suppress(SandboxUnavailable):  # the first run says why
+        with suppress(SandboxUnavailable):  # the first run reports why
             await self._sandbox.warm_up(self._limits, lambda *_: None)
 
     async def close(self) -> None:
-        """End what runs and close the file, even where a part fails to."""
+        """Stop what runs and close every part and the file, even if one of them fails."""
         self.bus.leave()
         async with AsyncExitStack() as parts:
             parts.push_async_callback(asyncio.to_thread, self._file.close)

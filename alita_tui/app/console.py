@@ -67,7 +67,7 @@ def open_replay(home: Path | None, session: str | None, at: int | None = None) -
 
 
 def open_setup(home: Path | None) -> bool:
-    """Open the wizard by itself. Return True when a choice was saved and the library is empty."""
+    """Open the wizard without a session. Return True if a choice was saved and the library is empty."""
     need_terminal()
     app = AppContext.open(home, strict=False)
     app.paths.prepare()

@@ -360,7 +360,7 @@ class AppContext:
         return find_key("", env_file=self.paths.env_file, environ=self.environ, name=name)
 
     def redactor(self) -> Redactor:
-        """Return what keeps all known secrets out of everything written or exported; the keyring may block."""
+        """Return the redactor of all known secrets, for everything written or exported; the keyring may block."""
         from alita_tui.app.secrets import model_keys
         from alita_tui.spine.secret_rules import library_rules
 
@@ -404,7 +404,7 @@ class AppContext:
         return Fleet(self.sandbox_settings(pool=pool, profile=profile), session_id, broker=broker)
 
     def broker(self, tell: Tell, models: Asker | None, redactor: Redactor | None = None) -> Broker:
-        """Return the broker for what tools are granted; it reports each request to `tell`. Raises ConfigError."""
+        """Return the broker of granted capabilities; it reports each request to `tell`. Raises ConfigError."""
         from alita_tui.app.secrets import learned_first
         from alita_tui.sandbox.broker.broker import Broker
         from alita_tui.spine.address import AddressPolicy

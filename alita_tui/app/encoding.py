@@ -45,7 +45,7 @@ def vectors_in(app: AppContext, path: Path, background: Sequence[str] = ()) -> V
         return None
     from alita_tui.registry.index_cache import IndexCache
 
-    with suppress(AlitaError):  # reported where it is opened
+    with suppress(AlitaError):  # opening it later reports the error
         entry = _entry(app)
         local = None if entry else open_encoder(app)  # not for a server, whose name needs no key
         name = f"{entry.full_name} {entry.base_url}".strip() if entry else local.name if local else ""
@@ -226,7 +226,7 @@ async def _paid(app: AppContext, encoder: Encoder, texts: Sequence[str]) -> Sequ
 
 
 async def check_encoder(app: AppContext) -> tuple[Check, ...]:
-    """Return the line of `alita doctor`, after one real call; none where no encoder is set."""
+    """Return the line of `alita doctor`, after one real call; none if no encoder is configured."""
     started = now()
     try:
         if (encoder := await asyncio.to_thread(open_encoder, app)) is None:

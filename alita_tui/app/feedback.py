@@ -28,9 +28,7 @@ async def give_feedback(app: AppContext, session: str, command: GiveFeedback) ->
     try:
         history = file.history()
         feedback = rated(history, command)  # before anything is written
-        await asyncio.to_thread(
-            app.audit.catch_up, file.session_id, history
-        )  # before the session is taken up again
+        await asyncio.to_thread(app.audit.catch_up, file.session_id, history)  # before the session is resumed
         bus = Bus(file.session_id, file, now, history=history, redactor=redactor)
         await bus.emit(SessionResumed(restored=file.restored.events, note=file.restored.note))
         await Outcomes(bus, app.library, app.memory, teaches=not is_fork(bus.history)).feedback(command)

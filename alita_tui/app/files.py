@@ -184,7 +184,7 @@ class ThreadedPages:
         return await self._read(lambda: self._records.page(first, count))
 
     async def find(self, needle: str, start: int, direction: int) -> tuple[int | None, int]:
-        """Return the next record that contains a text, and where to look on; -1 at the end."""
+        """Return the next record that contains a text, and where to continue the search; -1 at the end."""
         return await self._read(lambda: self._records.find(needle, start, direction))
 
     async def sort(self, column: int | None, *, descending: bool = False) -> None:

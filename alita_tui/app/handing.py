@@ -51,7 +51,7 @@ def handed(app: AppContext, name: str) -> Handed:
 def without_secrets(app: AppContext, record: ToolRecord, *, what: str) -> ToolRecord:
     """Return a tool whose sources are redacted. Raise UsageError if its own parts hold a secret.
 
-    `what` begins the hint, and says what is not done with it.
+    `what` begins the hint, with what is not done in that case.
     """
     redactor, draft = app.redactor(), record.draft
     if redactor.value((draft, record.lock)) != (draft, record.lock):

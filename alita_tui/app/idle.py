@@ -48,13 +48,13 @@ async def improve_when_idle(
         if now() - history[-1].at < wait:
             continue
         with suppress(AlitaError, OSError):
-            if await asyncio.to_thread(_room, app):
+            if await asyncio.to_thread(_builds_left, app):
                 for notice in notices(await _built(app, home)):
                     await session.bus.emit(notice)
         tried_at = len(history)
 
 
-def _room(app: AppContext) -> bool:
+def _builds_left(app: AppContext) -> bool:
     from alita_tui.app.improving import left_today
 
     return left_today(app) > 0
@@ -65,9 +65,9 @@ async def _built(app: AppContext, home: Path | None) -> bytes:
 
     With `-P` Python imports nothing from the folder that the console was started in.
     """
-    where = ("--home", str(home)) if home is not None else ()
+    home_option = ("--home", str(home)) if home is not None else ()
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", "-m", "alita_tui", *where, "tools", "improve", "--most", "1", "--json",
+        sys.executable, "-P", "-m", "alita_tui", *home_option, "tools", "improve", "--most", "1", "--json",
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
         env={**os.environ, **app.environ}, start_new_session=True,
     )  # fmt: skip

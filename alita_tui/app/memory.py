@@ -125,7 +125,7 @@ async def _record(app: AppContext, session: str, event: e.MemoryForgotten) -> No
     file = await asyncio.to_thread(open_file, app, session)
     try:
         recorded = file.history()
-        await asyncio.to_thread(app.audit.catch_up, file.session_id, recorded)  # before it is taken up again
+        await asyncio.to_thread(app.audit.catch_up, file.session_id, recorded)  # before it is resumed
         bus = Bus(file.session_id, file, now, history=recorded, redactor=app.redactor())
         await bus.emit(e.SessionResumed(restored=file.restored.events, note=file.restored.note))
         await bus.emit(event)

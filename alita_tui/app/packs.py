@@ -223,7 +223,7 @@ def differences(offered: Offered, lock: Lock) -> tuple[str, ...]:
         for name in sorted({*packed_versions, *local_versions})
         if packed_versions.get(name) != local_versions.get(name)
     )
-    # A version has many wheels, of which those for this machine are locked, but one archive of npm.
+    # Only npm packages are compared: locks list the wheels for one machine, but npm has one archive for all.
     hashes = {package.label: package.hashes for package in offered.packed.lock.npm}
     changed = {
         package.label for package in lock.npm if hashes.get(package.label, package.hashes) != package.hashes

@@ -51,7 +51,7 @@ RETRY_SECONDS = 1.0
 _PATIENCE = 0.05
 """Longest wait in seconds for containers to be removed when the person leaves; their processes have ended by then."""
 _READ_FOR_ESTIMATE = 20
-"""Sessions that are read for the estimate of a task, where the statistics have not read them yet."""
+"""Most sessions read for the estimate of a task, of those that the statistics have not read yet."""
 
 
 class LiveSession:

@@ -49,7 +49,7 @@ async def run_tool(
 ) -> tuple[RunReport, Path | None]:
     """Run an approved tool with its grants; return the report, and where the run is recorded.
 
-    `inputs` are the files that its arguments name. What it leaves goes into the folder `outputs`, the n-th file as `n`.
+    `inputs` are the files that its arguments name. Its files are written to the folder `outputs`, the n-th as `n`.
 
     A tool that is granted nothing can make no requests, and its run is not recorded. Raises
     SandboxUnavailable, RequirementsError, ConfigError, StoreError.

@@ -15,7 +15,7 @@ from alita_tui.spine.errors import ApprovalPending
 from alita_tui.spine.ports.builds import ApprovalDesk
 
 _INBOX_SECONDS = 0.5
-"""How often a waiting build looks for a verdict from another shell: there is no event for it."""
+"""Seconds between two looks for a verdict from another shell, which causes no event here."""
 
 
 class ApprovalGate:

@@ -65,7 +65,7 @@ def from_earlier_sessions(order: BuildOrder) -> tuple[str, ...]:
         for failure in order.failures[:_MOST_CALLS]
     )
     if order.action_id:
-        return ()  # what the agent orders by is on record with its action
+        return ()  # the agent's order is recorded with its action
     details = (order.details,) if order.details else ()
     return (*details, *calls, *(f"{merge.name}: {merge.description}\n{merge.code}" for merge in order.merges))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from alita_tui.events import BuildId, Json, ToolDraft, ToolRecord
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, both
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, both_results
 from alita_tui.toolsmith.checks.probes import equal, fits, kind_of, probes
 from alita_tui.toolsmith.checks.workbench import Workbench
 
@@ -33,7 +33,7 @@ async def kinship(bench: Workbench, left: ToolRecord, right: ToolRecord) -> tupl
     mine, theirs = (
         Case(build_id=BuildId("kinship"), draft=tool.draft, lock=tool.lock) for tool in (left, right)
     )
-    ours, answers = await both(
+    ours, answers = await both_results(
         bench.outputs(mine, [ours for ours, _ in pairs], fresh=True, seconds=1.5),
         bench.outputs(theirs, [theirs for _, theirs in pairs], fresh=True, seconds=1.5),
     )

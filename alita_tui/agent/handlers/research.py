@@ -1,4 +1,4 @@
-"""Actions that look for something: find_tool, search_web, read_page."""
+"""Actions that search and read: find_tool, search_web, read_page."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class Background:
                 self._elsewhere.add(session_id)
             except AlitaError as error:
                 self._tell(f"{session_id}: {error}")
-            if not self._ending and not await asyncio.to_thread(self._more, session_id):
+            if not self._ending and not await asyncio.to_thread(self._has_more, session_id):
                 await asyncio.to_thread(self._ledger.remove, opened.work)
         except StoreError as error:
             self._tell(str(error))
@@ -158,7 +158,7 @@ class Background:
             del self._open[session_id]
             self._look.set()
 
-    def _more(self, session_id: str) -> bool:
+    def _has_more(self, session_id: str) -> bool:
         from alita_tui.store.task_inbox import TaskInbox
 
         return bool(TaskInbox(self._app.paths.left_tasks, self._app.audit).waiting(session_id))
@@ -302,7 +302,7 @@ class OpenSession:
         state = await asyncio.to_thread(self._state) if self._projection else None
         return wire.Session(
             session_id=self.work.session_id,
-            state="ending" if self._leaving else "opening" if state is None else _word(state),
+            state="ending" if self._leaving else "opening" if state is None else _state_word(state),
             task=one_line(state.tasks[-1].text if state is not None and state.tasks else self.work.text, 80),
             consoles=self._consoles,
             schedule=self.work.schedule,
@@ -335,7 +335,7 @@ class OpenSession:
         self._tell(f"{self.work.session_id}: {one_line(text, 200)}")
 
 
-def _word(state: SessionState) -> str:
+def _state_word(state: SessionState) -> str:
     phases = {lane.phase for lane in state.lanes} or {state.phase}
     return "waiting" if phases & {"waiting", "asking"} else "working"
 

@@ -19,7 +19,7 @@ from alita_tui.spine.grants import TOOLS, tool_grants
 from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.text import counted, one_line
 from alita_tui.spine.trials import stands_in
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, shown
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, brief_json, evidence
 from alita_tui.toolsmith.checks.judge_report import Tested
 from alita_tui.toolsmith.checks.probes import equal, misfit
 from alita_tui.toolsmith.checks.workbench import Workbench, piece_of_tests
@@ -128,7 +128,7 @@ class Callers:
     async def _answers(self, case: Case, parent: ToolDraft, calls: list[Json]) -> list[str]:
         """Return how the new version's answers to these calls differ from the previous version's."""
         problems = [
-            f"run({shown(arguments, 80)}) is not taken: {why}"
+            f"run({brief_json(arguments, 80)}) is not taken: {why}"
             for arguments in calls
             if (why := _misfit(arguments, case.draft.input_schema))
         ]
@@ -143,11 +143,11 @@ class Callers:
                 continue  # the tests' replacement answered a call that the tool itself cannot answer here
             if "result" not in new:
                 problems.append(
-                    f"run({shown(arguments, 80)}) → {new.get('error')}, before {shown(old['result'], 60)}"
+                    f"run({brief_json(arguments, 80)}) → {new.get('error')}, before {brief_json(old['result'], 60)}"
                 )
             elif not equal(old["result"], new["result"]):
-                difference = f"{shown(new['result'], 60)}, before {shown(old['result'], 60)}"
-                problems.append(f"run({shown(arguments, 80)}) → {difference}")
+                difference = f"{brief_json(new['result'], 60)}, before {brief_json(old['result'], 60)}"
+                problems.append(f"run({brief_json(arguments, 80)}) → {difference}")
         return problems
 
 

@@ -121,26 +121,28 @@ def uses(draft: ToolDraft, granted: Capabilities) -> dict[str, list[str]]:
     return {kind: list(dict.fromkeys(listed)) for kind, listed in by_kind.items()}
 
 
-def _declared(wants: Capabilities) -> dict[str, str]:
-    by_kind = {"network": ", ".join(wants.network), "environment": ", ".join(wants.secrets)}
-    if wants.workspace != "none":
+def _declared(capabilities: Capabilities) -> dict[str, str]:
+    by_kind = {"network": ", ".join(capabilities.network), "environment": ", ".join(capabilities.secrets)}
+    if capabilities.workspace != "none":
         by_kind["reads"] = "the workspace"
-    if wants.workspace == "write":
+    if capabilities.workspace == "write":
         by_kind["writes"] = "the workspace"
-    if wants.browser:
+    if capabilities.browser:
         by_kind["processes"] = "the browser"
     return by_kind
 
 
 def _strange(
-    wants: Capabilities, kind: str, used: list[str], unclaimed: list[str], observed: list[str]
+    capabilities: Capabilities, kind: str, used: list[str], unclaimed: list[str], observed: list[str]
 ) -> list[str]:
     """Return the uses of a kind that no declaration covers. Files under /tmp are the tool's own."""
     match kind:
         case "network":
-            code_places = [place for place in used if _PLACE.fullmatch(place)] if wants.network else unclaimed
+            code_places = (
+                [place for place in used if _PLACE.fullmatch(place)] if capabilities.network else unclaimed
+            )
             return list(
-                dict.fromkeys(place for place in code_places + observed if not _covered(wants, place))
+                dict.fromkeys(place for place in code_places + observed if not _covered(capabilities, place))
             )
         case "writes":
             outside = [path for path in observed if not _scratch(path)]
@@ -150,20 +152,20 @@ def _strange(
             outside = [path for path in observed if not _scratch(path)]
             return outside if observed else unclaimed
         case "environment":
-            own = {*secret_names(wants), *(("ALITA_BROKER",) if wants.brokered else ())}
-            own |= {"ALITA_BROWSER"} if wants.browser else set()
+            own = {*secret_names(capabilities), *(("ALITA_BROKER",) if capabilities.brokered else ())}
+            own |= {"ALITA_BROWSER"} if capabilities.browser else set()
             return unclaimed + [name for name in observed if name not in own]
-        case "processes" if wants.browser:
+        case "processes" if capabilities.browser:
             return used + [program for program in observed if not program.startswith(_DRIVER)]
         case _:
             return used + observed
 
 
-def _covered(wants: Capabilities, place: str) -> bool:
+def _covered(capabilities: Capabilities, place: str) -> bool:
     """Return True for a granted host and port, a look-up of its name, and the broker on the tool's loopback."""
     host, _, port = place.partition(":")
-    places = [grant.where for grant in host_grants(wants)]
-    if place in places or (host in _LOOPBACK and (places or wants.brokered)):
+    places = [grant.where for grant in host_grants(capabilities)]
+    if place in places or (host in _LOOPBACK and (places or capabilities.brokered)):
         return True  # the tests' own server replaces the granted host
     return port in ("", "None") and any(granted.startswith(f"{host}:") for granted in places)
 

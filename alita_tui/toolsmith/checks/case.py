@@ -58,7 +58,7 @@ class CouldNotRun(AlitaError):
         """What it observed until then."""
 
 
-async def both(first: Awaitable[T], second: Awaitable[T]) -> tuple[T | CouldNotRun, T | CouldNotRun]:
+async def both_results(first: Awaitable[T], second: Awaitable[T]) -> tuple[T | CouldNotRun, T | CouldNotRun]:
     """Return both results, or why one could not run, once both have ended."""
     first_result, second_result = await asyncio.gather(first, second, return_exceptions=True)
     return _or_raise(first_result), _or_raise(second_result)
@@ -85,6 +85,6 @@ def failed(gate: GateName, summary: str, rows: Sequence[GateRow] = ()) -> GateRe
     return GateResult(gate=gate, state="failed", summary=one_line(summary, 300), rows=tuple(rows))
 
 
-def shown(value: Json, most: int = 120) -> str:
+def brief_json(value: Json, most: int = 120) -> str:
     """Return a JSON value on one line, shortened."""
     return one_line(msgspec.json.encode(value).decode(), most)

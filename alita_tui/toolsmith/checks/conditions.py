@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed, shown
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, brief_json, evidence, failed, passed
 from alita_tui.toolsmith.checks.condition_settings import (
     Setting,
     bundles,
@@ -236,12 +236,12 @@ def same_answer(a: Answer, b: Answer) -> bool:
 
 
 def _compared(call: dict[str, Json], now: Answer, before: Answer, when: str) -> str:
-    return one_line(f"run({shown(call, 80)}) → {answer_words(now)}, {when} {answer_words(before)}", 280)
+    return one_line(f"run({brief_json(call, 80)}) → {answer_words(now)}, {when} {answer_words(before)}", 280)
 
 
 def answer_words(answer: Answer) -> str:
     """Return an answer in short."""
-    return shown(answer["result"], 60) if "result" in answer else str(answer.get("error"))
+    return brief_json(answer["result"], 60) if "result" in answer else str(answer.get("error"))
 
 
 def _row(label: str, text: str, excuse: bool) -> GateRow:

@@ -7,7 +7,7 @@ import asyncio
 from alita_tui.events import GateName, GateResult, GateRow, ToolDraft
 from alita_tui.runtimes.languages import runtime_of
 from alita_tui.spine.text import counted, one_line
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed, shown
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, brief_json, evidence, failed, passed
 from alita_tui.toolsmith.checks.judge_report import Call
 from alita_tui.toolsmith.checks.probes import misfit, same
 from alita_tui.toolsmith.checks.workbench import Workbench
@@ -56,17 +56,19 @@ class ContractCheck:
         answers = await self._bench.outputs(case, [arguments for arguments, _ in pairs], fresh=True)
         rows: list[GateRow] = []
         for (arguments, expected), answer in zip(pairs, answers, strict=False):
-            label = f"run({shown(arguments, 80)})"
+            label = f"run({brief_json(arguments, 80)})"
             if "result" in answer and same(expected, answer["result"]):
-                rows.append(evidence(label, f"→ {shown(answer['result'])}, as ordered", "good"))
+                rows.append(evidence(label, f"→ {brief_json(answer['result'])}, as ordered", "good"))
             elif "result" in answer or case.draft.capabilities.none:
                 actual = (
-                    shown(answer["result"])
+                    brief_json(answer["result"])
                     if "result" in answer
                     else f"{answer.get('error')}: {answer.get('text')}"
                 )
                 rows.append(
-                    evidence(label, one_line(f"→ {actual}, where {shown(expected)} was ordered", 300), "bad")
+                    evidence(
+                        label, one_line(f"→ {actual}, where {brief_json(expected)} was ordered", 300), "bad"
+                    )
                 )
         return rows
 
@@ -82,6 +84,6 @@ def _rows(examples: list[Call], draft: ToolDraft) -> list[GateRow]:
         }
         text = "; ".join(f"{part}: {reason}" for part, reason in wrong.items() if reason)
         if text:
-            label = f"run({shown(arguments, 80)})"
+            label = f"run({brief_json(arguments, 80)})"
             rows.append(evidence(label, one_line(text, 300), "bad"))
     return rows

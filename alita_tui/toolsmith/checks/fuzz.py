@@ -7,7 +7,7 @@ from typing import Any
 
 from alita_tui.events import GateName, GateResult, Json, ToolDraft, Value
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed, shown
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, brief_json, evidence, failed, passed
 from alita_tui.toolsmith.checks.conditions import answer_words, same_answer
 from alita_tui.toolsmith.checks.inputs import inputs
 from alita_tui.toolsmith.checks.probes import Fit, calls_in
@@ -63,7 +63,9 @@ class FuzzCheck:
         stateful = await self._stateful(case, candidates, answers, late)
         open_ends = await asyncio.to_thread(holes, case.draft, tests, answers)
         rows = [evidence(hole.where, hole.text, "bad") for hole in open_ends if hole.serious]
-        rows += [evidence(f"run({shown(fault.arguments, 100)})", fault.text, "bad") for fault in fault_list]
+        rows += [
+            evidence(f"run({brief_json(fault.arguments, 100)})", fault.text, "bad") for fault in fault_list
+        ]
         rows += [evidence("keeps state between calls", stateful, "bad")] if stateful else []
         rows += [evidence(hole.where, hole.text, "warn") for hole in open_ends if not hole.serious]
         bad = [row for row in rows if row.tone == "bad"]
@@ -97,7 +99,7 @@ class FuzzCheck:
             if len(alone) < 4 or not all(same_answer(answers[n], repeated) for repeated in alone):
                 return ""
             first, later = answer_words(answers[n]), answer_words(answer)
-            return f"run({shown(tried[n], 80)}) → {first} at first, {later} as call {len(tried) + number + 1}"
+            return f"run({brief_json(tried[n], 80)}) → {first} at first, {later} as call {len(tried) + number + 1}"
         return ""
 
     async def _smallest(self, case: Case, smallest: list[Fault]) -> list[Fault]:
@@ -132,7 +134,7 @@ def _fault(draft: ToolDraft, fit: Fit, arguments: dict[str, Json], answer: dict[
     if "result" in answer:
         reason = fit.misfit(answer["result"])
         where = reason.partition(":")[0]
-        text = one_line(f"→ {shown(answer['result'], 60)}: {reason}", 200)
+        text = one_line(f"→ {brief_json(answer['result'], 60)}: {reason}", 200)
         certain = reason and not fit.spent
         return Fault(kind=f"misfit {where}", arguments=arguments, text=text) if certain else None
     error = str(answer.get("error", ""))
@@ -145,9 +147,9 @@ def _fault(draft: ToolDraft, fit: Fit, arguments: dict[str, Json], answer: dict[
 
 
 def _size(fault: Fault) -> int:
-    return len(shown(fault.arguments, 100_000))
+    return len(brief_json(fault.arguments, 100_000))
 
 
 def _tries(known_faults: list[Fault], draft: ToolDraft) -> list[dict[str, Json]]:
     tries = [arguments for fault in known_faults for arguments in smaller(fault.arguments, draft)]
-    return list({shown(arguments, 100_000): arguments for arguments in tries}.values())[:120]
+    return list({brief_json(arguments, 100_000): arguments for arguments in tries}.values())[:120]

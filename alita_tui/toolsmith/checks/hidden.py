@@ -21,7 +21,7 @@ from alita_tui.spine.errors import BudgetExceeded, BuildSpent, ModelError
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.ports.models import Asker, Message, ModelRequest, ToolSpec
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed, shown
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, brief_json, evidence, failed, passed
 from alita_tui.toolsmith.checks.condition_settings import excused
 from alita_tui.toolsmith.checks.judge_report import Called
 from alita_tui.toolsmith.checks.probes import agree, fits, same
@@ -204,16 +204,16 @@ def _contract(draft: ToolDraft) -> str:
         f"Arguments of run: {msgspec.json.encode(draft.input_schema).decode()}\n"
         f"Returns: {msgspec.json.encode(draft.output_schema).decode()}"
     )
-    wants = draft.capabilities
-    if not wants.none:
-        text += f"\nIt asks for: {'; '.join(phrases(wants))}."
-    if wants.workspace != "none":
+    capabilities = draft.capabilities
+    if not capabilities.none:
+        text += f"\nIt asks for: {'; '.join(phrases(capabilities))}."
+    if capabilities.workspace != "none":
         text += (
             "\nIn a test its workspace holds the files that the case carries, and no others: `files` maps each name "
             f'to its text, or to {{"base64": ...}}; at most {MOST_FILES}, small ones.'
             " A case that reads a file carries it."
         )
-    if wants.network or wants.model_calls or wants.tools:
+    if capabilities.network or capabilities.model_calls or capabilities.tools:
         text += "\nNo host, model or other tool answers in a test: leave cases out that need one."
     return text
 
@@ -231,9 +231,9 @@ def _question(expected: Expected) -> str:
 
 def _out_of_reach(expected: Expected, answer: dict[str, Any], draft: ToolDraft) -> bool:
     """Return True for a failure that may be due to the lack of a host, a model or a tool, which no test has."""
-    wants = draft.capabilities
+    capabilities = draft.capabilities
     return (
-        bool(wants.network or wants.model_calls or wants.tools)
+        bool(capabilities.network or capabilities.model_calls or capabilities.tools)
         and "result" not in answer
         and not expected.raises
     )
@@ -271,10 +271,12 @@ def _settle(expected: Expected, answers: Sequence[dict[str, Any]]) -> Expected |
 
 def _row(expected: Expected, answer: dict[str, Any], draft: ToolDraft) -> GateRow:
     with_files = f" with {', '.join(expected.files)}" if expected.files else ""
-    label = f"run({shown(expected.arguments, 80)}){with_files}"
-    expected_text = "an error" if expected.raises else shown(expected.expect)
+    label = f"run({brief_json(expected.arguments, 80)}){with_files}"
+    expected_text = "an error" if expected.raises else brief_json(expected.expect)
     returned = "result" in answer
-    actual_text = shown(answer["result"]) if returned else f"{answer.get('error')}: {answer.get('text', '')}"
+    actual_text = (
+        brief_json(answer["result"]) if returned else f"{answer.get('error')}: {answer.get('text', '')}"
+    )
     if not expected.raises:
         right = returned and same(expected.expect, answer["result"])
     elif returned:

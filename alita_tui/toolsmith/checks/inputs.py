@@ -55,15 +55,15 @@ def inputs(
                 if fit(arguments):
                     chosen.setdefault(json.dumps(arguments, allow_nan=False), arguments)
 
-    takes = _properties(draft.input_schema)
+    parameters = _properties(draft.input_schema)
     samples = [tests[n % len(tests)] if tests else maker.value(draft.input_schema) for n in range(8)]
     bases = [arguments for arguments in samples if isinstance(arguments, dict)] or [{}]
     keep(tests, 40)
-    keep((maker.whole(draft.input_schema) for _ in range(4 * _RANDOM)), _RANDOM)
-    keep(_varied(bases, takes, lambda schema, _: maker.edges(schema)), _EDGES)
-    keep(_varied(bases, takes, lambda schema, old: maker.known(schema, old, words, numbers)), _KNOWN)
-    keep(_mutated(maker, bases, takes), _MUTATED)
-    keep(_varied(bases[:1], takes, lambda schema, _: maker.counted(schema, most)), most)
+    keep((maker.whole_arguments(draft.input_schema) for _ in range(4 * _RANDOM)), _RANDOM)
+    keep(_varied(bases, parameters, lambda schema, _: maker.edges(schema)), _EDGES)
+    keep(_varied(bases, parameters, lambda schema, old: maker.known(schema, old, words, numbers)), _KNOWN)
+    keep(_mutated(maker, bases, parameters), _MUTATED)
+    keep(_varied(bases[:1], parameters, lambda schema, _: maker.counted(schema, most)), most)
     return list(chosen.values())
 
 
@@ -106,9 +106,13 @@ def _properties(schema: Json) -> dict[str, Any]:
     return properties if isinstance(properties, dict) else {}
 
 
-def _varied(bases: list[dict[str, Json]], takes: dict[str, Any], values: Any) -> Iterator[dict[str, Json]]:
+def _varied(
+    bases: list[dict[str, Json]], parameters: dict[str, Any], values: Any
+) -> Iterator[dict[str, Json]]:
     """Yield each base with one parameter at a time replaced, taking turns over the parameters."""
-    turns = [(base, name, iter(values(takes[name], base.get(name)))) for base in bases for name in takes]
+    turns = [
+        (base, name, iter(values(parameters[name], base.get(name)))) for base in bases for name in parameters
+    ]
     while turns:
         remaining = []
         for base, name, iterator in turns:
@@ -119,14 +123,16 @@ def _varied(bases: list[dict[str, Json]], takes: dict[str, Any], values: Any) ->
         turns = remaining
 
 
-def _mutated(maker: Maker, bases: list[dict[str, Json]], takes: dict[str, Any]) -> Iterator[dict[str, Json]]:
-    names = [name for name in takes if any(name in base for base in bases)]
+def _mutated(
+    maker: Maker, bases: list[dict[str, Json]], parameters: dict[str, Any]
+) -> Iterator[dict[str, Json]]:
+    names = [name for name in parameters if any(name in base for base in bases)]
     for turn in range(4 * _MUTATED if names else 0):
         base = bases[turn % len(bases)]
         arguments = dict(base)
         for name in maker.some(names):
             if name in base:
-                arguments[name] = maker.mutated(takes[name], base[name])
+                arguments[name] = maker.mutated(parameters[name], base[name])
         yield arguments
 
 

@@ -31,7 +31,7 @@ class LiteralsCheck:
         texts, numbers = task_values(case.task)
         if not texts and not numbers:
             return passed(self.name, "your task names no value that could be in the code")
-        own = told_numbers(case.draft)
+        own = contract_numbers(case.draft)
         leaked = await asyncio.to_thread(leaks, case.draft.code, texts, numbers - own, case.draft.language)
         rows = [evidence(f"line {line}", f"{value} comes from the task", "bad") for line, value in leaked]
         count = len(texts) + len(numbers)
@@ -59,7 +59,7 @@ def task_values(task: str) -> tuple[frozenset[str], frozenset[float]]:
     return frozenset(text.lower() for text in texts if len(text) >= 4), frozenset(numbers)
 
 
-def told_numbers(draft: ToolDraft) -> frozenset[float]:
+def contract_numbers(draft: ToolDraft) -> frozenset[float]:
     """Return numbers that the contract itself names, such as a bound: these belong in the code."""
     numbers = {
         float(figure.replace(",", "").replace("_", "")) for figure in _NUMBER.findall(draft.description)

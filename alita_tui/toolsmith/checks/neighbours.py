@@ -27,7 +27,7 @@ from alita_tui.events import (
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.text import counted
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, both, evidence, failed, passed
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, both_results, evidence, failed, passed
 from alita_tui.toolsmith.checks.fingerprints import (
     agreement,
     arguments,
@@ -182,7 +182,7 @@ class NeighboursCheck:
         self, case: Case, record: ToolRecord, pairs: list[tuple[Json, Json]]
     ) -> tuple[str, bool]:
         theirs = Case(build_id=case.build_id, draft=record.draft, lock=record.lock)
-        ours, their_answers = await both(
+        ours, their_answers = await both_results(
             self._bench.outputs(case, [our_arguments for our_arguments, _ in pairs], fresh=True, seconds=1.5),
             self._bench.outputs(
                 theirs, [their_arguments for _, their_arguments in pairs], fresh=True, seconds=1.5

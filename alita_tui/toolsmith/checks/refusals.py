@@ -28,13 +28,13 @@ def refused(answer: dict[str, Any], draft: ToolDraft) -> bool:
     error = str(answer.get("error") or "")
     if not error or "result" in answer or answer.get("unfit") or error in ("timeout", "ended", "flood"):
         return False
-    if named(error, draft):
+    if named_in_description(error, draft):
         return True
     if error in _CRASHES:
         return False
     return not (error in _SUSPECT and rule("errors", "interpreter").search(str(answer.get("text", ""))))
 
 
-def named(error: str, draft: ToolDraft) -> bool:
+def named_in_description(error: str, draft: ToolDraft) -> bool:
     """Return True if the description mentions this exception."""
     return re.search(rf"\b{re.escape(error)}\b", draft.description) is not None

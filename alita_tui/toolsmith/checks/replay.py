@@ -12,7 +12,7 @@ from alita_tui.events import GateName, GateResult, GateRow, ToolDraft
 from alita_tui.spine.ports.builds import FailedCall, PastCall
 from alita_tui.spine.syntax import try_parse
 from alita_tui.spine.text import counted, one_line
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, Tone, evidence, failed, passed, shown
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, Tone, brief_json, evidence, failed, passed
 from alita_tui.toolsmith.checks.judge_report import Tested
 from alita_tui.toolsmith.checks.probes import equal, misfit
 from alita_tui.toolsmith.checks.workbench import Workbench, piece_of_tests
@@ -80,10 +80,10 @@ class ReplayCheck:
         answers = await self._bench.outputs(case, [failure.arguments for failure in failures], fresh=True)
         rows = []
         for failure, answer in zip(failures, answers, strict=False):
-            label = f"run({shown(failure.arguments, 80)})"
+            label = f"run({brief_json(failure.arguments, 80)})"
             before = one_line((failure.error.strip().splitlines() or [""])[-1], 120)
             if "result" in answer and not (why := misfit(answer["result"], case.draft.output_schema)):
-                rows.append(evidence(label, f"→ {shown(answer['result'])}, before {before}", "good"))
+                rows.append(evidence(label, f"→ {brief_json(answer['result'])}, before {before}", "good"))
                 continue
             now = why if "result" in answer else f"{answer.get('error')}: {answer.get('text', '')}"
             rows.append(evidence(f"{STILL}{label}", one_line(f"→ {now}, before {before}", 280), "bad"))
@@ -97,17 +97,17 @@ class ReplayCheck:
         answers = await self._bench.outputs(case, [example.arguments for example in calls], fresh=True)
         rows, changed = [], 0
         for call, answer in zip(calls, answers, strict=False):
-            label = f"run({shown(call.arguments, 80)})"
+            label = f"run({brief_json(call.arguments, 80)})"
             if "result" in answer and equal(call.result, answer["result"]):
-                rows.append(evidence(label, f"→ {shown(call.result)}, as before", "good"))
+                rows.append(evidence(label, f"→ {brief_json(call.result)}, as before", "good"))
                 continue
             changed += 1
             now = (
-                shown(answer["result"])
+                brief_json(answer["result"])
                 if "result" in answer
                 else f"{answer.get('error')}: {answer.get('text', '')}"
             )
-            rows.append(evidence(label, f"→ {now}, before {shown(call.result)}", "warn"))
+            rows.append(evidence(label, f"→ {now}, before {brief_json(call.result)}", "warn"))
         if changed:
             return rows, f"{changed} of {len(rows)} recorded calls come out otherwise", True
         if len(rows) < len(calls):

@@ -99,13 +99,13 @@ class RequirementsCheck:
     def _judge(self, package: LockedPackage, facts: PackageFacts | None) -> tuple[list[str], list[str]]:
         since = (facts.first_upload if facts else "") or package.uploaded
         days = self._days(since)
-        like = look_alike(package.name)
+        original = look_alike(package.name)
         faults, notes = [], []
-        if like and (days is None or days < _GROWN_DAYS):
+        if original and (days is None or days < _GROWN_DAYS):
             age = "of unknown age" if days is None else f"{days} days old"
-            faults.append(f"it looks like {like}, which is meant more often, and is {age}")
-        elif like:
-            notes.append(f"looks like {like}, but has its own history")
+            faults.append(f"it looks like {original}, which is meant more often, and is {age}")
+        elif original:
+            notes.append(f"looks like {original}, but has its own history")
         young = days is not None and days < _YOUNG_DAYS
         if young and facts and facts.first_upload:
             faults.append(f"the project first appeared {days} days ago")

@@ -42,7 +42,7 @@ class Maker:
         self._tests = tests
         self._root: Json = {}
 
-    def whole(self, schema: Json) -> dict[str, Json]:
+    def whole_arguments(self, schema: Json) -> dict[str, Json]:
         """Return arguments for a whole schema; some parameters as in a test, some optional ones left out."""
         generated = self.value(schema)
         arguments = generated if isinstance(generated, dict) else {}
@@ -225,8 +225,12 @@ class Maker:
         """Yield values that contain a constant of the code."""
         match kind_of(schema):
             case "string" if not fixed_form(schema):
-                for word in words:
-                    yield from (word, f"{old} {word}" if isinstance(old, str) else f"x {word}", word.upper())
+                for constant in words:
+                    yield from (
+                        constant,
+                        f"{old} {constant}" if isinstance(old, str) else f"x {constant}",
+                        constant.upper(),
+                    )
                 yield from (str(int(number)) for number in numbers[:20])
                 yield from ("x" * int(number) for number in numbers if 0 < number <= 300)
             case "integer":

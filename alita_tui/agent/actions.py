@@ -197,9 +197,9 @@ class MalformedAction(AlitaError):
 
 
 def specs(names: Container[str] = LEADS, *, browser: bool = False) -> tuple[ToolSpec, ...]:
-    """The actions of these names as native tools, with flat JSON schemas that every server understands.
+    """Return the named actions as native tools, with flat JSON schemas that every server understands.
 
-    `browser`: whether a tool may ask for one.
+    `browser`: whether a tool may be granted a browser.
     """
     return tuple(spec for spec in _every_spec(browser=browser) if spec.name in names)
 

@@ -65,8 +65,8 @@ def reported(report: e.AgentEnded, files: Mapping[str, Artefact]) -> str:
     parts = [f"{source} reports:\n{fenced(source, report.result)}"]
     if report.missing:
         parts.append(f"What it could not do:\n{fenced(source, report.missing)}")
-    if made := tuple(files[handle] for handle in report.artefacts if handle in files):
-        parts.append(f"Files that it hands back:\n{fenced('files', file_list(made))}")
+    if artefacts := tuple(files[handle] for handle in report.artefacts if handle in files):
+        parts.append(f"Files that it hands back:\n{fenced('files', file_list(artefacts))}")
     if report.evidence:
         parts.append(f"It rests on:\n{fenced(source, ', '.join(report.evidence))}")
     return "\n".join(parts)

@@ -83,15 +83,15 @@ class Archivist:
     def _record(self, task_id: str) -> str:
         """Return the person's words and the tools' results in a task with their event numbers; the newest that fit."""
         lines: list[str] = []
-        room = _WHOLE
+        remaining = _WHOLE
         for envelope in self._bus.history.newest(*_SOURCES):
             if envelope.task_id != task_id:
                 continue
             text = _text_of(envelope.event)
             line = f"Event {envelope.seq}, {text}"
-            if text and len(line) <= room:
+            if text and len(line) <= remaining:
                 lines.append(line)
-                room -= len(line)
+                remaining -= len(line)
             if isinstance(envelope.event, e.TaskSubmitted):
                 break
         return "\n\n".join(reversed(lines))

@@ -14,7 +14,7 @@ from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.text import one_line
 
 Misfit = Callable[[Json, Json], str]
-"""Returns why a value does not fit a schema, in one line; empty if it does. Bounded, whatever the schema says."""
+"""Returns why a value does not fit a schema, in one line; empty if it does. Its work is bounded for any schema."""
 
 
 def record_of(shelf: ToolShelf, name: str, version: int | None) -> ToolRecord:

@@ -103,10 +103,10 @@ class ContextBlocks:
 
     async def _provided(self) -> Provided:
         around = self._around[self._task.id] = await asyncio.to_thread(self._surroundings)
-        wanted = frozenset(BLOCKS) - self.off
+        enabled = frozenset(BLOCKS) - self.off
         try:
             async with asyncio.timeout(_SECONDS):
-                provided = await asyncio.to_thread(self._provider.provide, self._task.text, wanted)
+                provided = await asyncio.to_thread(self._provider.provide, self._task.text, enabled)
         except TimeoutError:
             provided = Provided(problems=(f"Reading took longer than {_SECONDS:.0f} seconds.",))
         except Exception as error:  # noqa: BLE001  # what a folder holds never fails a task
@@ -122,8 +122,8 @@ class ContextBlocks:
                 hint = "`alita context` shows what is; `alita config` has the settings under context."
                 await self._bus.emit(e.NoticeRaised(level="warning", text=text, hint=hint))
         blocks = await asyncio.to_thread(self._bus.redacted, provided.blocks)
-        shown = await asyncio.to_thread(self._context.entries)
-        turns = [(entry.name, entry.message) for entry in shown if entry.message.role == "user"]
+        entries = await asyncio.to_thread(self._context.entries)
+        turns = [(entry.name, entry.message) for entry in entries if entry.message.role == "user"]
         async with self._order:  # no block is switched off between the check and the event
             if blocks_due := due(blocks, turns, self.off):
                 await self._bus.emit(e.ContextGiven(blocks=blocks_due))

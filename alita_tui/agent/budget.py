@@ -24,7 +24,7 @@ class Budget(Value, frozen=True):
     session: Cap = Cap()
     day: Cap = Cap()
     build_usd: float | None = None
-    """Of one build in money: its drafts, repairs and hidden tests."""
+    """Cap of one build in US dollars: its drafts, repairs and hidden tests."""
 
     def of(self, scope: e.BudgetScope) -> Cap:
         """The cap of one scope."""
@@ -113,10 +113,10 @@ class Ledger:
                 self.session, self.tasks[task_id] = self.session.plus(spent), self.task(task_id).plus(spent)
                 self.shares.spent(call_id, spent)
                 self.unpriced += cost is None
-                known, unknown = self.roles.get(event.role, (0.0, 0))
+                priced_usd, unpriced_tokens = self.roles.get(event.role, (0.0, 0))
                 self.roles[event.role] = (
-                    known + (cost or 0.0),
-                    unknown + (spent.tokens if cost is None else 0),
+                    priced_usd + (cost or 0.0),
+                    unpriced_tokens + (spent.tokens if cost is None else 0),
                 )
                 if event.build_id:
                     self.builds[event.build_id] = self.builds.get(event.build_id, 0.0) + spent.usd
@@ -168,14 +168,14 @@ class Ledger:
         return f"the build's money was spent: {figures}"
 
     def left(self, task_id: str, agent_id: str = "") -> Cap:
-        """Return what an agent of a task (empty: the lead) may still hand out; None if the task has no cap."""
+        """Return what an agent of a task (empty: the lead) may still hand out; a None field has no cap."""
         if agent_id:
             return self.shares.left(agent_id)
-        taken = self.task(task_id).plus(self.shares.held(task_id))
+        spent = self.task(task_id).plus(self.shares.held(task_id))
         usd, tokens = self.limit("task", "usd", task_id), self.limit("task", "tokens", task_id)
         return Cap(
-            usd=None if usd is None else max(usd - taken.usd, 0.0),
-            tokens=None if tokens is None else max(int(tokens) - taken.tokens, 0),
+            usd=None if usd is None else max(usd - spent.usd, 0.0),
+            tokens=None if tokens is None else max(int(tokens) - spent.tokens, 0),
         )
 
     def breach(
@@ -197,7 +197,7 @@ class Ledger:
         return None
 
     def notices(self, call: Amount, day: Amount, task_id: str) -> Iterator[e.NoticeRaised]:
-        """Yield a notice for each cap of which this call used up half, most or all."""
+        """Yield a notice for each cap that this call took past one of the shares in `NOTICES`."""
         for scope, used in self._uses(task_id, day, reserved=False):
             money: tuple[e.BudgetUnit, float, float] = ("usd", used.usd, call.usd)
             counts: tuple[e.BudgetUnit, float, float] = ("tokens", used.tokens, call.tokens)
@@ -225,7 +225,7 @@ def _set_aside(reserved: e.BudgetReserved) -> float:
 
 
 def declined(history: Sequence[Envelope]) -> bool:
-    """Return True if the person was asked for more budget and refused; valid until a call is paid again."""
+    """Return True if the person refused more budget and no call was paid since."""
     question_ids = {
         question.question_id for question in of_kind(history, e.QuestionAsked) if question.about == "budget"
     }

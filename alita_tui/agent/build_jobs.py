@@ -112,8 +112,8 @@ class BuildJobs:
     @property
     def awaited(self) -> bool:
         """Whether a build of the present agent waits for the person."""
-        mine = [job.name for job in self if job.agent_id == origin.delegate() and not job.work.done()]
-        return any(build.status == "pending" and build.name in mine for build in self._task.builds())
+        own_builds = [job.name for job in self if job.agent_id == origin.delegate() and not job.work.done()]
+        return any(build.status == "pending" and build.name in own_builds for build in self._task.builds())
 
     def start(self, order: BuildOrder) -> BuildJob:
         """Begin a build for the present task."""
@@ -154,12 +154,12 @@ class BuildJobs:
             build for build in state.builds if build.status == "pending" and build.approval_id == approval_id
         ]
         owner = latest_successor(pending[-1].task_id, successors(state.tasks)) if pending else ""
-        named = (
+        waiting = (
             followed
             for followed in self._followed
             if (followed.task_id, followed.name) == (owner, pending[-1].name)
         )
-        job = next(named, None)
+        job = next(waiting, None)
         if job is None or job.work.done():
             return
         build_id = pending[-1].build_id
@@ -167,18 +167,18 @@ class BuildJobs:
         job.put_off(self._ended)
 
     async def withdraw(self) -> None:
-        """Withdraw the requests of an interrupted task, so that a late verdict changes nothing.
+        """Withdraw an interrupted task's approval requests, so that a late verdict changes nothing.
 
-        Where an agent that was handed a part is interrupted, its own.
+        If a delegated agent is interrupted, only its own.
         """
-        me = origin.delegate()
+        agent_id = origin.delegate()
         begun = {
             envelope.event.build_id
-            for envelope in (self._bus.history.of(e.BuildStarted) if me else ())
-            if isinstance(envelope.event, e.BuildStarted) and envelope.delegate == me
+            for envelope in (self._bus.history.of(e.BuildStarted) if agent_id else ())
+            if isinstance(envelope.event, e.BuildStarted) and envelope.delegate == agent_id
         }
         for build in self._task.builds():
-            if build.status == "pending" and (not me or build.build_id in begun):
+            if build.status == "pending" and (not agent_id or build.build_id in begun):
                 await self._bus.emit(
                     e.ApprovalResolved(
                         approval_id=build.approval_id,
@@ -205,7 +205,7 @@ class BuildJobs:
         return owners
 
     def reserved(self) -> frozenset[str]:
-        """Return the digests that were approved for one task alone which runs or is parked."""
+        """Return the digests that were approved for a single task that still runs or is parked."""
         state = self._projection.state
         continued_by = successors(state.tasks)
         parked = {task.task_id for task in state.tasks if task.outcome == "parked"} | {*state.running}

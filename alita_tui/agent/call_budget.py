@@ -44,8 +44,8 @@ class CallBudget:
         book: DayBook | None = None,
         unknown_usd: float = 0.0,
     ) -> None:
-        """Without a `book` nothing counts toward a day. `unknown_usd` is what a million tokens of a model
-        without a known price are taken to cost under a cap in money.
+        """Without a `book` nothing counts toward a day. `unknown_usd` is the price assumed for a million tokens of a
+        model without a known price, while a cap in money applies.
         """
         self._bus = bus
         self._ledger = Ledger(budget)
@@ -53,10 +53,10 @@ class CallBudget:
         self._new_id = new_id
         self._book = book
         self._read_upto = 0
-        self._mine: set[str] = set()
+        self._own_calls: set[str] = set()
         self._unpriced: set[str] = set()
         self._unknown_usd = unknown_usd
-        self._one_by_one = asyncio.Lock()
+        self._reserving = asyncio.Lock()
         self._settling = asyncio.Lock()
         """Lock held while a total is computed and recorded, so that no two calls report the same one."""
         self._asking = asyncio.Lock()
@@ -80,7 +80,7 @@ class CallBudget:
         raise `role_usd`, the limit for all calls of the role in the session.
         """
         refusals = dict(self._refusals)
-        usd, tokens = _dearest(model, worst), worst.input_tokens + worst.output_tokens
+        usd, tokens = _highest_price(model, worst), worst.input_tokens + worst.output_tokens
         assumed = self._assumed(usd, tokens)
         amount = Amount(assumed if usd is None else usd, tokens)
         reserved = e.BudgetReserved(
@@ -97,13 +97,13 @@ class CallBudget:
     ) -> Breach | None:
         """Reserve the amount, unless a cap does not allow it."""
         call_id, build = reserved.call_id, reserved.build_id
-        async with self._one_by_one:
+        async with self._reserving:
             await self._recover()
-            if role_usd is not None and self._of_role(reserved) > role_usd:
+            if role_usd is not None and self._role_usd(reserved) > role_usd:
                 raise BudgetExceeded(
                     f"With this call the role {reserved.role} could cost over ${role_usd:.4f}."
                 )
-            await self._say_unpriced(model, reserved.usd)
+            await self._notify_unpriced(model, reserved.usd)
             if spent := self._ledger.build_breach(build, amount.usd):
                 raise BuildSpent(spent, hint="Raise it with `alita config set budget.build_usd N`.")
             payer = self._ledger.shares.payer(origin.delegate())
@@ -111,7 +111,7 @@ class CallBudget:
                 raise BudgetExceeded(refused)
             if breach := await self._set_aside(call_id, amount):
                 return breach
-            self._mine.add(call_id)
+            self._own_calls.add(call_id)
             try:
                 await self._bus.emit(reserved, span=call_id)
             except asyncio.CancelledError:
@@ -125,7 +125,7 @@ class CallBudget:
         `order.usd` limits it further. Raises BudgetExceeded if nothing is left, or
         less than `order.usd` asks for in its first attempt.
         """
-        async with self._one_by_one:
+        async with self._reserving:
             await self._recover()
             remaining = self._ledger.left(origin.current().task_id, origin.delegate())
             wanted_usd = order.usd
@@ -193,10 +193,10 @@ class CallBudget:
         )
 
     async def _settle(self, spent: e.BudgetSpent) -> None:
-        """Settle completely even if the call is cancelled, so that book and stream agree."""
-        await finished(self._enter(spent))
+        """Settle a call even if it is cancelled meanwhile, so that the book and the stream agree."""
+        await finished(self._record_spending(spent))
 
-    async def _enter(self, spent: e.BudgetSpent) -> None:
+    async def _record_spending(self, spent: e.BudgetSpent) -> None:
         call = Amount(spent.assumed_usd if spent.cost_usd is None else spent.cost_usd, spent.tokens)
         day = await self._write(lambda book: book.settle(spent.call_id, *call)) or DaySpend()
         async with self._settling:
@@ -219,7 +219,7 @@ class CallBudget:
                 span=spent.call_id,
             )
             self._catch_up()
-            self._mine.discard(spent.call_id)
+            self._own_calls.discard(spent.call_id)
             for notice in ledger.notices(call, Amount(day.usd, day.tokens), task_id):
                 await self._bus.emit(notice)
 
@@ -230,11 +230,11 @@ class CallBudget:
         counted = self._book is not None and (limit_usd is not None or limit_tokens is not None)
         today = await self._write(lambda book: book.today()) if counted else None
         day = Amount(today.usd, today.tokens) if today else Amount()
-        here, payer = origin.current(), ledger.shares.payer(origin.delegate())
-        breach = ledger.breach(amount.usd, amount.tokens, day, here.task_id, payer)
+        current, payer = origin.current(), ledger.shares.payer(origin.delegate())
+        breach = ledger.breach(amount.usd, amount.tokens, day, current.task_id, payer)
         if breach or not counted:
             return breach
-        taken = await self._write(
+        reserved = await self._write(
             lambda book: book.reserve(
                 call_id, amount.usd, amount.tokens,
                 limit_usd=limit_usd if amount.usd else None,
@@ -242,12 +242,12 @@ class CallBudget:
             )
         )  # fmt: skip
         # Another process was faster: check again.
-        return None if taken else await self._set_aside(call_id, amount)
+        return None if reserved else await self._set_aside(call_id, amount)
 
     async def _ask_for_more(self, breach: Breach, refusals: dict[_Cap, int]) -> None:
-        """Pause until the person allows more. Raises BudgetExceeded if they do not, or are not here.
+        """Pause until the person allows more. Raises BudgetExceeded if they refuse, or if none is attached.
 
-        `refusals` are those from before the call began: a newer one is an answer to this call, too.
+        `refusals` counts those from before the call began: a newer one answers this call, too.
         """
         setting = f"budget.{_SETTING[breach.scope, breach.unit]}"
         refused = BudgetExceeded(
@@ -290,10 +290,10 @@ class CallBudget:
             )
 
     async def _recover(self) -> None:
-        """Settle calls that an ended process left open at the full amount reserved for them."""
+        """Settle the calls that an earlier process left open, each at the full amount reserved for it."""
         self._catch_up()
         for call_id, reserved in list(self._ledger.open.items()):
-            if call_id in self._mine:
+            if call_id in self._own_calls:
                 continue
             with origin.working_on(in_task(self._ledger.task_of(call_id) or "")):
                 await self._settle(
@@ -304,17 +304,17 @@ class CallBudget:
                     )
                 )  # fmt: skip
 
-    def _of_role(self, reserved: e.BudgetReserved) -> float:
-        """Return the most that a role will have cost with this call, even if no cap is in money."""
-        known, unpriced = self._ledger.roles.get(reserved.role, (0.0, 0))
-        unpriced += reserved.tokens if reserved.usd is None else 0
-        return known + (reserved.usd or 0.0) + unpriced * self._unknown_usd / 1_000_000
+    def _role_usd(self, reserved: e.BudgetReserved) -> float:
+        """Return what a role costs at most in the session, this call included, even if no cap is in money."""
+        priced_usd, unpriced_tokens = self._ledger.roles.get(reserved.role, (0.0, 0))
+        unpriced_tokens += reserved.tokens if reserved.usd is None else 0
+        return priced_usd + (reserved.usd or 0.0) + unpriced_tokens * self._unknown_usd / 1_000_000
 
     def _assumed(self, usd: float | None, tokens: int) -> float:
         """Return the assumed cost of tokens if no price is known and a cap is in money."""
         return tokens * self._unknown_usd / 1_000_000 if usd is None and self._ledger.in_money else 0.0
 
-    async def _say_unpriced(self, model: Priced, usd: float | None) -> None:
+    async def _notify_unpriced(self, model: Priced, usd: float | None) -> None:
         if usd is not None or not self._ledger.in_money or model.name in self._unpriced:
             return
         self._unpriced.add(model.name)
@@ -333,19 +333,19 @@ class CallBudget:
 
     def _catch_up(self) -> None:
         history = self._bus.history
-        due, self._read_upto = self._read_upto, len(history)
-        for envelope in history.of(*LEDGER_EVENTS, since=due):
+        start, self._read_upto = self._read_upto, len(history)
+        for envelope in history.of(*LEDGER_EVENTS, since=start):
             self._ledger.read(envelope)
 
     async def _write(self, action: Callable[[DayBook], T]) -> T | None:
-        """Change the book in a thread, completely even if the call is cancelled."""
+        """Change the book in a thread; a change that has begun is finished even if the call is cancelled."""
         if self._book is None:
             return None
         return await finished(self._bus.save_with(action, self._book))
 
 
-def _dearest(model: Priced, worst: Usage) -> float | None:
+def _highest_price(model: Priced, worst: Usage) -> float | None:
     """Return the highest price of a call: some providers charge more for writing its input to their cache."""
-    written = msgspec.structs.replace(worst, cache_write_tokens=worst.input_tokens)
-    prices = [price for usage in (worst, written) if (price := model.price(usage)) is not None]
+    with_cache_writes = msgspec.structs.replace(worst, cache_write_tokens=worst.input_tokens)
+    prices = [price for usage in (worst, with_cache_writes) if (price := model.price(usage)) is not None]
     return max(prices, default=None)

@@ -47,15 +47,16 @@ class ModelCalls:
         cached: frozenset[e.ModelRole] = frozenset(),
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        """`cached` are the roles that may be answered from the cache."""
         self._bus = bus
         self._router = router
         self._call_budget = call_budget
         self._new_id = new_id
-        """`cached` are the roles that may be answered from the cache."""
         self._cache = cache
         self._cached = cached
         self._sleep = sleep
         self._serving: dict[str, str] = {}
+        """Seat -> the model that serves it now."""
         self._partial_replies: dict[tuple[str, str], list[str]] = {}
         """Task and agent -> the text so far of a reply that is still coming in."""
         self._scales = Scales()
@@ -75,7 +76,7 @@ class ModelCalls:
             lambda model: self._scales.bound(model.name, estimated).input_tokens + least,
             lambda model: model.price(self._scales.bound(model.name, estimated)),
         )
-        held: Candidate | None = None
+        candidate: Candidate | None = None
         try:
             turn = route.next()
             while True:
@@ -83,34 +84,34 @@ class ModelCalls:
                     await self._sleep(turn)
                     turn = route.next()
                     continue
-                held = turn
-                await self._enter(request, route, held)
+                candidate = turn
+                await self._note_model(request, route, candidate)
                 call_id = self._new_id()
-                if cached := await self._known(held.model, request, call_id):
+                if cached := await self._from_cache(candidate.model, request, call_id):
                     return cached
                 try:
-                    fitted, limit = await self._fitted(held, request, estimated)
-                    fitted = msgspec.structs.replace(fitted, hurry=route.spare(held))
-                    reply = await self._paid(held.model, fitted, limit, call_id)
+                    fitted, limit = await self._fitted(candidate, request, estimated)
+                    fitted = msgspec.structs.replace(fitted, hurry=route.spare(candidate))
+                    reply = await self._paid(candidate.model, fitted, limit, call_id)
                 except ModelError as error:
-                    route.failed(held, error)
+                    route.failed(candidate, error)
                     following = _next(route)
-                    held = following if isinstance(following, Candidate) else None
+                    candidate = following if isinstance(following, Candidate) else None
                     await self._record_failure(request, turn.name, call_id, error, following)
                     if isinstance(following, ModelError):
                         raise following from None
                     turn = following
                     continue
-                route.replied(held)
-                held = None
+                route.replied(candidate)
+                candidate = None
                 await self._tell_changes()
                 if self._cache is not None and request.role in self._cached:
                     stored = msgspec.structs.replace(reply, call_id="")
                     await asyncio.to_thread(self._cache.put, turn.name, request, stored)
                 return reply
         finally:
-            if held is not None:
-                route.released(held)
+            if candidate is not None:
+                route.released(candidate)
 
     async def encode(self, encoder: Encoder, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         """Return vectors of texts, which are redacted before they are sent. Raises ModelError, BudgetExceeded."""
@@ -121,14 +122,14 @@ class ModelCalls:
         call_id, usage = self._new_id(), most  # the most that an interrupted call may have cost
         await self._call_budget.reserve(call_id, "encoder", encoder, most, spare=True)
         try:
-            made = await encoder.encode(sent)
-            usage = made.usage if made.usage.reported else most
+            encoded = await encoder.encode(sent)
+            usage = encoded.usage if encoded.usage.reported else most
         except ModelError as error:
             usage = Usage() if error.kind != "malformed" else most
             raise
         finally:
             await self._call_budget.settle(call_id, "encoder", encoder, usage, estimated=not usage.reported)
-        return made.vectors
+        return encoded.vectors
 
     async def enable(self, model: str) -> None:
         """See `Asker.enable`."""
@@ -138,10 +139,10 @@ class ModelCalls:
     @property
     def unfinished(self) -> str:
         """See `Asker.unfinished`."""
-        return "".join(self._partial_replies.get(_whose(), ()))
+        return "".join(self._partial_replies.get(_current_agent(), ()))
 
-    async def _enter(self, request: ModelRequest, route: Route, candidate: Candidate) -> None:
-        """Record that the role is now served by another model."""
+    async def _note_model(self, request: ModelRequest, route: Route, candidate: Candidate) -> None:
+        """Record it if the role is now served by another model."""
         await self._tell_changes()
         role, seat = request.role, request.seat or request.role
         previous = self._serving.get(seat, route.first)
@@ -156,7 +157,7 @@ class ModelCalls:
         for change in self._router.changes():
             await self._bus.emit(change)
 
-    async def _known(self, model: Model, request: ModelRequest, call_id: str) -> Reply | None:
+    async def _from_cache(self, model: Model, request: ModelRequest, call_id: str) -> Reply | None:
         """Return the reply from the cache, recorded and counted; None if there is none."""
         if self._cache is None or request.role not in self._cached:
             return None
@@ -171,17 +172,17 @@ class ModelCalls:
         self, candidate: Candidate, request: ModelRequest, estimated: Estimate
     ) -> tuple[ModelRequest, Estimate]:
         """Return the request with a reply limit that fits the model's window. Raises ModelError if none fits."""
-        known = self._router.learn(candidate.name, 0)
-        window = known or self._router.learn(candidate.name, await candidate.model.window())
-        most = request.max_tokens
+        learned = self._router.learn(candidate.name, 0)
+        window = learned or self._router.learn(candidate.name, await candidate.model.window())
+        reply_tokens = request.max_tokens
         if window:
-            taken = self._scales.bound(candidate.name, estimated).input_tokens
-            most = min(most, window - taken)
-            if most < min(request.max_tokens, _LEAST_REPLY):
-                raise self._router.narrow(candidate.name, taken)
+            input_tokens = self._scales.bound(candidate.name, estimated).input_tokens
+            reply_tokens = min(reply_tokens, window - input_tokens)
+            if reply_tokens < min(request.max_tokens, _LEAST_REPLY):
+                raise self._router.narrow(candidate.name, input_tokens)
         return (
-            msgspec.structs.replace(request, max_tokens=most),
-            msgspec.structs.replace(estimated, output=most),
+            msgspec.structs.replace(request, max_tokens=reply_tokens),
+            msgspec.structs.replace(estimated, output=reply_tokens),
         )
 
     async def _paid(self, model: Model, request: ModelRequest, limit: Estimate, call_id: str) -> Reply:
@@ -213,7 +214,7 @@ class ModelCalls:
         """Make one attempt; `received` collects all text that arrives, even if the attempt fails."""
         started = time.monotonic()
         first, reply = 0.0, None
-        text_so_far = self._partial_replies[_whose()] = []
+        text_so_far = self._partial_replies[_current_agent()] = []
         meter = Meter(request.max_tokens)
         async with aclosing(model.reply(request)) as pieces:  # type: ignore[type-var]  # async generators
             async for piece in pieces:
@@ -230,11 +231,11 @@ class ModelCalls:
                             raise _overlong(model, request)
                     case Reply():
                         reply = msgspec.structs.replace(self._bus.redacted(piece), call_id=call_id)
-        self._partial_replies.pop(_whose(), None)
+        self._partial_replies.pop(_current_agent(), None)
         if reply is None:
             raise ModelError("truncated", f"{model.name} ended its stream without a reply.")
         if request.hurry and (invalid := next((call for call in reply.requests if call.problem), None)):
-            # Only if another model can be asked; otherwise the loop tells this one what is wrong.
+            # Only if another model can be asked; otherwise the loop reports the fault to this one.
             raise ModelError(
                 "malformed",
                 f"{model.name}: the arguments of {invalid.name or 'a call'} are not valid: {invalid.problem}",
@@ -308,9 +309,9 @@ class ModelCalls:
         await self._tell_changes()
 
 
-def _whose() -> tuple[str, str]:
-    here = origin.current()
-    return here.task_id, here.agent_id
+def _current_agent() -> tuple[str, str]:
+    current = origin.current()
+    return current.task_id, current.agent_id
 
 
 def _next(route: Route) -> Candidate | float | ModelError:

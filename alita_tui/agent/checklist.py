@@ -24,26 +24,26 @@ PLAN = "/plan"
 
 def from_person(text: str) -> tuple[str, ...] | None:
     """Return the steps that the person wrote; None for anything but a plan."""
-    head, *rest = text.strip().split(maxsplit=1)[:2] or [""]
+    head, *body = text.strip().split(maxsplit=1)[:2] or [""]
     if head != PLAN:
         return None
-    return tuple(step.strip() for step in re.split(r"[;\n]", "".join(rest)) if step.strip())
+    return tuple(step.strip() for step in re.split(r"[;\n]", "".join(body)) if step.strip())
 
 
 def checklist(
-    task_id: str, written: Iterable[str], before: e.PlanProposed | None, recipe: str = ""
+    task_id: str, lines: Iterable[str], previous: e.PlanProposed | None, recipe: str = ""
 ) -> e.PlanProposed:
     """Return the plan; a step that was in the previous plan keeps its number."""
-    known = dict(zip(before.steps, before.ids, strict=False)) if before else {}
-    last = max(known.values(), default=0)
+    numbers = dict(zip(previous.steps, previous.ids, strict=False)) if previous else {}
+    last = max(numbers.values(), default=0)
     steps: list[str] = []
     ids: list[int] = []
     status: list[StepStatus] = []
-    apart = {number for number in before.apart} if before else set()
-    for line in written:
+    apart = {number for number in previous.apart} if previous else set()
+    for line in lines:
         match = _MARKED.fullmatch(line)
         text = (match["text"].strip() if match else "") or line.strip()
-        number = known.pop(text, 0)
+        number = numbers.pop(text, 0)
         if not number:
             number = last = last + 1
         if match and match["apart"]:
@@ -57,6 +57,6 @@ def checklist(
     )  # fmt: skip
 
 
-def unmarked(written: Iterable[str]) -> tuple[str, ...]:
+def unmarked(steps: Iterable[str]) -> tuple[str, ...]:
     """Return the steps without the marks for steps that depend on no other."""
-    return tuple(re.sub(r"^\s*\|\|\s*", "", step) for step in written)
+    return tuple(re.sub(r"^\s*\|\|\s*", "", step) for step in steps)

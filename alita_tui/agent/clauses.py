@@ -20,12 +20,12 @@ _NEEDED = 2
 
 def relevant(task: str, about: str) -> str:
     """Return the part of a task that shares most words with a text; the whole task if no part shares any."""
-    whole = str(one_line(task, _LONGEST))
-    wanted = {form for form, _ in words(about)}
+    whole_task = str(one_line(task, _LONGEST))
+    about_words = {form for form, _ in words(about)}
     parts = [part for part in _BREAK.split(task[: 20 * _LONGEST]) if len(words(part)) >= _NEEDED]
     if len(parts) < 2:
-        return whole
-    shared = [len(wanted & {form for form, _ in words(part)}) for part in parts]
+        return whole_task
+    shared = [len(about_words & {form for form, _ in words(part)}) for part in parts]
     if not max(shared):
-        return whole
+        return whole_task
     return str(one_line(parts[shared.index(max(shared))], _LONGEST))

@@ -50,7 +50,7 @@ class Trimmed(Value, frozen=True):
 
 
 def size(messages: Sequence[Message]) -> int:
-    """Estimated tokens."""
+    """Return the estimated tokens of messages."""
     return sum(map(_size, messages))
 
 
@@ -60,31 +60,31 @@ def _size(message: Message) -> int:
 
 def trim(entries: Sequence[Entry], room: int) -> Trimmed:
     """Mask old observations, then shorten the largest until all fit into `room` tokens or none can be shortened."""
-    shown = [_clipped(entry) for entry in entries]
-    before = size(shown)
+    messages = [_clipped(entry) for entry in entries]
+    before = size(messages)
     masked = []
     for place in _old(entries):
-        if len(shown[place].text) > _WORTH:
-            shown[place] = _stub(entries[place])
+        if len(messages[place].text) > _WORTH:
+            messages[place] = _stub(entries[place])
             masked.append(entries[place].seq)
     shortened: list[int] = []
-    after = size(shown)
+    after = size(messages)
     while after > room:
         largest = max(
-            (n for n, message in enumerate(shown) if message.role == "tool"),
-            key=lambda n: len(shown[n].text),
+            (n for n, message in enumerate(messages) if message.role == "tool"),
+            key=lambda n: len(messages[n].text),
             default=None,
         )
-        if largest is None or len(shown[largest].text) <= _SHORT + 100:
+        if largest is None or len(messages[largest].text) <= _SHORT + 100:
             break
-        text, _ = clip(shown[largest].text, _SHORT)
+        text, _ = clip(messages[largest].text, _SHORT)
         note = f"\n(shortened; look with e{entries[largest].seq} shows all of it)"
-        after -= _size(shown[largest])
-        shown[largest] = msgspec.structs.replace(shown[largest], text=text + note)
-        after += _size(shown[largest])
+        after -= _size(messages[largest])
+        messages[largest] = msgspec.structs.replace(messages[largest], text=text + note)
+        after += _size(messages[largest])
         shortened.append(entries[largest].seq)
     return Trimmed(
-        messages=tuple(shown),
+        messages=tuple(messages),
         masked=tuple(masked),
         shortened=tuple(sorted(shortened)),
         tokens_before=before,
@@ -137,7 +137,7 @@ def oldest(entries: Sequence[Entry], share: float = 0.5) -> int:
 
 
 def saves_enough(total: int, before: int, after: int) -> bool:
-    """Whether putting `after` tokens in place of `before` saves at least a tenth of the whole."""
+    """Return whether replacing `before` tokens by `after` saves at least a tenth of `total`."""
     return before - after >= _LEAST * total
 
 

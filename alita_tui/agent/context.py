@@ -14,7 +14,7 @@ from alita_tui import events as e
 from alita_tui.agent.agents_told import directed, handed_part, refused, reported, without_team
 from alita_tui.agent.checklist import from_person
 from alita_tui.agent.given import block_text
-from alita_tui.agent.passages import said_of, titled
+from alita_tui.agent.passages import remarks, titled
 from alita_tui.agent.progress import STUCK
 from alita_tui.agent.references import file_list
 from alita_tui.agent.tool_cards import hit_text, registered_text
@@ -62,19 +62,19 @@ class Conversation:
         self._entries: list[Entry] = []
         self._seq = 0
         self._open: dict[str, ToolRequest] = {}
+        """Action id -> the request, for those without a result."""
         self._instead = ""
         """The notice that another plan replaces the model's own."""
-        """Action id -> the request, for those without a result."""
         self._builds: dict[str, str] = {}
         """Build id -> the action that asked for it."""
-        self._named: dict[str, str] = {}
+        self._tool_names: dict[str, str] = {}
         """Build id -> its tool's name."""
         self._drafts: dict[str, ToolDraft] = {}
         """Build id -> its newest draft."""
         self._put_off: set[str] = set()
         """Builds whose action has its result already; their outcome is reported as news."""
         self._files: dict[str, Artefact] = {} if files is None else files
-        self._made: dict[str, list[Artefact]] = {}
+        self._artefacts_by_call: dict[str, list[Artefact]] = {}
         """Artefacts by the id of the call that made them."""
         self._inside: dict[str, str] = {}
         """Call of a tool by a tool -> the agent's own call that it is inside of."""
@@ -94,7 +94,7 @@ class Conversation:
         match event:
             case e.ArtefactAdded(artefact=artefact, source=source):
                 self._files[artefact.handle] = artefact
-                self._made.setdefault(self._inside.get(source, source), []).append(artefact)
+                self._artefacts_by_call.setdefault(self._inside.get(source, source), []).append(artefact)
             case e.TaskSubmitted(text=text, again=again, retried=retried, files=files):
                 self._close_open("The task before ended without this.")
                 if not again:
@@ -176,12 +176,12 @@ class Conversation:
                 self._result(action_id, fenced(f"search:{provider}", (listed or "no results") + instead))
             case e.PageRead(action_id=action_id, url=url):
                 page = fenced(url, titled(event)) if event.text else ""
-                self._result(action_id, "\n".join(filter(None, (page, *said_of(event)))))
+                self._result(action_id, "\n".join(filter(None, (page, *remarks(event)))))
             case e.LookedBack(action_id=action_id, text=text, seq=seq, handle=handle, part=part):
-                # An earlier note comes with the fences that it had; a file or a part has none of its own.
-                whole = seq and not part
+                # An earlier observation still has its fences; a file or a part has none.
+                fenced_already = seq and not part
                 source = handle or (f"event {seq}" if seq else "files")
-                self._result(action_id, text if whole else fenced(source, text))
+                self._result(action_id, text if fenced_already else fenced(source, text))
             case e.ActionFailed(action_id=action_id, text=text, hint=hint):
                 self._result(action_id, f"{text} {hint}".strip(), error=True)
             case e.QuestionAnswered(question_id=question_id, text=text) if question_id.startswith(STUCK):
@@ -191,14 +191,16 @@ class Conversation:
             case e.QuestionAnswered(question_id=action_id, text=text):
                 self._result(action_id, f"The person answered: {text}")
             case e.BuildStarted(build_id=build_id, action_id=action_id, name=name):
-                self._builds[build_id], self._named[build_id] = action_id, name
+                self._builds[build_id], self._tool_names[build_id] = action_id, name
             case e.BuildDrafted(build_id=build_id, draft=draft):
                 self._drafts[build_id] = draft
             case e.ToolRegistered(build_id=build_id, card=card, lasting=lasting):
                 where = "is in the library" if lasting == "library" else "may be used for this task only"
                 note = f"Approved: {card.name} v{card.version} {where}. Use run_tool to run it."
-                made = self._drafts.pop(build_id, None)
-                self._built(build_id, f"{note}\n{registered_text(made)}" if made else note)
+                approved_draft = self._drafts.pop(build_id, None)
+                self._built(
+                    build_id, f"{note}\n{registered_text(approved_draft)}" if approved_draft else note
+                )
             case e.ToolAliased(build_id=build_id, name=name, target=target):
                 note = (
                     f"{name} is an alias of {target.label}, which gives the same answers; nothing was added."
@@ -220,7 +222,7 @@ class Conversation:
             case e.BuildPutOff(build_id=build_id):
                 self._built(build_id, "It has no verdict yet.")
                 self._put_off.add(build_id)
-                name = self._named.get(build_id, build_id)
+                name = self._tool_names.get(build_id, build_id)
                 self._person(
                     f"The person puts off the build of {name} and decides later; it is no tool yet. "
                     "Go on with what does not need it; `wait` when nothing else is left to do."
@@ -234,7 +236,7 @@ class Conversation:
                 if server:
                     self._served[call_id] = server
             case e.ToolReturned(call_id=call_id, report=report, misfit=misfit):
-                files_made = tuple(self._made.get(call_id, ()))
+                files_made = tuple(self._artefacts_by_call.get(call_id, ()))
                 note = returned(report, self._seq, files_made)
                 if misfit:
                     note += f"\nThe result does not fit the tool's output schema:\n{fenced('misfit', misfit)}"
@@ -265,15 +267,15 @@ class Conversation:
                 pass
 
     def entries(self) -> tuple[Entry, ...]:
-        """The turns as of now; open requests stay open."""
-        whole = copy(self)
-        whole._entries, whole._open, whole._held_turns = (
+        """Return the turns as of now; requests without a result get a note instead, in the copy only."""
+        closed = copy(self)
+        closed._entries, closed._open, closed._held_turns = (
             [*self._entries],
             {**self._open},
             [*self._held_turns],
         )
-        whole._close_open("The run was interrupted before this was done.")
-        return tuple(whole._entries)
+        closed._close_open("The run was interrupted before this was done.")
+        return tuple(closed._entries)
 
     def observation(self, seq: int) -> str:
         """Return the observation that an event has given so far; empty if none."""
@@ -310,7 +312,7 @@ class Conversation:
 
     def _built(self, build_id: str, text: str, *, error: bool = False) -> None:
         if build_id in self._put_off:
-            self._person(f"About the build of {self._named.get(build_id, build_id)}: {text}")
+            self._person(f"About the build of {self._tool_names.get(build_id, build_id)}: {text}")
         else:
             self._result(self._builds.get(build_id, ""), text, error=error)
 
@@ -337,8 +339,10 @@ def recalled(items: tuple[MemoryItem, ...]) -> str:
     """Return recalled memories for the model: the person's own words as they are, everything else as data."""
     own = [item for item in items if item.memory == "semantic" and item.origin in OWN_WORDS]
     own_lines = [f"- [{item.item_id}] The person said: {defused(item.text)}" for item in own]
-    rest = "\n".join(f"- [{item.item_id}] {item.text}" for item in items if item not in own)
-    return "\n".join(filter(None, (RECALLED_HEAD, *own_lines, fenced(MEMORY, rest) if rest else "")))
+    other_lines = "\n".join(f"- [{item.item_id}] {item.text}" for item in items if item not in own)
+    return "\n".join(
+        filter(None, (RECALLED_HEAD, *own_lines, fenced(MEMORY, other_lines) if other_lines else ""))
+    )
 
 
 def _instead(followed: PlanCandidate | None, because: str) -> str:
@@ -362,10 +366,10 @@ def _progress(status: tuple[StepStatus, ...]) -> str:
     return f": {', '.join(counted)}" if {*status} - {"open"} else ""
 
 
-def returned(report: RunReport, seq: int = 0, made: tuple[Artefact, ...] = ()) -> str:
-    """A run's report as the model reads it; what a tool prints is data too.
+def returned(report: RunReport, seq: int = 0, artefacts: tuple[Artefact, ...] = ()) -> str:
+    """Return a run's report as the model reads it; what a tool prints is data, so it is fenced.
 
-    `seq` is the event by which its result can be referred to, `made` what it left or was too large to be shown.
+    `seq` is the event by which the result can be referred to, `artefacts` the files it left or its large result.
     """
     parts = [f"status: {report.status}"]
     if report.result_handle:
@@ -377,7 +381,7 @@ def returned(report: RunReport, seq: int = 0, made: tuple[Artefact, ...] = ()) -
         text = _json(report.result)
         head = f"result{f' (e{seq})' if seq else ''}:"
         parts.append(f"{head} {text}" if plain else f"{head}\n{fenced('result', text)}")
-    if files := [file for file in made if file.handle != report.result_handle]:
+    if files := [file for file in artefacts if file.handle != report.result_handle]:
         parts.append(f"files it made:\n{fenced('files', file_list(tuple(files)))}")
     if report.files_lost:
         parts.append(f"files not taken: {report.files_lost}")
@@ -407,8 +411,10 @@ def _searched(event: e.ToolSearched) -> str:
                 "as it is (run_tool), adapt it (build_tool under its name, saying what it lacks), or build "
                 f"another.\n{listed}"
             )
-        others = ", ".join(miss.name for miss in event.near_misses)
-        return f"Tools that fit{likely}:\n{listed}" + (f"\nLess likely: {others}." if others else "")
+        less_likely = ", ".join(miss.name for miss in event.near_misses)
+        return f"Tools that fit{likely}:\n{listed}" + (
+            f"\nLess likely: {less_likely}." if less_likely else ""
+        )
     nearest = "\n".join(
         f"- {miss.name} (score {miss.score:.2f}): {miss.description}" for miss in event.near_misses
     )

@@ -115,7 +115,7 @@ class Crew:
             failed = e.ToolFailed(
                 call_id=call_id, depth=envelope.event.depth, reason="interrupted", text=text
             )
-            with working_on(_where(envelope)):
+            with working_on(_origin_of_event(envelope)):
                 await self._bus.emit(failed, span=call_id)
         for agent_id, envelope in reversed(started.items()):
             assert isinstance(envelope.event, e.AgentStarted)
@@ -124,16 +124,14 @@ class Crew:
                 action_id=envelope.event.action_id,
                 outcome="interrupted",
                 reason="The program ended while it worked.",
-                steps=next(
-                    (mine.step for mine in reversed(self._bus.history) if mine.delegate == agent_id), 0
-                ),
+                steps=next((own.step for own in reversed(self._bus.history) if own.delegate == agent_id), 0),
             )
-            with working_on(_where(envelope)):
+            with working_on(_origin_of_event(envelope)):
                 await self._bus.emit(ended, span=agent_id)
 
 
-def _where(envelope: Envelope) -> Origin:
-    """Return the origin of an event, so that the event that ends it carries the same one."""
+def _origin_of_event(envelope: Envelope) -> Origin:
+    """Return the origin of an event, for the event that ends what it began."""
     return Origin(
         task_id=envelope.task_id,
         agent_id=envelope.agent_id,

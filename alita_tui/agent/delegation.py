@@ -43,10 +43,10 @@ from alita_tui.spine.shares import Amount
 from alita_tui.spine.text import clip, one_line
 
 _MOST = 12
-"""How many parts one agent may delegate; second attempts do not count."""
+"""Most parts that one agent may delegate; second attempts do not count."""
 _HANDED = 20_000
 """Characters of an observation that an agent is given as input."""
-_AGAIN: frozenset[AgentOutcome] = frozenset(("failed", "stuck", "step_limit"))
+_RETRIED: frozenset[AgentOutcome] = frozenset(("failed", "stuck", "step_limit"))
 """Outcomes after which the part is tried once more, by a new agent."""
 _GRACE = 60.0
 """Seconds added to a deadline that passes while the agent waits for the person."""
@@ -100,12 +100,12 @@ class Delegation:
         self._shared = shared
         self._loop_of = loop_of
         self._parallel = parallel
-        self._rooms: dict[tuple[str, str], asyncio.Semaphore] = {}
+        self._semaphores: dict[tuple[str, str], asyncio.Semaphore] = {}
         """(Task, agent) -> limits how many agents work for it at a time."""
         self._working: dict[str, tuple[str, asyncio.Task[_End]]] = {}
         """Agent -> the id of its task, and the asyncio task it runs in."""
         self._stopped: set[str] = set()
-        self._until: dict[str, float] = {}
+        self._deadlines: dict[str, float] = {}
         self._reports: dict[str, Report] = {}
         self._parked: dict[str, ApprovalPending] = {}
         self._numbered = 0
@@ -146,13 +146,13 @@ class Delegation:
     async def delegate(self, action_id: str, action: Delegate) -> None:
         """Delegate a part and wait until it has ended. Raises RegistryError, ApprovalPending, StoreError."""
         role = self._roles[action.role]
-        me = self._task.agent
-        depth = (me.depth if me else 0) + 1
+        current_agent = self._task.agent
+        depth = (current_agent.depth if current_agent else 0) + 1
         if depth > DEEPEST:
             raise RegistryError(f"A part can be handed on {DEEPEST} times at most.", hint="Do it yourself.")
-        if self._handed_on() >= _MOST:
+        if self._delegated_count() >= _MOST:
             raise RegistryError(f"No more than {_MOST} parts are handed on.", hint="Do the rest yourself.")
-        until = min(self._now + role.minutes * 60, self._until.get(origin.delegate(), float("inf")))
+        deadline = min(self._now + role.minutes * 60, self._deadlines.get(origin.delegate(), float("inf")))
         order = e.AgentStarted(
             agent_id=self._name(role.name),
             action_id=action_id,
@@ -162,31 +162,31 @@ class Delegation:
             handed=await asyncio.to_thread(lambda: tuple(map(self._input, action.inputs))),
             depth=depth,
             usd=action.budget_usd,
-            seconds=round(until - self._now, 3),
+            seconds=round(deadline - self._now, 3),
             steps=role.steps,
         )
-        order = await self._begun(order, role)
-        end = await self._attempt(order, role, until)
-        if end.outcome in _AGAIN and not end.final and self._now < until:
-            await self._ended(order, end, retried=True)
-            taken = self._shared.taken(order.agent_id)
-            again = replace(
+        order = await self._begin_agent(order, role)
+        end = await self._attempt(order, role, deadline)
+        if end.outcome in _RETRIED and not end.final and self._now < deadline:
+            await self._record_end(order, end, retried=True)
+            spent = self._shared.taken(order.agent_id)
+            retry = replace(
                 order,
                 agent_id=self._name(role.name),
                 attempt=2,
                 because=end.reason,
-                usd=None if order.usd is None else max(order.usd - taken.usd, 0.0),
-                tokens=None if order.tokens is None else max(order.tokens - taken.tokens, 0),
-                seconds=round(until - self._now, 3),
+                usd=None if order.usd is None else max(order.usd - spent.usd, 0.0),
+                tokens=None if order.tokens is None else max(order.tokens - spent.tokens, 0),
+                seconds=round(deadline - self._now, 3),
             )
-            order = await self._begun(again, role)
-            end = await self._attempt(order, role, until)
-        await self._ended(order, end)
+            order = await self._begin_agent(retry, role)
+            end = await self._attempt(order, role, deadline)
+        await self._record_end(order, end)
         if parked := self._parked.pop(order.agent_id, None):
             raise parked
 
-    async def _begun(self, order: e.AgentStarted, role: Role) -> e.AgentStarted:
-        """Reserve a share and record that the agent begins; both happen, or neither. Raises RegistryError."""
+    async def _begin_agent(self, order: e.AgentStarted, role: Role) -> e.AgentStarted:
+        """Reserve a share and record that the agent begins: both or neither. Raises RegistryError."""
         handing = asyncio.ensure_future(self._shared.hand_out(order, role.share))
         try:
             return await asyncio.shield(handing)
@@ -195,10 +195,12 @@ class Delegation:
         except asyncio.CancelledError:
             with suppress(
                 asyncio.CancelledError, Exception
-            ):  # a task that is stopped as the session closes: twice
+            ):  # cancelled a second time, when the session closes while its task is stopped
                 await finished(handing)
             if not handing.cancelled() and handing.exception() is None:
-                await self._ended(handing.result(), _End("interrupted", "It was stopped before it began."))
+                await self._record_end(
+                    handing.result(), _End("interrupted", "It was stopped before it began.")
+                )
             raise
 
     def _input(self, name: str) -> Handed:
@@ -210,13 +212,13 @@ class Delegation:
             return Handed(name=name.strip(), text=clip(text, _HANDED)[0])
         return Handed(name=name, handle=self._references.artefact(name).handle)
 
-    def _handed_on(self) -> int:
+    def _delegated_count(self) -> int:
         """Return how many parts the current agent has delegated."""
-        me, task_id = origin.delegate(), origin.current().task_id
+        current_id, task_id = origin.delegate(), origin.current().task_id
         return sum(
             isinstance(envelope.event, e.AgentStarted) and envelope.event.attempt == 1
             for envelope in self._bus.history.of(e.AgentStarted)
-            if envelope.task_id == task_id and envelope.delegate == me
+            if envelope.task_id == task_id and envelope.delegate == current_id
         )
 
     def _name(self, role: str) -> str:
@@ -232,20 +234,20 @@ class Delegation:
 
     # --- working --------------------------------------------------------------------------
 
-    async def _attempt(self, order: e.AgentStarted, role: Role, until: float) -> _End:
+    async def _attempt(self, order: e.AgentStarted, role: Role, deadline: float) -> _End:
         """Run an agent until it ends, is stopped or misses its deadline. Raises StoreError."""
         agent_id = order.agent_id
         work = asyncio.create_task(self._work(order, role), name=f"alita agent {agent_id}")
         self._working[agent_id] = origin.current().task_id, work
-        self._until[agent_id] = until
+        self._deadlines[agent_id] = deadline
         late = False
         try:
             while not work.done():
-                await asyncio.wait((work,), timeout=max(until - self._now, 0.0))
-                if work.done() or self._now < until:
+                await asyncio.wait((work,), timeout=max(deadline - self._now, 0.0))
+                if work.done() or self._now < deadline:
                     continue
                 if self._waits_for_person(agent_id):
-                    until = self._until[agent_id] = self._now + _GRACE
+                    deadline = self._deadlines[agent_id] = self._now + _GRACE
                     continue
                 late = True
                 work.cancel()
@@ -254,10 +256,10 @@ class Delegation:
             work.cancel()
             with suppress(asyncio.CancelledError, Exception):
                 await finished(work)
-            await self._ended(order, _End("interrupted", "It was stopped with what it worked for."))
+            await self._record_end(order, _End("interrupted", "It was stopped with what it worked for."))
             raise
         finally:
-            del self._working[agent_id], self._until[agent_id]
+            del self._working[agent_id], self._deadlines[agent_id]
         if late and (work.cancelled() or work.result().outcome != "reported"):
             return _End("late", f"It had {order.seconds:.0f} seconds.")
         if work.cancelled():
@@ -266,14 +268,16 @@ class Delegation:
         return work.result()
 
     async def _work(self, order: e.AgentStarted, role: Role) -> _End:
-        here = origin.current()
-        room = self._rooms.setdefault((here.task_id, here.agent_id), asyncio.Semaphore(self._parallel))
+        current = origin.current()
+        semaphore = self._semaphores.setdefault(
+            (current.task_id, current.agent_id), asyncio.Semaphore(self._parallel)
+        )
         with working_on(self.origin_of(order.agent_id)):
             try:
-                async with room:
+                async with semaphore:
                     end = _end_of(await self._loop_of(role, order.depth).run())
             except asyncio.CancelledError:
-                await self._take_back()
+                await self._withdraw_work()
                 raise
             except BudgetExceeded as error:
                 end = _End("budget", error.message)
@@ -286,15 +290,15 @@ class Delegation:
                 raise
             except AlitaError as error:
                 end = _End("failed", error.message)
-            except Exception as error:  # noqa: BLE001  # on record, and those beside it work on
+            except Exception as error:  # noqa: BLE001  # recorded; the other agents work on
                 notice = unexpected(error)
                 await self._bus.emit(notice)
                 end = _End("failed", notice.text)
             if end.outcome != "reported":
-                await self._take_back()
+                await self._withdraw_work()
             return end
 
-    async def _take_back(self) -> None:
+    async def _withdraw_work(self) -> None:
         """Stop the current agent's builds and withdraw its questions to the person."""
         await self._jobs.cancel(self._task.id, origin.delegate())
         await self._jobs.withdraw()
@@ -303,11 +307,11 @@ class Delegation:
         with working_on(self.origin_of(agent_id)):
             return self._jobs.awaited
 
-    async def _ended(self, order: e.AgentStarted, end: _End, *, retried: bool = False) -> None:
+    async def _record_end(self, order: e.AgentStarted, end: _End, *, retried: bool = False) -> None:
         """Record how an agent ended, even if the caller is cancelled meanwhile."""
         agent_id = order.agent_id
         report = self._reports.pop(agent_id, None) if end.outcome == "reported" else None
-        taken = self._shared.taken(agent_id)
+        spent = self._shared.taken(agent_id)
         steps = next(
             (envelope.step for envelope in reversed(self._bus.history) if envelope.delegate == agent_id), 0
         )
@@ -320,8 +324,8 @@ class Delegation:
             evidence=report.evidence if report else (),
             missing=report.missing if report else "",
             reason=end.reason,
-            usd=taken.usd,
-            tokens=taken.tokens,
+            usd=spent.usd,
+            tokens=spent.tokens,
             steps=steps,
             retried=retried,
         )

@@ -20,7 +20,7 @@ _BRANCHES = 2
 _FIRST_CALL = 3_000
 """Assumed tokens of a call in a task without any call so far."""
 _PER_STEP, _PER_AGENT = 2, 6
-"""Assumed calls of one agent for a step, and of a specialist for a part, before the session has own figures."""
+"""Assumed calls of one agent for a step, and of a specialist for a part, until the session has figures of its own."""
 _KNOWN = 3
 """Reports of agents from which the session's own figures are used."""
 
@@ -81,15 +81,15 @@ class Director:
         apart = branches(plan) if plan else ()
         open_steps = _open(plan) if plan else ()
         parts = len(apart) if because == "plan" else 0
-        made = self._estimated(len(open_steps), parts) if plan else _Estimate()
+        estimate = self._estimated(len(open_steps), parts) if plan else _Estimate()
         chosen = e.DirectorChosen(
             task_id=task_id,
             directs=because != "single",
             because=because,
             branches=apart,
-            alone_tokens=made.alone,
-            tokens=made.directed,
-            usd=made.usd,
+            alone_tokens=estimate.alone,
+            tokens=estimate.directed,
+            usd=estimate.usd,
         )
         await self._bus.emit(chosen, span=task_id)
 
@@ -100,12 +100,10 @@ class Director:
         agents: list[int] = []
         for envelope in self._bus.history.of(e.BudgetSpent, e.AgentEnded):
             match envelope.event:
-                case e.AgentEnded(outcome="reported", tokens=taken):
-                    agents.append(taken)
-                case e.BudgetSpent(cost_usd=cost, tokens=taken) if (
-                    envelope.task_id == self._task.id and taken
-                ):
-                    calls, tokens, usd = calls + 1, tokens + taken, usd + (cost or 0.0)
+                case e.AgentEnded(outcome="reported", tokens=used):
+                    agents.append(used)
+                case e.BudgetSpent(cost_usd=cost, tokens=used) if envelope.task_id == self._task.id and used:
+                    calls, tokens, usd = calls + 1, tokens + used, usd + (cost or 0.0)
                     unknown = unknown or cost is None
                 case _:
                     pass

@@ -1,6 +1,6 @@
 """Summary of a session's earlier tasks for a later one: their texts, their ends, where the results are.
 
-The summary shows what was known when the later task began; tasks that run beside it do not change it.
+The summary shows what was known when the later task began; tasks that run at the same time do not change it.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ class EarlierTasks:
             case _:
                 pass
 
-    def _source(self, envelope: Envelope, what: str) -> None:
+    def _source(self, envelope: Envelope, label: str) -> None:
         """Remember an observation of a task; in schema 1 events belong to the task before them."""
         if task := self._tasks.get(envelope.task_id or next(reversed(self._tasks), "")):
-            task.sources[what] = envelope.seq or 0
+            task.sources[label] = envelope.seq or 0
 
     def before(self, chain: Collection[str], now: int) -> Before:
         """Return the summary of the tasks before the newest one, which was submitted by the event `now`.
@@ -113,9 +113,9 @@ class Before:
             for task in older
         ]
         for task in recent:
-            task_text, answered = clip(task.text, _ASKED)[0], clip(task.answer, _ANSWERED)[0]
-            lines.append(f"- {task_text}\n  {task.end}: {answered}")
-            sources = [f"{what}: event {seq}" for what, seq in [*task.sources.items()][-_SOURCES:]]
+            task_text, answer = clip(task.text, _ASKED)[0], clip(task.answer, _ANSWERED)[0]
+            lines.append(f"- {task_text}\n  {task.end}: {answer}")
+            sources = [f"{label}: event {seq}" for label, seq in [*task.sources.items()][-_SOURCES:]]
             lines += [f"  ({'; '.join(sources)})"] if sources else []
         return (Entry(seq=seq, message=Message(role="user", text="\n".join(lines)), name=EARLIER),)
 
@@ -124,4 +124,4 @@ def _as_of(now: int, task: _Task) -> _Task:
     """Return a task as of an event, without anything later."""
     if task.ended > now or not task.ended:
         task = replace(task, end="not ended when this task began", answer="")
-    return replace(task, sources={what: seq for what, seq in task.sources.items() if seq < now})
+    return replace(task, sources={label: seq for label, seq in task.sources.items() if seq < now})

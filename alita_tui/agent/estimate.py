@@ -18,8 +18,8 @@ _BEFORE_TOOLS = 400
 MARGIN = 1.25
 """Factor by which a text may have more tokens than counted."""
 _LEAST = {PLAIN: 0.4}
-"""Of the count with its margin, the share that a text in this script takes at least: the prose of the largest
-vocabulary. Other scripts are taken to take nothing."""
+"""Share of the count (margin included) that a text in this script takes at least, measured on prose with the largest
+vocabulary; 0 for other scripts."""
 _SHARE = 0.2
 """Least share of a request that a script must have before the model's count of it is learned."""
 _SLACK = 1.3
@@ -90,11 +90,13 @@ class Scales:
         for script, tokens in estimated.parts.items():
             if script == PLAIN or tokens < _SHARE * estimated.input:
                 continue
-            others = sum(least.values()) - least[script]
-            share = min(max(_SLACK * (usage.input_tokens - others) / tokens, _FLOOR), 1.0)
-            known = self._scripts.get((model, script))
-            # Up at once, down slowly: a text of another kind may come.
-            self._scripts[model, script] = share if known is None else max(share, (3 * known + share) / 4)
+            least_of_others = sum(least.values()) - least[script]
+            share = min(max(_SLACK * (usage.input_tokens - least_of_others) / tokens, _FLOOR), 1.0)
+            previous = self._scripts.get((model, script))
+            # Up at once, down slowly, as the next text may be of another kind.
+            self._scripts[model, script] = (
+                share if previous is None else max(share, (3 * previous + share) / 4)
+            )
 
     def bound(self, model: str, estimated: Estimate) -> Usage:
         """Return the upper bound of a call on this model."""
@@ -109,32 +111,32 @@ class Scales:
 
 
 class Meter:
-    """How long a reply has become, while it comes: a server may pass over the limit that it was given."""
+    """Measures a reply while it streams in, because a server may ignore the limit that it was given."""
 
     def __init__(self, most: int) -> None:
-        """`most` are the tokens that the reply may have."""
+        """`most` is the limit of the reply in tokens."""
         self._most = most
         self._pieces = 0
-        self._waiting: list[str] = []
+        self._uncounted: list[str] = []
         self._letters = 0
         self._upper = self._lower = 0.0
 
     def over(self, text: str) -> bool:
-        """Take in a piece; True if the reply is longer than it may be.
+        """Add a piece; return True if the reply is over its limit.
 
-        It is if it has more pieces than tokens, of which each piece has at least one, and looks as long; or if
-        it is longer by any vocabulary.
+        It is over if any vocabulary would count more tokens; or if it came in more pieces than the limit, each of at
+        least one token, and the upper estimate agrees.
         """
         self._pieces += 1
-        self._waiting.append(text)
+        self._uncounted.append(text)
         self._letters += len(text)
-        if self._letters >= 4 * _LOOK or len(self._waiting) >= _LOOK:
+        if self._letters >= 4 * _LOOK or len(self._uncounted) >= _LOOK:
             self._count()
         return self._lower > self._most or (self._pieces > self._most and self._upper > self._most)
 
     def _count(self) -> None:
-        parts = counted("".join(self._waiting))
-        self._waiting, self._letters = [], 0
+        parts = counted("".join(self._uncounted))
+        self._uncounted, self._letters = [], 0
         self._upper += sum(parts.values())
         self._lower += sum(tokens * _LEAST_SAID.get(script, 0.2) for script, tokens in parts.items())
 

@@ -53,9 +53,9 @@ def capped(block: ContextBlock) -> ContextBlock:
 
 
 def due(
-    blocks: Iterable[ContextBlock], shown: Sequence[tuple[str, Message]], off: Collection[str]
+    blocks: Iterable[ContextBlock], turns: Sequence[tuple[str, Message]], off: Collection[str]
 ) -> tuple[ContextBlock, ...]:
-    """Return the enabled blocks whose text is not in the conversation yet; `shown` are its named turns."""
-    newest = {name: message.text for name, message in shown}
-    wanted = (capped(block) for block in blocks if block.text.strip() and block.name not in off)
-    return tuple(block for block in wanted if newest.get(block.name) != block_text(block))
+    """Return the enabled blocks whose text is not in the conversation yet; `turns` are its named turns."""
+    newest = {name: message.text for name, message in turns}
+    enabled = (capped(block) for block in blocks if block.text.strip() and block.name not in off)
+    return tuple(block for block in enabled if newest.get(block.name) != block_text(block))

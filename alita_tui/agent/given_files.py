@@ -20,7 +20,7 @@ class GivenFiles:
     async def take_in(self, paths: tuple[str, ...], otherwise: str) -> tuple[str, ...] | None:
         """Record files that the person gives; return their handles, or None after saying why one cannot be taken.
 
-        `otherwise` is the part of the message that says what is not done then.
+        `otherwise` begins the error message, with what is not done in that case.
         """
         handles: list[str] = []
         try:

@@ -1,7 +1,7 @@
 """Finds figures, dates and quotations of an answer that no tool, page, file or person provided. Pure.
 
-A figure is grounded where the evidence has it, rounded as the answer rounds it, or in another unit that the answer
-names. What an answer computes itself is not grounded: a tool has to.
+A figure is grounded if the evidence has it, rounded as in the answer, or converted to the unit that the answer names.
+A figure that the model computed itself is not grounded: a tool has to compute it.
 """
 
 from __future__ import annotations
@@ -56,26 +56,26 @@ class _Figure(NamedTuple):
 
 def ungrounded(answer: str, evidence: Iterable[str]) -> tuple[str, ...]:
     """Return the figures, dates and quotations of an answer that the evidence does not hold, as they are written."""
-    whole = "\n".join(evidence)
-    known = sorted(_values(whole))
-    dates = {iso for iso, _ in _dates(whole)}
-    plain = _plain(whole)
+    evidence_text = "\n".join(evidence)
+    evidence_values = sorted(_values(evidence_text))
+    dates = {iso for iso, _ in _dates(evidence_text)}
+    plain = _plain(evidence_text)
     missing: dict[int, str] = {}
-    rest = answer
+    unchecked = answer
     for match in _QUOTED.finditer(answer):
         if len(match[1].split()) >= _FEWEST_WORDS:
-            rest = _blanked(rest, match.start(), match.end())
+            unchecked = _blanked(unchecked, match.start(), match.end())
             if _plain(match[1]).strip(" .,;:!?…") not in plain:
                 missing[match.start()] = match[0]
     for iso, date in _dates(answer):
-        rest = _blanked(rest, date.start(), date.end())
+        unchecked = _blanked(unchecked, date.start(), date.end())
         if iso not in dates:
             missing[date.start()] = date[0]
-    for unrelated in _NO_FIGURES.finditer(rest):
-        rest = _blanked(rest, unrelated.start(), unrelated.end())
-    for match in _NUMBER.finditer(rest):
+    for unrelated in _NO_FIGURES.finditer(unchecked):
+        unchecked = _blanked(unchecked, unrelated.start(), unrelated.end())
+    for match in _NUMBER.finditer(unchecked):
         figure = _figure(match)
-        if not _counts(figure) and not _known(figure, known):
+        if not _is_small_count(figure) and not _in_evidence(figure, evidence_values):
             missing[match.start()] = figure.text
     return tuple(dict.fromkeys(missing[at] for at in sorted(missing)))[:_MOST]
 
@@ -83,19 +83,19 @@ def ungrounded(answer: str, evidence: Iterable[str]) -> tuple[str, ...]:
 def _values(text: str) -> set[float]:
     """Return every number of a text, also as JSON and as people write it."""
     plain = {float(match[0]) for match in _JSON_NUMBER.finditer(text)}
-    written = {value for match in _NUMBER.finditer(text) for value in _figure(match).values}
-    return plain | {-value for value in plain} | written
+    as_written = {value for match in _NUMBER.finditer(text) for value in _figure(match).values}
+    return plain | {-value for value in plain} | as_written
 
 
 def _figure(match: re.Match[str]) -> _Figure:
-    whole = re.sub(r"\D", "", match["whole"])
-    rest, power = match["rest"] or "", match["power"] or ""
+    digits = re.sub(r"\D", "", match["whole"])
+    fraction, power = match["rest"] or "", match["power"] or ""
     sign = "-" if match["sign"] in ("-", "−") else ""
-    readings = [f"{whole}.{rest[1:]}" if rest else whole]
-    if len(rest) == 4 and match["whole"] == whole and whole.strip("0") and len(whole) < 4:
-        readings.append(whole + rest[1:])  # a thousand, or three decimals
+    readings = [f"{digits}.{fraction[1:]}" if fraction else digits]
+    if len(fraction) == 4 and match["whole"] == digits and digits.strip("0") and len(digits) < 4:
+        readings.append(digits + fraction[1:])  # a thousand, or three decimals
     groups = re.split(r"\D", match["whole"])
-    if len(groups) == 2 and not rest:
+    if len(groups) == 2 and not fraction:
         readings.append(f"{groups[0]}.{groups[1]}")
     shift = max(-300, min(int(power[1:]), 300)) if power else 0  # within the range of a float
     values = tuple(float(f"{sign}{reading}{power}") for reading in readings)
@@ -105,7 +105,7 @@ def _figure(match: re.Match[str]) -> _Figure:
     return _Figure(text.strip(), values, slack, unit)
 
 
-def _counts(figure: _Figure) -> bool:
+def _is_small_count(figure: _Figure) -> bool:
     """Return whether a figure is a small whole number, as in "two of 3 files"."""
     value = figure.values[0]
     return (
@@ -113,12 +113,12 @@ def _counts(figure: _Figure) -> bool:
     )
 
 
-def _known(figure: _Figure, known: list[float]) -> bool:
+def _in_evidence(figure: _Figure, evidence_values: list[float]) -> bool:
     for value, slack in zip(figure.values, figure.slack, strict=True):
         for scale in (1.0, *_SCALES.get(figure.unit, ())):
             middle, reach = value / scale, slack / scale * 1.000001 + abs(value / scale) * 1e-12
-            at = bisect_left(known, middle - reach)
-            if at < len(known) and known[at] <= middle + reach:
+            at = bisect_left(evidence_values, middle - reach)
+            if at < len(evidence_values) and evidence_values[at] <= middle + reach:
                 return True
     return False
 

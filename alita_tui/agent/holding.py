@@ -31,7 +31,7 @@ class Holding:
         steering: Steering,
         again: Callable[[Command], None],
     ) -> None:
-        """`again` hands a command in once more."""
+        """`again` submits a command once more."""
         self._bus = bus
         self._taking_up = taking_up
         self._steering = steering
@@ -45,7 +45,7 @@ class Holding:
         return self._held is not None
 
     def begin(self, *, hold: bool) -> None:
-        """Resume the unfinished work; with `hold`, work that would continue by itself waits."""
+        """Resume the unfinished work; with `hold`, work that would continue at once is held."""
         held = self._taking_up.held() if hold else e.WorkHeld()
         if held.tasks or held.queued:
             self._held = held

@@ -1,7 +1,7 @@
 """A running tool calls another one: only a tool that its approval names and pins, with that tool's own grants.
 
-A tool's request is hostile input: the record of its approval decides, not what it claims. Its arguments are
-data and refer to nothing; the tool that is called sees neither files nor secrets of the one that calls it.
+A tool's request is hostile input: the record of its approval decides, not the request. Its arguments are plain data,
+without references; the called tool sees neither the files nor the secrets of its caller.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.servers import uses_of
 from alita_tui.spine.text import one_line
 
-_Told = TypeVar("_Told", e.BrokerAnswered, e.PageLogged, e.BrokerAnswered | e.PageLogged)
+_RunEvent = TypeVar("_RunEvent", e.BrokerAnswered, e.PageLogged, e.BrokerAnswered | e.PageLogged)
 
 
 class InnerCalls:
@@ -37,9 +37,9 @@ class InnerCalls:
         self._new_id = new_id
         self._misfit = misfit
 
-    def placed(self, answered: _Told) -> _Told:
+    def placed(self, event: _RunEvent) -> _RunEvent:
         """Return a request or a page's message with the nesting depth of its run."""
-        return msgspec.structs.replace(answered, depth=self._runs.depth(answered.call_id))
+        return msgspec.structs.replace(event, depth=self._runs.depth(event.call_id))
 
     async def call(self, caller: str, name: str, arguments: Json) -> Json:
         """Run a tool for the running call `caller`; return its result.
@@ -55,7 +55,7 @@ class InnerCalls:
                 await asyncio.to_thread(check_arguments, record, arguments, self._misfit)
             except RegistryError as error:
                 raise CallRefused(str(error), status=400) from error
-            call.made.append(name)
+            call.called_tools.append(name)
             called = e.ToolCalled(
                 call_id=e.CallId(self._new_id()),
                 action_id="",
@@ -79,7 +79,7 @@ class InnerCalls:
             raise CallRefused(f"the tool {one_line(name, 80)} is not granted")
         if call.depth >= DEEPEST_CALL:
             raise CallRefused(f"{name} is not called: calls may be {DEEPEST_CALL} deep", status=508)
-        if len(call.made) >= MOST_TOOL_CALLS:
+        if len(call.called_tools) >= MOST_TOOL_CALLS:
             raise CallRefused(f"{MOST_TOOL_CALLS} calls of tools may be made in a run", status=429)
         if grant.digest in call.chain:
             raise CallRefused(f"{name} is not called: it waits for this very call", status=508)

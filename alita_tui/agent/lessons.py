@@ -68,11 +68,11 @@ class Lessons:
 
     def _within_budget(self, items: tuple[MemoryItem, ...]) -> tuple[MemoryItem, ...]:
         """Return the best items that are short enough together, in their order."""
-        room, chosen = self._recall_tokens, set()
+        remaining, chosen = self._recall_tokens, set()
         for item in sorted(items, key=lambda item: -item.score):
             tokens = tokens_in(item.text) + tokens_in(item.item_id) + 4
-            if tokens <= room:
-                room -= tokens
+            if tokens <= remaining:
+                remaining -= tokens
                 chosen.add(item.item_id)
         return tuple(item for item in items if item.item_id in chosen)
 
@@ -109,11 +109,11 @@ class Lessons:
         """Store what a task taught, except for items that an earlier process stored."""
         if not self._teaches:
             return
-        written = {
+        stored = {
             (noted.item.memory, noted.item.text) for noted in of_kind(self._task.events(), e.MemoryWritten)
         }
         for item in await asyncio.to_thread(self._learn, task_id, proposed):
-            if (item.memory, item.text) not in written:
+            if (item.memory, item.text) not in stored:
                 await self._write(item, span=task_id)
 
     async def _write(self, item: MemoryItem, *, span: str = "") -> None:

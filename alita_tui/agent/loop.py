@@ -88,8 +88,8 @@ class AgentLoop:
     ) -> None:
         """`news` is notified when a step begins, since the model then sees everything.
 
-        `turn` is awaited before a step: a task that lent its slot waits there for a free one. `waits` says whether a
-        tool run needs what an earlier one of the same reply brings.
+        `turn` is awaited before a step: a task that lent its slot waits there for a free one. `waits` returns whether a
+        tool run needs the result of an earlier one of the same reply.
         """
         self._turn = turn
         self._director = director
@@ -135,7 +135,7 @@ class AgentLoop:
             try:
                 actions = choose(reply, self._task.tools, self._allowed)
             except MalformedAction as error:
-                await self._bus.emit(e.ActionMalformed(text=_written(reply), problem=error.message))
+                await self._bus.emit(e.ActionMalformed(text=_reply_text(reply), problem=error.message))
                 malformed += 1
                 if malformed >= _MALFORMED_REPLIES:
                     return TaskEnd(
@@ -220,9 +220,9 @@ class AgentLoop:
     async def _act(
         self, call_id: str, requests: Sequence[ToolRequest], actions: Mapping[int, Action]
     ) -> TaskEnd | None:
-        """Do what was chosen, in order; return the end of the task when one of the actions ends it.
+        """Carry out the chosen actions in order; return the end of the task if one of them ends it.
 
-        `actions` are those to do, each by the place of its request.
+        `actions` maps the index of a request to its action.
 
         If a build has to wait and no person is attached, the other builds of the reply still run up to the same point.
         Raises ApprovalPending.
@@ -261,9 +261,9 @@ class AgentLoop:
     async def _run_together(
         self, call_id: str, requests: Sequence[ToolRequest], runs: Mapping[int, RunTool | Delegate]
     ) -> None:
-        """Run tools side by side, each once those that it refers to have ended, or agents, who wait for their turn.
+        """Run tools side by side, each after the runs whose results it refers to; or agents, which wait for a slot.
 
-        Raises what the first one raises.
+        Raises the first error.
         """
         room = asyncio.Semaphore(
             max(_AT_ONCE, *(len(runs) * isinstance(action, Delegate) for action in runs.values()))
@@ -322,9 +322,9 @@ class AgentLoop:
 
 
 def batches(actions: Mapping[int, Action]) -> list[dict[int, Action]]:
-    """Return the actions in order, each by itself but for tool runs that follow one another: those go together.
+    """Return the actions in order, grouped into batches that run together.
 
-    So do parts that are handed on.
+    Consecutive tool runs form a batch, and so do consecutive delegations; any other action is a batch of its own.
     """
     batches: list[dict[int, Action]] = []
     for number, action in actions.items():
@@ -337,7 +337,7 @@ def batches(actions: Mapping[int, Action]) -> list[dict[int, Action]]:
 
 
 def choose(reply: Reply, tools: Container[str] = (), allowed: Iterable[ActionName] = LEADS) -> list[Action]:
-    """Return all actions of a reply. Raises MalformedAction if any of them is invalid: then none is done.
+    """Return all actions of a reply. Raises MalformedAction if any is invalid, so that none is carried out.
 
     `tools` are the names of the library, `allowed` the actions that the agent may choose.
     """
@@ -378,7 +378,7 @@ def _stopped(newest_first: Sequence[Envelope]) -> TaskEnd | None:
 def _left_builds(
     events: Sequence[Envelope],
 ) -> tuple[str, tuple[ToolRequest, ...], dict[int, Action]] | None:
-    """Return the builds of the newest reply that were not begun when the process ended at one before them."""
+    """Return the newest reply's builds that were not begun, if the process ended at an earlier build of that reply."""
     chosen: set[str] = set()
     for envelope in reversed(events):
         match envelope.event:
@@ -402,6 +402,6 @@ def _left_builds(
     return None
 
 
-def _written(reply: Reply) -> str:
+def _reply_text(reply: Reply) -> str:
     calls = (f"{request.name}({request.arguments})" for request in reply.requests)
     return "\n".join(part for part in (reply.text, *calls) if part)

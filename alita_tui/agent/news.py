@@ -9,7 +9,7 @@ from alita_tui.spine import origin
 
 
 class News:
-    """Set by whoever causes the news, awaited by the task that it concerns."""
+    """Set by the code that causes the news, awaited by the task that it concerns."""
 
     def __init__(self) -> None:
         self._unseen: set[str] = set()
@@ -21,7 +21,7 @@ class News:
         self.look()
 
     def look(self) -> None:
-        """Wake whoever waits, because something relevant happened."""
+        """Wake all waiters, so that each checks whether there is news for it."""
         self._changed.set()
         self._changed = asyncio.Event()
 

@@ -116,9 +116,9 @@ class Orchestrator:
     ) -> None:
         """`known_state`: see `StateProjection`. `misfit` checks arguments against schemas.
 
-        `surroundings`, `estimate` and `provider` are called in a thread as a task begins; `blocks` are those of
-        the context that are on where the person switched nothing. `encode`: see `Lessons`. Parts of tasks are
-        handed to agents of `roles`, out of `shared`; without these to none.
+        `surroundings`, `estimate` and `provider` are called in a thread as a task begins; `blocks` are the context
+        blocks that are on by default. `encode`: see `Lessons`. Parts of tasks are delegated to agents of `roles`, paid
+        from `shared`; without these, nothing is delegated.
         """
         self._bus = bus
         self._asker = asker
@@ -209,7 +209,7 @@ class Orchestrator:
         self._holding = Holding(bus, self._taking_up, self._steering, self.send)
         self._works: dict[str, asyncio.Task[None]] = {}
         """Running work, by task."""
-        self.kept_open = False  # somebody looks on, so being idle does not end `run`
+        self.kept_open = False  # true while a viewer is attached: being idle then does not end `run`
 
     # --- commands -------------------------------------------------------------------------
 
@@ -344,7 +344,7 @@ class Orchestrator:
             await self._steering.steer(command, self._runner.running)
 
     async def _retry(self) -> None:
-        """Try the last task again, or say why not; while one runs or waits, nothing."""
+        """Try the last task again, or report why not; do nothing while a task runs or waits."""
         task = self._task.latest
         if self._runner.running or len(self._queue) or (task and task.outcome in (None, "parked")):
             return
@@ -365,12 +365,12 @@ class Orchestrator:
 
     def _interrupt(self, task_id: str = "") -> None:
         running = self._runner.running
-        going = (
+        interruptible = (
             running_id
             for running_id in reversed(running)
             if task_id in ("", running_id) and not running[running_id]
         )
-        if stopped := next(going, ""):  # a second one would cut off its ending
+        if stopped := next(interruptible, ""):  # a second interrupt would cut off its ending
             running[stopped] = True
             self._works[stopped].cancel()
 
@@ -379,7 +379,7 @@ class Orchestrator:
         self._holding.waits()
 
     def _build_waits(self, build_id: str) -> None:
-        """A build begins to wait for the person; its task does so, too, unless it was put off."""
+        """Called when a build begins to wait for the person; its task waits, too, unless the build was put off."""
         build = self._projection.state.build(build_id)
         self._holding.waits(build.approval_id if build else "")
         if build is None or not build.put_off:

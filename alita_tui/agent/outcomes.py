@@ -38,7 +38,7 @@ _OF_BUILDS = (
 """A rating of any of these counts as one of the build."""
 _NOT_ITS_FAULT: tuple[e.FailureReason, ...] = ("interrupted", "sandbox")
 _SCALARS = 200
-"""Values of a result that are looked for in an answer."""
+"""Most values of a result that are searched for in an answer."""
 _SHORTEST = 3
 """Shortest text of a result, in characters, whose appearance in an answer is evidence."""
 _FIGURE = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w]|\.\d)")
@@ -97,8 +97,8 @@ class Outcomes:
         """Store the person's feedback on a task with each memory item that the task taught. Raise StoreError."""
         if not self._teaches:
             return
-        for word in await asyncio.to_thread(words_about_memory, self._bus.history, task_id):
-            await self._bus.save_with(self._memory.rate, word.item_id, word.source, word.rating)
+        for rating in await asyncio.to_thread(words_about_memory, self._bus.history, task_id):
+            await self._bus.save_with(self._memory.rate, rating.item_id, rating.source, rating.rating)
 
     async def corrected(self, text: str) -> None:
         """Take a new task that begins by correcting the answer before as feedback on it. Raise StoreError."""
@@ -134,8 +134,8 @@ def rated(history: Sequence[Envelope], command: GiveFeedback) -> e.FeedbackGiven
             case _:
                 pass
         if command.seq and envelope.seq == command.seq:
-            target = _named(envelope.event, calls, envelope.task_id or task)
-            if target is not None and target[2] and not _joined(history, target[2]):
+            target = _rating_target(envelope.event, calls, envelope.task_id or task)
+            if target is not None and target[2] and not _was_registered(history, target[2]):
                 raise UsageError("No tool came of that build.", hint="Say why when you reject it.")
             if target is not None:
                 return _taken_back(history, target) if command.undo else _feedback(command, *target)
@@ -150,7 +150,7 @@ def rated(history: Sequence[Envelope], command: GiveFeedback) -> e.FeedbackGiven
     return _feedback(command, newest[-1].task_id)
 
 
-def _joined(history: Sequence[Envelope], build_id: str) -> bool:
+def _was_registered(history: Sequence[Envelope], build_id: str) -> bool:
     return any(registered.build_id == build_id for registered in of_kind(history, e.ToolRegistered))
 
 
@@ -176,7 +176,7 @@ def _taken_back(history: Sequence[Envelope], target: tuple[str, str, str] | None
     raise UsageError("Nothing was said of it.", hint="There is nothing to undo.")
 
 
-def _named(event: e.SessionEvent, calls: dict[str, str], task: str) -> tuple[str, str, str] | None:
+def _rating_target(event: e.SessionEvent, calls: dict[str, str], task: str) -> tuple[str, str, str] | None:
     match event:
         case e.TaskFinished(task_id=task_id):
             return task_id, "", ""
@@ -244,18 +244,18 @@ class _Course:
             yield self._graded(outcome, event), (call.name, call.version)
 
     def builds(self) -> Iterator[tuple[RunOutcome, tuple[str, int]]]:
-        """Yield an outcome for each build that the person rated; one whose rating was taken back counts nothing."""
+        """Yield an outcome for each build that the person rated; with share 0 if the rating was taken back."""
         by_build = {feedback.build_id: feedback for feedback in self._feedback if feedback.build_id}
         ever = {feedback.build_id for feedback in of_kind(self._events, e.FeedbackGiven)}
         for envelope in self._events:
             event = envelope.event
             if not isinstance(event, e.ToolRegistered) or str(event.build_id) not in ever:
                 continue
-            word = by_build.get(str(event.build_id))
+            rating = by_build.get(str(event.build_id))
             outcome = RunOutcome(
                 run=f"{self._session}/{event.build_id}", at=envelope.at.isoformat(), task=self._task,
-                grade=word.rating if word else "ran", share=1.0 if word else 0.0,
-                text=word.text or word.expected if word else "", undone=word is None,
+                grade=rating.rating if rating else "ran", share=1.0 if rating else 0.0,
+                text=rating.text or rating.expected if rating else "", undone=rating is None,
             )  # fmt: skip
             yield outcome, (event.card.name, event.card.version)
 
@@ -280,12 +280,12 @@ class _Course:
             names = {name for name, _ in tools}
             # used for something that was not accepted, which is no evidence either way
             prior = envelope.event.prior if names & accepted or not names & used else 0.0
-            for (name, version), shown in tools.items():
+            for (name, version), was_hit in tools.items():
                 showing = Showing(
                     need=f"{self._session}/{envelope.event.action_id}",
                     query=envelope.event.query,
                     at=envelope.at.isoformat(),
-                    shown=shown,
+                    shown=was_hit,
                     used=name in used,
                     accepted=name in accepted,
                     prior=prior if (name, version) == next(iter(tools)) else 0.0,
@@ -387,21 +387,21 @@ def _flows(result: Json, texts: list[str]) -> bool:
     scalars = [text for text in _scalars(result) if len(text) >= _SHORTEST or _FIGURE.fullmatch(text)]
     if not scalars:
         return True
-    whole = "\n".join(texts)
-    figures = set(_FIGURE.findall(_THOUSANDS.sub("", whole)))
-    return any(scalar in (figures if _FIGURE.fullmatch(scalar) else whole) for scalar in scalars)
+    all_texts = "\n".join(texts)
+    figures = set(_FIGURE.findall(_THOUSANDS.sub("", all_texts)))
+    return any(scalar in (figures if _FIGURE.fullmatch(scalar) else all_texts) for scalar in scalars)
 
 
 def _scalars(value: Json) -> list[str]:
     """Return numbers and texts of a result as an answer would write them, the first ones only."""
     scalars: list[str] = []
-    rest = [value]
-    while rest and len(scalars) < _SCALARS:
-        element = rest.pop(0)
+    pending = [value]
+    while pending and len(scalars) < _SCALARS:
+        element = pending.pop(0)
         if isinstance(element, dict):
-            rest += list(element.values())[:_SCALARS]
+            pending += list(element.values())[:_SCALARS]
         elif isinstance(element, list):
-            rest += element[:_SCALARS]
+            pending += element[:_SCALARS]
         elif isinstance(element, str):
             scalars.append(element.strip()[:200].casefold())
         elif isinstance(element, float):

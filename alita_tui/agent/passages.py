@@ -11,7 +11,7 @@ from alita_tui.spine.text import counted
 PASSAGE = 5_000
 """Characters of a page shown at once."""
 _AROUND = 350
-"""Characters shown on each side of words that were looked for."""
+"""Characters shown on each side of a match."""
 _SHOWN = 6
 """Places shown with their surroundings; of further ones only the offset."""
 _LISTED = 20
@@ -42,21 +42,21 @@ def piece(text: str, offset: int) -> Part:
 
 
 def around_words(text: str, words: str) -> Part:
-    """Return the text around some words, each place with its offset; case and line breaks do not count."""
+    """Return the text around each occurrence of some words, with offsets; case and line breaks do not matter."""
     places = _places(text, words)
     if not places:
         return Part(text=_separately(text, words))
-    shown: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for start, end in places[:_SHOWN]:
         start, end = _widened(text, start, end)
-        if shown and start <= shown[-1][1]:
-            shown[-1] = (shown[-1][0], max(end, shown[-1][1]))
+        if spans and start <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
         else:
-            shown.append((start, end))
-    parts = [f"[from character {start}]\n{text[start:end].strip()}" for start, end in shown]
+            spans.append((start, end))
+    parts = [f"[from character {start}]\n{text[start:end].strip()}" for start, end in spans]
     if more := [str(start) for start, _ in places[_SHOWN:][:_LISTED]]:
         parts.append(f"[also at {', '.join(more)}{' and later' if len(places) > _SHOWN + _LISTED else ''}]")
-    return Part(text="\n\n".join(parts), start=shown[0][0], matches=len(places))
+    return Part(text="\n\n".join(parts), start=spans[0][0], matches=len(places))
 
 
 def _places(text: str, words: str) -> list[tuple[int, int]]:
@@ -78,14 +78,14 @@ def _widened(text: str, start: int, end: int) -> tuple[int, int]:
     """Return a place with its surroundings, from the start of a line or word to the end of one."""
     before = text[max(start - _AROUND, 0) : start]
     after = text[end : end + _AROUND]
-    if start > _AROUND and (cut := _first(before)) is not None:
+    if start > _AROUND and (cut := _after_boundary(before)) is not None:
         before = before[cut:]
     if end + _AROUND < len(text) and (cut := after.rfind(" ")) > 0:
         after = after[:cut]
     return start - len(before), end + len(after)
 
 
-def _first(before: str) -> int | None:
+def _after_boundary(before: str) -> int | None:
     for mark in ("\n", ". ", " "):
         at = before.find(mark)
         if 0 <= at < len(before) // 2:
@@ -94,24 +94,24 @@ def _first(before: str) -> int | None:
 
 
 def titled(event: PageRead) -> str:
-    """Return the part that was read; the beginning of a page gets its title, unless the text has it."""
-    named = event.start or event.find or not event.title or event.title in event.text[:400]
-    return event.text if named else f"{event.title}\n\n{event.text}"
+    """Return the part that was read; a page's title is put before its beginning, unless the text has it."""
+    has_title = event.start or event.find or not event.title or event.title in event.text[:400]
+    return event.text if has_title else f"{event.title}\n\n{event.text}"
 
 
-def kept_as(event: PageRead) -> str:
-    """Return the handle for giving a tool a page that is not shown whole; empty if it has none."""
+def file_remark(event: PageRead) -> str:
+    """Return a remark that names the file of a page that is not shown whole; empty if there is none."""
     if not event.handle:
         return ""
     if not event.text:
         return f"It is no text. It is the file {event.handle}: `look` says what kind; a tool can read it."
-    shown = event.start == 0 and len(event.text) >= event.total and not event.truncated
-    return "" if shown else f"As it came, it is the file {event.handle}."
+    shown_whole = event.start == 0 and len(event.text) >= event.total and not event.truncated
+    return "" if shown_whole else f"As it came, it is the file {event.handle}."
 
 
-def said_of(event: PageRead) -> tuple[str, ...]:
+def remarks(event: PageRead) -> tuple[str, ...]:
     """Return alita's own remarks about a page that was read."""
-    return by_scripts(event), remainder(event), kept_as(event)
+    return by_scripts(event), remainder(event), file_remark(event)
 
 
 def by_scripts(event: PageRead) -> str:
@@ -124,9 +124,9 @@ def by_scripts(event: PageRead) -> str:
     if event.scripts == "needed":
         return "It shows next to nothing without its scripts, which were not run (setting web.browser_hosts)."
     if event.scripts == "run":
-        others = counted(len(event.refused), "host")
+        hosts = counted(len(event.refused), "host")
         kept_out = (
-            f" They were refused {others} that web.browser_hosts does not list." if event.refused else ""
+            f" They were refused {hosts} that web.browser_hosts does not list." if event.refused else ""
         )
         return f"Its scripts were run by a browser in the sandbox.{kept_out}"
     return ""

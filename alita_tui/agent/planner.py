@@ -40,7 +40,7 @@ _COMPARABLE = 2
 _CERTAIN_TRIES, _CERTAIN = 3, 0.75
 """Tries and worth from which a recipe is followed without asking for other plans."""
 _OWN = 0.6
-"""Assumed confidence of a plan whose author states none."""
+"""Confidence assumed for a plan that comes without one."""
 
 _TOOL = ToolSpec(
     name="propose_plans",
@@ -91,23 +91,27 @@ class Planner:
         latest = self._task.latest
         if latest is None or self._candidates < 2 or len(steps) < 2:
             return None
-        known = self._known()
+        reliabilities = self._reliabilities()
         items = self._recalled()
         own = PlanCandidate(
-            steps=tuple(steps), tools=_named(steps, known), source="agent", recipe=recipe, confidence=_OWN
+            steps=tuple(steps),
+            tools=_tools_named(steps, reliabilities),
+            source="agent",
+            recipe=recipe,
+            confidence=_OWN,
         )
         remembered = [_from_recipe(item) for item in items if item.item_id != recipe]
         plans = [own, *remembered[:1]]
-        plans = self._weighed(plans, known)
+        plans = self._weighed(plans, reliabilities)
         certain = any(
             plan.recipe and plan.tried >= _CERTAIN_TRIES and plan.value >= _CERTAIN for plan in plans
         )
-        telling = sum(card.runs >= _USED for card in self._shelf.cards()) >= _COMPARABLE
-        if not certain and (remembered or telling) and len(plans) < self._candidates:
+        comparable = sum(card.runs >= _USED for card in self._shelf.cards()) >= _COMPARABLE
+        if not certain and (remembered or comparable) and len(plans) < self._candidates:
             more = await self._proposed(latest.text, steps)
-            taken = {plan.tools for plan in plans}
-            plans += [plan for plan in more if plan.tools not in taken][: self._candidates - len(plans)]
-            plans = self._weighed(plans, known)
+            compared = {plan.tools for plan in plans}
+            plans += [plan for plan in more if plan.tools not in compared][: self._candidates - len(plans)]
+            plans = self._weighed(plans, reliabilities)
         if len(plans) < 2:
             return None
         return e.PlansWeighed(task_id=latest.task_id, candidates=tuple(plans), chosen=_best(plans))
@@ -123,7 +127,7 @@ class Planner:
         if current is None or not any(tool in failed_now for tool in current.tools):
             return None
         failed = failed_now | {event.because for event in before if event.because}
-        plans = self._weighed(last.candidates, self._known(), failed)
+        plans = self._weighed(last.candidates, self._reliabilities(), failed)
         best = _best(plans)
         if best == last.chosen:
             return None
@@ -131,13 +135,15 @@ class Planner:
         return replace(last, candidates=tuple(plans), chosen=best, because=because)
 
     def _weighed(
-        self, plans: Sequence[PlanCandidate], known: dict[str, float], failed: set[str] | None = None
+        self, plans: Sequence[PlanCandidate], reliabilities: dict[str, float], failed: set[str] | None = None
     ) -> list[PlanCandidate]:
         records = [(plan, self._memory.record(plan.tools)) for plan in plans]
-        fresh = [replace(plan, worked=worked, tried=worked + bad) for plan, (worked, bad) in records]
-        return list(weighed(fresh, known, failed or ()))
+        fresh = [
+            replace(plan, worked=worked, tried=worked + failures) for plan, (worked, failures) in records
+        ]
+        return list(weighed(fresh, reliabilities, failed or ()))
 
-    def _known(self) -> dict[str, float]:
+    def _reliabilities(self) -> dict[str, float]:
         return {
             card.name: self._shelf.reliability(card.name, card.version).value for card in self._shelf.cards()
         }
@@ -149,11 +155,12 @@ class Planner:
         return [item for item in items if item.memory == "procedural" and item.tools]
 
     async def _proposed(self, task: str, steps: Sequence[str]) -> list[PlanCandidate]:
-        """Return the planner's proposals; empty if its call fails, which is then on the stream."""
+        """Return the planner's proposals; empty if its call fails, which the stream then records."""
         hits = await asyncio.to_thread(self._shelf.search, task, limit=_CARDS)
-        known = self._known()
+        reliabilities = self._reliabilities()
         lines = [
-            f"- {hit.card.name}: {one_line(hit.card.description, 200)} (relied on {known.get(hit.card.name, 0):.2f})"
+            f"- {hit.card.name}: {one_line(hit.card.description, 200)} "
+            f"(relied on {reliabilities.get(hit.card.name, 0):.2f})"
             for hit in hits.hits
         ]
         prompt = "\n".join(
@@ -181,7 +188,7 @@ def _best(plans: Sequence[PlanCandidate]) -> int:
     return max(range(len(plans)), key=lambda place: plans[place].value)
 
 
-def _named(steps: Sequence[str], names: Sequence[str] | dict[str, float]) -> tuple[str, ...]:
+def _tools_named(steps: Sequence[str], names: Sequence[str] | dict[str, float]) -> tuple[str, ...]:
     """Return the tools of the library that steps name, in their order."""
     words = [word.strip("`'\".,;:()") for step in steps for word in step.split()]
     return tuple(dict.fromkeys(word for word in words if word in names))
@@ -206,9 +213,11 @@ def _plans(arguments: Json) -> list[PlanCandidate]:
         steps = tuple(str(one_line(step, _STEP)) for step in proposed.steps if step.strip())[:_STEPS]
         if len(steps) > 1 and 0 <= proposed.confidence <= 1:
             tools = tuple(tool for tool in proposed.tools if tool.isidentifier())[:_TOOLS]
-            sure = proposed.confidence
-            fit = 0.5 + sure / 2  # only its author vouches for it, so it counts half
-            plans.append(PlanCandidate(steps=steps, tools=tools, source="planner", confidence=sure, fit=fit))
+            confidence = proposed.confidence
+            fit = 0.5 + confidence / 2  # only its author vouches for it, so it counts half
+            plans.append(
+                PlanCandidate(steps=steps, tools=tools, source="planner", confidence=confidence, fit=fit)
+            )
     return plans
 
 

@@ -28,40 +28,42 @@ _FAILED_HERE = 0.2
 """Factor on a tool's reliability once it has failed in the same task."""
 
 
-def reliability(plan: PlanCandidate, known: Mapping[str, float], failed: Collection[str] = ()) -> float:
+def reliability(
+    plan: PlanCandidate, reliabilities: Mapping[str, float], failed: Collection[str] = ()
+) -> float:
     """Return the chance that all tools of a plan work; `failed` have failed in this task already."""
     return math.prod(
-        known.get(tool, UNBUILT) * (_FAILED_HERE if tool in failed else 1.0) for tool in plan.tools
+        reliabilities.get(tool, UNBUILT) * (_FAILED_HERE if tool in failed else 1.0) for tool in plan.tools
     )
 
 
 def value(
-    plan: PlanCandidate, known: Mapping[str, float], tried_together: int, failed: Collection[str] = ()
+    plan: PlanCandidate, reliabilities: Mapping[str, float], tried_together: int, failed: Collection[str] = ()
 ) -> float:
     """Return what a plan is worth, about 0 to 1.
 
-    `known` has the reliability of each tool of the library, `tried_together` how often any of the candidates was
-    tried, `failed` the tools that failed in this task.
+    `reliabilities` has the reliability of each tool of the library, `tried_together` how often any of the candidates
+    was tried, `failed` the tools that failed in this task.
     """
-    expected = reliability(plan, known, failed) * plan.fit
+    expected = reliability(plan, reliabilities, failed) * plan.fit
     believed = (plan.worked + _SHRINK * expected) / (plan.tried + _SHRINK)
     if failed and any(tool in failed for tool in plan.tools):
         believed = min(believed, expected)  # its own record does not include this failure
     bonus = _BONUS * plan.confidence * math.sqrt(1 + tried_together) / (1 + plan.tried)
-    new = sum(tool not in known for tool in plan.tools)
+    new = sum(tool not in reliabilities for tool in plan.tools)
     return believed + bonus - _COST * len(plan.steps) - _BUILD_COST * new
 
 
 def weighed(
-    plans: Collection[PlanCandidate], known: Mapping[str, float], failed: Collection[str] = ()
+    plans: Collection[PlanCandidate], reliabilities: Mapping[str, float], failed: Collection[str] = ()
 ) -> tuple[PlanCandidate, ...]:
     """Return the plans with what each is worth, in the same order."""
     together = sum(plan.tried for plan in plans)
     return tuple(
         replace(
             plan,
-            reliability=round(reliability(plan, known, failed), 4),
-            value=round(value(plan, known, together, failed), 4),
+            reliability=round(reliability(plan, reliabilities, failed), 4),
+            value=round(value(plan, reliabilities, together, failed), 4),
         )
         for plan in plans
     )

@@ -42,9 +42,9 @@ def preview(
     window: int,
     reply_tokens: int,
 ) -> NextCall:
-    """Return what the next call would send, given the blocks that the settings have on; `window` 0: not known.
+    """Return what the next call would send. Reads files, so it blocks.
 
-    Blocks on the disk.
+    `defaults` are the blocks that the settings switch on; `window` is in tokens, 0 if unknown.
     """
     transcript = Transcript(defaults)
     transcript.read(history)
@@ -120,14 +120,14 @@ def _parts(
             )
         )
     parts += [
-        Part(name=name, turns=len(kinds[name]), tokens=size(kinds[name]), text=_whole(kinds[name]))
+        Part(name=name, turns=len(kinds[name]), tokens=size(kinds[name]), text=_joined_text(kinds[name]))
         for name in _TURNS
         if name in kinds
     ]
     return tuple(parts)
 
 
-def _whole(messages: Sequence[Message]) -> str:
+def _joined_text(messages: Sequence[Message]) -> str:
     calls = [
         "\n".join((message.text, *(f"{call.name}({call.arguments})" for call in message.requests))).strip()
         for message in messages

@@ -25,7 +25,7 @@ _NEW = 0.1
 _ALIKE = {True: 0.3, False: 0.8}
 """Share of common words from which two actions are alike: for lookups, and for all others."""
 _IDENTICAL, _SIMILAR, _OTHER = 1.0, 0.75, 0.25
-"""How much a step without anything new counts; `_OTHER` for lookups in quite different words."""
+"""How much a step without anything new counts: the same again, a similar one, a lookup in quite different words."""
 _NUDGE, _REPLAN, _STUCK = 1.0, 3.0, 5.0
 """Number of such steps until the agent is nudged, asked for a new plan, and stopped."""
 _FAILURES, _FAILED = 2, 5
@@ -47,7 +47,7 @@ class Advice(Value, frozen=True):
     """The advice that follows from the steps so far."""
 
     nudge: e.NudgeKind | None
-    """None: the person is asked what to change."""
+    """None if the person is to be asked what to change."""
     text: str
     about: str = ""
     """The tool that has to be repaired."""
@@ -57,19 +57,19 @@ class ProgressWatch:
     """Follows the events of a task step by step."""
 
     def __init__(self, before: Sequence[Envelope] = (), earlier: Sequence[Envelope] = ()) -> None:
-        """Begin with what is on record, the oldest first: of the tasks that this one continues, and of itself.
+        """`before` are the events of the tasks that this one continues, `earlier` its own, both the oldest first.
 
-        What was tried in those before is known, but their count is closed.
+        What earlier tasks tried counts as known, but their idle steps and failures are not counted.
         """
-        self._known: set[str] = set()
+        self._seen_words: set[str] = set()
         self._actions: list[tuple[str, frozenset[str]]] = []
         self._idle = 0.0
         self._tried: list[_Step] = []
-        """The steps since something new was learned."""
+        """The steps since the last one that brought something new."""
         self._nudged: set[str] = set()
-        """Kinds of advice that were given since."""
+        """Kinds of advice given since then."""
         self._mentioned: set[str] = set()
-        """Tools whose failures were mentioned, and which did not work since."""
+        """Tools whose failures were mentioned and that have not worked since."""
         self._called: dict[str, str] = {}
         self._failures: Counter[str] = Counter()
         for _, step in groupby(before, lambda envelope: (envelope.task_id, envelope.step)):
@@ -102,11 +102,11 @@ class ProgressWatch:
 
     def _weigh(self, actions: _Step, observation: str, *, person: bool) -> None:
         words = _words(observation)
-        new = person or (bool(words) and len(words - self._known) >= _NEW * len(words))
-        self._known |= words
+        new = person or (bool(words) and len(words - self._seen_words) >= _NEW * len(words))
+        self._seen_words |= words
         weighed = [
             action for action in actions if action[0] != "plan"
-        ] or actions  # ticking off the plan beside another action is not a step
+        ] or actions  # ticking off the plan along with another action is not a step
         counts = [self._repeats(name, _words(_as_words(arguments))) for name, arguments in weighed]
         self._actions += [(name, _words(_as_words(arguments))) for name, arguments in actions]
         if new:
@@ -119,7 +119,8 @@ class ProgressWatch:
         """Return how much an action counts if it gave nothing new."""
         lookup = name in _LOOKUPS
         best = max(
-            (_common(words, earlier) for known, earlier in self._actions if known == name), default=-1.0
+            (_common(words, earlier) for earlier_name, earlier in self._actions if earlier_name == name),
+            default=-1.0,
         )
         if best == 1.0:
             return _IDENTICAL
@@ -164,11 +165,11 @@ class ProgressWatch:
             if count >= _FAILED:
                 return Advice(nudge=None, text=failing)
             if name not in self._mentioned:
-                way = (
+                instruction = (
                     "Do not run it again as it is. Repair it (build_tool under the same name, saying which input "
                     "fails and how), use another tool, or ask the person."
                 )
-                return Advice(nudge="repair", text=f"{failing}. {way}", about=name)
+                return Advice(nudge="repair", text=f"{failing}. {instruction}", about=name)
         return None
 
     def _circling(self) -> Advice | None:
@@ -179,11 +180,11 @@ class ProgressWatch:
             return Advice(nudge=None, text=stall)
         stall = f"{stall[:1].upper()}{stall[1:]}."
         if self._idle >= _REPLAN and "replan" not in self._nudged:
-            way = (
+            instruction = (
                 "Call `plan` with another way to go about it, ask the person with `ask_user`, or `answer` with what "
                 "is known and what is missing."
             )
-            return Advice(nudge="replan", text=f"{stall} {way}")
+            return Advice(nudge="replan", text=f"{stall} {instruction}")
         if not {"repeat", "replan"} & self._nudged:
             return Advice(
                 nudge="repeat", text=f"{stall} Do not repeat it in other words; try something else."
@@ -244,13 +245,13 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(_WORDS.findall(text[:_LONGEST].lower()))
 
 
-def _common(words: frozenset[str], known: frozenset[str]) -> float:
+def _common(words: frozenset[str], earlier: frozenset[str]) -> float:
     """Return the share of words that two texts have in common; numbers have to be the same."""
-    if words == known:
+    if words == earlier:
         return 1.0
-    if {word for word in words if word.isdigit()} != {word for word in known if word.isdigit()}:
+    if {word for word in words if word.isdigit()} != {word for word in earlier if word.isdigit()}:
         return 0.0
-    return min(len(words & known) / len(words | known), 0.99)
+    return min(len(words & earlier) / len(words | earlier), 0.99)
 
 
 def _listed(steps: list[_Step]) -> str:

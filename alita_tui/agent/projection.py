@@ -16,10 +16,10 @@ _PIECE = 1_000
 class StateProjection:
     """The state after all recorded events. No event is reduced twice."""
 
-    def __init__(self, bus: Bus, known: Callable[[], SessionState | None] = lambda: None) -> None:
-        """`known` returns a state of this session that another part has already reduced, or None."""
+    def __init__(self, bus: Bus, known_state: Callable[[], SessionState | None] = lambda: None) -> None:
+        """`known_state` returns a state of this session that another part has already reduced, or None."""
         self._bus = bus
-        self._known = known
+        self._known_state = known_state
         self._state = SessionState()
         self._reduced = 0
 
@@ -37,7 +37,9 @@ class StateProjection:
 
     def _take_over(self) -> None:
         """Begin from the known state: reducing a long session twice takes seconds, and its memory twice."""
-        known = self._known()
-        if known is not None and known.seq > self._state.seq:
-            self._state = known
-            self._reduced = bisect_right(self._bus.history, known.seq, key=lambda envelope: envelope.seq or 0)
+        known_state = self._known_state()
+        if known_state is not None and known_state.seq > self._state.seq:
+            self._state = known_state
+            self._reduced = bisect_right(
+                self._bus.history, known_state.seq, key=lambda envelope: envelope.seq or 0
+            )

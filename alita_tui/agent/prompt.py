@@ -52,14 +52,14 @@ def _template(*, browser: bool) -> str:
 
 
 def _grants(*, browser: bool) -> str:
-    return "\n".join(f"- {field}: {how}" for field, how in offered(browser=browser).items())
+    return "\n".join(f"- {field}: {usage}" for field, usage in offered(browser=browser).items())
 
 
 def sections(around: Surroundings) -> dict[BlockName, str]:
     """Return the blocks that are part of the prompt."""
     when = f"Today is {around.today}{around.place and f' ({around.place})'}." if around.today else ""
     where = f"Tools run on {around.tools_run_on}." if around.tools_run_on else ""
-    named = (
+    named_lists = (
         ("Hosts that the person named", around.hosts),
         ("Secrets kept for tools", around.secrets),
     )
@@ -68,16 +68,16 @@ def sections(around: Surroundings) -> dict[BlockName, str]:
         "library": f"The library has {counted(around.tools, 'tool')}."
         if around.tools
         else "The library is empty: there is nothing to find in it yet.",
-        "named": "\n".join(f"{what}: {listed(names)}." for what, names in named if names),
+        "named": "\n".join(f"{label}: {listed(names)}." for label, names in named_lists if names),
         "workspace": "" if around.files else "The workspace is empty.",
     }
 
 
 def listed(names: Iterable[str]) -> str:
     """Return names on one line, the first ones of many."""
-    shown = [str(one_line(name, 80)) for name in names]
-    more = len(shown) - _NAMED
-    return ", ".join(shown[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    short_names = [str(one_line(name, 80)) for name in names]
+    more = len(short_names) - _NAMED
+    return ", ".join(short_names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def specialist_prompt(role: Role, roles: Roles | None = None, *, browser: bool = False) -> str:

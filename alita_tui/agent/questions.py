@@ -22,7 +22,7 @@ class Questions:
         self._bus = bus
         self.parks = parks
         self._earlier_answer = earlier_answer
-        self.answered = ""
+        self.earlier_question = ""
         """The question that `earlier_answer` is for; empty for whichever is waited for first."""
         self.waits: Callable[[], None] = lambda: None
         """Called when a task begins to wait for the person."""
@@ -49,7 +49,7 @@ class Questions:
     async def wait(self, question_id: str, text: str = "", choices: tuple[str, ...] = ()) -> str:
         """Return the answer to a question of an earlier process. Raises ApprovalPending if no person is attached."""
         answer = self._answers[question_id] = asyncio.get_running_loop().create_future()
-        if self._earlier_answer and self.answered in ("", question_id):
+        if self._earlier_answer and self.earlier_question in ("", question_id):
             answer.set_result(self._earlier_answer)
             self._earlier_answer = ""
         try:

@@ -42,16 +42,16 @@ def words_about_memory(history: Sequence[Envelope], task_id: str) -> list[Word]:
     for owner, event in events:
         if isinstance(event, e.MemoryWritten) and owner == task_id:
             item = event.item
-            answers: list[e.Rating] = []
-            others: list[e.Rating] = []
+            answer_ratings: list[e.Rating] = []
+            tool_ratings: list[e.Rating] = []
             for feedback in standing(feedback_events):
                 if feedback.answer:
-                    answers.append(feedback.rating)
+                    answer_ratings.append(feedback.rating)
                 elif tools.get(feedback.call_id or feedback.build_id) in item.tools and (
                     feedback.call_id or item.steps
                 ):
-                    others.append(feedback.rating)
-            ratings = answers or others
+                    tool_ratings.append(feedback.rating)
+            ratings = answer_ratings or tool_ratings
             source = f"{item.source_session}:{item.source_seq}"
             words.append(Word(item.item_id, source, ratings[-1] if ratings else None))
     return words

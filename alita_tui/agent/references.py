@@ -84,28 +84,30 @@ class References:
 
     def _handed(self) -> frozenset[str] | None:
         """Return the handles that the present agent sees; None if it sees all, because nothing was ever delegated."""
-        me, task_id = origin.delegate(), origin.current().task_id
+        own_id, task_id = origin.delegate(), origin.current().task_id
         history = self._bus.history
-        if not me and next(history.newest(e.AgentStarted), None) is None:
+        if not own_id and next(history.newest(e.AgentStarted), None) is None:
             return None
-        mine: set[str] = set()
+        handles: set[str] = set()
         for envelope in history.of(e.ArtefactAdded, e.AgentStarted, e.AgentEnded):
             match envelope.event:
                 case e.ArtefactAdded(artefact=file):
-                    own = envelope.delegate == me and (not me or envelope.task_id == task_id)
-                    mine |= {file.handle} if own else set()
-                case e.AgentStarted(agent_id=agent_id, handed=handed) if agent_id == me:
-                    mine |= {entry.handle for entry in handed}
-                case e.AgentEnded(artefacts=artefacts) if envelope.delegate == me:
-                    mine |= {*artefacts}
+                    own = envelope.delegate == own_id and (not own_id or envelope.task_id == task_id)
+                    handles |= {file.handle} if own else set()
+                case e.AgentStarted(agent_id=agent_id, handed=handed) if agent_id == own_id:
+                    handles |= {entry.handle for entry in handed}
+                case e.AgentEnded(artefacts=artefacts) if envelope.delegate == own_id:
+                    handles |= {*artefacts}
                 case _:
                     pass
-        return frozenset(mine)
+        return frozenset(handles)
 
     def _sees(self, seq: int) -> bool:
         """Return whether the present agent may refer to an event's result: the lead to all, others to their own."""
-        me = origin.delegate()
-        return not me or any(envelope.delegate == me for envelope in self._bus.history[max(seq - 1, 0) : seq])
+        own_id = origin.delegate()
+        return not own_id or any(
+            envelope.delegate == own_id for envelope in self._bus.history[max(seq - 1, 0) : seq]
+        )
 
     def resolve(self, arguments: dict[str, Any], schema: Json) -> Resolved:
         """Return the arguments with every reference replaced by what it names. Block on the disk.
@@ -127,12 +129,12 @@ class References:
         )
 
     def needs(self, action: RunTool, before: RunTool) -> bool:
-        """Return whether a run needs the result of an earlier run of its reply, or a file that it is yet to make."""
+        """Return whether a run needs the result of an earlier run in the same reply, or a file that run will make."""
         names = {before.name, before.label} - {""}
-        known = {name for file in self.listed for name in (file.handle, file.name)}
+        existing = {name for file in self.listed for name in (file.handle, file.name)}
         for text, refers in _texts_in(action.arguments):
             handle = text.partition("#")[0] if refers else text
-            if (refers and handle in names) or (_FILE_NAME.fullmatch(handle) and handle not in known):
+            if (refers and handle in names) or (_FILE_NAME.fullmatch(handle) and handle not in existing):
                 return True
         return False
 
@@ -152,10 +154,10 @@ class References:
             )
         if own:
             return own[-1]
-        known = ", ".join(f"{file.name} ({file.handle})" for file in self.listed[-12:])
+        listing = ", ".join(f"{file.name} ({file.handle})" for file in self.listed[-12:])
         raise RegistryError(
             f"There is no file {name[:80]!r} in this session.",
-            hint=f"There is: {known}." if known else "No file was given, and no tool made one.",
+            hint=f"There is: {listing}." if listing else "No file was given, and no tool made one.",
         )
 
     def _chain(self) -> list[str]:
@@ -170,12 +172,12 @@ class References:
         task_files = {
             file for task in self._projection.state.tasks if task.task_id in chain for file in task.files
         }
-        made = {
+        added_handles = {
             added.event.artefact.handle
             for added in self._bus.history.of(e.ArtefactAdded)
             if isinstance(added.event, e.ArtefactAdded) and added.task_id in chain
         }
-        return [file for file in matches if file.handle in task_files | made] or matches
+        return [file for file in matches if file.handle in task_files | added_handles] or matches
 
     def evidence(self) -> Iterator[str]:
         """Yield the texts that an answer can rest on, newest first: from tools, pages, files and the person.
@@ -184,24 +186,24 @@ class References:
         """
         room = _MOST_EVIDENCE
         for envelope in self._bus.history.newest(*_EVIDENCE):
-            text = f"{self._said_by(envelope.event)}\n{envelope.at:%Y-%m-%d}"
+            text = f"{self._text_of(envelope.event)}\n{envelope.at:%Y-%m-%d}"
             yield text[:room]
             room -= len(text)
             if room <= 0:
                 return
 
-    def _said_by(self, event: e.SessionEvent) -> str:
+    def _text_of(self, event: e.SessionEvent) -> str:
         match event:
             case e.TaskSubmitted(text=text) | e.Steered(text=text) | e.QuestionAnswered(text=text):
                 return text
             case e.ToolReturned(report=report):
                 result = report.result
                 if report.result_handle:
-                    with suppress(RegistryError, StoreError):  # the record has its shape, head and tail
-                        result = self._whole(report.result_handle)
+                    with suppress(RegistryError, StoreError):  # then the outline in the record has to do
+                        result = self._whole_value(report.result_handle)
                 return f"{as_json(result)}\n{report.stdout}"
-            case e.PageRead(text=text, whole=whole):
-                return whole or text
+            case e.PageRead(text=text, whole=whole_page):
+                return whole_page or text
             case e.WebSearched(results=results):
                 return "\n".join(f"{hit.title}\n{hit.snippet}" for hit in results)
             case e.LookedBack(text=text):
@@ -224,7 +226,7 @@ class References:
         """
         if pointer == _BASE64:
             return b64encode(self._bytes(self.artefact(name))).decode()
-        value = self._whole(name)
+        value = self._whole_value(name)
         try:
             return at_pointer(value, pointer)
         except UsageError as error:
@@ -234,10 +236,10 @@ class References:
         """Return a part of a file or of a result, its beginning by default. Block on the disk. Raise RegistryError."""
         try:
             if _EVENT.fullmatch(name) or self._newest_run(name):
-                return Looked(text=part_of_value(self._whole(name), part))
+                return Looked(text=part_of_value(self._whole_value(name), part))
             file = self.artefact(name)
             if part.pointer:
-                return Looked(text=part_of_value(self._whole(name), part), handle=file.handle)
+                return Looked(text=part_of_value(self._whole_value(name), part), handle=file.handle)
             if not is_text(file.media_type):
                 text = f"{described(file)}\nIt is no text: a tool can read it."
                 return Looked(text=text, handle=file.handle)
@@ -245,7 +247,7 @@ class References:
         except UsageError as error:
             raise RegistryError(error.message, hint=error.hint) from error
 
-    def _whole(self, name: str) -> Json:
+    def _whole_value(self, name: str) -> Json:
         if match := _EVENT.fullmatch(name):
             return self._result(int(match[1]))
         if (called := self._newest_run(name)) is not None:
@@ -275,12 +277,12 @@ class References:
 
     def _newest_run(self, name: str) -> e.ToolCalled | None:
         """Return the newest run of a tool, or the newest with a label: of the present task, if it has one."""
-        chain, elsewhere, me = self._chain(), None, origin.delegate()
+        chain, elsewhere, own_id = self._chain(), None, origin.delegate()
         for envelope in self._bus.history.newest(e.ToolCalled):
             called = envelope.event
             names = (called.label, called.name, called.alias) if isinstance(called, e.ToolCalled) else ()
             if isinstance(called, e.ToolCalled) and name in names and not called.caller:
-                if envelope.delegate != me:
+                if envelope.delegate != own_id:
                     continue
                 if not chain or envelope.task_id in chain:
                     return called
@@ -294,7 +296,7 @@ class References:
         raise RegistryError(f"The last run of {name} gave no result, so nothing can refer to it.")
 
     def _value_of(self, report: e.RunReport) -> Json:
-        return self._whole(report.result_handle) if report.result_handle else report.result
+        return self._whole_value(report.result_handle) if report.result_handle else report.result
 
     def _result(self, seq: int) -> Json:
         for envelope in self._bus.history[max(seq - 1, 0) : seq] if self._sees(seq) else ():
@@ -313,8 +315,8 @@ class References:
 class _Resolution:
     """The resolution of one set of arguments."""
 
-    def __init__(self, references: References) -> None:
-        self._known = references
+    def __init__(self, resolver: References) -> None:
+        self._references = resolver
         self.inputs: list[InputFile] = []
         self.files: list[FileUse] = []
         self.references: list[str] = []
@@ -327,7 +329,7 @@ class _Resolution:
             handle, _, pointer = name.partition("#")
             if isinstance(schema, dict) and schema.get("contentEncoding") == _BASE64:
                 pointer = pointer or _BASE64
-            return self._file(handle) if wants_file else self._known.data(handle, pointer)
+            return self._file(handle) if wants_file else self._references.data(handle, pointer)
         if wants_file and isinstance(value, str):
             return self._file(value)
         if isinstance(value, list):
@@ -339,9 +341,9 @@ class _Resolution:
         return value
 
     def _file(self, name: str) -> str:
-        file = self._known.artefact(name)
+        file = self._references.artefact(name)
         path = input_path(len(self.inputs), file.name)
-        self.inputs.append(InputFile(path=self._known.path(file), name=file.name))
+        self.inputs.append(InputFile(path=self._references.path(file), name=file.name))
         self.files.append(FileUse(handle=file.handle, digest=file.digest, name=file.name))
         return path
 

@@ -1,7 +1,7 @@
 """Uses a recorded session as a regression test: its tool calls and self-tests run again, its replies are parsed again.
 
-No model is asked: what the model said is taken from the recording. Nothing is granted to any code here; a run
-that was granted something is not done again, because its world is no longer the same.
+No model is asked: its replies are taken from the recording. Nothing is granted to any code here; a run that was granted
+something is skipped, because what it reached may have changed since.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Tools(Protocol):
     """Finds the code of tools that were in the library before."""
 
     def get(self, name: str, version: int | None = None) -> ToolRecord:
-        """One version, whole. Raises RegistryError."""
+        """Return one version with its code. Raises RegistryError."""
 
 
 class Rerunner:
@@ -73,7 +73,7 @@ class Rerunner:
             if isinstance(envelope.event, e.ToolReturned | e.ToolFailed)
         }
         codes = dict(_codes(envelopes))
-        served = {answered.call_id for answered in of_kind(envelopes, e.BrokerAnswered)}
+        served = {answer.call_id for answer in of_kind(envelopes, e.BrokerAnswered)}
         built = {
             registered.card.digest: registered.card for registered in of_kind(envelopes, e.ToolRegistered)
         }
@@ -91,7 +91,7 @@ class Rerunner:
     async def _tests(self, seq: int, event: e.BuildTested, code: _Code | None) -> Rerun:
         name = code.draft.name if code else event.build_id
         if code is None or not event.granted.none:
-            why = "its draft is not in the recording" if code is None else _why(event.granted)
+            why = "its draft is not in the recording" if code is None else _grant_reason(event.granted)
             return Rerun(seq=seq, what="tests", name=name, outcome="skipped", reason=why)
         job = Job(
             run_id=f"rerun-{seq}", module=name, code=code.draft.code, tests=code.draft.tests, what="test",
@@ -100,7 +100,7 @@ class Rerunner:
         )  # fmt: skip
         if not code.draft.capabilities.none and stands_in(code.draft.tests):
             job = msgspec.structs.replace(job, capabilities=code.draft.capabilities, scratch={})
-        return await self._done(seq, "tests", name, job, event.reports[-1])
+        return await self._compared(seq, "tests", name, job, event.reports[-1])
 
     async def _call(
         self,
@@ -120,26 +120,26 @@ class Rerunner:
         if event.files or event.references:
             return skipped("it refers to files or results of its session")
         try:
-            code = code or self._shelved(event)
+            code = code or self._from_library(event)
         except AlitaError as error:
-            gone = f"the tool: v{event.version} ran → {error.message}"
-            return Rerun(seq=seq, what="call", name=event.name, outcome="differs", differences=(gone,))
+            difference = f"the tool: v{event.version} ran → {error.message}"
+            return Rerun(seq=seq, what="call", name=event.name, outcome="differs", differences=(difference,))
         if served or not code.granted.none:
-            return skipped(_why(code.granted))
+            return skipped(_grant_reason(code.granted))
         job = Job(
             run_id=f"rerun-{seq}", module=event.name, code=code.draft.code, arguments=event.arguments,
             language=code.draft.language, lock=code.lock, limits=self._limits,
         )  # fmt: skip
-        return await self._done(seq, "call", event.name, job, end.report)
+        return await self._compared(seq, "call", event.name, job, end.report)
 
-    def _shelved(self, event: e.ToolCalled) -> _Code:
+    def _from_library(self, event: e.ToolCalled) -> _Code:
         """Return the code of a tool that was in the library before. Raises RegistryError."""
         record = self._shelf.get(event.name, event.version)
         if record.digest != event.digest:
             raise AlitaError(f"{event.name} v{event.version} is another one here than what ran")
         return _Code(record.draft, record.lock, record.granted)
 
-    async def _done(
+    async def _compared(
         self, seq: int, what: Literal["tests", "call"], name: str, job: Job, recorded: RunReport
     ) -> Rerun:
         try:
@@ -157,7 +157,7 @@ class Rerunner:
 
 
 def _codes(envelopes: Sequence[Envelope]) -> Iterator[tuple[str, _Code]]:
-    """Return every draft by the digest that an approval of it would name."""
+    """Yield every draft with the digest that an approval of it would name."""
     drafts: dict[str, ToolDraft] = {}
     for envelope in envelopes:
         event = envelope.event
@@ -169,9 +169,9 @@ def _codes(envelopes: Sequence[Envelope]) -> Iterator[tuple[str, _Code]]:
             yield build_digest(draft, event.lock), _Code(draft, event.lock, draft.capabilities)
 
 
-def _why(granted: Capabilities) -> str:
-    named = ", ".join(granted.items) or "something"
-    return f"it was granted {named}; nothing is granted here"
+def _grant_reason(granted: Capabilities) -> str:
+    grants = ", ".join(granted.items) or "something"
+    return f"it was granted {grants}; nothing is granted here"
 
 
 def _reply(reply: Envelope, event: e.ModelReplied, later: Sequence[Envelope]) -> Rerun:
@@ -195,22 +195,22 @@ def _reply(reply: Envelope, event: e.ModelReplied, later: Sequence[Envelope]) ->
     except MalformedAction as error:
         if not malformed:
             differences = (f"it chose {len(followed)} actions → no valid action: {error.message}",)
-        return _read(seq, event, differences)
+        return _reply_result(seq, event, differences)
     if malformed:
-        return _read(seq, event, ("it was malformed → it is valid",))
+        return _reply_result(seq, event, ("it was malformed → it is valid",))
     chosen = [(request.name, request.arguments) for request in event.requests] or [
         ("answer", {"text": event.text.strip()})
     ]
     # A task may end, or be stopped, before all actions of a reply are done.
     differences = tuple(
-        f"action {number}: {_apart(recorded, now)}"
+        f"action {number}: {_both_as_text(recorded, now)}"
         for number, (recorded, now) in enumerate(zip(followed, chosen, strict=False), 1)
         if recorded != now
     )
-    return _read(seq, event, differences)
+    return _reply_result(seq, event, differences)
 
 
-def _read(seq: int, event: e.ModelReplied, differences: tuple[str, ...]) -> Rerun:
+def _reply_result(seq: int, event: e.ModelReplied, differences: tuple[str, ...]) -> Rerun:
     outcome: Literal["same", "differs"] = "differs" if differences else "same"
     return Rerun(seq=seq, what="reply", name=event.model, outcome=outcome, differences=differences)
 
@@ -221,21 +221,21 @@ def _differences(recorded: RunReport, now: RunReport) -> Iterator[str]:
         if name == "result" and recorded.result_handle:
             after = outlined(after)
         if before != after:
-            yield f"{name}: {_apart(before, after)}"
-    was = {case.name: case.passed for case in recorded.cases}
-    are = {case.name: case.passed for case in now.cases}
+            yield f"{name}: {_both_as_text(before, after)}"
+    recorded_cases = {case.name: case.passed for case in recorded.cases}
+    cases_now = {case.name: case.passed for case in now.cases}
     words = {True: "passed", False: "failed", None: "not there"}
-    for case in dict.fromkeys((*was, *are)):
-        if was.get(case) != are.get(case):
-            yield f"{one_line(case)}: {words[was.get(case)]} → {words[are.get(case)]}"
+    for case in dict.fromkeys((*recorded_cases, *cases_now)):
+        if recorded_cases.get(case) != cases_now.get(case):
+            yield f"{one_line(case)}: {words[recorded_cases.get(case)]} → {words[cases_now.get(case)]}"
 
 
-def _apart(recorded: object, now: object) -> str:
+def _both_as_text(recorded: object, now: object) -> str:
     """Return both as text; of long ones the part around the first difference."""
     before, after = _text(recorded), _text(now)
     begin = len(commonprefix((before, after))) - _BEFORE
-    shown = (one_line(text if begin <= 0 else f"…{text[begin:]}", _SHOWN) for text in (before, after))
-    return " → ".join(text or "nothing" for text in shown)
+    excerpts = (one_line(text if begin <= 0 else f"…{text[begin:]}", _SHOWN) for text in (before, after))
+    return " → ".join(text or "nothing" for text in excerpts)
 
 
 def _text(value: object) -> str:

@@ -52,7 +52,7 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     share: Annotated[float, Meta(gt=0, le=1)] = 0.3
     """Share of the delegating agent's remaining budget that it may spend, unless the order says otherwise."""
     minutes: Annotated[float, Meta(gt=0, le=1440)] = 10.0
-    """Seconds from the order within which it must report."""
+    """Minutes from the order within which it must report."""
     steps: Annotated[int, Meta(ge=1, le=200)] = 15
     done_when: Short = "The goal is met, or it is clear that it cannot be."
     """When its work is done, unless the order says otherwise."""
@@ -86,7 +86,7 @@ class Roles:
 
 
 def read_role(text: str, name: str, *, own: bool = False) -> Role:
-    """Parse a role's file. Raise ConfigError, which says what is wrong."""
+    """Parse a role's file. Raise ConfigError, which describes the fault."""
     if not _NAME.fullmatch(name):
         raise ConfigError(
             f"{one_line(name, 60)!r} is not a name of a role.",
@@ -94,9 +94,9 @@ def read_role(text: str, name: str, *, own: bool = False) -> Role:
         )
     try:
         raw = tomllib.loads(text)
-        if taken := sorted({"name", "own"} & raw.keys()):
+        if reserved_keys := sorted({"name", "own"} & raw.keys()):
             raise msgspec.ValidationError(
-                f"`{taken[0]}` is not said in the file: the file's name is the role's"
+                f"`{reserved_keys[0]}` is not said in the file: the file's name is the role's"
             )
         role = msgspec.convert(raw, ready(Role))
     except tomllib.TOMLDecodeError as error:
@@ -124,7 +124,7 @@ def shipped_roles() -> tuple[Role, ...]:
 
 
 def read_roles(folder: Path | None = None) -> Roles:
-    """Return the shipped roles and those of the person's folder, which come before shipped ones. Block on the disk."""
+    """Return the shipped roles and the person's own, which replace shipped ones of the same name. Block on the disk."""
     roles = {role.name: role for role in shipped_roles()}
     problems: dict[str, str] = {}
     for path in _files(folder, problems):

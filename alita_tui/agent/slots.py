@@ -1,4 +1,4 @@
-"""How many tasks of a session run at once, and whose turn it is.
+"""Limits how many tasks of a session run at once, and decides which runs next.
 
 A task that waits for the person (a verdict, an answer, more money) lends its slot to the next one. Once it has what it
 waited for, it continues at its next step as soon as a slot is free, before any task that has not begun. If tasks run
@@ -21,51 +21,52 @@ class Slots:
         """`freed` is called when a task that has not begun may do so."""
         self._count = max(count, 1)
         self._freed = freed
-        self._held: set[str] = set()
-        self._going_on: deque[tuple[str, asyncio.Future[None]]] = deque()
+        self._running: set[str] = set()
+        """Tasks that hold a slot."""
+        self._resuming: deque[tuple[str, asyncio.Future[None]]] = deque()
 
     @property
     def free(self) -> bool:
         """Whether another task may begin."""
-        return len(self._held) < self._count and not self._going_on
+        return len(self._running) < self._count and not self._resuming
 
     def begin(self, task_id: str) -> None:
         """Give a slot to a task that begins."""
-        self._held.add(task_id)
+        self._running.add(task_id)
 
     def lend(self) -> None:
         """Lend the present task's slot to another task while this one waits for the person."""
         task_id = origin.current().task_id
         if origin.delegate():
-            return  # the others work on, and the lead waits for their reports
-        if self._count > 1 and task_id in self._held:
+            return  # the other agents of the task work on, and the lead waits for their reports
+        if self._count > 1 and task_id in self._running:
             self._leave(task_id)
 
     async def go_on(self) -> None:
         """Wait until the present task has a slot; return at once if it has one."""
         task_id = origin.current().task_id
-        if task_id in self._held or origin.delegate():
+        if task_id in self._running or origin.delegate():
             return
         if self.free:
-            self._held.add(task_id)
+            self._running.add(task_id)
             return
-        waits = task_id, asyncio.get_running_loop().create_future()
-        self._going_on.append(waits)
+        waiter = task_id, asyncio.get_running_loop().create_future()
+        self._resuming.append(waiter)
         try:
-            await waits[1]
+            await waiter[1]
         finally:
-            if waits in self._going_on:
-                self._going_on.remove(waits)
+            if waiter in self._resuming:
+                self._resuming.remove(waiter)
 
     def end(self, task_id: str) -> None:
-        """Take the slot of a task that has ended."""
+        """Free the slot of a task that has ended."""
         self._leave(task_id)
 
     def _leave(self, task_id: str) -> None:
-        self._held.discard(task_id)
-        while self._going_on and len(self._held) < self._count:
-            next_id, turn = self._going_on.popleft()
+        self._running.discard(task_id)
+        while self._resuming and len(self._running) < self._count:
+            next_id, turn = self._resuming.popleft()
             if not turn.done():
-                self._held.add(next_id)
+                self._running.add(next_id)
                 turn.set_result(None)
         self._freed()

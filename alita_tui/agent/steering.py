@@ -19,7 +19,7 @@ from alita_tui.spine.origin import in_task, working_on
 
 
 class Steering:
-    """Puts on record what the person adds."""
+    """Records the person's messages to running tasks."""
 
     def __init__(
         self,

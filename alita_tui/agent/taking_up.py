@@ -52,7 +52,7 @@ class TakingUp:
         self._start = start
 
     def held(self) -> e.WorkHeld:
-        """Return the work that would continue by itself, without waiting for the person first."""
+        """Return the work that would continue at once, without waiting for the person."""
         state = self._projection.state
         waiting = {
             latest_successor(build.task_id, successors(state.tasks))
@@ -84,7 +84,7 @@ class TakingUp:
         newest = state.task
         if newest is not None:
             running = self._running(state)
-            self._questions.answered = state.asked.question_id if state.asked else ""
+            self._questions.earlier_question = state.asked.question_id if state.asked else ""
             self._put_off(running)
             for task_id in running:
                 self._go_on(next(task for task in state.tasks if task.task_id == task_id))

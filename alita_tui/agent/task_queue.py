@@ -17,7 +17,7 @@ _GONE = "That task does not wait any more: it began, or was cancelled."
 
 
 class Handed(NamedTuple):
-    """A command that another process left, and what is called when it was carried out."""
+    """A command that another process left, and the callback for when it was carried out."""
 
     command: Command
     done: Callable[[], None]
@@ -31,7 +31,7 @@ class TaskQueue:
         self._new_id = new_id
         self._waiting: list[SubmitTask] = []
         self.paused = False
-        """The person paused it: no further task begins."""
+        """True while the person has paused the queue: no further task begins."""
         self.news = News()
 
     def __len__(self) -> int:
@@ -44,7 +44,7 @@ class TaskQueue:
 
     async def submit(self, task: SubmitTask, *, busy: bool) -> None:
         """Queue a task; record it first when it cannot begin at once (`busy`), or has an id in the queue."""
-        if not task.text or (task.queue_id and self._known(task.queue_id)):
+        if not task.text or (task.queue_id and self._was_queued(task.queue_id)):
             return
         if task.queue_id or busy or self._waiting or self.paused:
             task = replace(task, queue_id=task.queue_id or self._new_id())
@@ -60,15 +60,15 @@ class TaskQueue:
         self._waiting.insert(0 if first else len(self._waiting), task)
 
     def next(self) -> SubmitTask | None:
-        """Take the task whose turn it is."""
+        """Remove and return the task whose turn it is; None if no task may begin."""
         return self._waiting.pop(0) if self.ready else None
 
     def waits(self, queue_id: str) -> bool:
-        """Return whether a task waits that is on record."""
+        """Return whether the task with this queue id waits."""
         return self._place(queue_id) is not None
 
     def restore(self, state: SessionState) -> None:
-        """Queue the tasks again that an earlier process had queued and not begun."""
+        """Queue the tasks that an earlier process had queued but not begun."""
         self.paused = state.paused
         self._waiting = [task for task in self._waiting if not task.queue_id] + [
             SubmitTask(
@@ -126,7 +126,7 @@ class TaskQueue:
             (n for n, task in enumerate(self._waiting) if queue_id and task.queue_id == queue_id), None
         )
 
-    def _known(self, queue_id: str) -> bool:
+    def _was_queued(self, queue_id: str) -> bool:
         """Return whether a task with this id was ever queued."""
         return any(
             isinstance(envelope.event, e.TaskQueued) and envelope.event.queue_id == queue_id

@@ -74,7 +74,7 @@ class TaskRunner:
         """Tasks that are about to begin."""
 
     async def on_record(self, task_id: str, work: asyncio.Future[None]) -> None:
-        """Wait until the beginning of a task is on record, or its work has failed: the next one begins after it."""
+        """Wait until a task's beginning is recorded, or its work has failed, so that tasks begin in order."""
         begun = asyncio.ensure_future(self._begun.setdefault(task_id, asyncio.Event()).wait())
         await asyncio.wait((begun, work), return_when=asyncio.FIRST_COMPLETED)
         begun.cancel()
@@ -131,12 +131,16 @@ class TaskRunner:
         if self._estimate is None:
             return
         try:
-            made = await asyncio.wait_for(asyncio.to_thread(self._estimate, text), _ESTIMATE_SECONDS)
+            estimate = await asyncio.wait_for(asyncio.to_thread(self._estimate, text), _ESTIMATE_SECONDS)
         except (AlitaError, OSError, TimeoutError):
             return  # the task continues without an estimate
-        if made.usd is not None or made.seconds is not None:
+        if estimate.usd is not None or estimate.seconds is not None:
             estimated = e.TaskEstimated(
-                task_id=task_id, tasks=made.count, alike=made.alike, usd=made.usd, seconds=made.seconds
+                task_id=task_id,
+                tasks=estimate.count,
+                alike=estimate.alike,
+                usd=estimate.usd,
+                seconds=estimate.seconds,
             )
             await self._bus.emit(estimated, span=task_id)
 

@@ -44,7 +44,7 @@ class TaskEnd(Value, frozen=True):
 
     @classmethod
     def of(cls, outcome: e.TaskOutcome, error: AlitaError) -> TaskEnd:
-        """Return the end that an error makes."""
+        """Return the end of a task that an error ended."""
         wait = error.retry_after if isinstance(error, ModelError) else None
         reason = error.message if wait is None else f"{error.message} It answers again in {wait:.0f} s."
         return cls(outcome, reason, hint=error.hint, retry_in=wait)
@@ -132,7 +132,7 @@ class CurrentTask:
         return SubmitTask(text=self.text_of(task_id), files=files, again=task_id, retried=retried)
 
     def events(self) -> list[Envelope]:
-        """Return what is recorded of the task since it was submitted, of the present agent, the newest first."""
+        """Return the present agent's events since the task was submitted, the newest first."""
         task_id, agent_id = self.latest.task_id if self.latest else "", origin.delegate()
         events = []
         for envelope in reversed(self._bus.history):

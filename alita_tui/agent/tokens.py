@@ -33,7 +33,7 @@ _SCRIPTS: tuple[tuple[str, str, float], ...] = (
     ("hangul", "\uac00-\ud7af", 1.5),
 )
 PLAIN = "plain"
-"""Name for ASCII text, beside the scripts and `rest`."""
+"""Name for ASCII text, as the scripts and `rest` have names."""
 _KNOWN = "".join(characters for _, characters, _ in _SCRIPTS)
 _RUNS = re.compile(
     r"(?P<long>[A-Za-z0-9]{20,})|(?P<word>[A-Z]?[a-z]+)|(?P<capitals>[A-Z]+)|(?P<single> (?=[0-9]))|(?P<spaces> +)"
@@ -60,7 +60,7 @@ def by_script(text: str) -> Mapping[str, float]:
     """Return the tokens of a text by script; see `tokens_in`."""
     key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
     parts = _counts.pop(key, None)
-    _counts[key] = parts = counted(text) if parts is None else parts  # the last used ones stay
+    _counts[key] = parts = counted(text) if parts is None else parts  # moved to the end: the oldest go first
     if len(_counts) > _COUNTED:
         _counts.pop(next(iter(_counts)), None)
     return parts
@@ -78,7 +78,7 @@ def counted(text: str) -> Mapping[str, float]:
         kind, run = match.lastgroup or "", match.group()
         if kind in _WEIGHTS:
             weights[kind] = weights.get(kind, 0.0) + _WEIGHTS[kind] * len(run)
-        elif kind == "rest":  # byte by byte, where a vocabulary does not have the character
+        elif kind == "rest":  # byte by byte, as for characters that a vocabulary lacks
             weights[kind] = weights.get(kind, 0.0) + len(run.encode("utf-8", "surrogatepass"))
         else:
             weights[PLAIN] = weights.get(PLAIN, 0.0) + _run(kind, run)
@@ -100,7 +100,7 @@ def _run(kind: str, run: str) -> float:
 
 
 def _word(word: str) -> float:
-    """Common letters come in threes and fours; clusters of consonants are rarely in a vocabulary."""
+    """Vocabularies hold common groups of three or four letters, but few clusters of consonants."""
     hard = sum(len(cluster.group()) - 2 for cluster in _CLUSTER.finditer(word))
     return (1 if len(word) <= 4 else (len(word) + 2) / 3.5) + 0.8 * hard
 
@@ -110,7 +110,7 @@ def _capitals(run: str) -> float:
 
 
 def _long(run: str) -> float:
-    """A long name, or what no one can pronounce: it has digits, or changes case all the time."""
+    """Count a long run: a compound name by its words; one with digits or ever-changing case as a hash or key."""
     parts: list[str] = _PARTS.findall(run)
     digits = sum(part.isdigit() for part in parts)
     if digits or len(run) < 3 * len(parts):

@@ -14,14 +14,14 @@ from alita_tui.spine.history import History
 from alita_tui.spine.text import clip, counted
 
 _LOOKED_AT = 100
-"""The newest calls of the session in which an example is looked for."""
+"""Newest calls of the session that are searched for an example."""
 _LONGEST = 600
 """Characters of an example's arguments, and of its result."""
 
 
 def with_runs(hits: tuple[SearchHit, ...], history: History) -> tuple[SearchHit, ...]:
     """Return the hits; the example of each is its newest successful call in this session, if any."""
-    wanted = {hit.card.digest for hit in hits}
+    digests = {hit.card.digest for hit in hits}
     returned = {
         envelope.event.call_id: envelope.event.report.result
         for envelope in islice(history.newest(e.ToolReturned), _LOOKED_AT)
@@ -31,7 +31,7 @@ def with_runs(hits: tuple[SearchHit, ...], history: History) -> tuple[SearchHit,
     for envelope in islice(history.newest(e.ToolCalled), _LOOKED_AT):
         match envelope.event:
             case e.ToolCalled(call_id=call_id, digest=digest, arguments=arguments) if (
-                digest in wanted and digest not in examples and call_id in returned
+                digest in digests and digest not in examples and call_id in returned
             ):
                 example = Example(arguments=arguments, result=returned[call_id], tested=False)
                 examples[digest] = msgspec.to_builtins(example)

@@ -33,7 +33,7 @@ _BY_TRUST: tuple[ToolState, ...] = (
 _NOT_ITS_FAULT = ("killed",)
 """Ends of a run that say nothing about its tool."""
 _FEW, _SHORT = 8, 200
-"""Values, and characters of each, that are checked without a thread, which would take longer."""
+"""Values of a result, and characters of each, up to which it is checked without a thread: starting one costs more."""
 
 
 class OpenCall:
@@ -44,10 +44,10 @@ class OpenCall:
         self.chain: tuple[str, ...] = (*caller.chain, record.digest) if caller else (record.digest,)
         """Digests from the agent's call to this one."""
         self.depth: int = caller.depth + 1 if caller else 0
-        self.made: list[str] = caller.made if caller else []
-        """Names of the tools that were called while the agent's call ran, however deep."""
+        self.called_tools: list[str] = caller.called_tools if caller else []
+        """Names of the tools called at any depth while the agent's call runs."""
         self.turn = asyncio.Lock()
-        """Its calls run one at a time, so that one tool does not hold many containers."""
+        """Lock for its calls, which run one at a time, so that one tool does not hold many containers."""
 
 
 class Work(Value, frozen=True):
@@ -56,7 +56,7 @@ class Work(Value, frozen=True):
     arguments: Json
     inputs: tuple[InputFile, ...] = ()
     query: str = ""
-    """What the tool is learned to serve if it succeeds; empty: nothing."""
+    """The need that the tool is known to serve once the run succeeds; empty for none."""
     kept_at: str = ""
     """When it began, ISO 8601, for a run that no person will rate: its outcome is stored with its count. Empty for
     other runs."""
@@ -85,10 +85,10 @@ class ToolRuns:
         misfit: Misfit = lambda *_: "",
         count_later: Callable[[CountedRun], None] | None = None,
     ) -> None:
-        """Without `artefacts` what a run leaves is thrown away; `misfit` compares results with output schemas.
+        """Without `artefacts` the files of a run are discarded; `misfit` checks results against output schemas.
 
-        `count_later` takes the runs whose outcome is kept with their count, so that no answer waits for that: the
-        caller hands them to `count`. Without it, every run is counted before it ends.
+        `count_later` takes the runs whose outcome is stored with their count (`Work.kept_at`), so that no answer waits
+        for the disk; the caller passes them to `count`. Without it, every run is counted before `run` returns.
         """
         self._bus = bus
         self._shelf = shelf
@@ -122,15 +122,15 @@ class ToolRuns:
         """Run a tool and return its report; a tool that fails is a report. Raise SandboxUnavailable, StoreError."""
         before = self._bus.last_seq
         try:
-            return await self._recorded(called, call, work)
-        except asyncio.CancelledError:  # at any moment: while its call is written, or just before its end
+            return await self._run_recorded(called, call, work)
+        except asyncio.CancelledError:  # may come while its call is being written, or just before its end
             if self._unended(called.call_id, before):
                 text = f"{called.name} was interrupted."
                 await finished(self._fail(called.call_id, call, "interrupted", text))
             raise
 
     def _unended(self, call_id: e.CallId, before: int) -> bool:
-        """Return whether a call is on record, after the event of this number, without its end."""
+        """Return whether a call was recorded after the event `before`, but not its end."""
         for envelope in self._bus.history.newest(e.ToolCalled, e.ToolReturned, e.ToolFailed):
             if (envelope.seq or 0) <= before:
                 break
@@ -143,7 +143,7 @@ class ToolRuns:
                     pass
         return False
 
-    async def _recorded(self, called: e.ToolCalled, call: OpenCall, work: Work) -> RunReport:
+    async def _run_recorded(self, called: e.ToolCalled, call: OpenCall, work: Work) -> RunReport:
         call_id, name = called.call_id, called.name
         server = pinned(call.record.draft).server.name if call.record.origin == "remote" else ""
         if not server:
@@ -155,7 +155,7 @@ class ToolRuns:
         with self.opened(call_id, call):
             try:
                 report, recorded, why = await self._run(call_id, call, work)
-            except ServerUnavailable as error:  # it ended on record, and the tool is not to blame
+            except ServerUnavailable as error:  # its end is recorded already, and the tool is not to blame
                 return RunReport(status="killed", error=error.message)
         if report.status == "ok":
             returned = e.ToolReturned(call_id=call_id, depth=call.depth, report=recorded, misfit=why)
@@ -187,7 +187,7 @@ class ToolRuns:
             self._bus.hint(e.OutputChunk(run_id=call_id, title=name, stream=stream, text=text))
 
         landing: Path | None = None
-        ended = False
+        succeeded = False
         try:
             if self._artefacts is not None:
                 landing = self._artefacts.spare_landing()
@@ -207,11 +207,11 @@ class ToolRuns:
                 remote=record.origin == "remote",
             )
             report = await self._sandbox.run(job, show, self._progress)
-            ended = report.status == "ok"
+            succeeded = report.status == "ok"
             if record.origin != "remote" and _brief(report.result):
-                raw, why = self._looked_at(record, report)
+                raw, why = self._checked_result(record, report)
             else:
-                raw, why = await asyncio.to_thread(self._looked_at, record, report)
+                raw, why = await asyncio.to_thread(self._checked_result, record, report)
             return report, await self._with_artefacts(call_id, report, raw, name, landing), why
         except AlitaError as error:
             await self._fail(call_id, call, "sandbox", error.message, hint=error.hint)
@@ -222,17 +222,17 @@ class ToolRuns:
         finally:
             if landing is not None:
                 assert self._artefacts
-                if ended and not report.files:
+                if succeeded and not report.files:
                     self._artefacts.give_back(landing, ended=True)
                 else:
                     await asyncio.to_thread(self._artefacts.give_back, landing, ended=False)
 
-    def _looked_at(self, record: ToolRecord, report: RunReport) -> tuple[bytes, str]:
+    def _checked_result(self, record: ToolRecord, report: RunReport) -> tuple[bytes, str]:
         """Return a result as JSON without secrets, and why it does not fit the tool's output schema."""
         raw = msgspec.json.encode(self._bus.redacted(report.result))
-        return raw, self._unlike(record, report.result) if report.status == "ok" else ""
+        return raw, self._misfit_of(record, report.result) if report.status == "ok" else ""
 
-    def _unlike(self, record: ToolRecord, result: Json) -> str:
+    def _misfit_of(self, record: ToolRecord, result: Json) -> str:
         """Return why a result does not fit the tool's output schema; empty if it fits, or if that cannot be checked."""
         schema = record.draft.output_schema
         why = self._misfit(result, schema) if schema else ""
@@ -246,27 +246,29 @@ class ToolRuns:
         A file that is too large is reported as lost; the rest is stored.
         """
         files: list[LeftFile] = []
-        lost = [report.files_lost] if report.files_lost else []
+        losses = [report.files_lost] if report.files_lost else []
         for number, file in enumerate(report.files if self._artefacts and landing else ()):
             assert self._artefacts and landing
-            place = landing / str(number)
+            path = landing / str(number)
             try:
-                taken = await self._bus.save_with(self._artefacts.add, place, file.name, take=True)
+                artefact = await self._bus.save_with(self._artefacts.add, path, file.name, take=True)
             except UsageError as error:
-                lost.append(f"{file.name}: {error.message.removeprefix(f'{place} ')}")
+                losses.append(f"{file.name}: {error.message.removeprefix(f'{path} ')}")
                 continue
-            await self._add(call_id, taken, "tool")
+            await self._add(call_id, artefact, "tool")
             files.append(file)
-        report = msgspec.structs.replace(report, files=tuple(files), files_lost="; ".join(lost))
+        report = msgspec.structs.replace(report, files=tuple(files), files_lost="; ".join(losses))
         if len(raw) <= LARGEST_RESULT or self._artefacts is None:
             return report
         report = msgspec.structs.replace(report, result=outlined(report.result))
         try:
-            whole = await self._bus.save_with(self._artefacts.add_bytes, raw, f"{name}-result.json")
+            artefact_of_result = await self._bus.save_with(
+                self._artefacts.add_bytes, raw, f"{name}-result.json"
+            )
         except UsageError as error:
-            return msgspec.structs.replace(report, files_lost="; ".join((*lost, error.message)))
-        await self._add(call_id, whole, "result")
-        return msgspec.structs.replace(report, result_handle=whole.handle)
+            return msgspec.structs.replace(report, files_lost="; ".join((*losses, error.message)))
+        await self._add(call_id, artefact_of_result, "result")
+        return msgspec.structs.replace(report, result_handle=artefact_of_result.handle)
 
     async def _add(self, call_id: e.CallId, artefact: e.Artefact, origin: e.ArtefactOrigin) -> None:
         added = e.ArtefactAdded(artefact=artefact, origin=origin, source=call_id)
@@ -296,10 +298,10 @@ class ToolRuns:
             grade: e.Grade = "misfit" if misfit else "ran" if ok else "failed"
             run = f"{self._bus.session_id}/{call_id}"
             outcome = e.RunOutcome(run=run, at=work.kept_at, grade=grade)
-        done = FinishedRun(
+        finished_run = FinishedRun(
             name=record.draft.name, version=record.version, ok=ok, query=work.query, outcome=outcome
         )
-        return CountedRun(call_id, record.state, done)
+        return CountedRun(call_id, record.state, finished_run)
 
     async def count(self, runs: Sequence[CountedRun]) -> None:
         """Count runs on disk, and record each tool that lost trust by them. Raise StoreError."""

@@ -68,10 +68,10 @@ class Transcript:
         self._history = history
         while self._read_upto < (len(history) if upto is None else min(upto, len(history))):
             envelope = history[self._read_upto]
-            self._take(envelope)
+            self._apply(envelope)
             self._read_upto += 1
 
-    def _take(self, envelope: Envelope) -> None:
+    def _apply(self, envelope: Envelope) -> None:
         self._earlier.apply(envelope)
         match envelope.event:
             case e.TaskSubmitted(task_id=task_id, again=again):
@@ -99,7 +99,7 @@ class Transcript:
                     pass
 
     def _begin(self, task_id: str, again: str, seq: int) -> None:
-        """A task that is taken up again is shown from where it first began."""
+        """Begin a task, or continue its thread: a resumed task is shown from where it first began."""
         if self._only and task_id not in self._only:
             self._newest = ()
             return
@@ -141,7 +141,10 @@ class Transcript:
         if task_id not in submitted:
             return None
         first: dict[str, str] = {}
-        for submitted_id, (again, _) in submitted.items():  # in their order: what it continues comes before
+        for submitted_id, (
+            again,
+            _,
+        ) in submitted.items():  # in order, so a task comes after the one it continues
             first[submitted_id] = first.get(again, submitted_id)
         alone = Transcript(
             self._defaults, only=[related for related in first if first[related] == first[task_id]]
@@ -177,9 +180,9 @@ class Transcript:
         for thread in (*self._threads, *self._of_agent.values()):
             if thread.began <= seq and (text := thread.conversation.observation(seq)):
                 return text
-        return self._brought_before(seq)
+        return self._dropped_observation(seq)
 
-    def _brought_before(self, seq: int) -> str:
+    def _dropped_observation(self, seq: int) -> str:
         """Return the observation of an event whose task is no longer in memory; empty if none."""
         envelope = self._history[seq - 1] if 0 < seq <= self._read_upto else None
         if envelope is None or envelope.seq != seq:
@@ -212,8 +215,8 @@ class Transcript:
         if agent_id:
             agent = self._of_agent.get(agent_id)
             entries = agent.conversation.entries() if agent else ()
-            known = agent.summary if agent else None
-            return summarised(entries, known.upto, known.text) if known else entries
+            summary = agent.summary if agent else None
+            return summarised(entries, summary.upto, summary.text) if summary else entries
         thread = self._of_task.get(task_id) if task_id else next(iter(self._newest), None)
         if thread is None:
             return ()

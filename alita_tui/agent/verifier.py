@@ -68,7 +68,7 @@ class Verifier:
         because = self._because()
         if because is None:
             return None
-        known = [
+        verifications = [
             event for event in self._task.newest(e.AnswerVerified) if isinstance(event, e.AnswerVerified)
         ]
         judgement = await self._judged(answer)
@@ -84,7 +84,8 @@ class Verifier:
             faults=faults[:_FAULTS] if finding == "refused" else (),
             text=str(one_line(judgement.why, 2 * _FAULT)) if judgement else "The check gave no finding.",
             because=because,
-            returned=finding == "refused" and not any(earlier.returned for earlier in known),
+            returned=finding == "refused"
+            and not any(verification.returned for verification in verifications),
         )
         await self._bus.emit(verified, span=action_id)
         return verified
@@ -104,7 +105,7 @@ class Verifier:
         return "costly" if spent >= self._costly_usd else None
 
     async def _judged(self, answer: str) -> _Judgement | None:
-        """Return the verifier's judgement; None if its call fails, which is then on the stream."""
+        """Return the verifier's judgement; None if its call fails, which the stream then records."""
         try:
             role = self._roles[VERIFIER]
         except RegistryError:
@@ -131,12 +132,12 @@ class Verifier:
         chain = self._task.chain()
         task = "\n".join(reversed([*self._requests(chain)]))
         pieces: list[str] = []
-        room = _ALL
+        remaining = _ALL
         for source, text in self._evidence(chain):
-            piece = fenced(source, clip(text, min(_PIECE, room))[0])
-            room -= len(piece)
+            piece = fenced(source, clip(text, min(_PIECE, remaining))[0])
+            remaining -= len(piece)
             pieces.append(piece)
-            if room <= 0:
+            if remaining <= 0:
                 break
         evidence = "\n".join(reversed(pieces)) or "There is none: no tool ran, and no page or file was read."
         task_part, answer_part = fenced("task", task), fenced("answer", answer)

@@ -40,7 +40,7 @@ _PIECES = 12
 
 
 def room_for(request: ModelRequest, window: int) -> int:
-    """Return the tokens that a conversation may have beside the rest of a request."""
+    """Return the tokens that the rest of a request leaves for the conversation."""
     window = window or UNKNOWN_WINDOW
     remaining = window - worst(request).input_tokens - min(request.max_tokens, window // 4)
     return max(int(remaining / MARGIN), 0)
@@ -82,10 +82,10 @@ class WorkingContext:
         """Task and agent -> how long its conversation was when a summary was tried last."""
 
     async def fill(self, request: ModelRequest) -> ModelRequest:
-        """The request with the conversation in it; raises what asking for a summary raises."""
+        """Return the request with the conversation filled in. Raises what asking for a summary raises."""
         lead = request.role == "orchestrator"
         room = room_for(request, self._window() if lead else self._seat_window(request.seat or request.role))
-        # In a thread: a long session takes a while.
+        # In a thread, because a long session takes a while.
         entries = await asyncio.to_thread(self.entries)
         trimmed = await asyncio.to_thread(trim, entries, room)
         if trimmed.tokens_after > _FULL * room and await self._summarise(entries):
@@ -94,8 +94,8 @@ class WorkingContext:
         if trimmed.tokens_after > room:
             trimmed = await asyncio.to_thread(fit, trimmed, room)
         cuts = (trimmed.masked, trimmed.shortened, trimmed.left_out)
-        whose = _whose()
-        if cuts != self._reported_cuts.get(whose, ((), (), 0)) and any(cuts):
+        agent_key = _current_agent()
+        if cuts != self._reported_cuts.get(agent_key, ((), (), 0)) and any(cuts):
             await self._bus.emit(
                 e.ContextTrimmed(
                     masked=trimmed.masked,
@@ -105,42 +105,44 @@ class WorkingContext:
                     tokens_after=trimmed.tokens_after,
                 )
             )
-        self._reported_cuts[whose] = cuts
+        self._reported_cuts[agent_key] = cuts
         return msgspec.structs.replace(request, messages=trimmed.messages)
 
     def end(self) -> None:
         """Forget which cuts were reported for the present task."""
         task_id = origin.current().task_id
         self._reported_cuts = {
-            whose: cuts for whose, cuts in self._reported_cuts.items() if whose[0] != task_id
+            agent_key: cuts for agent_key, cuts in self._reported_cuts.items() if agent_key[0] != task_id
         }
-        self._refused_at = {whose: at for whose, at in self._refused_at.items() if whose[0] != task_id}
+        self._refused_at = {
+            agent_key: at for agent_key, at in self._refused_at.items() if agent_key[0] != task_id
+        }
 
     def entries(self) -> tuple[Entry, ...]:
         """Return the present task's conversation, after the summary of earlier tasks."""
         with self._guard:
             self._transcript.read(self._bus.history)
-            return self._transcript.shown(*_whose())
+            return self._transcript.shown(*_current_agent())
 
     def again(self, seq: int, offset: int) -> str:
         """Return one event's observation from a character on; empty if it has none."""
         with self._guard:
             self._transcript.read(self._bus.history)
-            rest = self._transcript.observation(seq, origin.delegate())[offset:]
-        more = len(rest) - OBSERVATION // 2
+            text = self._transcript.observation(seq, origin.delegate())[offset:]
+        more = len(text) - OBSERVATION // 2
         if more <= 0:
-            return rest
-        return f"{rest[: OBSERVATION // 2]}\n({more} characters follow: offset {offset + OBSERVATION // 2})"
+            return text
+        return f"{text[: OBSERVATION // 2]}\n({more} characters follow: offset {offset + OBSERVATION // 2})"
 
     async def _summarise(self, entries: tuple[Entry, ...]) -> bool:
         """Have the oldest turns summarised; return False if that is not worth it or fails."""
-        whose = _whose()
-        if len(entries) < self._refused_at.get(whose, -_AGAIN) + _AGAIN:
+        agent_key = _current_agent()
+        if len(entries) < self._refused_at.get(agent_key, -_AGAIN) + _AGAIN:
             return False
         last = oldest(entries)
         covered = [entry for entry in entries[:last] if entry.message.role != "user" or entry.name == SUMMARY]
-        total, before = (size([entry.message for entry in some]) for some in (entries, covered))
-        self._refused_at[whose] = len(entries)
+        total, before = (size([entry.message for entry in part]) for part in (entries, covered))
+        self._refused_at[agent_key] = len(entries)
         if not covered or not saves_enough(total, before, 0):
             return False
         turns = [f"{entry.message.role} {entry.name}: {_text_of(entry.message)}" for entry in covered]
@@ -175,7 +177,7 @@ class WorkingContext:
         return summary
 
 
-def _whose() -> tuple[str, str]:
+def _current_agent() -> tuple[str, str]:
     return origin.current().task_id, origin.delegate()
 
 

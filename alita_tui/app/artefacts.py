@@ -27,9 +27,9 @@ _OPENED_AS = {
     "text/plain": (".txt",), "image/png": (".png",), "image/jpeg": (".jpg", ".jpeg"), "image/gif": (".gif",),
     "application/pdf": (".pdf",),
 }  # fmt: skip
-"""Endings by what the bytes are."""
+"""Media type, detected from the bytes -> file name suffixes."""
 _OPEN_SECONDS = 10.0
-"""How long the program that opens a file is waited for."""
+"""Seconds to wait for the program that opens a file."""
 
 
 def session_artefacts(app: AppContext, session_id: str, *, reuse: bool = False) -> SessionArtefacts:
@@ -58,10 +58,10 @@ class FileOfSession(msgspec.Struct, frozen=True):
     origin: ArtefactOrigin
     seq: int
     path: Path | None
-    """None if the bytes are missing; what they are was not checked."""
+    """None if the bytes are missing; their digest was not checked."""
 
     def bytes_at(self) -> Path:
-        """Return the path, after reading it whole. Raise UsageError if the bytes are missing, StoreError where
+        """Return the path, after checking the digest. Raise UsageError if the bytes are missing, StoreError if
         they are not what was added.
         """
         from alita_tui.store.artefacts import SessionArtefacts
@@ -76,8 +76,8 @@ class FileOfSession(msgspec.Struct, frozen=True):
     @property
     def row(self) -> dict[str, object]:
         """Return it as JSON for programs."""
-        known = msgspec.to_builtins(self.artefact)
-        return {**known, "origin": self.origin, "event": self.seq, "path": str(self.path or "")}
+        fields = msgspec.to_builtins(self.artefact)
+        return {**fields, "origin": self.origin, "event": self.seq, "path": str(self.path or "")}
 
 
 def files_of(
@@ -143,8 +143,8 @@ def saved(source: Path, folder: Path, name: str) -> Path:
 def opened(app: AppContext, source: Path, name: str) -> str:
     """Open a copy of a file with the system's program for its kind; return the copy's path. Raise UsageError.
 
-    What a tool made may be a page with scripts, a macro or a program, and a desktop would run it. So pictures and PDF
-    files are opened as what their bytes are, every text as plain text, and nothing else.
+    A tool's file may be a page with scripts, a macro or a program, which a desktop would run. So pictures and PDF files
+    are opened by the type of their bytes, every text as plain text, and nothing else.
     """
     with source.open("rb") as content:
         kind = media_type("", content.read(HEAD_BYTES))
@@ -168,7 +168,7 @@ def opened(app: AppContext, source: Path, name: str) -> str:
     except OSError:
         raise UsageError(f"There is no {program} here.", hint=f"The file is at {copy}.") from None
     except subprocess.TimeoutExpired:
-        return str(copy)  # a program that stays in front
+        return str(copy)  # the program stays in the foreground
     if code:
         raise UsageError(f"{program} knows no program for {name} ({code}).", hint=f"The file is at {copy}.")
     return str(copy)

@@ -93,7 +93,7 @@ class ConsoleServer(Server):
         }
         self._token = token_urlsafe(32)
         self._tickets: dict[str, float] = {}
-        """Until when each ticket that was not used yet counts."""
+        """Unused ticket -> when it expires (monotonic seconds)."""
         self._consoles: set[_Console] = set()
 
     @property
@@ -102,7 +102,7 @@ class ConsoleServer(Server):
         return f"http://{HOST}:{self.port}/?token={self._token}"
 
     async def run(self, ready: Callable[[str], None]) -> None:
-        """Serve until cancelled; `ready` gets the address. Raises UsageError if the port cannot be had."""
+        """Serve until cancelled; `ready` is called with the address. Raises UsageError if the port is not free."""
         runner = web.AppRunner(await self._make_app(), access_log=None)
         await runner.setup()
         try:
@@ -136,24 +136,24 @@ class ConsoleServer(Server):
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         """Refuse requests that do not come from this page, and forbid the browser to load anything from elsewhere."""
-        here = f"{HOST}:{self.port}"
+        address = f"{HOST}:{self.port}"
         origins = request.headers.getall("Origin", [])
-        if request.headers.getall("Host", []) != [here] or any(
-            origin != f"http://{here}" for origin in origins
+        if request.headers.getall("Host", []) != [address] or any(
+            origin != f"http://{address}" for origin in origins
         ):
             raise web.HTTPForbidden(text="This address is not that of the console.\n")
         if request.path.startswith("/ws/") and len(origins) != 1:
             raise web.HTTPForbidden(text="A console is opened by its page only.\n")
         answer = await handler(request)
         if not answer.prepared:
-            answer.headers.update(self._headers(here))
+            answer.headers.update(self._headers(address))
         return answer
 
     @staticmethod
-    def _headers(here: str) -> dict[str, str]:
+    def _headers(address: str) -> dict[str, str]:
         policy = (
             "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
-            f" font-src 'self'; connect-src ws://{here}; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+            f" font-src 'self'; connect-src ws://{address}; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
         )
         return {
             "Content-Security-Policy": policy,
@@ -167,8 +167,8 @@ class ConsoleServer(Server):
 
     async def handle_index(self, request: web.Request) -> web.Response:
         """Return the page with a fresh ticket, if the token is right."""
-        given = request.query.getall("token", [])
-        if len(given) != 1 or not hmac.compare_digest(given[0].encode(), self._token.encode()):
+        tokens = request.query.getall("token", [])
+        if len(tokens) != 1 or not hmac.compare_digest(tokens[0].encode(), self._token.encode()):
             raise web.HTTPForbidden(text="Open the address that `alita serve --web` printed.\n")
         now = time.monotonic()
         self._tickets = {ticket: until for ticket, until in self._tickets.items() if until > now}
@@ -186,7 +186,7 @@ class ConsoleServer(Server):
             raise web.HTTPServiceUnavailable(text=f"{_MOST_CONSOLES} consoles are open. Close one first.\n")
         socket = web.WebSocketResponse(heartbeat=15, max_msg_size=_LARGEST_MESSAGE)
         console = _Console(self._program, self._environment, socket)
-        self._consoles.add(console)  # before anything is awaited: it counts at once
+        self._consoles.add(console)  # before anything is awaited, so that the limit holds
         try:
             await socket.prepare(request)
             console.start(
@@ -250,7 +250,7 @@ class _Console:
         return True
 
     async def close(self) -> None:
-        """Hang up, as a terminal does whose window is closed; what does not end then is killed."""
+        """Send SIGHUP, as a closed terminal window does; kill the program if it does not end."""
         process, self._process = self._process, None
         if process is not None:
             if process.poll() is None:
@@ -287,7 +287,7 @@ class _Console:
         await self._socket.close()
 
     async def _type(self, keys: bytes) -> None:
-        """Write all of it to the terminal, waiting where the program does not read."""
+        """Write all keys to the terminal; wait while the program does not read."""
         loop = asyncio.get_running_loop()
         while keys and self._process is not None and self._process.poll() is None:
             try:

@@ -42,7 +42,7 @@ _COLLECTING = 10_000, 20, 20
 
 
 class AppCatalog:
-    """The console's view of the stores. Imports are local: the first paint waits for none of them."""
+    """The console's view of the stores. Imports are local, so that the first paint does not wait for them."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class AppCatalog:
         return (await asyncio.to_thread(self._app.labels.of, session_id)).bookmarks
 
     async def bookmark(self, session_id: str, seq: int, note: str | None) -> tuple[Bookmark, ...]:
-        """Set or remove (`None`) a bookmark; return those there are then."""
+        """Set or remove (`None`) a bookmark; return all bookmarks."""
         return (await asyncio.to_thread(self._app.labels.bookmark, session_id, seq, note)).bookmarks
 
     async def fork(self, envelopes: Sequence[Envelope], seq: int) -> str:
@@ -253,7 +253,7 @@ class AppCatalog:
         return await changed(self._app, change, name)
 
     async def server_tool(self, server: str, tool: str) -> WholeTool:
-        """Return a tool of a server whole."""
+        """Return a tool of a server with all its parts."""
         from alita_tui.app.server_views import whole
 
         return await asyncio.to_thread(whole, self._app, server, tool)
@@ -348,7 +348,7 @@ class AppCatalog:
         return await asyncio.to_thread(lambda: self._app.suggestions)
 
     async def preload(self) -> None:
-        """Import what is slow; the console calls this once, after its first paint."""
+        """Import slow modules; the console calls this once, after its first paint."""
         gc.freeze()
         gc.set_threshold(*_COLLECTING)
         gc.enable()

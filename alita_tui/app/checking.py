@@ -1,4 +1,4 @@
-"""The checks of drafts, joined from what they need; in a session, and outside of one, where no model is asked."""
+"""Builds the checks of drafts with their dependencies, for sessions, and for use without a model outside of one."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def checks(
 
 
 class NoModel:
-    """Stands where a model would be asked: what would ask it could not run. Implements `Asker`."""
+    """An `Asker` without a model: a check that asks one reports that it could not run."""
 
     unfinished = ""
 

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 _DATA = "data:"
 _OURS = "alita://artefact/"
 _COUNT_EVERY = 0.1
-"""Seconds until successful runs are counted: a client that calls one tool after another has them counted together."""
+"""Seconds until successful runs are counted, so that the runs of a busy client are counted together."""
 
 
 class ClientSession:
-    """One client's calls, each run as any run is and on record before it begins."""
+    """One client's calls; each is recorded before it runs, as in any session."""
 
     def __init__(self, app: AppContext, client: Client) -> None:
         """Open the session's file; block on the disk and the keyring. Raise StoreError, ConfigError."""
@@ -109,15 +109,15 @@ class ClientSession:
                 self._counting = asyncio.create_task(self._count())
 
     async def _count(self) -> None:
-        """Count what has run, on disk: many runs at once, and a failure as soon as its answer leaves."""
+        """Count finished runs on disk, many at once; failures as soon as the answer has been returned."""
         while self._to_count:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_COUNT_EVERY):
                     await self._count_now.wait()
-            due, self._to_count[:] = tuple(self._to_count), ()
+            batch, self._to_count[:] = tuple(self._to_count), ()
             self._count_now.clear()
-            with suppress(AlitaError):  # a disk that fails refuses the record of the next call
-                await self._runs.count(due)
+            with suppress(AlitaError):  # if the disk fails, recording the next call reports it
+                await self._runs.count(batch)
 
     async def _call(
         self, name: str, arguments: Json, tell: Tell, served: Callable[[str], ToolRecord]
@@ -126,15 +126,18 @@ class ClientSession:
 
         call_id, before = e.CallId(new_id()), self.bus.last_seq
         try:
-            record, taken, resolved = await asyncio.to_thread(self._ready, name, arguments, served)
+            record, recorded_arguments, resolved = await asyncio.to_thread(
+                self._ready, name, arguments, served
+            )
             if resolved is None:
-                taken = await self._taken_in(arguments, record.draft.input_schema)
-                resolved = await asyncio.to_thread(self._resolved, record, taken)
+                recorded_arguments = await self._with_artefacts(arguments, record.draft.input_schema)
+                resolved = await asyncio.to_thread(self._resolved, record, recorded_arguments)
             if record.digest not in {card.digest for card in self._projection.state.library}:
                 await self.bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._shelf.cards)))
             called = e.ToolCalled(
                 call_id=call_id, action_id="", name=record.draft.name, version=record.version,
-                digest=record.digest, arguments=taken, files=resolved.files, references=resolved.references,
+                digest=record.digest, arguments=recorded_arguments,
+                files=resolved.files, references=resolved.references,
             )  # fmt: skip
             self._tells[call_id] = tell
             # A run without an exception is weak evidence, and no person rates it here.
@@ -146,40 +149,40 @@ class ClientSession:
             self._tells.pop(call_id, None)
             if not self._tells:
                 self.bus.forget_spans("")
-        returned, files = self._on_record(call_id, before)
+        returned, files = self._end_of_call(call_id, before)
         if returned is None:
             hint = "Try other arguments; the owner of this library can have it repaired."
             return self.bus.redacted(Answer(failed=_failure(name, report), hint=hint, files=files))
         result = (
             returned.report.result
-        )  # on record without its secrets, unless it is too large for the record
+        )  # the recorded result, without secrets; only an outline if it is too large for the record
         if returned.report.result_handle:
             result = await asyncio.to_thread(self.bus.redacted, report.result)
-        unlike = f"The result is not what the tool promises: {returned.misfit}" if returned.misfit else ""
-        return Answer(result=result, failed=unlike, files=files)
+        misfit = f"The result is not what the tool promises: {returned.misfit}" if returned.misfit else ""
+        return Answer(result=result, failed=misfit, files=files)
 
     def _ready(
         self, name: str, arguments: Json, served: Callable[[str], ToolRecord]
     ) -> tuple[ToolRecord, dict[str, Any], Resolved | None]:
-        """Return a tool and its arguments, as given and as it gets them; not yet resolved where they hold files.
+        """Return a tool and its arguments, as given and resolved; None for the latter if they hold files.
 
         Block on the disk. Raise AlitaError.
         """
         record = served(name)
-        given: dict[str, Any] = arguments if isinstance(arguments, dict) else {}
-        files = next(_files_in(given, record.draft.input_schema), None)
-        return record, given, None if files else self._resolved(record, given)
+        values: dict[str, Any] = arguments if isinstance(arguments, dict) else {}
+        files = next(_files_in(values, record.draft.input_schema), None)
+        return record, values, None if files else self._resolved(record, values)
 
     def _resolved(self, record: ToolRecord, arguments: dict[str, Any]) -> Resolved:
-        """Return arguments as the tool gets them. Block on the disk. Raise RegistryError if they do not fit it."""
+        """Return the arguments that the tool gets. Block on the disk. Raise RegistryError if they do not fit it."""
         from alita_tui.agent.arguments import check_arguments
 
         resolved = self._references.resolve(arguments, record.draft.input_schema)
         check_arguments(record, resolved.arguments, self._misfit)
         return resolved
 
-    def _on_record(self, call_id: str, before: int) -> tuple[e.ToolReturned | None, tuple[Artefact, ...]]:
-        """Return the end of a call, if its tool returned, and the files that it left, as they are on record."""
+    def _end_of_call(self, call_id: str, before: int) -> tuple[e.ToolReturned | None, tuple[Artefact, ...]]:
+        """Return the recorded end of a call, if its tool returned, and the files that it left."""
         returned: e.ToolReturned | None = None
         files: list[Artefact] = []
         for envelope in self.bus.history.newest(e.ToolReturned, e.ArtefactAdded):
@@ -206,24 +209,24 @@ class ClientSession:
         artefact = next((file for file in reversed(self.files) if file.digest == digest), None)
         return (artefact, self._artefacts.path(artefact)) if artefact is not None else None
 
-    async def _taken_in(self, arguments: Any, schema: Json) -> dict[str, Any]:
-        """Return arguments whose files are artefacts of this session: a client names no path of this machine.
+    async def _with_artefacts(self, arguments: Any, schema: Json) -> dict[str, Any]:
+        """Return arguments with their files stored as artefacts: a client may not name paths of this machine.
 
         Raise UsageError for anything but a data: URI or the address of a file of this session.
         """
-        taken: dict[str, Any] = arguments if isinstance(arguments, dict) else {}
-        for value, place in _files_in(taken, schema):
+        values: dict[str, Any] = arguments if isinstance(arguments, dict) else {}
+        for value, place in _files_in(values, schema):
             place[0][place[1]] = await self._file_of(value)
-        return taken
+        return values
 
     async def _file_of(self, uri: str) -> str:
         if uri.startswith(_OURS):
-            held = self.file(uri.removeprefix(_OURS)[:64])
-            if held is None:
+            entry = self.file(uri.removeprefix(_OURS)[:64])
+            if entry is None:
                 raise UsageError(
                     "That file is not here.", hint="Name one that an earlier call of yours left."
                 )
-            return held[0].handle
+            return entry[0].handle
         if not uri.startswith(_DATA):
             raise UsageError(
                 f"{one_line(uri, 60)!r} is no file that can be taken.",
@@ -236,22 +239,22 @@ class ClientSession:
 
     # --- around it ----------------------------------------------------------------------------------
 
-    async def _record_request(self, answered: e.BrokerAnswered | e.PageLogged) -> None:
-        await self.bus.emit(self._inner.placed(answered), span=answered.call_id)
+    async def _record_request(self, event: e.BrokerAnswered | e.PageLogged) -> None:
+        await self.bus.emit(self._inner.placed(event), span=event.call_id)
 
     async def _follow(self) -> None:
-        """Hand what running tools print to whoever asked for progress."""
+        """Report what running tools print to the callers that asked for progress."""
         async for envelope in self.bus.subscribe():
             if isinstance(envelope.event, e.OutputChunk) and (tell := self._tells.get(envelope.event.run_id)):
                 for line in envelope.event.text.strip().splitlines()[-10:]:
                     tell(str(one_line(line, 200)))
 
     async def _warm_up(self) -> None:
-        with suppress(SandboxUnavailable):  # the first run says why
+        with suppress(SandboxUnavailable):  # the first run reports why
             await self._sandbox.warm_up(self._limits, lambda *_: None)
 
     async def close(self) -> None:
-        """End what runs and close the file, even where a part fails to."""
+        """Stop what runs and close every part and the file, even if one of them fails."""
         self.bus.leave()
         async with AsyncExitStack() as parts:
             parts.push_async_callback(asyncio.to_thread, self._file.close)

@@ -44,17 +44,17 @@ def open_console(
     project: str | None = None,
 ) -> None:
     """Open the console on `session` or a new one; leaving it may open the next one in its place."""
-    written = piped()
+    draft_text = piped()
     need_terminal()
     atexit.register(_end)
-    gc.disable()  # until the first paint, nothing that is made is garbage
+    gc.disable()  # until the first paint, next to nothing becomes garbage
     app = AppContext.open(home, {"model": model, "memory.project": project})
     app.paths.prepare()
     if not app.loaded.settings.configured and session is None:
         if not asyncio.run(_run_wizard(app)):
             return
         app = AppContext.open(home, {"model": model, "memory.project": project})
-    _run_until_left(app, *asyncio.run(_show_session(app, session, home, written)), home)
+    _run_until_left(app, *asyncio.run(_show_session(app, session, home, draft_text)), home)
 
 
 def open_replay(home: Path | None, session: str | None, at: int | None = None) -> None:
@@ -67,7 +67,7 @@ def open_replay(home: Path | None, session: str | None, at: int | None = None) -
 
 
 def open_setup(home: Path | None) -> bool:
-    """Open the wizard by itself. Return True when a choice was saved and the library is empty."""
+    """Open the wizard without a session. Return True if a choice was saved and the library is empty."""
     need_terminal()
     app = AppContext.open(home, strict=False)
     app.paths.prepare()
@@ -75,7 +75,7 @@ def open_setup(home: Path | None) -> bool:
 
 
 def _run_until_left(app: AppContext, code: int, switch: Switch | None, home: Path | None = None) -> None:
-    """Open each session that was asked for on leaving the one before, then end the process."""
+    """Open the session that the person switched to, again and again, then end the process."""
     while switch is not None:
         code, switch = asyncio.run(_show_next(app, switch.session_id or None, home))
     close_all()
@@ -88,9 +88,9 @@ _codes: list[int] = []
 
 
 def _end() -> None:
-    """End the process here if all is closed: freeing what it holds would take as long as everything else of leaving.
+    """End the process here if all is closed, because freeing its memory would double the time that leaving takes.
 
-    It is registered before the others, so it runs after them: threads are joined and temporary files are gone by then.
+    It is registered first, so it runs after all other handlers: threads are joined and temporary files are removed.
     """
     if _codes:
         logging.shutdown()
@@ -99,13 +99,13 @@ def _end() -> None:
         os._exit(_codes[-1])
 
 
-async def _show_next(app: AppContext, which: str | None, home: Path | None) -> tuple[int, Switch | None]:
+async def _show_next(app: AppContext, wanted_id: str | None, home: Path | None) -> tuple[int, Switch | None]:
     """Show a session: attach to the background if it works on it, else open it here."""
     from alita_tui.app.background.client import running
 
-    if which is not None and any(session.session_id == which for session in await running(app)):
-        return await _show_attached(app, which, home)
-    return await _show_session(app, which, home)
+    if wanted_id is not None and any(session.session_id == wanted_id for session in await running(app)):
+        return await _show_attached(app, wanted_id, home)
+    return await _show_session(app, wanted_id, home)
 
 
 class OpenedSession(CommandSink, Protocol):
@@ -136,7 +136,7 @@ class PendingSession:
         self._early: list[Command] = []
 
     async def _session(self) -> OpenedSession:
-        return await asyncio.shield(self.opened)  # cancelling one reader leaves the others theirs
+        return await asyncio.shield(self.opened)  # a cancelled reader must not cancel it for the others
 
     async def __aiter__(self) -> AsyncIterator[Envelope]:
         async for envelope in (await self._session()).source:
@@ -177,7 +177,7 @@ class PendingSession:
         await (await self._session()).rebuild()
 
 
-def _options(app: AppContext, written: str = "", terminal: Terminal | None = None) -> ConsoleOptions:
+def _options(app: AppContext, draft_text: str = "", terminal: Terminal | None = None) -> ConsoleOptions:
     from alita_tui.config.paths import shipped
     from alita_tui.console.ports import ConsoleOptions
     from alita_tui.console.terminal import ask_terminal
@@ -195,7 +195,7 @@ def _options(app: AppContext, written: str = "", terminal: Terminal | None = Non
         reduced_motion=settings.reduced_motion or os.environ.get("TEXTUAL_ANIMATIONS") == "none",
         detail=settings.detail,
         bell=settings.bell,
-        written=written,
+        written=draft_text,
     )
 
 
@@ -206,19 +206,19 @@ def _theme(app: AppContext, dark: bool) -> str:
 
 
 async def _show_session(
-    app: AppContext, which: str | None, home: Path | None, written: str = ""
+    app: AppContext, wanted_id: str | None, home: Path | None, draft_text: str = ""
 ) -> tuple[int, Switch | None]:
-    """Show one session until it is left; its engine runs on the same loop. `written` stands in the composer."""
-    # What is wrong with a session that was asked for is mostly printed before the screen changes.
-    if which is not None:
-        await asyncio.to_thread(app.sessions.check_available, which)
+    """Show one session until it is left; its engine runs on the same loop. `draft_text` fills the composer."""
+    # Checked first, so that most errors are printed before the screen changes.
+    if wanted_id is not None:
+        await asyncio.to_thread(app.sessions.check_available, wanted_id)
     with _first_frame(app) as first:
-        return await _show_own(app, which, home, written, first)
+        return await _show_own(app, wanted_id, home, draft_text, first)
 
 
 @contextmanager
 def _first_frame(app: AppContext) -> Iterator[FirstFrame | None]:
-    """Paint the first frame, for the time in which the rest is imported; none where there is no terminal."""
+    """Paint a first frame that stays while the rest is imported; yield None without a terminal."""
     from alita_tui.config.paths import shipped
     from alita_tui.console.first_frame import FirstFrame, palette_of
     from alita_tui.console.terminal import ask_terminal
@@ -237,14 +237,14 @@ def _first_frame(app: AppContext) -> Iterator[FirstFrame | None]:
 
 
 async def _show_own(
-    app: AppContext, which: str | None, home: Path | None, written: str, first: FirstFrame | None
+    app: AppContext, wanted_id: str | None, home: Path | None, draft_text: str, first: FirstFrame | None
 ) -> tuple[int, Switch | None]:
     async def serve(pending: PendingSession, tape: LiveTape) -> None:
         from alita_tui.app.background.consoles import announced
         from alita_tui.app.idle import improve_when_idle
         from alita_tui.app.session import open_session
 
-        session = await open_session(app, which, parks=False)
+        session = await open_session(app, wanted_id, parks=False)
         session.seen = tape.newest
         tape.follow(session.history)
         pending.resolve(session)
@@ -262,8 +262,8 @@ async def _show_own(
         serve,
         lambda session_id: f"--session {session_id}",
         home,
-        new=which is None,
-        written=written,
+        new=wanted_id is None,
+        draft_text=draft_text,
         first=first,
     )
 
@@ -277,19 +277,21 @@ def open_attached(home: Path | None, session: str | None) -> None:
     _run_until_left(app, *asyncio.run(_show_attached(app, session, home)), home)
 
 
-async def _show_attached(app: AppContext, which: str | None, home: Path | None) -> tuple[int, Switch | None]:
-    """Show a session that the background has open until it is left, which ends nothing there."""
+async def _show_attached(
+    app: AppContext, wanted_id: str | None, home: Path | None
+) -> tuple[int, Switch | None]:
+    """Show a session that the background has open until it is left; the background continues with it."""
     from alita_tui.app.background.client import ask, attachable
     from alita_tui.app.background.remote import RemoteSession
     from alita_tui.app.background.wire import Look
     from alita_tui.app.recordings import recording
     from alita_tui.spine.history import History
 
-    session_id = attachable(await ask(app, Look()), which)
+    session_id = attachable(await ask(app, Look()), wanted_id)
 
     async def serve(pending: PendingSession, tape: LiveTape) -> None:
-        known = History(await asyncio.to_thread(recording, app, session_id))
-        session = RemoteSession(session_id, known, app.paths.background_socket)
+        recorded = History(await asyncio.to_thread(recording, app, session_id))
+        session = RemoteSession(session_id, recorded, app.paths.background_socket)
         tape.follow(session.history)
         pending.resolve(session)
         await session.run()
@@ -309,7 +311,7 @@ async def _show(
     home: Path | None,
     *,
     new: bool = False,
-    written: str = "",
+    draft_text: str = "",
     first: FirstFrame | None = None,
 ) -> tuple[int, Switch | None]:
     """Show what is served until it is left; `way_back` returns the command that opens the session again."""
@@ -334,13 +336,13 @@ async def _show(
         pending,
         pending,
         catalog=AppCatalog(app, painted, pending.history),
-        options=_options(app, written, first.terminal if first else None),
+        options=_options(app, draft_text, first.terminal if first else None),
         upkeep=pending,
         tape=tape,
         drafts=Drafts(DraftFile(app.paths.drafts, lambda text: redactor().text(text)), new=new),
     )
     engine.add_done_callback(
-        lambda done: console.exit() if not done.cancelled() and done.exception() else None
+        lambda task: console.exit() if not task.cancelled() and task.exception() else None
     )
     if first is not None:
         first.hand_over()
@@ -367,7 +369,7 @@ async def _show(
     return console.return_code or 0, switch
 
 
-async def _show_replay(app: AppContext, which: str | None, at: int | None) -> tuple[int, Switch | None]:
+async def _show_replay(app: AppContext, wanted_id: str | None, at: int | None) -> tuple[int, Switch | None]:
     from rich.console import Console
 
     from alita_tui.app.recordings import history
@@ -379,7 +381,7 @@ async def _show_replay(app: AppContext, which: str | None, at: int | None) -> tu
 
     damaged: list[str] = []
     with Console(stderr=True).status("Opening the session …"):
-        envelopes = await asyncio.to_thread(history, app, which, damaged.append)
+        envelopes = await asyncio.to_thread(history, app, wanted_id, damaged.append)
         playback = Playback(await asyncio.to_thread(Recording.prepared, envelopes))
     if at is not None:
         playback.seek_seq(at)
@@ -394,7 +396,7 @@ async def _show_replay(app: AppContext, which: str | None, at: int | None) -> tu
 
 
 async def _closed(pending: PendingSession, engine: asyncio.Task[None], painted: asyncio.Event) -> None:
-    """Close the session of a console that failed; one that was not open yet is not opened any more."""
+    """Close the session of a console that failed, or cancel its opening."""
     from alita_tui.app.session import close_session
 
     if pending.opened.done():

@@ -72,9 +72,9 @@ class AppContext:
     flags: Mapping[str, object] = field(default_factory=dict)
     lent: Lent | None = field(default=None, repr=False)
     left_out: frozenset[str] = frozenset()
-    """What an evaluation does without: `learning`, `hidden-tests`."""
+    """Parts that an evaluation switches off: `learning`, `hidden-tests`."""
     described: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """Names and descriptions of tools that an evaluation lets be found; none of them can run."""
+    """Names and descriptions of additional tools that can be found in an evaluation; none of them can run."""
     _files: list[DocumentTable | SpendBook] = field(default_factory=list, repr=False)
     """Open files whose journals are folded on closing."""
 
@@ -193,7 +193,7 @@ class AppContext:
         return self._close_later(DocumentTable(path, table))
 
     def _cached(self, path: Path, table: str, redacted: Callable[[Json], Json]) -> CleanDocuments:
-        """Open a table of what may be lost; blocks on the disk."""
+        """Open a table of a cache, whose loss does no harm; blocks on the disk."""
         from alita_tui.store.documents import CleanDocuments, DocumentTable
 
         self.paths.prepare()
@@ -225,16 +225,16 @@ class AppContext:
     def lineages(self, via: str) -> Lineages:
         """Return the versions of tools, to look at and to change via `console` or `cli`.
 
-        A change is entered in the audit log before the library is written. Changes that the log has and the
-        library lacks are made here.
+        A change is entered in the audit log before the library is written. Changes that the log has but the library
+        lacks are applied here.
         """
         from alita_tui.registry.lineage import Lineages
 
         def enter(move: Move, record: ToolRecord) -> None:
-            done = MOVED[move.kind]
+            change = MOVED[move.kind]
             before, after = (move.after, move.before) if move.undone else (move.before, move.after)
             self.audit.append(AuditEntry(
-                who=move.by, verdict=TAKEN_BACK + done if move.undone else done, digest=record.digest,
+                who=move.by, verdict=TAKEN_BACK + change if move.undone else change, digest=record.digest,
                 name=move.name, version=move.version, session_id="", approval_id=record.approval_id,
                 reason=move.reason, via=via, alias=(move.before or move.after) if "alias" in move.kind else "",
                 move=move.kind, before=before, after=after,
@@ -360,7 +360,7 @@ class AppContext:
         return find_key("", env_file=self.paths.env_file, environ=self.environ, name=name)
 
     def redactor(self) -> Redactor:
-        """Return what keeps all known secrets out of everything written or exported; the keyring may block."""
+        """Return the redactor of all known secrets, for everything written or exported; the keyring may block."""
         from alita_tui.app.secrets import model_keys
         from alita_tui.spine.secret_rules import library_rules
 
@@ -404,7 +404,7 @@ class AppContext:
         return Fleet(self.sandbox_settings(pool=pool, profile=profile), session_id, broker=broker)
 
     def broker(self, tell: Tell, models: Asker | None, redactor: Redactor | None = None) -> Broker:
-        """Return the broker for what tools are granted; it reports each request to `tell`. Raises ConfigError."""
+        """Return the broker of granted capabilities; it reports each request to `tell`. Raises ConfigError."""
         from alita_tui.app.secrets import learned_first
         from alita_tui.sandbox.broker.broker import Broker
         from alita_tui.spine.address import AddressPolicy

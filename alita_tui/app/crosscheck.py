@@ -67,8 +67,8 @@ def _bans(app: AppContext) -> Iterator[str]:
             ban.digest,
             set(ban.capabilities),
         ):
-            what = ban.name or ban.digest[:12] or ", ".join(ban.capabilities)
-            yield f"the ban of {one_line(what, 60)} by {one_line(ban.by, 60)} is not in the library; it holds"
+            label = ban.name or ban.digest[:12] or ", ".join(ban.capabilities)
+            yield f"the ban of {one_line(label, 60)} by {one_line(ban.by, 60)} is not in the library; it holds"
 
 
 def _aliases(app: AppContext) -> Iterator[str]:

@@ -55,20 +55,20 @@ def lost_tools(app: AppContext) -> tuple[AuditEntry, ...]:
     """Return the newest library approval of each version that the audit log has and the library lacks."""
     try:
         entries = app.audit.entries()
-        known = {
+        in_library = {
             (record.draft.name, record.version)
             for name in {entry.name for entry in entries}
             for record in app.library.versions(name)
         }
     except AlitaError:
-        return ()  # whoever reads the log or the library itself gets the error
+        return ()  # reading the log or the library directly reports the error
     approvals = (
         entry
         for entry in entries
         if entry.verdict == "approved" and entry.lasting == "library" and not entry.alias
     )
-    lost = {(entry.name, entry.version): entry for entry in approvals}
-    return tuple(entry for version, entry in sorted(lost.items()) if version not in known)
+    approved = {(entry.name, entry.version): entry for entry in approvals}
+    return tuple(entry for version, entry in sorted(approved.items()) if version not in in_library)
 
 
 def count_unknown(history: Sequence[Envelope]) -> int:

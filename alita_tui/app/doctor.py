@@ -61,16 +61,16 @@ async def diagnose(app: AppContext) -> tuple[Check, ...]:
 
 
 def repair_records(app: AppContext) -> tuple[str, ...]:
-    """Restrict access to alita's files, and make in the library what the log has; return what was done.
+    """Restrict access to alita's files, and correct the library by the audit log; return what was done.
 
     Raises StoreError.
     """
-    done = [f"{fault.what}: mended" for fault in faults(app.paths) if mend(fault)]
+    repairs = [f"{fault.what}: mended" for fault in faults(app.paths) if mend(fault)]
     if not app.library.standing().problem:
         differences = [difference.text for difference in app.library.overridden()]
-        app.lineages("cli")  # opening it makes the changes
-        done += [f"{text}: the library is corrected" for text in differences]
-    return tuple(done)
+        app.lineages("cli")  # opening it applies the changes
+        repairs += [f"{text}: the library is corrected" for text in differences]
+    return tuple(repairs)
 
 
 def _check_access(app: AppContext) -> tuple[Check, ...]:

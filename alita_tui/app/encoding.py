@@ -1,4 +1,4 @@
-"""The encoder of `library.encoder`: opened, asked for vectors that search or recall lack, and never waited for long."""
+"""Opens the encoder of `library.encoder` and asks it, within a time limit, for vectors that search or recall lack."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ T = TypeVar("T")
 Ask = Callable[[Encoder, Sequence[str]], Awaitable[Sequence[Sequence[float]]]]
 
 _FIRST, _MOST = 16, 128
-"""Texts of the first request, and of a later one: each doubles, so that a slow server gets somewhere, too."""
+"""Texts of the first request, and of a later one: the number doubles, so that a slow server makes progress, too."""
 
 
 def finder(app: AppContext) -> Finder:
-    """Return what finds tools, with the vectors of the encoder that is set. Nothing is opened or sent."""
+    """Return the search over tools, with the vectors of the encoder that is set. Nothing is opened or sent."""
     from alita_tui.registry.finding import Finder
 
     return Finder(app.paths.tool_index, vectors_in(app, app.paths.tool_vectors))
 
 
 def vectors_in(app: AppContext, path: Path, background: Sequence[str] = ()) -> Vectors | None:
-    """Return the vectors in a file that are of the encoder that is set; None if none is."""
+    """Return the vectors in a file that the configured encoder made; None if none is configured."""
     if not app.loaded.settings.library.encoder.strip():
         return None
     from alita_tui.registry.index_cache import IndexCache
 
-    with suppress(AlitaError):  # reported where it is opened
+    with suppress(AlitaError):  # opening it later reports the error
         entry = _entry(app)
-        local = None if entry else open_encoder(app)  # a server's key is not looked up for a name
+        local = None if entry else open_encoder(app)  # not for a server, whose name needs no key
         name = f"{entry.full_name} {entry.base_url}".strip() if entry else local.name if local else ""
         if name:
             from alita_tui.spine.ranking.vectors import Vectors
@@ -89,26 +89,26 @@ def _entry(app: AppContext) -> ModelEntry | None:
 async def bring(
     vectors: Vectors, encoder: Encoder, query: str, seconds: float, ask: Ask
 ) -> tuple[bool, AlitaError | None]:
-    """Ask for missing vectors, the query's first, until the time is up.
+    """Ask for missing vectors, the query's first, for at most `seconds`.
 
-    Return whether any arrived, and what went wrong.
+    Return whether any arrived, and the problem, if any.
     """
-    end, came, size = monotonic() + seconds, 0, _FIRST
+    end, arrived, size = monotonic() + seconds, 0, _FIRST
     texts = await asyncio.to_thread(vectors.missing, query)
     problem: AlitaError | None = None
     try:
         async with asyncio.timeout(seconds):
-            while came < len(texts) and monotonic() < end:
-                some = texts[came : came + size]
-                await asyncio.to_thread(vectors.keep, some, await ask(encoder, some))
-                came, size = came + len(some), min(2 * size, _MOST)
+            while arrived < len(texts) and monotonic() < end:
+                batch = texts[arrived : arrived + size]
+                await asyncio.to_thread(vectors.keep, batch, await ask(encoder, batch))
+                arrived, size = arrived + len(batch), min(2 * size, _MOST)
     except TimeoutError:
-        if not came:
+        if not arrived:
             problem = ModelError("timeout", f"{encoder.name} made no vectors within {seconds:g} seconds.")
     except (ModelError, BudgetExceeded) as error:
         problem = error
     await asyncio.to_thread(vectors.save)
-    return came > 0, problem
+    return arrived > 0, problem
 
 
 class Encoding:
@@ -130,7 +130,7 @@ class Encoding:
         """Ask for the vectors that a recall lacks, and return whether any came."""
         return await self._bring(lambda: self._app.memory.vectors, task)
 
-    async def _bring(self, which: Callable[[], Vectors | None], query: str) -> bool:
+    async def _bring(self, vectors_of: Callable[[], Vectors | None], query: str) -> bool:
         if not self._app.loaded.settings.library.encoder:
             return False
         async with self._one_by_one:
@@ -139,14 +139,14 @@ class Encoding:
             except (ConfigError, ModelError) as error:
                 await self._tell(error)
                 return False
-            vectors = which()
+            vectors = vectors_of()
             if self._encoder is None or vectors is None:
                 return False
             seconds = self._app.loaded.settings.library.encoder_seconds
-            came, problem = await bring(vectors, self._encoder, query, seconds, self._calls.encode)
+            arrived, problem = await bring(vectors, self._encoder, query, seconds, self._calls.encode)
             if problem is not None:
                 await self._tell(problem)
-            return came
+            return arrived
 
     async def _tell(self, error: AlitaError) -> None:
         kind = error.kind if isinstance(error, ModelError) else type(error).__name__
@@ -173,29 +173,32 @@ async def would_recall(app: AppContext, task: str) -> tuple[tuple[MemoryItem, ..
 
 
 async def _twice(
-    app: AppContext, find: Callable[[], T], which: Callable[[], Vectors | None], query: str
+    app: AppContext, find: Callable[[], T], vectors_of: Callable[[], Vectors | None], query: str
 ) -> tuple[T, AlitaError | None]:
-    """Search, and search again if the encoder supplied missing vectors; also return why it did not."""
+    """Search, and again if the encoder supplied missing vectors; also return its problem, if any."""
     result = await asyncio.to_thread(find)
     try:
         encoder = await asyncio.to_thread(open_encoder, app)
     except (ConfigError, ModelError) as error:
         return result, error
-    vectors = which()
+    vectors = vectors_of()
     if encoder is None or vectors is None:
         return result, None
     try:
         seconds = app.loaded.settings.library.encoder_seconds
-        came, problem = await bring(
-            vectors, encoder, query, seconds, lambda encoding, some: _paid(app, encoding, some)
+        arrived, problem = await bring(
+            vectors, encoder, query, seconds, lambda encoding, batch: _paid(app, encoding, batch)
         )
     finally:
         await encoder.aclose()
-    return (await asyncio.to_thread(find) if came else result), problem
+    return (await asyncio.to_thread(find) if arrived else result), problem
 
 
 async def _paid(app: AppContext, encoder: Encoder, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-    """Return vectors; what a server takes is redacted, and counts toward the day. Raises ModelError, BudgetExceeded."""
+    """Return vectors; texts for a server are redacted, and its cost counts toward the day's budget.
+
+    Raises ModelError, BudgetExceeded.
+    """
     if not encoder.remote:
         return (await encoder.encode(texts)).vectors
     from alita_tui.agent.tokens import tokens_in
@@ -212,25 +215,25 @@ async def _paid(app: AppContext, encoder: Encoder, texts: Sequence[str]) -> Sequ
         raise BudgetExceeded("The day's budget is spent.", hint="Raise it: alita config set budget.day_usd N")
     usage = most
     try:
-        made = await encoder.encode(sent)
-        usage = made.usage if made.usage.reported else most
+        encoded = await encoder.encode(sent)
+        usage = encoded.usage if encoded.usage.reported else most
     except ModelError:
         usage = Usage()
         raise
     finally:
         await asyncio.to_thread(book.settle, call_id, encoder.price(usage) or 0.0, usage.input_tokens)
-    return made.vectors
+    return encoded.vectors
 
 
 async def check_encoder(app: AppContext) -> tuple[Check, ...]:
-    """Return the line of `alita doctor`, after one real call; none where no encoder is set."""
-    began = now()
+    """Return the line of `alita doctor`, after one real call; none if no encoder is configured."""
+    started = now()
     try:
         if (encoder := await asyncio.to_thread(open_encoder, app)) is None:
             return ()
         try:
             async with asyncio.timeout(10 * app.loaded.settings.library.encoder_seconds):
-                made = await encoder.encode(["a tool that checks addresses"])
+                encoded = await encoder.encode(["a tool that checks addresses"])
         finally:
             await encoder.aclose()
     except TimeoutError:
@@ -238,6 +241,6 @@ async def check_encoder(app: AppContext) -> tuple[Check, ...]:
     except (ConfigError, ModelError) as error:
         detail = f"tools and memories are looked for without it: {error.message}"
         return (Check(name="encoder", state="warning", detail=detail, hint=error.hint),)
-    seconds = (now() - began).total_seconds()
-    detail = f"{encoder.name.split(' ')[0]}: vectors of {len(made.vectors[0])} numbers in {seconds:.1f} s"
+    seconds = (now() - started).total_seconds()
+    detail = f"{encoder.name.split(' ')[0]}: vectors of {len(encoded.vectors[0])} numbers in {seconds:.1f} s"
     return (Check(name="encoder", state="ok", detail=detail),)

@@ -1,4 +1,4 @@
-"""Sessions written to files that can be handed on."""
+"""Exports sessions to files that can be shared."""
 
 from __future__ import annotations
 

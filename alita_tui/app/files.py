@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 class ViewedFile:
-    """Meets the console's `OpenFile`. Raise StoreError from every method where the file cannot be read."""
+    """Implements the console's `OpenFile`. Every method raises StoreError if the file cannot be read."""
 
     def __init__(self, path: Path, artefact: Artefact, check: Callable[[], object]) -> None:
         self._path = path
@@ -53,7 +53,7 @@ class ViewedFile:
         self.ways: tuple[Way, ...] = ("hex",)
 
     def read_head(self) -> ViewedFile:
-        """Look at the beginning, and of a JSON file at all of it if it is small."""
+        """Read the beginning, and a small JSON file whole, to find out how the file can be shown; return self."""
         kind, name = self._artefact.media_type, self._artefact.name
         try:
             with self._path.open("rb") as content:
@@ -82,11 +82,11 @@ class ViewedFile:
 
     async def text(self) -> SafeText:
         """Return the whole text. Raise UsageError if it is too long."""
-        return neutralise((await self._whole(_MOST_TEXT)).decode(encoding_of(self._head), "replace"))
+        return neutralise((await self._read_whole(_MOST_TEXT)).decode(encoding_of(self._head), "replace"))
 
     async def value(self) -> Any:
         """Return the JSON value. Raise UsageError if it is not one, too large, or nested too deeply."""
-        data = await self._whole(_MOST_JSON)
+        data = await self._read_whole(_MOST_JSON)
         try:
             return await asyncio.to_thread(msgspec.json.decode, data)
         except msgspec.DecodeError as error:
@@ -104,7 +104,7 @@ class ViewedFile:
         """Return the picture, scaled to fit so many pixels. Raise UsageError if it is too large."""
         from alita_tui.confined.pictures import MOST_BYTES, picture
 
-        return await picture(await self._whole(MOST_BYTES), width, height)
+        return await picture(await self._read_whole(MOST_BYTES), width, height)
 
     async def check(self) -> None:
         """Raise StoreError if the bytes are not what was added."""
@@ -138,7 +138,7 @@ class ViewedFile:
         self._streams.append(stream)
         return stream
 
-    async def _whole(self, most: int) -> bytes:
+    async def _read_whole(self, most: int) -> bytes:
         def read() -> bytes:
             with opened(self._path, self._head) as content:
                 return content.read(most + 1)
@@ -166,7 +166,7 @@ class ViewedFile:
 
 
 class ThreadedPages:
-    """Records that are read in a thread, by one at a time. Meets the console's `Pages`."""
+    """Records that are read in threads, one call at a time. Implements the console's `Pages`."""
 
     def __init__(self, records: Table | Lines | Bytes, name: str) -> None:
         self._records = records
@@ -184,7 +184,7 @@ class ThreadedPages:
         return await self._read(lambda: self._records.page(first, count))
 
     async def find(self, needle: str, start: int, direction: int) -> tuple[int | None, int]:
-        """Return the next record that contains a text, and where to look on; -1 at the end."""
+        """Return the next record that contains a text, and where to continue the search; -1 at the end."""
         return await self._read(lambda: self._records.find(needle, start, direction))
 
     async def sort(self, column: int | None, *, descending: bool = False) -> None:
@@ -196,7 +196,7 @@ class ThreadedPages:
 
     async def _read(self, read: Callable[[], T]) -> T:
         def alone() -> T:
-            with self._reading:  # whoever waited may be gone, and another be here
+            with self._reading:  # a cancelled call may still be reading in its thread
                 return read()
 
         try:

@@ -1,4 +1,4 @@
-"""Approved tools and recipes handed over to other programs, as files that work without alita."""
+"""Exports approved tools and recipes as files that work without alita, for other programs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UV_SECONDS = 300.0
 
 
 def handed(app: AppContext, name: str) -> Handed:
-    """Return a tool that can be handed over, without the secrets that are known here.
+    """Return a tool to be exported, without the secrets that are known here.
 
     Raise RegistryError for a tool that does not run, UsageError for one that holds a secret or needs alita, StoreError.
     """
@@ -51,7 +51,7 @@ def handed(app: AppContext, name: str) -> Handed:
 def without_secrets(app: AppContext, record: ToolRecord, *, what: str) -> ToolRecord:
     """Return a tool whose sources are redacted. Raise UsageError if its own parts hold a secret.
 
-    `what` begins the hint, and says what is not done with it.
+    `what` begins the hint, with what is not done in that case.
     """
     redactor, draft = app.redactor(), record.draft
     if redactor.value((draft, record.lock)) != (draft, record.lock):
@@ -63,34 +63,34 @@ def without_secrets(app: AppContext, record: ToolRecord, *, what: str) -> ToolRe
 
 
 def export_skills(app: AppContext, names: Sequence[str], into: Path) -> tuple[tuple[Path, int], ...]:
-    """Write a skill for each tool, or for a recipe by its id; return each folder with the number of needs in it.
+    """Write a skill for each tool, or for a recipe by its id; return each folder with how many needs it lists.
 
     Nothing is written unless all of them can be. Raise RegistryError, UsageError, StoreError.
     """
     from alita_tui.mcp_box.handing.skill import recipe_skill, skill_name, tool_skill
 
-    made: dict[str, tuple[dict[str, bytes], int]] = {}
+    skills: dict[str, tuple[dict[str, bytes], int]] = {}
     for name in dict.fromkeys(names):
         try:
             tool = handed(app, name)
         except RegistryError:
             if (recipe := _recipe(app, name)) is None:
                 raise
-            asked, steps = _steps(app, recipe)
+            task_text, steps = _steps(app, recipe)
             tools = [handed(app, step) for step in dict.fromkeys(step for step, _ in steps)]
             called = skill_name("-then-".join(tool.name for tool in tools))
-            files, needs = recipe_skill(called, asked, steps, tools), 1
+            files, needs = recipe_skill(called, task_text, steps, tools), 1
         else:
             called, files = skill_name(tool.name), tool_skill(tool)
             needs = len(tool.needs)
-        if called in made:
+        if called in skills:
             raise UsageError(f"Two of these would be the skill {called}.", hint="Export them one by one.")
-        made[called] = (files, needs)
-    for called in made:
+        skills[called] = (files, needs)
+    for called in skills:
         _check_free(into / called)
-    for called, (files, _) in made.items():
+    for called, (files, _) in skills.items():
         write_folder(into / called, files)
-    return tuple((into / called, needs) for called, (_, needs) in made.items())
+    return tuple((into / called, needs) for called, (_, needs) in skills.items())
 
 
 def _recipe(app: AppContext, name: str) -> Remembered | None:
@@ -106,8 +106,8 @@ def _steps(app: AppContext, recipe: Remembered) -> tuple[str, list[tuple[str, st
     from alita_tui.memory.recipes import in_words
 
     redactor = app.redactor()
-    asked = redactor.text(recipe.item.text.partition(": ")[0])
-    return asked, [(str(step.tool), redactor.text(in_words((step,)))) for step in recipe.steps]
+    task_text = redactor.text(recipe.item.text.partition(": ")[0])
+    return task_text, [(str(step.tool), redactor.text(in_words((step,)))) for step in recipe.steps]
 
 
 def export_scripts(app: AppContext, names: Sequence[str], into: Path) -> tuple[Path, ...]:
@@ -173,12 +173,12 @@ async def export_servers(
     groups = (
         {server_name(pack): tools} if pack else {server_name(f"{tool.name}-mcp"): [tool] for tool in tools}
     )
-    made = {name: server_files(name, group, app.limits, version("mcp")) for name, group in groups.items()}
-    for name in made:
+    servers = {name: server_files(name, group, app.limits, version("mcp")) for name, group in groups.items()}
+    for name in servers:
         _check_free(into / name)
-    done = []
+    paths = []
     with tempfile.TemporaryDirectory() as scratch:
-        for name, files in made.items():
+        for name, files in servers.items():
             draft = Path(scratch) / name
             await asyncio.to_thread(write_folder, draft, files)
             await _uv("lock", "--project", str(draft), what=f"The packages of {name} cannot be locked")
@@ -194,12 +194,12 @@ async def export_servers(
                 (built,) = (draft / "dist").glob("*.whl")
                 _check_free(into / built.name)
                 await asyncio.to_thread(_copied, built, into)
-                done.append(into / built.name)
+                paths.append(into / built.name)
             else:
                 locked = {**files, "uv.lock": (draft / "uv.lock").read_bytes()}
                 await asyncio.to_thread(write_folder, into / name, locked)
-                done.append(into / name)
-    return tuple(done)
+                paths.append(into / name)
+    return tuple(paths)
 
 
 def _copied(file: Path, into: Path) -> None:

@@ -1,4 +1,4 @@
-"""A session without a screen: one task, or taking up what a session left."""
+"""A session without a screen: runs one task, or continues what a session left unfinished."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ async def run_headless(
         session.send(Retry())
     await session.run(until_idle=True)
     await following
-    if not moved and (held := await asyncio.to_thread(_held, session.bus.history)):
+    if not moved and (waiting := await asyncio.to_thread(_paused_tasks, session.bus.history)):
         raise UsageError(
-            f"The queue of session {session.session_id} is paused: {counted(held, 'task')} in it.",
+            f"The queue of session {session.session_id} is paused: {counted(waiting, 'task')} in it.",
             hint=f"Resume it: alita tasks resume --session {session.session_id}",
         )
     if task is None and not moved and outcome not in ("answered", "rejected", "interrupted"):
@@ -75,7 +75,7 @@ async def run_headless(
     return session.session_id, code
 
 
-def _held(history: Sequence[Envelope]) -> int:
+def _paused_tasks(history: Sequence[Envelope]) -> int:
     """Return how many tasks wait because the queue is paused."""
     from alita_tui.state.reduce import reduce_all
 

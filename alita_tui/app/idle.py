@@ -1,6 +1,6 @@
-"""What alita does while it is idle: it has a proposal built, in a process and a session of its own.
+"""Builds a proposal while alita is idle, in a process and a session of its own.
 
-Nothing is approved or retired by that: a build waits for a verdict, and a notice reports it.
+This approves or retires nothing: the build waits for a verdict, and a notice reports it.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ async def improve_when_idle(
         if now() - history[-1].at < wait:
             continue
         with suppress(AlitaError, OSError):
-            if await asyncio.to_thread(_room, app):
+            if await asyncio.to_thread(_builds_left, app):
                 for notice in notices(await _built(app, home)):
                     await session.bus.emit(notice)
         tried_at = len(history)
 
 
-def _room(app: AppContext) -> bool:
+def _builds_left(app: AppContext) -> bool:
     from alita_tui.app.improving import left_today
 
     return left_today(app) > 0
@@ -65,9 +65,9 @@ async def _built(app: AppContext, home: Path | None) -> bytes:
 
     With `-P` Python imports nothing from the folder that the console was started in.
     """
-    where = ("--home", str(home)) if home is not None else ()
+    home_option = ("--home", str(home)) if home is not None else ()
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", "-m", "alita_tui", *where, "tools", "improve", "--most", "1", "--json",
+        sys.executable, "-P", "-m", "alita_tui", *home_option, "tools", "improve", "--most", "1", "--json",
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
         env={**os.environ, **app.environ}, start_new_session=True,
     )  # fmt: skip
@@ -79,7 +79,7 @@ async def _built(app: AppContext, home: Path | None) -> bytes:
         return b""
     finally:
         if process.returncode is None:
-            process.terminate()  # it interrupts its build and ends in order
+            process.terminate()  # it interrupts its build and shuts down cleanly
             with suppress(TimeoutError):
                 async with asyncio.timeout(_ENDING_SECONDS):
                     await process.wait()
@@ -97,9 +97,9 @@ def notices(output: bytes) -> tuple[NoticeRaised, ...]:
 
 
 def _notice(proposal: dict[str, Any]) -> NoticeRaised:
-    what = f"{proposal.get('kind')} of {proposal.get('name')}: {proposal.get('reason')}"
+    summary = f"{proposal.get('kind')} of {proposal.get('name')}: {proposal.get('reason')}"
     return NoticeRaised(
         level="info",
-        text=str(one_line(f"A proposal waits for your decision: {what}", 400)),
+        text=str(one_line(f"A proposal waits for your decision: {summary}", 400)),
         hint="It was built while nothing else was done. See it in the sessions, or: alita builds list",
     )

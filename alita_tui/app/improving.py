@@ -1,4 +1,4 @@
-"""What would make the library better: gathered from records, and built so that it waits for a verdict."""
+"""Finds improvements of the library in the records, and builds them, each up to the request for a verdict."""
 
 from __future__ import annotations
 
@@ -27,50 +27,50 @@ if TYPE_CHECKING:
 
 _MOST_CALLS = 60
 _NOT_ITS_FAULT: tuple[e.TaskOutcome, ...] = ("sandbox", "interrupted")
-"""How the task of a proposal ends where the proposal may be made again."""
+"""Outcomes of a proposal's task after which it may be proposed again."""
 _PAIRS = 6
 """Pairs of tools that are compared at once: each takes two containers for a second or two."""
 _NEARLY = 0.4
-"""Share of the same answers from which two tools are nearly one."""
+"""Share of equal answers from which two tools count as nearly the same."""
 _FAILED_BY_ITSELF: tuple[e.FailureReason, ...] = ("error", "exit", "timeout", "limit", "bad_result")
 
 
 class Record(Value, frozen=True):
-    """What the sessions say of one version."""
+    """What the sessions recorded about one version of a tool."""
 
     failures: tuple[FailedCall, ...] = ()
     """The newest first, without those that succeeded later."""
     calls: tuple[Json, ...] = ()
     served: int = 0
     requests: tuple[e.BrokerAnswered, ...] = ()
-    """What its successful runs asked the broker for."""
+    """Requests of its successful runs to the broker."""
 
 
 def records(app: AppContext) -> dict[tuple[str, int], Record]:
     """Return the calls and failures of each version that the newest sessions ran."""
-    known: defaultdict[tuple[str, int], Record] = defaultdict(Record)
+    by_version: defaultdict[tuple[str, int], Record] = defaultdict(Record)
     for envelopes in own_recordings(app):
         for tool, record in _of_session(envelopes).items():
-            old = known[tool]
-            known[tool] = Record(
+            old = by_version[tool]
+            by_version[tool] = Record(
                 failures=(*old.failures, *record.failures)[:_MOST_CALLS],
                 calls=(*old.calls, *record.calls)[:_MOST_CALLS],
                 served=old.served + record.served,
                 requests=(*old.requests, *record.requests),
             )
-    return {tool: _without_mended(record) for tool, record in known.items()}
+    return {tool: _without_mended(record) for tool, record in by_version.items()}
 
 
 def _of_session(envelopes: Sequence[Envelope]) -> dict[tuple[str, int], Record]:
     calls: dict[str, e.ToolCalled] = {}
-    asked: defaultdict[str, list[e.BrokerAnswered]] = defaultdict(list)
+    requests: defaultdict[str, list[e.BrokerAnswered]] = defaultdict(list)
     by_version: defaultdict[tuple[str, int], Record] = defaultdict(Record)
     for envelope in envelopes:
         match envelope.event:
             case e.ToolCalled(call_id=call_id) as call:
                 calls[call_id] = call
-            case e.BrokerAnswered(call_id=call_id) as answered:
-                asked[call_id].append(answered)
+            case e.BrokerAnswered(call_id=call_id) as answer:
+                requests[call_id].append(answer)
             case e.ToolReturned(call_id=call_id, misfit=misfit) if call_id in calls:
                 call = calls[call_id]
                 old = by_version[call.name, call.version]
@@ -83,7 +83,7 @@ def _of_session(envelopes: Sequence[Envelope]) -> dict[tuple[str, int], Record]:
                     failures=(*wrong, *old.failures),
                     calls=(*plain, *old.calls),
                     served=old.served + 1,
-                    requests=(*old.requests, *asked[call_id]),
+                    requests=(*old.requests, *requests[call_id]),
                 )
             case e.ToolFailed(call_id=call_id, reason=reason, text=text, report=report) if (
                 call_id in calls and reason in _FAILED_BY_ITSELF
@@ -99,14 +99,14 @@ def _of_session(envelopes: Sequence[Envelope]) -> dict[tuple[str, int], Record]:
 
 
 def _failed(call: e.ToolCalled, error_text: str) -> tuple[FailedCall, ...]:
-    """Return a failed call, if it can be repeated without the files of its session."""
+    """Return a failed call; empty if it cannot be repeated without the files of its session."""
     if call.files or call.references:
         return ()
     return (FailedCall(version=call.version, arguments=call.arguments, error=error_text),)
 
 
 def _without_mended(record: Record) -> Record:
-    """Return the record without failures whose arguments succeeded, each of them once."""
+    """Return the record without failures whose arguments succeeded otherwise, and without repeated failures."""
     worked = {as_json(arguments, ordered=True) for arguments in record.calls}
     failures: dict[str, FailedCall] = {}
     for failure in record.failures:
@@ -123,7 +123,10 @@ def failed_calls(app: AppContext, name: str) -> tuple[FailedCall, ...]:
 
 
 def unused(granted: Capabilities, requests: Sequence[e.BrokerAnswered]) -> tuple[str, ...]:
-    """Return what was granted and never asked for, as in `Capabilities.items`; of writing also `workspace:read`."""
+    """Return the grants that were never used, in the form of `Capabilities.items`.
+
+    Where writing is granted, `workspace:read` is listed as well if no file was read.
+    """
     lines = [request.request.lower() for request in requests]
     secrets = {name for request in requests for name in request.secrets}
     used: set[str] = set()
@@ -140,8 +143,8 @@ def unused(granted: Capabilities, requests: Sequence[e.BrokerAnswered]) -> tuple
     used |= {item for item in granted.items if item.startswith("browser:")}  # using it makes no request
     used |= {f"secret:{entry}" for entry in granted.secrets if entry.partition("@")[0] in secrets}
     for entry in granted.items:
-        named = entry.removeprefix("tool:").partition("@")[0]
-        if entry.startswith("tool:") and any(line.endswith(f"/tools/{named}") for line in lines):
+        tool_name = entry.removeprefix("tool:").partition("@")[0]
+        if entry.startswith("tool:") and any(line.endswith(f"/tools/{tool_name}") for line in lines):
             used.add(entry)
     items = [*granted.items, *(("workspace:read",) if granted.workspace == "write" else ())]
     return tuple(item for item in items if item not in used)
@@ -170,12 +173,14 @@ async def gather(app: AppContext, names: Sequence[str] = (), *, faults: bool = T
         try:
             record = await asyncio.to_thread(library.get, bare.draft.name, bare.version)
         except AlitaError:
-            continue  # its files are missing or changed, so it does not run either
-        known_tools.append(_known(app, record, recorded.get((record.draft.name, record.version), Record())))
+            continue  # its files are missing or changed, so it does not run
+        known_tools.append(
+            _known_tool(app, record, recorded.get((record.draft.name, record.version), Record()))
+        )
     known_tools = await _with_twins(app, known_tools)
     if not faults:
         return tuple(known_tools)
-    return tuple([await _with_faults(app, known) for known in known_tools])
+    return tuple([await _with_faults(app, tool) for tool in known_tools])
 
 
 async def _with_twins(app: AppContext, known_tools: list[Known]) -> list[Known]:
@@ -203,9 +208,7 @@ async def _with_twins(app: AppContext, known_tools: list[Known]) -> list[Known]:
         return known_tools
     finally:
         await sandbox.close()
-    return [
-        msgspec.structs.replace(known, twins=tuple(twins[known.record.draft.name])) for known in known_tools
-    ]
+    return [msgspec.structs.replace(tool, twins=tuple(twins[tool.record.draft.name])) for tool in known_tools]
 
 
 def _near(
@@ -213,14 +216,14 @@ def _near(
 ) -> list[tuple[ToolRecord, ToolRecord]]:
     """Return the pairs that are most alike by their descriptions and take the same arguments, a few of them."""
     records = {
-        str(known.record.draft.name): known.record for known in known_tools if known.record.origin != "remote"
+        str(tool.record.draft.name): tool.record for tool in known_tools if tool.record.origin != "remote"
     }
     scored: dict[tuple[str, str], float] = {}
     for name, record in records.items():
         result = app.library.search(f"{name} {record.draft.description}", limit=5)
-        others = [(str(hit.card.name), hit.score) for hit in result.hits]
-        others += [(str(miss.name), miss.score) for miss in result.near_misses]
-        for near_name, score in others:
+        neighbours = [(str(hit.card.name), hit.score) for hit in result.hits]
+        neighbours += [(str(miss.name), miss.score) for miss in result.near_misses]
+        for near_name, score in neighbours:
             if (
                 near_name != name
                 and near_name in records
@@ -232,7 +235,7 @@ def _near(
     return [(records[first], records[second]) for first, second in best]
 
 
-def _known(app: AppContext, record: ToolRecord, recorded: Record) -> Known:
+def _known_tool(app: AppContext, record: ToolRecord, recorded: Record) -> Known:
     from alita_tui.registry.callers import callers_of
     from alita_tui.registry.proposals import Known
 
@@ -256,23 +259,23 @@ def _known(app: AppContext, record: ToolRecord, recorded: Record) -> Known:
     )
 
 
-async def _with_faults(app: AppContext, known: Known) -> Known:
+async def _with_faults(app: AppContext, tool: Known) -> Known:
     """Add the known faults of a tool's packages; none if they cannot be looked up."""
     from alita_tui.registry.proposals import faults_by_name
     from alita_tui.sandbox.faults import FaultDatabase
 
-    packages = known.record.lock.packages
+    packages = tool.record.lock.packages
     if not packages:
-        return known
+        return tool
     book = FaultDatabase(app.loaded.settings.web.osv_url)
     listed = await book.faults(packages)
-    return msgspec.structs.replace(known, faults=faults_by_name(packages, listed.known))
+    return msgspec.structs.replace(tool, faults=faults_by_name(packages, listed.known))
 
 
 async def proposed(
     app: AppContext, names: Sequence[str] = (), *, faults: bool = True
 ) -> tuple[Proposal, ...]:
-    """Return the proposals for tools, by default for all, except those that were built lately or wait."""
+    """Return the proposals for tools, by default for all, without those built lately or waiting for a verdict."""
     from alita_tui.registry.proposals import proposals
     from alita_tui.registry.proposed import Proposed
 

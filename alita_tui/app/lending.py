@@ -1,4 +1,4 @@
-"""What the sessions of one home may share with those of others."""
+"""Parts that the sessions of one home share with those of another."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Lent:
-    """Parts of another context, which closes them after everything that uses them."""
+    """Parts of another context, which closes them once nothing uses them any more."""
 
     sandbox: Fleet
-    """Runs already; sessions become its guests."""
+    """The running sandbox; sessions become its guests."""
     book: SpendBook
-    """Where calls are paid."""
+    """The book that calls are paid from."""

@@ -1,4 +1,4 @@
-"""A live session's events: first those on record, then what happens."""
+"""A live session's events: first the recorded ones, then new ones."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class LiveSource:
     def __init__(self, history: Sequence[Envelope], news: Subscription) -> None:
         self.history = history
         """Grows with the session."""
-        self._held = len(history)
+        self._recorded_count = len(history)
         self._news = news
         self.held_read = asyncio.Event()
-        """Set once the reader has dealt with all that the session held when it was opened."""
+        """Set once the reader has processed all events that were recorded when the session was opened."""
 
     async def __aiter__(self) -> AsyncIterator[Envelope]:
-        for envelope in islice(self.history, self._held):
+        for envelope in islice(self.history, self._recorded_count):
             yield envelope
         self.held_read.set()
-        gc.freeze()  # a whole session and its screen stay: no collection needs to go through them
+        gc.freeze()  # the session and its screen stay in memory, so no collection needs to scan them
         async for envelope in self._news:
             yield envelope

@@ -12,7 +12,7 @@ _SERVICE = "alita"
 
 
 class KeptLogin:
-    """The tokens of one server. Meets `Vault`; blocks."""
+    """The tokens of one server. Implements `Vault`; blocks."""
 
     def __init__(self, folder: Path, url: str) -> None:
         self._folder = folder
@@ -39,7 +39,7 @@ class KeptLogin:
             return ""
 
     def write(self, text: str) -> None:
-        """Keep this. Raise StoreError."""
+        """Store a login. Raise StoreError."""
         file = self._folder / f"{self._name}.json"
         try:
             import keyring

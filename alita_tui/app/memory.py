@@ -1,4 +1,4 @@
-"""What a person does with the memory: words without secrets, learning from a session that taught nothing, export."""
+"""The person's commands on memory: editing without secrets, learning from a session, forgetting, export."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def recollection(app: AppContext) -> Recollection:
 
 
 def edited(app: AppContext, item_id: str, text: str) -> Remembered:
-    """Put the person's words in place of an item's. Raise UsageError if they hold a secret."""
+    """Replace an item's text by the person's words. Raise UsageError if they hold a secret."""
     if app.redactor().text(text) != text:
         raise UsageError(
             "That is not kept: it holds a secret.", hint="Say it without the key, the token or the password."
@@ -48,9 +48,10 @@ def edited(app: AppContext, item_id: str, text: str) -> Remembered:
 
 
 def learned(app: AppContext, session: str | None) -> tuple[MemoryItem, ...]:
-    """Learn from a recorded session what its own tasks teach, and return what is new.
+    """Learn from a recorded session what its own tasks teach, and return the new items.
 
-    So the person has a fork, or a session from elsewhere, teach after all. Tasks from before a fork taught already.
+    With this a person has memory learn from a fork or an imported session. Tasks from before the fork were learned
+    from already.
     """
     from alita_tui.memory.lessons import lessons
 
@@ -62,11 +63,11 @@ def learned(app: AppContext, session: str | None) -> tuple[MemoryItem, ...]:
         for envelope in of(envelopes, e.TaskSubmitted)
         if (envelope.seq or 0) > taught
     ]
-    known = {item.item.item_id: item for item in app.memory.remembered()}
+    by_id = {item.item.item_id: item for item in app.memory.remembered()}
     new: dict[str, MemoryItem] = {}
     for item in (item for task_id in tasks for item in lessons(envelopes, task_id)):
         source = f"{item.source_session}:{item.source_seq}"
-        if item.item_id in known and source in known[item.item_id].sources:
+        if item.item_id in by_id and source in by_id[item.item_id].sources:
             continue
         if app.memory.write(item) is not None:
             new[item.item_id] = item
@@ -76,8 +77,8 @@ def learned(app: AppContext, session: str | None) -> tuple[MemoryItem, ...]:
 async def forgotten(app: AppContext, remembered: Remembered) -> tuple[str, ...]:
     """Forget an item, and record that in the sessions that taught it.
 
-    A session that only recalled it is informed when it is opened next (`forgotten_since`). Return the sessions that
-    are open elsewhere: those have it in their conversation until they end. Raise StoreError.
+    A session that only recalled it gets the event when it is opened next (`forgotten_since`). Return the sessions that
+    are open in other processes: they keep it in their conversation until they end. Raise StoreError.
     """
     if app.memory.vectors is None:  # an encoder that was set once may have left some
         from alita_tui.registry.index_cache import IndexCache
@@ -90,14 +91,14 @@ async def forgotten(app: AppContext, remembered: Remembered) -> tuple[str, ...]:
         try:
             await _record(app, session, e.MemoryForgotten(item_id=remembered.item.item_id))
         except UsageError:
-            continue  # it was deleted, or is another machine's
+            continue  # it was deleted, or comes from another machine
         except StoreLocked:
             busy.append(session)
     return tuple(busy)
 
 
 def forgotten_since(app: AppContext, recorded: Sequence[Envelope]) -> list[e.MemoryForgotten]:
-    """Return events for the recalled memories that the person has had forgotten since, so they are not shown again."""
+    """Return an event for each recalled memory that was forgotten since, so that it is not shown again."""
     recalled: dict[str, None] = {}
     for envelope in of(recorded, e.MemoryRecalled, e.MemoryForgotten):
         match envelope.event:
@@ -109,8 +110,8 @@ def forgotten_since(app: AppContext, recorded: Sequence[Envelope]) -> list[e.Mem
                 recalled.pop(item_id, None)
             case _:
                 pass
-    gone = app.memory.forgotten_among(recalled) if recalled else set()
-    return [e.MemoryForgotten(item_id=item_id) for item_id in recalled if item_id in gone]
+    forgotten_ids = app.memory.forgotten_among(recalled) if recalled else set()
+    return [e.MemoryForgotten(item_id=item_id) for item_id in recalled if item_id in forgotten_ids]
 
 
 async def _record(app: AppContext, session: str, event: e.MemoryForgotten) -> None:
@@ -124,7 +125,7 @@ async def _record(app: AppContext, session: str, event: e.MemoryForgotten) -> No
     file = await asyncio.to_thread(open_file, app, session)
     try:
         recorded = file.history()
-        await asyncio.to_thread(app.audit.catch_up, file.session_id, recorded)  # before it is taken up again
+        await asyncio.to_thread(app.audit.catch_up, file.session_id, recorded)  # before it is resumed
         bus = Bus(file.session_id, file, now, history=recorded, redactor=app.redactor())
         await bus.emit(e.SessionResumed(restored=file.restored.events, note=file.restored.note))
         await bus.emit(event)

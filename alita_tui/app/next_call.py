@@ -28,7 +28,7 @@ def next_call(
     provider: ContextProvider | None = None,
     models: Roster | None = None,
 ) -> NextCall:
-    """Return what the next call would send; block on the disk. A `provider` that was used before is quicker."""
+    """Return what the next call would send; block on the disk. A `provider` that was used before saves time."""
     from alita_tui.agent.preview import preview
     from alita_tui.app.surroundings import context_provider, surroundings
 
@@ -44,22 +44,22 @@ def next_call(
     )
 
 
-async def switch_blocks(app: AppContext, which: str | None, wanted: Mapping[str, bool]) -> None:
+async def switch_blocks(app: AppContext, session: str | None, requested: Mapping[str, bool]) -> None:
     """Record switches in a session, by default the newest. Raises UsageError, StoreLocked, StoreError."""
     from alita_tui.state.reduce import reduce_all
     from alita_tui.store.sessions import SessionFile
     from alita_tui.view.fingerprint import fingerprint
     from alita_tui.view.fold import fold_all
 
-    if unknown := [name for name in wanted if name not in BLOCKS]:
+    if unknown := [name for name in requested if name not in BLOCKS]:
         raise UsageError(f"There is no block {unknown[0]!r}.", hint=f"There are {', '.join(BLOCKS)}.")
-    file = SessionFile.open(path_of(app, which))
+    file = SessionFile.open(path_of(app, session))
     try:
         app.sessions.know(file)
         bus = Bus(file.session_id, file, now, history=file.history(), redactor=app.redactor())
         switches = dict(reduce_all(bus.history).switches)
-        are_off = off(app.loaded.settings.context.blocks, switches)
-        changes = {name: on for name, on in wanted.items() if on == (name in are_off)}
+        currently_off = off(app.loaded.settings.context.blocks, switches)
+        changes = {name: on for name, on in requested.items() if on == (name in currently_off)}
         if not changes:
             return
         restored = file.restored

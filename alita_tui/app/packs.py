@@ -1,4 +1,4 @@
-"""Packs of tools: written out of this library, and read so that each tool can be reviewed, tested and approved here."""
+"""Packs of tools: exported from this library, or read so that each tool can be reviewed, tested and approved here."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Offered(Value, frozen=True):
 
     packed: Packed
     draft: ToolDraft
-    """With the tools that it calls pinned to what runs here."""
+    """Its draft, with the tools that it calls pinned to the versions that run here."""
     state: Literal["new", "here", "other version", "not yet"]
     """`here`: exactly these bytes run already. `not yet`: it cannot be approved, see `problem`."""
     problem: str = ""
@@ -65,7 +65,7 @@ def export_pack(app: AppContext, path: Path, names: Sequence[str]) -> tuple[str,
     manifest, files = pack(path.stem, tools)
     signature = app.audit.signed(SIGNED_AS, manifest)
     data = written(manifest, files, app.audit.reading().public, signature)
-    read(data)  # what could not be read again is not handed on
+    read(data)  # a pack that cannot be read back is not written
     try:
         with path.open("xb") as file:
             file.write(data)
@@ -83,10 +83,10 @@ def _add(app: AppContext, chosen: dict[str, ToolRecord], record: ToolRecord) -> 
             f"{record.draft.name} is a tool of a server, which cannot be handed on.",
             hint="Whoever wants it adds the server: alita mcp add",
         )
-    known = chosen.setdefault(record.draft.name, record)
-    if known.version != record.version:
+    added = chosen.setdefault(record.draft.name, record)
+    if added.version != record.version:
         raise UsageError(
-            f"The tools call {record.draft.name} in two versions, v{known.version} and v{record.version}.",
+            f"The tools call {record.draft.name} in two versions, v{added.version} and v{record.version}.",
             hint="Have the older caller built again: `alita tools improve` proposes it.",
         )
     for grant in tool_grants(record.draft.capabilities):
@@ -117,9 +117,9 @@ def signer(app: AppContext, pack: Pack) -> str:
 
 def offered(app: AppContext, pack: Pack) -> tuple[Offered, ...]:
     """Return the tools of a pack as they would join this library; tools that others call come first."""
-    made = [_offer(app, packed) for packed in pack.tools]
+    offers = [_offer(app, packed) for packed in pack.tools]
     return tuple(
-        sorted(made, key=lambda offered: (len(named_tools(offered.draft.capabilities)), offered.draft.name))
+        sorted(offers, key=lambda offered: (len(named_tools(offered.draft.capabilities)), offered.draft.name))
     )
 
 
@@ -129,14 +129,18 @@ def _offer(app: AppContext, packed: Packed) -> Offered:
     from alita_tui.toolsmith.contract import draft_from, normalise
     from alita_tui.toolsmith.pinning import pinned
 
-    given = packed.draft
-    named = msgspec.structs.replace(given.capabilities, tools=named_tools(given.capabilities))
-    form = msgspec.json.decode(msgspec.json.encode(msgspec.structs.replace(given, capabilities=named)))
+    packed_draft = packed.draft
+    capabilities = msgspec.structs.replace(
+        packed_draft.capabilities, tools=named_tools(packed_draft.capabilities)
+    )
+    form = msgspec.json.decode(
+        msgspec.json.encode(msgspec.structs.replace(packed_draft, capabilities=capabilities))
+    )
     try:
         draft = normalise(draft_from(form))
     except ContractError as error:
         return Offered(
-            packed=packed, draft=given, state="not yet", problem=f"it is not a tool: {error.message}"
+            packed=packed, draft=packed_draft, state="not yet", problem=f"it is not a tool: {error.message}"
         )
     try:
         draft = pinned(draft, TaskLibrary(app.library))
@@ -146,12 +150,12 @@ def _offer(app: AppContext, packed: Packed) -> Offered:
         return Offered(packed=packed, draft=draft, state="not yet", problem=refused)
     versions = app.library.versions(draft.name)
     doubts = app.library.doubts()
-    here = [
+    copies = [
         record
         for record in versions
         if record.draft.digest == draft.digest and (draft.name, record.version) not in doubts
     ]
-    if any(record.state in ("provisional", "trusted", "stale") for record in here):
+    if any(record.state in ("provisional", "trusted", "stale") for record in copies):
         return Offered(packed=packed, draft=draft, state="here")
     return Offered(packed=packed, draft=draft, state="other version" if versions else "new")
 
@@ -187,7 +191,7 @@ def _build_id(events: tuple[Envelope, ...]) -> str:
 
 
 def approve(
-    app: AppContext, pack: Pack, offered: Offered, seen: Tested, accepted: tuple[str, ...]
+    app: AppContext, pack: Pack, offered: Offered, result: Tested, accepted: tuple[str, ...]
 ) -> ToolRecord:
     """Enter the approval of a tested tool in the audit log and register it, with where it came from.
 
@@ -203,31 +207,35 @@ def approve(
     return approve_anew(
         app,
         offered.draft,
-        seen.lock,
+        result.lock,
         origin="imported",
         reason=f"from {origin}",
-        evidence=evidence(msgspec.structs.replace(seen.build, verdict=verdict)),
+        evidence=evidence(msgspec.structs.replace(result.build, verdict=verdict)),
         sources=(source,),
     )
 
 
 def differences(offered: Offered, lock: Lock) -> tuple[str, ...]:
-    """Return how the packages that were resolved here differ from those that it was approved with there."""
-    there, here = _versions(offered.packed.lock), _versions(lock)
-    other = tuple(
-        f"{name} {here.get(name, 'not needed')} here, {there.get(name, 'not needed')} there"
-        for name in sorted({*there, *here})
-        if there.get(name) != here.get(name)
+    """Return how the packages that were resolved here differ from those that the pack's tool was approved with."""
+    packed_versions, local_versions = _versions(offered.packed.lock), _versions(lock)
+    changed_versions = tuple(
+        f"{name} {local_versions.get(name, 'not needed')} here, {packed_versions.get(name, 'not needed')} there"
+        for name in sorted({*packed_versions, *local_versions})
+        if packed_versions.get(name) != local_versions.get(name)
     )
-    # A version has many wheels, of which those for this machine are locked, but one archive of npm.
-    hashes = {one.label: one.hashes for one in offered.packed.lock.npm}
-    changed = {one.label for one in lock.npm if hashes.get(one.label, one.hashes) != one.hashes}
-    return other + tuple(f"{label} has another content here than there" for label in sorted(changed))
+    # Only npm packages are compared: locks list the wheels for one machine, but npm has one archive for all.
+    hashes = {package.label: package.hashes for package in offered.packed.lock.npm}
+    changed = {
+        package.label for package in lock.npm if hashes.get(package.label, package.hashes) != package.hashes
+    }
+    return changed_versions + tuple(
+        f"{label} has another content here than there" for label in sorted(changed)
+    )
 
 
 def _versions(lock: Lock) -> dict[str, str]:
-    """Return the versions by the name of a package, of which there can be several of npm."""
-    found: dict[str, set[str]] = {}
+    """Return the versions by package name; npm can lock several versions of one package."""
+    by_name: dict[str, set[str]] = {}
     for package in lock.packages:
-        found.setdefault(package.name, set()).add(package.version)
-    return {name: " and ".join(sorted(versions)) for name, versions in found.items()}
+        by_name.setdefault(package.name, set()).add(package.version)
+    return {name: " and ".join(sorted(versions)) for name, versions in by_name.items()}

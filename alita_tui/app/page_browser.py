@@ -1,4 +1,4 @@
-"""Pages that show next to nothing without scripts, read by a browser in the sandbox where the person allowed it."""
+"""Reads pages that need scripts with a browser in the sandbox, if the person allowed that for their host."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _MOST_CHARS = 200_000
 _MOST_HOSTS = 20
 
 
-class _Shown(Value, frozen=True):
-    """What of the starter's result is used. Untrusted."""
+class _BrowserResult(Value, frozen=True):
+    """The part of the starter's result that is used. Untrusted."""
 
     url: str
     title: str
@@ -34,7 +34,7 @@ class _Shown(Value, frozen=True):
 
 
 class PageBrowser:
-    """Meets `Web`: searches and reads by another one, and again by a browser where a page needs scripts."""
+    """Implements `Web` on top of another one: a page that needs scripts is read again with a browser."""
 
     def __init__(self, app: AppContext, web: Web, sandbox: Fleet, progress: Progress) -> None:
         self._app = app
@@ -51,7 +51,7 @@ class PageBrowser:
     async def read(self, url: str) -> Page:
         """Read one page as text, by a browser if its host is listed and it needs scripts. Raise WebError."""
         page = await self._web.read(url)
-        if page.scripts != "needed" or _where(page.url) not in self._hosts:
+        if page.scripts != "needed" or _host_and_port(page.url) not in self._hosts:
             return page
         host = one_line(urlsplit(page.url).netloc, 80)
         try:
@@ -60,7 +60,7 @@ class PageBrowser:
                     f"The page of {host} needs scripts, and the browser's image is not here.",
                     hint="`alita doctor --fix --with browser` makes it.",
                 )
-            return await self._shown(page, host)
+            return await self._read_in_browser(page, host)
         except WebError:
             raise
         except AlitaError as error:
@@ -73,12 +73,12 @@ class PageBrowser:
         """Close connections."""
         await self._web.close()
 
-    async def _shown(self, page: Page, host: str) -> Page:
+    async def _read_in_browser(self, page: Page, host: str) -> Page:
         requests: list[BrokerAnswered] = []
 
-        async def tell(answered: BrokerAnswered | PageLogged) -> None:
-            if isinstance(answered, BrokerAnswered):
-                requests.append(answered)
+        async def tell(event: BrokerAnswered | PageLogged) -> None:
+            if isinstance(event, BrokerAnswered):
+                requests.append(event)
 
         from alita_tui.sandbox.broker.broker import Broker
         from alita_tui.spine.address import AddressPolicy
@@ -112,22 +112,24 @@ class PageBrowser:
 
 
 def pages(app: AppContext, web: Web, sandbox: Fleet, progress: Progress) -> Web:
-    """Return what reads pages: with a browser where the person listed hosts for it."""
+    """Return the web access: with a browser if the person listed hosts for it."""
     listed = app.loaded.settings.web.browser_hosts
     return PageBrowser(app, web, sandbox, progress) if listed else web
 
 
-def _page(result: object, told: list[BrokerAnswered]) -> Page:
-    """Return what the browser read. Raise WebError for a result of another shape: a page may have taken it over."""
+def _page(result: object, requests: list[BrokerAnswered]) -> Page:
+    """Return the page that the browser read. Raise WebError for a malformed result: a page may have forged it."""
     try:
-        shown = msgspec.convert(result, ready(_Shown))
+        page = msgspec.convert(result, ready(_BrowserResult))
     except msgspec.ValidationError as error:
         raise WebError(f"What the browser read is no page: {error}") from error
-    safe = neutralise("\n\n".join(shown.extracted)).strip()
-    refused = dict.fromkeys(_asked_of(one.request) for one in told if one.outcome == "refused")
+    safe = neutralise("\n\n".join(page.extracted)).strip()
+    refused = dict.fromkeys(
+        _host_of_request(request.request) for request in requests if request.outcome == "refused"
+    )
     return Page(
-        url=one_line(shown.url, 2000),
-        title=one_line(shown.title, 160),
+        url=one_line(page.url, 2000),
+        title=one_line(page.title, 160),
         text=safe[:_MOST_CHARS],
         truncated=len(safe) >= _MOST_CHARS,
         scripts="run",
@@ -136,22 +138,22 @@ def _page(result: object, told: list[BrokerAnswered]) -> Page:
 
 
 def granted(listed: tuple[str, ...]) -> tuple[str, ...]:
-    """Return hosts of the setting as grants: one without a port means those of https and http."""
-    wheres = (
+    """Return the hosts of the setting as grants; one without a port gets the ports of https and http."""
+    grants = (
         (entry,) if entry.rpartition(":")[2].isdigit() and ":" in entry else (f"{entry}:443", f"{entry}:80")
         for entry in map(str.lower, map(str.strip, listed))
         if entry
     )
-    return tuple(dict.fromkeys(where for some in wheres for where in some))
+    return tuple(dict.fromkeys(where for group in grants for where in group))
 
 
-def _where(url: str) -> str:
+def _host_and_port(url: str) -> str:
     """Return `host:port` of an address."""
     parts = urlsplit(url)
     return f"{(parts.hostname or '').rstrip('.')}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
 
 
-def _asked_of(request: str) -> str:
+def _host_of_request(request: str) -> str:
     """Return the host of a request as the broker records it: `CONNECT host:port` or `GET http://host/path`."""
     target = request.partition(" ")[2]
     return one_line(urlsplit(target).hostname or "" if "://" in target else target.rpartition(":")[0], 120)

@@ -1,4 +1,4 @@
-"""A recipe that worked often enough as a tool: one approval, then one call."""
+"""Turns a recipe that worked often enough into a tool: one approval, then one call."""
 
 from __future__ import annotations
 

@@ -35,8 +35,8 @@ def project_of(setting: str, folder: Path) -> str:
     """
     if setting != BY_FOLDER:
         return setting.strip()
-    here = folder.resolve()
-    root = next((parent for parent in (here, *here.parents) if (parent / ".git").exists()), here)
+    resolved = folder.resolve()
+    root = next((parent for parent in (resolved, *resolved.parents) if (parent / ".git").exists()), resolved)
     if root in (Path.home().resolve(), Path(root.anchor)):
         return SHARED
     name = re.sub(r"[^\w.-]+", "-", root.name)[:40].strip("-") or "folder"

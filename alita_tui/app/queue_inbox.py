@@ -1,4 +1,4 @@
-"""What other processes ask of the queue of a session that is open here."""
+"""Changes that other processes request to the task queue of a session that is open here."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from alita_tui.app.context import AppContext
 
 INBOX_SECONDS = 0.5
-"""How often it is looked for."""
+"""Seconds between two looks into the inbox."""
 
 
 @asynccontextmanager
 async def followed(
     app: AppContext, session_id: str, engine: Orchestrator, warn: Callable[[str], None]
 ) -> AsyncGenerator[None]:
-    """Hand meanwhile in to the engine what is left in the session's inbox of tasks."""
+    """While the context is open, pass commands from the session's task inbox to the engine."""
     following = asyncio.create_task(_follow(app, session_id, engine, warn), name="alita task inbox")
     try:
         yield
@@ -35,13 +35,13 @@ async def followed(
 async def _follow(
     app: AppContext, session_id: str, engine: Orchestrator, warn: Callable[[str], None]
 ) -> None:
-    """Look again and again; each note stays until it was carried out."""
+    """Poll the inbox; each note stays in it until it was carried out."""
     from alita_tui.store.task_inbox import TaskInbox
 
     inbox = TaskInbox(app.paths.left_tasks, app.audit, warn)
     handed: set[Path] = set()
     while True:
-        with suppress(StoreError):  # the folder cannot be read or changed now: another time
+        with suppress(StoreError):  # if the folder cannot be read or changed now, the next look retries
             for path, command in await asyncio.to_thread(inbox.waiting, session_id):
                 if path not in handed:
                     handed.add(path)

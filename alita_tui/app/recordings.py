@@ -28,10 +28,10 @@ _MAX_SESSIONS = 30
 _MAX_CALLS = 20
 
 
-def path_of(app: AppContext, which: str | None) -> Path:
+def path_of(app: AppContext, session: str | None) -> Path:
     """Return the file of a session, by default the newest. Raises UsageError, StoreError."""
-    if which is not None:
-        return app.sessions.find(which)
+    if session is not None:
+        return app.sessions.find(session)
     latest = app.sessions.latest()
     if latest is None:
         raise UsageError("There is no session yet.", hint="Begin one with `alita`.")
@@ -40,23 +40,23 @@ def path_of(app: AppContext, which: str | None) -> Path:
 
 def recording(
     app: AppContext,
-    which: str | None,
+    session: str | None,
     damage: Callable[[str], object] = lambda _: None,
     imported: Callable[[str], object] = lambda _: None,
 ) -> tuple[Envelope, ...]:
     """Return the durable envelopes of a session, a session file, or an export as JSON lines.
 
-    `damage` is called with a line about what could not be read, `imported` with what a session from elsewhere
+    `damage` is called with a line about unreadable records, `imported` with a line about what an imported session
     cannot prove. Raises UsageError, StoreError.
     """
     from alita_tui.store.sessions import SessionFile, as_imported
 
-    if which is not None and which.endswith(".jsonl"):
+    if session is not None and session.endswith(".jsonl"):
         from alita_tui.replay.export_jsonl import read_jsonl
 
         imported(FROM_ELSEWHERE)
-        return tuple(as_imported(read_jsonl(Path(which))))
-    file = SessionFile.open(path_of(app, which), readonly=True)
+        return tuple(as_imported(read_jsonl(Path(session))))
+    file = SessionFile.open(path_of(app, session), readonly=True)
     try:
         if file.restored.note:
             damage(f"{file.session_id}: {file.restored.note}")
@@ -67,16 +67,18 @@ def recording(
         file.close()
 
 
-def history(app: AppContext, which: str | None, damage: Callable[[str], object] = lambda _: None) -> History:
-    """Return the same for navigation: events of a closed session are read from its file when needed.
+def history(
+    app: AppContext, session: str | None, damage: Callable[[str], object] = lambda _: None
+) -> History:
+    """Return a session's events for navigation; those of a closed session are read from its file when needed.
 
     Raises UsageError, StoreError.
     """
     from alita_tui.store.sessions import SessionFile
 
-    if which is not None and which.endswith(".jsonl"):
-        return History(recording(app, which))
-    file = SessionFile.open(path_of(app, which), readonly=True)  # stays open while the history is used
+    if session is not None and session.endswith(".jsonl"):
+        return History(recording(app, session))
+    file = SessionFile.open(path_of(app, session), readonly=True)  # stays open while the history is used
     if file.restored.note:
         damage(f"{file.session_id}: {file.restored.note}")
     return file.history()

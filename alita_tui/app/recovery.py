@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Recovered(Value, frozen=True):
-    """What became of one lost version."""
+    """The outcome for one lost version."""
 
     name: str
     version: int
@@ -36,20 +36,20 @@ class Recovered(Value, frozen=True):
 
 
 def recover(app: AppContext, name: str = "") -> tuple[Recovered, ...]:
-    """Put back the lost versions of one tool or of all. This approves nothing: the log has the approvals.
+    """Restore the lost versions of one tool or of all. This approves nothing: the log has the approvals.
 
     Raises RegistryError if nothing of that name is lost, StoreError.
     """
-    lost = [entry for entry in lost_tools(app) if name in ("", entry.name)]
-    if name and not lost:
+    entries = [entry for entry in lost_tools(app) if name in ("", entry.name)]
+    if name and not entries:
         raise RegistryError(
             f"Nothing of {name!r} is missing from the library.",
             hint="`alita tools list` shows what is there.",
         )
-    done = tuple(_put_back(app, entry) for entry in lost)
-    if any(version.source for version in done) and not app.library.standing().problem:
+    results = tuple(_put_back(app, entry) for entry in entries)
+    if any(version.source for version in results) and not app.library.standing().problem:
         app.lineages("cli")  # repeats later changes, such as a revocation
-    return done
+    return results
 
 
 def _recovery(app: AppContext) -> Recovery:
@@ -81,7 +81,7 @@ def _copies(app: AppContext, entry: AuditEntry) -> Iterator[tuple[str, ToolDraft
         try:
             verdict, drafts = _in_session(app, entry)
         except AlitaError:
-            drafts = []  # the session is gone or cannot be read; the files may do
+            drafts = []  # the session is gone or cannot be read; its files may be enough
     try:
         draft, lock, granted = _recovery(app).files_of(entry.name, entry.version)
         yield "its files", draft, lock, None if entry.grants is None else verdict or granted

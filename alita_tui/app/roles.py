@@ -28,7 +28,7 @@ def roles_of(app: AppContext) -> Roles:
 
 
 def crew_policy(app: AppContext) -> dict[str, Any]:
-    """Return what the settings say of agents, as fields of a session's policy."""
+    """Return the settings about agents, as fields of a session's policy."""
     chosen = app.loaded.settings.agents
     return {
         "director": chosen.director,
@@ -40,8 +40,8 @@ def crew_policy(app: AppContext) -> dict[str, Any]:
 
 def models_of(app: AppContext, role: Role) -> tuple[ModelEntry, ...]:
     """Return the models that a role names itself; empty for none. Raises ConfigError."""
-    known = known_models(app.loaded.settings)
-    return tuple(read_entry(text, f"models of the role {role.name}", known) for text in role.models)
+    configured = known_models(app.loaded.settings)
+    return tuple(read_entry(text, f"models of the role {role.name}", configured) for text in role.models)
 
 
 def own_models(app: AppContext) -> Mapping[str, tuple[ModelEntry, ...]]:

@@ -1,4 +1,4 @@
-"""The settings of sandbox and budget, made from the person's settings: fields of one name have one meaning."""
+"""Derives the settings of sandbox and budget from the person's settings; fields of the same name mean the same."""
 
 from __future__ import annotations
 
@@ -62,6 +62,6 @@ def caps(chosen: BudgetSettings) -> Budget:
     )
 
 
-def _same_named(chosen: msgspec.Struct, wanted: type[msgspec.Struct]) -> dict[str, Any]:
-    names = wanted.__struct_fields__
+def _same_named(chosen: msgspec.Struct, target: type[msgspec.Struct]) -> dict[str, Any]:
+    names = target.__struct_fields__
     return {name: getattr(chosen, name) for name in names if hasattr(chosen, name)}

@@ -41,7 +41,7 @@ def model_keys(app: AppContext) -> tuple[tuple[str, str], ...]:
 def tool_secrets(library: ToolLibrary, secret: Secret) -> tuple[tuple[str, str], ...]:
     """Return names and values of the secrets that any tool may be granted; the keyring may block."""
     names: set[str] = set()
-    with suppress(AlitaError):  # whoever opens the library reports what is wrong with it
+    with suppress(AlitaError):  # opening the library elsewhere reports its problem
         for card in library.cards():
             for record in library.versions(card.name):
                 names |= {*secret_names(record.draft.capabilities)}
@@ -49,7 +49,7 @@ def tool_secrets(library: ToolLibrary, secret: Secret) -> tuple[tuple[str, str],
 
 
 def learned_first(redactor: Redactor, secret: Secret) -> Secret:
-    """Return the same look-up, with each secret made known to the redactor before it is given out."""
+    """Return the same look-up, which makes each secret known to the redactor before returning it."""
 
     def look_up(name: str) -> str | None:
         value = secret(name)

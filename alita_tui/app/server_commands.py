@@ -1,4 +1,4 @@
-"""A server in the sandbox from the command that a person typed: its wheels locked, its files in a folder."""
+"""Prepares a server in the sandbox from the command that a person typed: locks its wheels, fetches its files."""
 
 from __future__ import annotations
 
@@ -29,38 +29,38 @@ async def prepared(
     network: tuple[str, ...] = (),
     secrets: tuple[str, ...] = (),
 ) -> Known:
-    """Return a boxed server for a command, its wheels locked and installed. Raise AlitaError."""
+    """Return a sandboxed server for a command, its wheels locked and installed. Raise AlitaError."""
     from alita_tui.mcp_box.remote.commands import fixed_environment, script_command, taken_apart
     from alita_tui.sandbox.npm import BINARY, NODE, install
     from alita_tui.sandbox.trees import tree_of
 
-    wanted = taken_apart(command, requires, folder=folder)
+    parts = taken_apart(command, requires, folder=folder)
     sandbox = app.sandbox(f"mcp-{new_id()}")
     try:
-        lock = await sandbox.lock((NODE,) if wanted.npm else wanted.requirements, lambda *_: None)
-        argv = wanted.argv
-        if wanted.script or wanted.npm:
+        lock = await sandbox.lock((NODE,) if parts.npm else parts.requirements, lambda *_: None)
+        argv = parts.argv
+        if parts.script or parts.npm:
             installed = Path(await sandbox.installed(lock, lambda *_: None))
-        if wanted.npm and wanted.npm != "node":
+        if parts.npm and parts.npm != "node":
             folder = str(await asyncio.to_thread(new_folder, app.paths.data, name, new_id()))
-            with _or_none(folder):
-                main = (await install(installed, wanted.npm, Path(folder))).main
+            with _removed_on_failure(folder):
+                main = (await install(installed, parts.npm, Path(folder))).main
             argv = (BINARY, f"/env/app/{main}", *argv)
-        elif wanted.npm:
+        elif parts.npm:
             argv = (BINARY, *argv)
-        elif wanted.script:
-            argv = await asyncio.to_thread(script_command, installed, wanted)
+        elif parts.script:
+            argv = await asyncio.to_thread(script_command, installed, parts)
     finally:
         await sandbox.close()
     tree = await asyncio.to_thread(lambda: tree_of(Path(folder).absolute())) if folder else None
     spec = ServerSpec(
         name=name,
         argv=argv,
-        env=dict(env) if wanted.npm else fixed_environment(dict(env)),
+        env=dict(env) if parts.npm else fixed_environment(dict(env)),
         lock=lock.digest,
         folder=tree.path if tree else "",
         tree=tree.digest if tree else "",
-        node=bool(wanted.npm),
+        node=bool(parts.npm),
         network=network,
         secrets=secrets,
     )
@@ -68,8 +68,8 @@ async def prepared(
 
 
 @contextmanager
-def _or_none(folder: str) -> Iterator[None]:
-    """Leave no folder behind into which a package could not be fetched."""
+def _removed_on_failure(folder: str) -> Iterator[None]:
+    """Remove the folder if fetching a package into it fails."""
     try:
         yield
     except BaseException:

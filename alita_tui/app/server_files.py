@@ -1,4 +1,4 @@
-"""The packages of servers that alita fetched itself, each in a folder of its own, gone with its server."""
+"""The packages of servers that alita fetched itself, each in a folder of its own that is removed with the server."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def new_folder(data: Path, server: str, unique: str) -> Path:
     return folder
 
 
-def tidy(data: Path, used: Iterable[str], gone: str = "") -> None:
-    """Remove the folders that no server names: `gone` at once, others once they are too old to be in use."""
-    named = set(used)
+def tidy(data: Path, used: Iterable[str], removed: str = "") -> None:
+    """Remove the folders that no server uses: `removed` at once, others once they are older than an hour."""
+    in_use = set(used)
     with suppress(OSError):
         for folder in (data / "servers").iterdir():
-            if str(folder) in named or folder.is_symlink():
+            if str(folder) in in_use or folder.is_symlink():
                 continue
-            if str(folder) == gone or time.time() - folder.stat().st_mtime > _FETCHING_SECONDS:
+            if str(folder) == removed or time.time() - folder.stat().st_mtime > _FETCHING_SECONDS:
                 shutil.rmtree(folder, ignore_errors=True)

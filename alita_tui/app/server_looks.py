@@ -42,22 +42,22 @@ async def servers_alone(
         await lazy.logged_in.aclose()
 
 
-async def look_at(app: AppContext, known: Known, show: Show | None = None) -> Known:
-    """Start a server, list its tools, stop it; return it with what it lists. Raise AlitaError."""
-    ServerBook(app).check_typed(known)
+async def look_at(app: AppContext, server: Known, show: Show | None = None) -> Known:
+    """Start a server, list its tools and stop it; return it with the tools that it lists. Raise AlitaError."""
+    ServerBook(app).check_typed(server)
     redactor = await asyncio.to_thread(app.redactor)
-    async with servers_alone(app, redactor, show if known.spec.url else None) as (_, servers):
-        listing, protocol, took = await servers.look(known.spec, known.lock)
-        return seen(known, listing, protocol, took)
+    async with servers_alone(app, redactor, show if server.spec.url else None) as (_, servers):
+        listing, protocol, took = await servers.look(server.spec, server.lock)
+        return seen(server, listing, protocol, took)
 
 
-async def trial(app: AppContext, known: Known, draft: ToolDraft, arguments: Json) -> RunReport:
-    """Call a tool once, approved or not, and record nothing of it. Raise AlitaError."""
-    ServerBook(app).check_typed(known)
-    if not as_listed(draft, known.spec):
-        raise UsageError(f"{draft.name} is not what {known.spec.name} listed.")
+async def trial(app: AppContext, server: Known, draft: ToolDraft, arguments: Json) -> RunReport:
+    """Call a tool once, approved or not, without recording it. Raise AlitaError."""
+    ServerBook(app).check_typed(server)
+    if not as_listed(draft, server.spec):
+        raise UsageError(f"{draft.name} is not what {server.spec.name} listed.")
     job = Job(
-        run_id=new_id(), module=draft.name, code=draft.code, arguments=arguments, lock=known.lock, limits=app.limits,
+        run_id=new_id(), module=draft.name, code=draft.code, arguments=arguments, lock=server.lock, limits=app.limits,
         remote=True,
     )  # fmt: skip
     redactor = await asyncio.to_thread(app.redactor)

@@ -20,7 +20,7 @@ from alita_tui.spine.text import clip, counted, one_line, reveal
 from alita_tui.view.risk import Risk, names_of
 
 _MOST_SHOWN = 20_000
-"""Characters of what a test call returned."""
+"""Characters shown of a test call's result."""
 _Risks = Callable[[ToolDraft], tuple[Risk, ...]]
 
 
@@ -28,13 +28,13 @@ def lines(app: AppContext) -> tuple[ServerLine, ...]:
     """Return every server by name. Block on the disk. Raise StoreError."""
     book = ServerBook(app)
     risks_of = book.reviewer()
-    return tuple(_line(book, known, risks_of) for known in book.all())
+    return tuple(_line(book, server, risks_of) for server in book.all())
 
 
-def _line(book: ServerBook, known: Known, risks_of: _Risks) -> ServerLine:
-    spec = known.spec
+def _line(book: ServerBook, server: Known, risks_of: _Risks) -> ServerLine:
+    spec = server.spec
     try:
-        book.check_typed(known)
+        book.check_typed(server)
         unsigned = False
     except UsageError:
         unsigned = True
@@ -42,16 +42,16 @@ def _line(book: ServerBook, known: Known, risks_of: _Risks) -> ServerLine:
         name=spec.name,
         where=spec.where,
         transport="http" if spec.url else "stdio",
-        enabled=known.enabled,
+        enabled=server.enabled,
         unsigned=unsigned,
-        protocol=known.protocol,
-        claims=" ".join(known.calls_itself.values()),
+        protocol=server.protocol,
+        claims=" ".join(server.calls_itself.values()),
         command=" ".join(spec.argv),
         may_use=_may_use(spec),
-        listed_at=known.listed_at,
-        start_ms=known.start_ms,
-        tools=tuple(_tool(known, offered, risks_of) for offered in book.offered(known)),
-        refused=known.refused,
+        listed_at=server.listed_at,
+        start_ms=server.start_ms,
+        tools=tuple(_tool(server, offered, risks_of) for offered in book.offered(server)),
+        refused=server.refused,
     )
 
 
@@ -60,13 +60,13 @@ def _may_use(spec: ServerSpec) -> tuple[str, ...]:
     return (*used, *(f"may {request}" for request in spec.requests_said))
 
 
-def _tool(known: Known, offered: Offered, risks_of: _Risks) -> ServerTool:
+def _tool(server: Known, offered: Offered, risks_of: _Risks) -> ServerTool:
     suspended = offered.before is not None and offered.before.state == "quarantined"
     risks = () if offered.state == "approved" else risks_of(offered.draft)
     return ServerTool(
         name=str(offered.draft.name),
         state="suspended" if suspended and offered.state != "approved" else offered.state,
-        digest=build_digest(offered.draft, known.lock),
+        digest=build_digest(offered.draft, server.lock),
         description=offered.draft.description,
         problem=offered.problem,
         risks=tuple(dict.fromkeys(risk.name for risk in risks)),
@@ -76,12 +76,12 @@ def _tool(known: Known, offered: Offered, risks_of: _Risks) -> ServerTool:
 async def changed(app: AppContext, change: ServerChange, name: str) -> str:
     """Test, switch or remove a server; return the outcome in words. Raise AlitaError."""
     book = ServerBook(app)
-    known = await asyncio.to_thread(book.get, name)
+    server = await asyncio.to_thread(book.get, name)
     match change:
         case "test":
-            seen = await look_at(app, known)
-            await asyncio.to_thread(book.relisted, seen)
-            return f"{name} answered after {seen.start_ms:,.0f} ms and lists {counted(len(seen.drafts), 'tool')}."
+            listed = await look_at(app, server)
+            await asyncio.to_thread(book.relisted, listed)
+            return f"{name} answered after {listed.start_ms:,.0f} ms and lists {counted(len(listed.drafts), 'tool')}."
         case "enable" | "disable":
             on = change == "enable"
             await asyncio.to_thread(book.switch, name, on=on)
@@ -94,14 +94,14 @@ async def changed(app: AppContext, change: ServerChange, name: str) -> str:
 def whole(app: AppContext, server: str, tool: str) -> WholeTool:
     """Return a tool of a server as it is to be approved. Block on the disk. Raise UsageError, StoreError."""
     book = ServerBook(app)
-    known = book.get(server)
-    book.check_typed(known)
-    offered = next((offered for offered in book.offered(known) if offered.draft.name == tool), None)
+    stored = book.get(server)
+    book.check_typed(stored)
+    offered = next((offered for offered in book.offered(stored) if offered.draft.name == tool), None)
     if offered is None:
         raise UsageError(f"{server} lists no tool {one_line(tool, 60)} any more.", hint="Look again with r.")
     if offered.problem:
         raise UsageError(f"{offered.draft.name} cannot be approved: {offered.problem}")
-    return _whole(book, known, offered)
+    return _whole_tool(book, stored, offered)
 
 
 def approved(app: AppContext, shown: WholeTool, unread: int) -> str:
@@ -115,15 +115,15 @@ def approved(app: AppContext, shown: WholeTool, unread: int) -> str:
     if now.state == "approved":
         return f"{now.name} is approved already."
     book = ServerBook(app)
-    known = book.get(shown.server)
+    server = book.get(shown.server)
     draft = next(
-        (draft for draft in known.drafts if build_digest(draft, known.lock) == shown.digest),
+        (draft for draft in server.drafts if build_digest(draft, server.lock) == shown.digest),
         None,
     )
     if draft is None:
         raise UsageError(f"{shown.server} was changed this moment; nothing was approved.")
     accepted = tuple(dict.fromkeys(name for name, _, _ in shown.risks))
-    record = book.approve(draft, known.lock, accepted, unread=unread)
+    record = book.approve(draft, server.lock, accepted, unread=unread)
     return f"Approved: {record.draft.name} v{record.version}, sha256 {record.digest[:16]}"
 
 
@@ -133,24 +133,24 @@ async def tried(app: AppContext, shown: WholeTool, arguments: str) -> str:
     Raise UsageError if the arguments are not a JSON object, or if the tool has changed since; AlitaError.
     """
     try:
-        given = msgspec.json.decode(arguments)
+        values = msgspec.json.decode(arguments)
     except msgspec.DecodeError as error:
         raise UsageError(f"The arguments are not JSON: {error}.") from error
-    if not isinstance(given, dict):
+    if not isinstance(values, dict):
         raise UsageError('The arguments are not a JSON object, such as {"text": "x"}.')
-    known, draft = await asyncio.to_thread(_as_shown, app, shown)
-    report = await trial(app, known, draft, given)
+    server, draft = await asyncio.to_thread(_as_shown, app, shown)
+    report = await trial(app, server, draft, values)
     result = _pretty(report.result) if report.status == "ok" else report.error
     return f"{report.status} after {report.duration_ms:,.0f} ms\n{clip(result, _MOST_SHOWN)[0]}"
 
 
 def _as_shown(app: AppContext, shown: WholeTool) -> tuple[Known, ToolDraft]:
     """Return the server and the draft of the tool that was shown. Raise UsageError if it has changed since."""
-    known = ServerBook(app).get(shown.server)
-    draft = next((draft for draft in known.drafts if build_digest(draft, known.lock) == shown.digest), None)
+    server = ServerBook(app).get(shown.server)
+    draft = next((draft for draft in server.drafts if build_digest(draft, server.lock) == shown.digest), None)
     if draft is None:
         raise UsageError(f"{shown.name} is not what was on screen any more; it was not called.")
-    return known, draft
+    return server, draft
 
 
 def _example(tool: dict[str, Any]) -> str:
@@ -168,26 +168,28 @@ def _example(tool: dict[str, Any]) -> str:
     return one_line(reveal(msgspec.json.encode(example).decode()), 400)
 
 
-def _whole(book: ServerBook, known: Known, offered: Offered) -> WholeTool:
-    here = pinned(offered.draft)
+def _whole_tool(book: ServerBook, server: Known, offered: Offered) -> WholeTool:
+    descriptor = pinned(offered.draft)
     changes: list[str] = []
     if offered.before is not None and offered.state == "changed":
-        was, now = (_pretty(side).split("\n") for side in (pinned(offered.before.draft), here))
-        changes = list(difflib.unified_diff(was, now, "approved", "now", lineterm="", n=2))
+        old_lines, new_lines = (
+            _pretty(side).split("\n") for side in (pinned(offered.before.draft), descriptor)
+        )
+        changes = list(difflib.unified_diff(old_lines, new_lines, "approved", "now", lineterm="", n=2))
     risks = book.reviewer()(offered.draft)
     by_name = sorted(risks, key=lambda risk: names_of(risks).index(risk.name))
     return WholeTool(
-        server=known.spec.name,
+        server=server.spec.name,
         name=str(offered.draft.name),
-        digest=build_digest(offered.draft, known.lock),
+        digest=build_digest(offered.draft, server.lock),
         state=offered.state,
         risks=tuple((risk.name, risk.text, risk.serious) for risk in by_name),
         changes=tuple(changes),
-        example=_example(here.tool),
+        example=_example(descriptor.tool),
         parts=(
-            ("the descriptor, as the server sent it", _pretty(here.tool)),
-            ("what the server calls itself", _pretty(here.calls_itself)),
-            ("how it is started or reached", _pretty(here.server)),
+            ("the descriptor, as the server sent it", _pretty(descriptor.tool)),
+            ("what the server calls itself", _pretty(descriptor.calls_itself)),
+            ("how it is started or reached", _pretty(descriptor.server)),
         ),
     )
 

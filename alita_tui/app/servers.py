@@ -1,4 +1,4 @@
-"""The MCP servers of this home: what is stored of each, and the only way for their tools to join the library."""
+"""The MCP servers of this home: how each is stored, and the only way for their tools to join the library."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from alita_tui.view.risk import Risk
 
 _LEGACY = ("2024", "2025")
-"""How the names of revisions begin whose connections open with a handshake."""
+"""Prefixes of the protocol revisions whose connections open with a handshake."""
 _TYPED = "server"
-"""What a signature under a server is made for."""
+"""Purpose of the signature of a server."""
 RUNS = ("provisional", "trusted", "stale")
 
 
@@ -54,7 +54,7 @@ class Known(Value, frozen=True):
     """ISO 8601, UTC."""
     start_ms: float = 0.0
     signature: str = ""
-    """This home's, over the spec's digest, made when a person typed it: anyone may write the document itself."""
+    """This home's signature of the spec's digest, made when a person typed it, since anyone can write the document."""
 
 
 class Offered(Value, frozen=True):
@@ -65,7 +65,7 @@ class Offered(Value, frozen=True):
     problem: str = ""
     """Why it cannot be approved."""
     before: ToolRecord | None = None
-    """What was approved of it before."""
+    """Its approved version, if any."""
 
 
 class ServerBook:
@@ -86,25 +86,25 @@ class ServerBook:
                     servers.append(msgspec.convert(document, ready(Known)))
                 except msgspec.ValidationError:
                     continue
-            self._read = (documents, tuple(sorted(servers, key=lambda known: known.spec.name)))
+            self._read = (documents, tuple(sorted(servers, key=lambda server: server.spec.name)))
         return self._read[1]
 
     def get(self, name: str) -> Known:
         """Return a server. Raise UsageError, StoreError."""
-        for known in self.all():
-            if known.spec.name == name:
-                return known
-        names = ", ".join(known.spec.name for known in self.all()) or "none"
+        for server in self.all():
+            if server.spec.name == name:
+                return server
+        names = ", ".join(server.spec.name for server in self.all()) or "none"
         raise UsageError(f"There is no server {one_line(name, 40)}.", hint=f"There are: {names}.")
 
-    def keep(self, known: Known) -> None:
+    def keep(self, server: Known) -> None:
         """Add or replace a server. Raise UsageError, StoreError."""
-        if not NAME.fullmatch(known.spec.name):
+        if not NAME.fullmatch(server.spec.name):
             raise UsageError(
-                f"{one_line(known.spec.name, 40)!r} is not a name for a server.",
+                f"{one_line(server.spec.name, 40)!r} is not a name for a server.",
                 hint="Use lower-case letters, digits and hyphens, 31 at most.",
             )
-        self._documents.put(known.spec.name, msgspec.to_builtins(known))
+        self._documents.put(server.spec.name, msgspec.to_builtins(server))
 
     def switch(self, name: str, *, on: bool) -> None:
         """Let a server be used, or not. Raise UsageError, StoreError."""
@@ -117,40 +117,40 @@ class ServerBook:
         Raise UsageError if the server was replaced or removed meanwhile; StoreError.
         """
         with self._documents.changing():
-            now_kept = self.get(looked_at.spec.name)
-            if now_kept.spec != looked_at.spec:
+            stored = self.get(looked_at.spec.name)
+            if stored.spec != looked_at.spec:
                 raise UsageError(f"The server {looked_at.spec.name} was replaced meanwhile.")
-            own_fields = {name: getattr(now_kept, name) for name in ("enabled", "signature")}
+            own_fields = {name: getattr(stored, name) for name in ("enabled", "signature")}
             self.keep(msgspec.structs.replace(looked_at, **own_fields))
 
-    def typed(self, known: Known) -> Known:
+    def typed(self, server: Known) -> Known:
         """Return a server as the person typed it, signed. Raise StoreError."""
-        return msgspec.structs.replace(known, signature=self._app.audit.signed(_TYPED, known.spec.digest))
+        return msgspec.structs.replace(server, signature=self._app.audit.signed(_TYPED, server.spec.digest))
 
-    def check_typed(self, known: Known) -> None:
-        """Raise UsageError for a server that is not as the person typed it: such a one is not started."""
-        if not self._app.audit.vouched(_TYPED, known.spec.digest, known.signature):
-            name = known.spec.name
+    def check_typed(self, server: Known) -> None:
+        """Raise UsageError for a server that is not as the person typed it, so that it is not started."""
+        if not self._app.audit.vouched(_TYPED, server.spec.digest, server.signature):
+            name = server.spec.name
             raise UsageError(
                 f"The server {name} is not as it was added: its document was changed, or is of an older alita.",
                 hint=f"Look at it: alita mcp show {name}. Add it again with --replace, or: alita mcp remove {name}",
             )
 
-    def put_in_place(self, known: Known, *, replace: bool) -> tuple[str, ...]:
+    def put_in_place(self, server: Known, *, replace: bool) -> tuple[str, ...]:
         """Store a server, and suspend approved tools of a previous server of its name; return their names.
 
         Raise UsageError if its name is taken and `replace` is not set; StoreError.
         """
         with self._documents.changing():
             if not replace:
-                self.check_free(known.spec.name)
-            before = [server.spec.folder for server in self.all() if server.spec.name == known.spec.name]
-            self.keep(known)
+                self.check_free(server.spec.name)
+            before = [stored.spec.folder for stored in self.all() if stored.spec.name == server.spec.name]
+            self.keep(server)
         self._tidy(*before)
         lineages, suspended = self._app.lineages("cli"), []
-        for record in self.tools_of(known.spec.name):
-            if record.state in RUNS and pinned(record.draft).server != known.spec:
-                reason = f"the server {known.spec.name} was replaced"
+        for record in self.tools_of(server.spec.name):
+            if record.state in RUNS and pinned(record.draft).server != server.spec:
+                reason = f"the server {server.spec.name} was replaced"
                 lineages.move(record.draft.name, "quarantine", record.version, by=me(), reason=reason)
                 suspended.append(str(record.draft.name))
         return tuple(suspended)
@@ -164,7 +164,7 @@ class ServerBook:
 
     def remove(self, name: str) -> tuple[str, ...]:
         """Remove a server and archive its tools; return their names. Raise UsageError, StoreError."""
-        known = self.get(name)
+        server = self.get(name)
         lineages, archived = self._app.lineages("cli"), []
         for record in self.tools_of(name):
             if record.state in RUNS:
@@ -176,22 +176,22 @@ class ServerBook:
                     reason=f"the server {name} was removed",
                 )
                 archived.append(str(record.draft.name))
-        if known.spec.url:
-            KeptLogin(self._app.paths.config / "logins", known.spec.url).forget()
+        if server.spec.url:
+            KeptLogin(self._app.paths.config / "logins", server.spec.url).forget()
         self._documents.remove(name)
-        self._tidy(known.spec.folder)
+        self._tidy(server.spec.folder)
         return tuple(archived)
 
-    def _tidy(self, gone: str = "") -> None:
-        tidy(self._app.paths.data, [server.spec.folder for server in self.all()], gone)
+    def _tidy(self, removed: str = "") -> None:
+        tidy(self._app.paths.data, [server.spec.folder for server in self.all()], removed)
 
     def check(self, spec: ServerSpec) -> None:
-        """Raise UsageError for a server that is switched off, or not the one that a person typed."""
-        known = self.get(spec.name)
-        if not known.enabled:
+        """Raise UsageError for a server that is switched off, or is not as a person typed it."""
+        server = self.get(spec.name)
+        if not server.enabled:
             raise UsageError(f"The server {spec.name} is switched off.", hint=f"alita mcp enable {spec.name}")
-        self.check_typed(known)
-        if known.spec != spec:
+        self.check_typed(server)
+        if server.spec != spec:
             raise UsageError(
                 f"The server {spec.name} is another one than that of which the tool was approved.",
                 hint=f"Look at it: alita mcp show {spec.name}",
@@ -206,10 +206,10 @@ class ServerBook:
 
         Return name, version and reason of each.
         """
-        for known in self.all():
-            if known.spec == spec:
+        for server in self.all():
+            if server.spec == spec:
                 with suppress(UsageError):  # it was removed or replaced a moment ago
-                    self.relisted(seen(known, listing, protocol, known.start_ms))
+                    self.relisted(seen(server, listing, protocol, server.start_ms))
         codes = {str(draft.name): draft.code for draft in listing.drafts}
         refused = {tool.name: f"it cannot be used any more: {tool.reason}" for tool in listing.refused}
         suspended = []
@@ -220,8 +220,8 @@ class ServerBook:
                 continue
             if (code := codes.get(str(record.draft.name))) == record.draft.code:
                 continue
-            gone = refused.get(approved.tool_name, "it is gone from the server's list")
-            reason = gone if code is None else what_changed(approved, code)
+            missing = refused.get(approved.tool_name, "it is gone from the server's list")
+            reason = missing if code is None else what_changed(approved, code)
             lineages.move(record.draft.name, "quarantine", record.version, by="alita", reason=reason)
             suspended.append((str(record.draft.name), record.version, reason))
         return tuple(suspended)
@@ -236,16 +236,17 @@ class ServerBook:
             if record.origin == "remote" and pinned(record.draft).server.name == name
         )
 
-    def offered(self, known: Known) -> tuple[Offered, ...]:
+    def offered(self, server: Known) -> tuple[Offered, ...]:
         """Return the tools that a server listed, each compared with its approved version."""
-        return tuple(self._offer(draft, known) for draft in known.drafts)
+        return tuple(self._offer(draft, server) for draft in server.drafts)
 
-    def _offer(self, draft: ToolDraft, known: Known) -> Offered:
-        library, lock = self._app.library, known.lock
+    def _offer(self, draft: ToolDraft, server: Known) -> Offered:
+        library, lock = self._app.library, server.lock
         versions = library.versions(draft.name)
-        theirs = pinned(draft).server.name
+        server_name = pinned(draft).server.name
         if any(
-            version.origin != "remote" or pinned(version.draft).server.name != theirs for version in versions
+            version.origin != "remote" or pinned(version.draft).server.name != server_name
+            for version in versions
         ):
             return Offered(
                 draft=draft, state="not yet", problem=f"another tool is called {draft.name} already"
@@ -261,8 +262,8 @@ class ServerBook:
                 and (draft.name, version.version) not in doubts
             ):
                 return Offered(draft=draft, state="approved", before=version)
-        if not as_listed(draft, known.spec):
-            problem = f"it is not what {theirs} listed; `alita mcp test {theirs}` lists anew"
+        if not as_listed(draft, server.spec):
+            problem = f"it is not what {server_name} listed; `alita mcp test {server_name}` lists anew"
             return Offered(draft=draft, state="not yet", problem=problem)
         return Offered(
             draft=draft, state="changed" if versions else "new", before=versions[-1] if versions else None
@@ -273,9 +274,11 @@ class ServerBook:
         from alita_tui.mcp_box.remote.review import Names, ServerNames, remote_risks
         from alita_tui.toolsmith.prompt_injection import addressed
 
-        listed = (str(draft.name) for known in self.all() for draft in known.drafts)
+        listed = (str(draft.name) for server in self.all() for draft in server.drafts)
         names = Names([*(str(record.draft.name) for record in self._app.library.records()), *listed])
-        servers = ServerNames((known.spec.name, known.calls_itself.get("name", "")) for known in self.all())
+        servers = ServerNames(
+            (server.spec.name, server.calls_itself.get("name", "")) for server in self.all()
+        )
         return lambda draft: remote_risks(draft, addressed, names, servers)
 
     def approve(
@@ -301,7 +304,7 @@ class ServerBook:
 
 
 def as_listed(draft: ToolDraft, spec: ServerSpec) -> bool:
-    """Return whether a draft is what a descriptor of this server comes to, in all its parts."""
+    """Return whether a draft is, in all its parts, what this server's descriptor results in."""
     from alita_tui.mcp_box.remote.pinning import listing
 
     descriptor = pinned(draft)
@@ -310,10 +313,10 @@ def as_listed(draft: ToolDraft, spec: ServerSpec) -> bool:
     ).drafts == (draft,)
 
 
-def seen(known: Known, listing: Listing, protocol: str, start_ms: float) -> Known:
-    """Return a server with what it lists now."""
+def seen(server: Known, listing: Listing, protocol: str, start_ms: float) -> Known:
+    """Return a server with the tools that it lists now."""
     return msgspec.structs.replace(
-        known,
+        server,
         protocol=protocol,
         calls_itself=listing.calls_itself,
         drafts=listing.drafts,
@@ -334,7 +337,7 @@ def what_changed(before: Pinned, code: str) -> str:
 
 
 class LazyServers:
-    """Meets `ServerCalls`; the SDK is imported with the first call."""
+    """Implements `ServerCalls`; imports the SDK with the first call."""
 
     def __init__(
         self,
@@ -348,7 +351,7 @@ class LazyServers:
         ask_person: AskPerson | None = None,
     ) -> None:
         """The redactor learns each secret before it is used. With `show` the person logs in if a server asks for it;
-        otherwise only a stored login is used. `asker` and `ask_person` answer servers that were granted that.
+        otherwise only a stored login is used. `asker` and `ask_person` answer requests of servers that may ask.
         """
         self._asker = asker
         self._ask_person = ask_person
@@ -360,7 +363,7 @@ class LazyServers:
         self._show = show
         self.logged_in = AsyncExitStack()
         """Holds the listeners of logins that wait for the person's browser."""
-        self._made: Servers | None = None
+        self._servers: Servers | None = None
         self._making = asyncio.Lock()
 
     async def call(self, job: Job) -> RunReport:
@@ -369,15 +372,15 @@ class LazyServers:
 
     async def close(self) -> None:
         """End every server that was started."""
-        if self._made is not None:
-            await self._made.close()
+        if self._servers is not None:
+            await self._servers.close()
 
     async def made(self) -> Servers:
         """Return the servers in use."""
         async with self._making:
-            if self._made is None:
-                self._made = await asyncio.to_thread(self._make)
-            return self._made
+            if self._servers is None:
+                self._servers = await asyncio.to_thread(self._make)
+            return self._servers
 
     async def _login(self, spec: ServerSpec) -> httpx2.Auth:
         """Return the authentication for a server that asks for one."""
@@ -391,7 +394,7 @@ class LazyServers:
         )
 
     def _policy(self) -> AddressPolicy:
-        """Return where a login may lead: as for pages. Raise ConfigError."""
+        """Return the addresses that a login may use, the same as for pages. Raise ConfigError."""
         from alita_tui.spine.address import AddressPolicy
         from alita_tui.web.dns import system_resolver
 

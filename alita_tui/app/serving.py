@@ -1,4 +1,4 @@
-"""The library for clients of the Model Context Protocol: which tools, in whose session, and how many at once."""
+"""Serves the library to MCP clients: decides which tools are served, in whose session, and how many run at once."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from alita_tui.spine.ports.serving import Answer, BuildRequest, Client, Document
 T = TypeVar("T")
 
 _MOST_SESSIONS = 8
-"""Sessions of clients that are open at once; further names share one, so that no client opens files without end."""
+"""Most client sessions open at once; further clients share one, so that the number of open files is bounded."""
 _KINDS = frozenset((*get_args(ToolState), *get_args(Origin), "asked"))
-"""Words of `mcp.serve` that mean a kind of tool, and never one that is called so."""
+"""Words of `mcp.serve` that mean a kind of tool, never a tool of that name."""
 _MOST_WAITING = 64
 """Calls that may wait for their turn."""
 
@@ -33,14 +33,14 @@ class Serving:
     def __init__(self, app: AppContext) -> None:
         self._app = app
         self._chosen = app.loaded.settings.mcp
-        self._by_tag = any(wanted.startswith("#") for wanted in self._chosen.serve)
+        self._by_tag = any(pattern.startswith("#") for pattern in self._chosen.serve)
         self._sessions: dict[str, ClientSession] = {}
         self._opening = asyncio.Lock()
         self._turns = asyncio.Semaphore(self._chosen.calls_at_once)
         self._waiting = 0
         self._work: set[asyncio.Task[Any]] = set()
         self._builds = AskedBuilds(app)
-        self._held: dict[str, ToolRecord] = {}
+        self._verified: dict[str, ToolRecord] = {}
         """Records whose bytes match their digest, by digest."""
         self._offers = Offers(app)
 
@@ -49,26 +49,28 @@ class Serving:
         library = self._app.library
         if library.standing().problem:
             return ()  # nothing runs, so nothing is offered
-        asked = self._builds.approved()
+        requested = self._builds.approved()
         return tuple(
-            record for record in library.records() if self._serves(record, asked) and self._whole(record)
+            record
+            for record in library.records()
+            if self._serves(record, requested) and self._matches_digest(record)
         )
 
-    def _serves(self, record: ToolRecord, asked: frozenset[str]) -> bool:
+    def _serves(self, record: ToolRecord, requested: frozenset[str]) -> bool:
         tags = self._app.library.tags.of(record.draft.name) if self._by_tag else ()
-        kinds = (str(record.state), str(record.origin), *(("asked",) if record.digest in asked else ()))
+        kinds = (str(record.state), str(record.origin), *(("asked",) if record.digest in requested else ()))
         words = (*kinds, str(record.draft.name), *(f"#{tag}" for tag in tags))
         return any(
-            wanted in kinds if wanted in _KINDS else any(fnmatchcase(word, wanted) for word in words)
-            for wanted in self._chosen.serve
+            pattern in kinds if pattern in _KINDS else any(fnmatchcase(word, pattern) for word in words)
+            for pattern in self._chosen.serve
         )
 
-    def _whole(self, record: ToolRecord) -> bool:
-        """Return whether a record describes what was approved: what a client reads is held to the digest, too."""
-        if self._held.get(record.digest) is not record:
+    def _matches_digest(self, record: ToolRecord) -> bool:
+        """Return whether a record matches its approved digest, which covers the texts that clients read, too."""
+        if self._verified.get(record.digest) is not record:
             if build_digest(record.draft, record.lock) != record.digest:
                 return False
-            self._held[record.digest] = record
+            self._verified[record.digest] = record
         return True
 
     def find(self, need: str, limit: int) -> tuple[tuple[ToolRecord, float], ...]:
@@ -86,14 +88,14 @@ class Serving:
             )
         self._waiting += 1
         try:
-            return await self._apart(self._call(client, name, arguments, tell))
+            return await self._in_own_task(self._call(client, name, arguments, tell))
         finally:
             self._waiting -= 1
 
     async def _call(self, client: Client, name: str, arguments: Json, tell: Tell) -> Answer:
         async with self._turns:
             try:
-                if self._open(client) is None:  # what is refused opens no session
+                if self._open(client) is None:  # a refused call opens no session
                     await asyncio.to_thread(self._served, name)
                 session = await self._session(client)
             except AlitaError as error:
@@ -101,24 +103,24 @@ class Serving:
             return await session.call(name, arguments, tell, self._served)
 
     def _served(self, name: str) -> ToolRecord:
-        """Return the version that a call runs: the server's own list may be a second old. Block on the disk.
+        """Return the version that a call runs, looked up anew: the server's list may be a second old.
 
-        Raise RegistryError for a tool that is served no more.
+        Block on the disk. Raise RegistryError for a tool that is no longer served.
         """
         library = self._app.library
         try:
             record = library.get(name)
         except RegistryError:
-            known = library.versions(name)
-            if not known or known[-1].state in RUNNABLE:
+            versions = library.versions(name)
+            if not versions or versions[-1].state in RUNNABLE:
                 raise
-            raise RegistryError(_not_served(known[-1])) from None
+            raise RegistryError(_not_served(versions[-1])) from None
         if not self._serves(record, self._builds.approved()):
             raise RegistryError(_not_served(record))
         return record
 
-    async def _apart(self, work: Coroutine[Any, Any, T]) -> T:
-        """Await work in a task of its own: a caller's cancelled scope would cut off what it does at its end."""
+    async def _in_own_task(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await work in a task of its own, so that a caller's cancelled scope does not cut off its clean-up."""
         task = asyncio.create_task(work)
         self._work.add(task)
         task.add_done_callback(self._work.discard)
@@ -172,7 +174,7 @@ class Serving:
         return await self._builds.begin(client, request)
 
     def watch_builds(self) -> None:
-        """Go on with builds that were asked for earlier, once the person decides."""
+        """Continue builds that were requested earlier, once the person decides."""
         self._builds.watch()
 
     async def standing(self, build_id: str) -> Standing:

@@ -1,4 +1,4 @@
-"""Tools that clients ask for: built with evidence in sessions of their own, parked, and decided by the person alone."""
+"""Tools that clients request: built with evidence in sessions of their own, and decided by the person alone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from alita_tui.spine.text import one_line
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{2,47}")
 _LOOK_SECONDS = 1.0
-"""How often it is looked whether the person has decided."""
+"""Seconds between two looks whether the person has decided."""
 _KEY = "asked:"
 State = Literal["building", "waiting", "approved", "rejected", "failed"]
 
@@ -45,9 +45,9 @@ class Asked(Value, frozen=True):
     state: State = "building"
     text: str = ""
     approval_id: str = ""
-    """What the person decides on; empty while it is being built."""
+    """Id of the approval that the person decides on; empty while it is being built."""
     digest: str = ""
-    """Of what joined the library; empty before."""
+    """Digest of the tool that joined the library; empty before."""
 
     @property
     def ended(self) -> bool:
@@ -61,7 +61,7 @@ class Asked(Value, frozen=True):
 
 
 class AskedBuilds:
-    """Builds for clients. A verdict is only ever read here."""
+    """Builds for clients. Verdicts are only read here, never given."""
 
     def __init__(self, app: AppContext) -> None:
         self._app = app
@@ -70,43 +70,39 @@ class AskedBuilds:
         self._watching: asyncio.Task[None] | None = None
         self._begin = asyncio.Lock()
         self._stamps: dict[str, tuple[object, ...]] = {}
-        """Of each session, when its record was read last."""
+        """Session -> the stamp of its record when it was last read."""
         self._tried: set[tuple[object, ...]] = set()
 
     def approved(self) -> frozenset[str]:
-        """Return the digests of what clients asked for and the person approved. Block on the disk."""
-        return frozenset(asked.digest for asked in self._all() if asked.digest)
+        """Return the digests of the tools that clients requested and the person approved. Block on the disk."""
+        return frozenset(entry.digest for entry in self._all() if entry.digest)
 
     async def begin(self, client: Client, request: BuildRequest) -> Standing:
         """Begin a build and return its handle at once. Raise UsageError, StoreError."""
         order = _order(f"The MCP client {client.name}", request)
         async with self._begin:
-            known = [
-                asked_before for asked_before in await asyncio.to_thread(self._all) if not asked_before.ended
-            ]
-            if waiting := next(
-                (asked_before for asked_before in known if asked_before.name == request.name), None
-            ):
+            unfinished = [earlier for earlier in await asyncio.to_thread(self._all) if not earlier.ended]
+            if waiting := next((earlier for earlier in unfinished if earlier.name == request.name), None):
                 return waiting.standing
             await asyncio.to_thread(self._check, request)
             session = await open_session(self._capped(), None, parks=True)
-            asked = Asked(
+            entry = Asked(
                 session_id=session.session_id, name=request.name, client=client.name, at=now().isoformat(),
                 text="It is being written and tested.",
             )  # fmt: skip
-            self._keep(asked)
+            self._keep(entry)
         text = f"{client.name} asks over MCP for the tool {request.name}: {request.need}"
         session.send(Improve(proposal=f"mcp:{request.name}", text=str(one_line(text, 600)), order=order))
-        self._run(session, asked)
+        self._run(session, entry)
         self.watch()
-        return asked.standing
+        return entry.standing
 
     def _check(self, request: BuildRequest) -> None:
         """Raise UsageError if no build may begin now."""
         if self._running:
             raise UsageError("Another tool is being built.", hint="Ask again when it waits for its verdict.")
         most = self._app.loaded.settings.mcp.builds_per_day
-        if sum(now() - _when(asked.at) < timedelta(days=1) for asked in self._all()) >= most:
+        if sum(now() - _when(entry.at) < timedelta(days=1) for entry in self._all()) >= most:
             raise UsageError(
                 f"As many tools were asked for today as may be: {most}.",
                 hint="The owner of this library can raise it: alita config set mcp.builds_per_day N",
@@ -115,7 +111,7 @@ class AskedBuilds:
             raise UsageError(refused)
 
     def _capped(self) -> AppContext:
-        """Return a context in which a build costs no more than one for a client may."""
+        """Return a context whose budget for a build is the one for clients."""
         from alita_tui.config.load import load
 
         app, cap = self._app, str(self._app.loaded.settings.mcp.build_usd)
@@ -124,19 +120,19 @@ class AskedBuilds:
         flags = {**app.flags, "budget.build_usd": cap, "budget.task_usd": cap}
         return AppContext(app.paths, load(app.paths, app.environ, flags), app.environ, flags)
 
-    def _run(self, session: LiveSession, asked: Asked) -> None:
+    def _run(self, session: LiveSession, entry: Asked) -> None:
         """Run a session in the background until its build waits or is decided, and store the outcome."""
 
         async def run() -> None:
             try:
                 await session.run(until_idle=True)
             finally:
-                del self._running[asked.session_id]
-                with suppress(AlitaError):  # it is looked at again
-                    await asyncio.to_thread(self._settle, asked)
+                del self._running[entry.session_id]
+                with suppress(AlitaError):  # the next look settles it
+                    await asyncio.to_thread(self._settle, entry)
 
-        task = self._running[asked.session_id] = asyncio.create_task(run())
-        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        task = self._running[entry.session_id] = asyncio.create_task(run())
+        task.add_done_callback(lambda finished: finished.cancelled() or finished.exception())
 
     # --- the verdict ----------------------------------------------------------------------------
 
@@ -146,32 +142,32 @@ class AskedBuilds:
             self._watching = asyncio.create_task(self._watch())
 
     async def _watch(self) -> None:
-        while open_ones := [asked for asked in await asyncio.to_thread(self._all) if not asked.ended]:
-            for asked in open_ones:
+        while unfinished := [entry for entry in await asyncio.to_thread(self._all) if not entry.ended]:
+            for entry in unfinished:
                 with suppress(AlitaError):
-                    await self._go_on(asked)
+                    await self._go_on(entry)
             await asyncio.sleep(_LOOK_SECONDS)
 
-    async def _go_on(self, asked: Asked) -> None:
-        """Take a session up whose build was decided or cut off; what another process did with it is read."""
-        if asked.session_id in self._running:
+    async def _go_on(self, entry: Asked) -> None:
+        """Resume a session whose build was decided or interrupted; read what other processes did with it."""
+        if entry.session_id in self._running:
             return
-        stamp = await asyncio.to_thread(self._stamp, asked.session_id)
-        if stamp != self._stamps.get(asked.session_id):
-            asked = await asyncio.to_thread(self._settle, asked)
-            self._stamps[asked.session_id] = stamp
+        stamp = await asyncio.to_thread(self._stamp, entry.session_id)
+        if stamp != self._stamps.get(entry.session_id):
+            entry = await asyncio.to_thread(self._settle, entry)
+            self._stamps[entry.session_id] = stamp
         decided = None
-        if asked.approval_id:
-            decided = await asyncio.to_thread(self._app.inbox.verdict, asked.approval_id)
-        if asked.ended or (asked.state == "waiting" and not decided) or stamp in self._tried:
+        if entry.approval_id:
+            decided = await asyncio.to_thread(self._app.inbox.verdict, entry.approval_id)
+        if entry.ended or (entry.state == "waiting" and not decided) or stamp in self._tried:
             return
         with suppress(StoreLocked):  # another process continues it
-            session = await open_session(self._capped(), asked.session_id, parks=True)
-            self._tried.add(stamp)  # an attempt that changes nothing is not repeated forever
-            self._run(session, asked)
+            session = await open_session(self._capped(), entry.session_id, parks=True)
+            self._tried.add(stamp)  # so that an attempt that changes nothing is not repeated forever
+            self._run(session, entry)
 
     def _stamp(self, session_id: str) -> tuple[object, ...]:
-        """Return what changes whenever a session's record does."""
+        """Return a value that changes whenever a session's record changes."""
         path = self._app.sessions.path(session_id)
         beside = path.with_name(path.name + ".journal")
         stats = [file.stat() for file in (path, beside) if file.exists()]
@@ -179,29 +175,29 @@ class AskedBuilds:
 
     def standing(self, build_id: str) -> Standing:
         """Return how far a build is. Raise UsageError."""
-        asked = next((build for build in self._all() if build.session_id == build_id), None)
-        if asked is None:
+        entry = next((candidate for candidate in self._all() if candidate.session_id == build_id), None)
+        if entry is None:
             raise UsageError(f"No build {one_line(build_id, 60)} was asked for here.")
-        if not asked.ended:
-            asked = self._settle(asked)
-        return asked.standing
+        if not entry.ended:
+            entry = self._settle(entry)
+        return entry.standing
 
-    def _settle(self, asked: Asked) -> Asked:
+    def _settle(self, entry: Asked) -> Asked:
         """Store the state of a build as its session's record shows it, and return it. Raise StoreError."""
         try:
-            settled = as_recorded(asked, recording(self._app, asked.session_id))
+            settled = as_recorded(entry, recording(self._app, entry.session_id))
         except UsageError:
-            settled = _with(asked, "failed", "Its record was removed.")
-        if settled != asked:
+            settled = _with(entry, "failed", "Its record was removed.")
+        if settled != entry:
             self._keep(settled)
         return settled
 
-    def _keep(self, asked: Asked) -> None:
-        self._app.tool_documents.put(_KEY + asked.session_id, {"asked": msgspec.to_builtins(asked)})
+    def _keep(self, entry: Asked) -> None:
+        self._app.tool_documents.put(_KEY + entry.session_id, {"asked": msgspec.to_builtins(entry)})
 
     def _all(self) -> tuple[Asked, ...]:
         documents = self._app.tool_documents.all()
-        return tuple(asked for document in documents if (asked := _read(document)) is not None)
+        return tuple(entry for document in documents if (entry := _read(document)) is not None)
 
     async def close(self) -> None:
         """Stop running builds; their sessions continue with `alita resume`, or when tools are served again."""
@@ -212,9 +208,9 @@ class AskedBuilds:
             await asyncio.wait(tasks)
 
 
-def as_recorded(asked: Asked, envelopes: Sequence[Envelope]) -> Asked:
+def as_recorded(entry: Asked, envelopes: Sequence[Envelope]) -> Asked:
     """Return the state of a build as its session's record shows it."""
-    build = asked
+    build = entry
     for envelope in envelopes:
         match envelope.event:
             case e.ApprovalRequested(approval_id=approval_id):
@@ -241,13 +237,13 @@ def as_recorded(asked: Asked, envelopes: Sequence[Envelope]) -> Asked:
     return build
 
 
-def _with(asked: Asked, state: State, text: str, *, approval_id: str = "", digest: str = "") -> Asked:
+def _with(entry: Asked, state: State, text: str, *, approval_id: str = "", digest: str = "") -> Asked:
     return msgspec.structs.replace(
-        asked,
+        entry,
         state=state,
         text=str(one_line(text, 600)),
-        approval_id=approval_id or asked.approval_id,
-        digest=digest or asked.digest,
+        approval_id=approval_id or entry.approval_id,
+        digest=digest or entry.digest,
     )
 
 
@@ -269,12 +265,12 @@ async def build_now(app: AppContext, name: str, need: str) -> Asked:
     text = f"Build the tool {name}: {need}"
     session.send(Improve(proposal=f"new:{name}", text=str(one_line(text, 600)), order=order))
     await session.run(until_idle=True)
-    asked = Asked(session_id=session.session_id, name=name, client="", at=now().isoformat())
-    return as_recorded(asked, session.bus.history)
+    entry = Asked(session_id=session.session_id, name=name, client="", at=now().isoformat())
+    return as_recorded(entry, session.bus.history)
 
 
-def _order(who: str, request: BuildRequest) -> BuildOrder:
-    """Return what is to be built for `who`. Raise UsageError."""
+def _order(requester: str, request: BuildRequest) -> BuildOrder:
+    """Return the order for a build that `requester` asks for. Raise UsageError."""
     if not _NAME.fullmatch(request.name):
         raise UsageError(
             f"{one_line(request.name, 60)!r} is not a name for a tool.",
@@ -292,7 +288,7 @@ def _order(who: str, request: BuildRequest) -> BuildOrder:
         name=request.name,
         goal=defused(request.need),
         details=defused(request.details),
-        task=f"{who} asks for a tool: {request.need}",
+        task=f"{requester} asks for a tool: {request.need}",
         examples=request.examples,
         needs=needs,
     )

@@ -1,4 +1,4 @@
-"""What clients may read besides tools, where the settings offer it: recipes, transcripts, and audits of tools."""
+"""What clients may read besides tools, if the settings offer it: recipes, transcripts, and audits of tools."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Offers:
         self._app = app
 
     def prompts(self, tools: Tools) -> tuple[Prompt, ...]:
-        """Return the recipes whose tools are all served: calls that answered a task."""
+        """Return the recipes (calls that answered a task) whose tools are all served."""
         from alita_tui.memory.recipes import parameters
 
         served = {record.draft.name for record in tools()}
@@ -31,14 +31,14 @@ class Offers:
         for recipe in self._app.memory.remembered():
             if not recipe.steps or not {step.tool for step in recipe.steps} <= served:
                 continue
-            named = (name for step in recipe.steps for name in parameters(step.arguments))
+            names = (name for step in recipe.steps for name in parameters(step.arguments))
             name = "recipe_" + sha256(recipe.item.item_id.encode()).hexdigest()[:8]
             text = f"Do this as it worked before, with alita's tools. {redactor.text(recipe.item.text)}"
-            prompts.append(Prompt(name=name, text=text, parameters=tuple(dict.fromkeys(named))))
+            prompts.append(Prompt(name=name, text=text, parameters=tuple(dict.fromkeys(names))))
         return tuple(prompts)
 
     def documents(self, offers: Collection[str], tools: Tools) -> tuple[Document, ...]:
-        """Return what can be read, without its text."""
+        """Return the documents that can be read, without their texts."""
         documents = []
         if "transcripts" in offers:
             redactor = self._app.redactor()

@@ -18,7 +18,7 @@ from alita_tui.mcp_box.serve.server import ToolServer
 from alita_tui.spine.errors import StoreError, UsageError
 
 _SOON = 1.0
-"""Seconds after which builds that clients asked for earlier are looked at: the first answer comes before."""
+"""Seconds until builds that clients requested earlier are looked at, so that the first answer is not delayed."""
 _SHORTEST_TOKEN = 32
 
 
@@ -61,8 +61,8 @@ def token_of(path: Path) -> str:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with suppress(FileExistsError):
-            made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-            with os.fdopen(made, "w") as file:
+            created = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+            with os.fdopen(created, "w") as file:
                 file.write(secrets.token_urlsafe(32) + "\n")
         opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
         with os.fdopen(opened) as file:
@@ -82,11 +82,11 @@ def token_of(path: Path) -> str:
     return token
 
 
-async def _until_ended(app: AppContext, how: Callable[[ToolServer], Coroutine[Any, Any, None]]) -> None:
+async def _until_ended(app: AppContext, serve: Callable[[ToolServer], Coroutine[Any, Any, None]]) -> None:
     """Serve; however it ends, stop the runs and close the sessions."""
     serving = Serving(app)
     server = ToolServer(serving, __version__, listed=app.loaded.settings.mcp.listed)
-    work = asyncio.create_task(how(server))
+    work = asyncio.create_task(serve(server))
     soon = asyncio.get_running_loop().call_later(_SOON, serving.watch_builds)
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, work.cancel)

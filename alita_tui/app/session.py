@@ -51,7 +51,7 @@ RETRY_SECONDS = 1.0
 _PATIENCE = 0.05
 """Longest wait in seconds for containers to be removed when the person leaves; their processes have ended by then."""
 _READ_FOR_ESTIMATE = 20
-"""Sessions that are read for the estimate of a task, where the statistics have not read them yet."""
+"""Most sessions read for the estimate of a task, of those that the statistics have not read yet."""
 
 
 class LiveSession:
@@ -67,7 +67,7 @@ class LiveSession:
         parks: bool,
         answer: str = "",
     ) -> None:
-        """`answer` is given to the question that the session left open."""
+        """`answer` answers the question that the session left open."""
         from alita_tui.agent.orchestrator import Orchestrator
         from alita_tui.agent.policy import Policy
         from alita_tui.agent.questions import Questions
@@ -90,12 +90,12 @@ class LiveSession:
         retry = None if parks else RETRY_SECONDS  # without a screen no person can free disk space meanwhile
         self.bus = Bus(file.session_id, file, now, history=history, redactor=redactor, retry=retry)
         self.source = LiveSource(self.bus.history, self.bus.subscribe())
-        self._checked: SandboxStatus | None = None
-        self._unlooked = FaultsUnknown()
-        self._served = asyncio.Event()
+        self._sandbox_status: SandboxStatus | None = None
+        self._faults_unknown = FaultsUnknown()
+        self._opened = asyncio.Event()
         self._warming: asyncio.Task[None] | None = None
         self.seen: Callable[[], SessionView] | None = None
-        """Returns a view that the console has folded already; closing folds only what came after it."""
+        """Returns a view that the console has folded already; closing folds only later events."""
         self._web = app.web(self.bus.redacted, redactor)
         self._loop = asyncio.get_running_loop()
         chosen = app.loaded.settings
@@ -115,15 +115,15 @@ class LiveSession:
             app.inbox,
             me=me(),
             parks=parks,
-            settled=self._settled,
-            rule=self._ruled,
+            settled=self._enter_verdict,
+            rule=self._verdict_of_rule,
             unnamed=lambda request, verdict: unnamed(self.bus.history, request, verdict),
             signed=app.audit.sign_verdict,
             on_record=lambda request, verdict: app.audit.has(
                 request.approval_id, request.digest, verdict.decision
             ),
         )
-        before, after = checks(app, self._sandbox, asker, self._web, library, self._unlooked)
+        before, after = checks(app, self._sandbox, asker, self._web, library, self._faults_unknown)
         prover = Prover(
             self.bus,
             self._sandbox,
@@ -189,7 +189,7 @@ class LiveSession:
         return self.bus.history
 
     def keep_open(self, on: bool) -> None:
-        """Go on, or not, when nothing is left to do; for `run` with `until_idle`."""
+        """Set whether `run` with `until_idle` stays when nothing is left to do."""
         self.engine.kept_open = on
         self.engine.send(None)
 
@@ -207,7 +207,8 @@ class LiveSession:
     ) -> None:
         """Open or resume the session, run its engine once `ready` is set, close everything in order.
 
-        `attended`: a person looks on. Unfinished work waits until they continue it, and closing does not keep them.
+        `attended`: a person is at the console. Unfinished work waits until they continue it, and closing does not
+        make them wait.
         """
         await self._open()
         try:
@@ -241,25 +242,25 @@ class LiveSession:
             await self.bus.emit(e.NoticeRaised(level="warning", text=damaged.text, hint=damaged.hint))
         await self.bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._app.library.cards)))
         await self._check_sandbox(await self._sandbox.status())
-        self._served.set()
+        self._opened.set()
 
     # --- the sandbox around the session -------------------------------------------------------
 
     async def look(self) -> Inventory:
         """Return the sandbox's containers and environments. Raises SandboxUnavailable."""
-        await self._served.wait()
+        await self._opened.wait()
         status = await self._sandbox.status()
         await self._check_sandbox(status)
         return await self._sandbox.inventory() if status.available else Inventory(at=now().timestamp())
 
     async def reap(self) -> tuple[int, int]:
         """Remove what dead sessions left; return how many containers and folders. Raises SandboxUnavailable."""
-        await self._served.wait()
+        await self._opened.wait()
         return await self._sandbox.reap()
 
     async def rebuild(self) -> None:
         """Rebuild the base image. Raises SandboxUnavailable."""
-        await self._served.wait()
+        await self._opened.wait()
         failed = await self._sandbox.rebuild(self._progress)
         await self._check_sandbox(await self._sandbox.status())
         if failed:
@@ -268,9 +269,9 @@ class LiveSession:
 
     async def _check_sandbox(self, status: SandboxStatus) -> None:
         """Record a status that changed, and start containers ahead."""
-        if status == self._checked:
+        if status == self._sandbox_status:
             return
-        self._checked = status
+        self._sandbox_status = status
         await self.bus.emit(e.SandboxChecked(status=status))
         if status.available:
             await self._cool_down()
@@ -297,27 +298,27 @@ class LiveSession:
             parts.push_async_callback(self._sandbox.close, *((_PATIENCE,) if attended else ()))
             parts.push_async_callback(self._cool_down)
             parts.callback(self.bus.close)
-            seen = self.seen() if self.seen is not None else None
-            state = await asyncio.to_thread(self._state, seen)
+            view = self.seen() if self.seen is not None else None
+            state = await asyncio.to_thread(self._state, view)
             await self.bus.emit(e.SessionClosed(state=state, version=__version__))
 
-    def _state(self, seen: SessionView | None) -> str:
+    def _state(self, view: SessionView | None) -> str:
         from alita_tui.view.fingerprint import fingerprint
         from alita_tui.view.fold import fold_all
 
         start = (
-            bisect_right(self.bus.history, seen.seq, key=lambda envelope: envelope.seq or 0) if seen else 0
+            bisect_right(self.bus.history, view.seq, key=lambda envelope: envelope.seq or 0) if view else 0
         )
-        return fingerprint(fold_all(self.bus.history[start:], seen))
+        return fingerprint(fold_all(self.bus.history[start:], view))
 
     def _progress(self, work: str, done: float, total: float, detail: str) -> None:
         hint = e.Progressed(work=work, done=done, total=total, detail=detail)
         self._loop.call_soon_threadsafe(self.bus.hint, hint)
 
-    async def _record_request(self, answered: e.BrokerAnswered | e.PageLogged) -> None:
-        await self.bus.emit(self.engine.inner_calls.placed(answered), span=answered.call_id)
+    async def _record_request(self, event: e.BrokerAnswered | e.PageLogged) -> None:
+        await self.bus.emit(self.engine.inner_calls.placed(event), span=event.call_id)
 
-    def _settled(self, request: e.ApprovalRequested, command: ResolveApproval) -> None:
+    def _enter_verdict(self, request: e.ApprovalRequested, command: ResolveApproval) -> None:
         """Enter a recorded verdict in the audit log and clear it from the inbox."""
         from alita_tui.view.queries import build_of, events_of
         from alita_tui.view.seen import evidence
@@ -329,12 +330,12 @@ class LiveSession:
             if verdict.approval_id == request.approval_id
         )
         build = build_of(events, request.build_id)
-        self._unlooked.note(request.name, command.verdict)
+        self._faults_unknown.note(request.name, command.verdict)
         self._app.audit.enter(self.session_id, request, resolved, evidence(build) if build else ())
-        with suppress(StoreError):  # a note that is left is cleared when the session is resumed
+        with suppress(StoreError):  # a note that stays is cleared when the session is resumed
             self._app.inbox.taken(request.approval_id)
 
-    def _ruled(self, request: e.ApprovalRequested) -> ResolveApproval | None:
+    def _verdict_of_rule(self, request: e.ApprovalRequested) -> ResolveApproval | None:
         """Return the verdict of a rule, if one covers the build; a policy that cannot be read is a notice."""
         try:
             return ruling(self._app, self.bus.history, request)
@@ -365,7 +366,7 @@ class LiveSession:
             self._app.inbox.taken(cast(e.ApprovalResolved, envelope.event).approval_id)
 
     async def _report_records(self) -> None:
-        """Record where audit log and library cannot be relied on; make in the library what the log has."""
+        """Report problems of audit log and library; correct the library by the log."""
         library = self._app.library
         standing = await asyncio.to_thread(library.standing)
         if standing.problem:
@@ -389,7 +390,7 @@ class LiveSession:
         return lessons(self.bus.history, task_id, proposed)
 
 
-def open_file(app: AppContext, which: str | None) -> SessionFile:
+def open_file(app: AppContext, session: str | None) -> SessionFile:
     """Open a session's file for writing, or make a new one.
 
     Raises UsageError, also for an imported session, whose verdicts and evidence are not this home's; StoreLocked,
@@ -397,10 +398,10 @@ def open_file(app: AppContext, which: str | None) -> SessionFile:
     """
     from alita_tui.store.sessions import SessionFile, from_elsewhere
 
-    if which is None:
+    if session is None:
         session_id = app.sessions.new_id()
         return SessionFile.create(app.sessions.path(session_id), session_id)
-    file = SessionFile.open(app.sessions.find_own(which))
+    file = SessionFile.open(app.sessions.find_own(session))
     if file.imported:
         file.close()
         raise from_elsewhere(file.session_id)
@@ -409,15 +410,15 @@ def open_file(app: AppContext, which: str | None) -> SessionFile:
 
 
 async def open_session(
-    app: AppContext, which: str | SessionFile | None = None, *, parks: bool, answer: str = ""
+    app: AppContext, session: str | SessionFile | None = None, *, parks: bool, answer: str = ""
 ) -> LiveSession:
     """Return a session with its engine, not yet running. Raises as `open_file` and `AppContext.models` do."""
     models = await asyncio.to_thread(app.models)
     redactor = await asyncio.to_thread(app.redactor)
-    if which is None or isinstance(which, str):
-        file = await asyncio.to_thread(open_file, app, which)
+    if session is None or isinstance(session, str):
+        file = await asyncio.to_thread(open_file, app, session)
     else:
-        file = which
+        file = session
     return LiveSession(app, file, models, redactor, parks=parks, answer=answer)
 
 

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from alita_tui.statistics.rows import SessionRows
 
 Progress = Callable[[int, int], object]
-"""Told how many of the sessions that changed were read, and how many there are."""
+"""Called with the number of changed sessions read so far, and of all changed sessions."""
 
 _WORTH_WRITING = 5
-"""Sessions read for an estimate from which on the cache is written: the open one alone changes with every task."""
+"""Sessions read for an estimate from which the cache is written, since the open one changes with every task."""
 _JOURNAL = ".journal"
 _ENDING = ".json"
 
@@ -60,9 +60,9 @@ _one_by_one = threading.Lock()
 def estimate(
     app: AppContext, text: str, progress: Progress = lambda done, of: None, *, most: int | None = None
 ) -> Estimate:
-    """Return what a task will cost and take, from those that are alike. Raises StoreError; blocks on the disk.
+    """Return what a task will cost and take, estimated from similar tasks. Raises StoreError; blocks on the disk.
 
-    With `most` no more sessions are read than that, the newest; the others count as they were when they were read.
+    With `most`, only so many of the changed sessions are read, the newest; the others count as last read.
     """
     from alita_tui.statistics.estimates import Estimator
 
@@ -72,11 +72,11 @@ def estimate(
 
 
 def gather(
-    app: AppContext, progress: Progress = lambda done, of: None, *, most: int | None = None
+    app: AppContext, progress: Progress = lambda number, of: None, *, most: int | None = None
 ) -> tuple[Records, tuple[str, ...]]:
     """Return the rows of all sessions, and the names of those that cannot be read whole. Raises StoreError.
 
-    With `most` only the newest of those that changed are read, and what few were is not written.
+    With `most`, only so many of the changed sessions are read, the newest; the cache is not written for a few.
     """
     from alita_tui.statistics.records import Records
 
@@ -93,8 +93,8 @@ def gather(
     if most is not None:
         stale = sorted(stale, key=lambda name: stamps[name][1], reverse=True)[:most]
     read = []
-    for done, name in enumerate(stale):
-        progress(done, len(stale))
+    for number, name in enumerate(stale):
+        progress(number, len(stale))
         try:
             read.append((name, *_read(app, name, stamps[name])))
         except (StoreError, UsageError):
@@ -117,9 +117,9 @@ def _stamps(folder: os.PathLike[str]) -> Iterator[tuple[str, Stamp]]:
             if name.startswith(".") or not name.endswith(_ENDING) or not entry.is_file(follow_symlinks=False):
                 continue
             status = entry.stat(follow_symlinks=False)
-            mine = stamps.setdefault(name.removesuffix(_ENDING), [0] * 6)
+            state = stamps.setdefault(name.removesuffix(_ENDING), [0] * 6)
             at = 3 if name != entry.name else 0
-            mine[at : at + 3] = status.st_ino, status.st_mtime_ns, status.st_size
+            state[at : at + 3] = status.st_ino, status.st_mtime_ns, status.st_size
     yield from ((name, tuple(stamp)) for name, stamp in sorted(stamps.items()))
 
 

@@ -27,7 +27,7 @@ _FILES = 200
 
 
 def surroundings(app: AppContext) -> Surroundings:
-    """Return what is so now; blocks on the disk. What cannot be read is left out: other parts report it."""
+    """Return the surroundings now; blocks on the disk. Unreadable parts are left out: other code reports them."""
     runs_on = ""
     hosts, secrets = dict.fromkeys(app.loaded.settings.sandbox.allowed_private), _kept_secrets(app)
     tools = 0
@@ -67,7 +67,7 @@ def _place() -> str:
 
 
 def context_provider(app: AppContext, redactor: Redactor) -> ContextProvider:
-    """Return what reads preferences, documents and a repository."""
+    """Return the provider of preferences, documents and a repository."""
     from alita_tui.app.skills import SkillBook
     from alita_tui.context.provider import ContextProvider
 
@@ -84,10 +84,10 @@ def context_provider(app: AppContext, redactor: Redactor) -> ContextProvider:
 
 
 def _read_pdf(raw: bytes) -> str:
-    """Return the text of a PDF, read in a process that can do nothing else."""
+    """Return the text of a PDF, parsed in a confined process."""
     from alita_tui.web.parsing import parsed
 
-    lines, _whole = asyncio.run(parsed("pdf", raw))
+    lines, _complete = asyncio.run(parsed("pdf", raw))
     return "\n\n".join(str(line.get("text", "")) for line in lines)
 
 
@@ -106,11 +106,11 @@ def _files(app: AppContext) -> tuple[str, ...]:
     """Return the workspace's own files by name, folders with a slash."""
     try:
         with os.scandir(app.workspace) as entries:
-            shown = sorted(
+            names = sorted(
                 entry.name + "/" * entry.is_dir(follow_symlinks=False)
                 for entry in islice(entries, _FILES)
                 if not entry.is_symlink() and not entry.name.startswith(".")
             )
     except OSError:
         return ()
-    return tuple(name.encode("utf-8", "replace").decode() for name in shown)
+    return tuple(name.encode("utf-8", "replace").decode() for name in names)

@@ -1,6 +1,6 @@
-"""The tasks of a session from any shell: what runs, what waits and what ended; and changes of the queue.
+"""The tasks of a session from any shell: what runs, waits and ended; and changes of the queue.
 
-A closed session is changed at once. For one that a process has open, the change is left in its inbox of tasks.
+A closed session is changed at once. If a process has it open, the change is left in its task inbox.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class TaskEntry(Value, frozen=True, omit_defaults=False):
     """A task as `alita tasks` shows it."""
 
     id: str
-    """Of a queued one its queue id."""
+    """Its task id; the queue id of a queued task."""
     standing: Standing
     text: str
     at: str
@@ -89,9 +89,9 @@ class ScheduleEntry(Value, frozen=True, omit_defaults=False):
     """Such as `every 1d at 07:00`."""
     paused: bool
     next: str
-    """When it is due next, or was and is made up for: ISO 8601 with the local offset; empty while it is paused."""
+    """When it is due next, or was due if that run is to be made up for: ISO 8601, local offset; empty if paused."""
     session_id: str
-    """Of its newest run; empty for none."""
+    """Session of its newest run; empty for none."""
 
 
 class Tasks(Value, frozen=True, omit_defaults=False):
@@ -105,11 +105,11 @@ class Tasks(Value, frozen=True, omit_defaults=False):
     """All schedules of the home, of whichever session."""
 
 
-def tasks_of(app: AppContext, which: str | None) -> Tasks:
+def tasks_of(app: AppContext, session: str | None) -> Tasks:
     """Return the tasks of a session, by default of the newest. Raises UsageError, StoreError."""
     from alita_tui.state.reduce import reduce_all
 
-    history = recording(app, which)
+    history = recording(app, session)
     ended = {end.agent_id: end for end in of_kind(history, AgentEnded)}
     tasks = _listed(reduce_all(history), ended)
     return replace(tasks, schedules=scheduled(app))
@@ -173,7 +173,7 @@ def _listed(state: SessionState, ended: Mapping[str, AgentEnded]) -> Tasks:
 
 def _standing(outcome: str | None, *, runs: bool, phase: str) -> Standing:
     match outcome:
-        case None:  # one that a crash cut off is taken up when the session opens
+        case None:  # a task that a crash cut off continues when the session opens
             return "waiting" if not runs or phase in ("waiting", "asking", "closed") else "running"
         case "answered":
             return "done"
@@ -211,27 +211,27 @@ def scheduled(app: AppContext) -> tuple[ScheduleEntry, ...]:
 def repeat(
     app: AppContext, task: SubmitTask, rhythm: Rhythm, *, model: str | None, project: str | None
 ) -> str:
-    """Enter a task that is repeated from now on; return the id of its schedule. Raises StoreError."""
+    """Schedule a task to be repeated; return the id of its schedule. Raises StoreError."""
     from alita_tui.app.background.ledger import Ledger, Schedule
 
     ledger = Ledger(app)
     with ledger.changing():
-        made = Schedule(
+        schedule = Schedule(
             id=ledger.new_id(), text=task.text, attach=task.attach, rhythm=rhythm, made=now(), model=model,
             project=project,
         )  # fmt: skip
-        ledger.put(made)
-    return made.id
+        ledger.put(schedule)
+    return schedule.id
 
 
-def change_schedule(app: AppContext, wanted: str, what: Literal["pause", "resume", "cancel"]) -> None:
+def change_schedule(app: AppContext, schedule_id: str, action: Literal["pause", "resume", "cancel"]) -> None:
     """Pause, cancel or resume a schedule; runs missed while paused are not made up for. Raises UsageError."""
     from alita_tui.app.background.ledger import Ledger
 
     ledger = Ledger(app)
     with ledger.changing():
-        schedule = ledger.schedule(wanted)
-        match what:
+        schedule = ledger.schedule(schedule_id)
+        match action:
             case "cancel":
                 ledger.remove(schedule)
             case "pause":
@@ -240,47 +240,47 @@ def change_schedule(app: AppContext, wanted: str, what: Literal["pause", "resume
                 ledger.put(replace(schedule, paused=False, last=now() if schedule.paused else schedule.last))
 
 
-def find_task(tasks: Tasks, wanted: str, *, queued: bool = False) -> TaskEntry:
+def find_task(tasks: Tasks, key: str, *, queued: bool = False) -> TaskEntry:
     """Return a task by its place in the queue, its id, or the beginning of it. Raises UsageError."""
-    some = [task for task in tasks.tasks if task.place or not queued]
-    exact = [task for task in some if task.id == wanted or (task.place and str(task.place) == wanted)]
-    place = wanted.isdecimal() and len(wanted) <= _LONGEST_PLACE  # so no id that begins with it is meant
-    matches = exact or [task for task in some if wanted and not place and task.id.startswith(wanted)]
+    candidates = [task for task in tasks.tasks if task.place or not queued]
+    exact = [task for task in candidates if task.id == key or (task.place and str(task.place) == key)]
+    place = key.isdecimal() and len(key) <= _LONGEST_PLACE  # so no id that begins with it is meant
+    matches = exact or [task for task in candidates if key and not place and task.id.startswith(key)]
     if len(matches) == 1:
         return matches[0]
-    what = "queued task" if queued else "task"
+    kind = "queued task" if queued else "task"
     if matches:
         raise UsageError(
-            f"More than one {what} begins with {one_line(wanted, 60)!r}.", hint="Give more of its id."
+            f"More than one {kind} begins with {one_line(key, 60)!r}.", hint="Give more of its id."
         )
     raise UsageError(
-        f"There is no {what} {one_line(wanted, 60)!r} in session {tasks.session_id}.",
+        f"There is no {kind} {one_line(key, 60)!r} in session {tasks.session_id}.",
         hint=f"List them with: alita tasks list --session {tasks.session_id}",
     )
 
 
 async def change(
-    app: AppContext, which: str | None, command: QueueCommand, *, fresh: bool = False
+    app: AppContext, session: str | None, command: QueueCommand, *, fresh: bool = False
 ) -> tuple[str, bool]:
     """Change a session's queue; return the session's id, and False if the change was left for another process.
 
-    Without a session it is the newest of this home; a task to add creates one if there is none, or, with `fresh`, in
-    any case. Raises UsageError, StoreError.
+    By default the newest session of this home is changed. Adding a task creates a session if there is none, or, with
+    `fresh`, in any case. Raises UsageError, StoreError.
     """
     from alita_tui.app.session import open_file
     from alita_tui.store.task_inbox import TaskInbox
 
     adds = isinstance(command, SubmitTask)
-    if fresh or (which is None and adds and app.sessions.latest(own=True) is None):
-        wanted = None
+    if fresh or (session is None and adds and app.sessions.latest(own=True) is None):
+        path = None
     else:
-        wanted = str(path_of(app, which)) if which is not None else _newest(app)
+        path = str(path_of(app, session)) if session is not None else _newest(app)
     if isinstance(command, SubmitTask):
         command = SubmitTask(text=command.text, queue_id=command.queue_id or new_id(), attach=command.attach)
     try:
-        file = await asyncio.to_thread(open_file, app, wanted)
+        file = await asyncio.to_thread(open_file, app, path)
     except StoreLocked:
-        session_id = Path(wanted).stem if wanted else ""
+        session_id = Path(path).stem if path else ""
         inbox = TaskInbox(app.paths.left_tasks, app.audit)
         await asyncio.to_thread(inbox.leave, session_id, command)
         return session_id, False
@@ -357,11 +357,11 @@ async def _carry_out(app: AppContext, bus: Bus, command: QueueCommand, restored:
     if isinstance(command, SubmitTask):
         files = command.files
         if command.attach:
-            taken = await GivenFiles(bus, session_artefacts(app, bus.session_id)).take_in(
+            handles = await GivenFiles(bus, session_artefacts(app, bus.session_id)).take_in(
                 command.attach, "The task is not queued."
             )
-            files = taken or ()
-            if taken is None:
+            files = handles or ()
+            if handles is None:
                 command = SubmitTask(text="")
         await queue.submit(
             SubmitTask(

@@ -1,7 +1,7 @@
-"""Spans and metrics of the sessions, sent once to an OpenTelemetry collector that the person named.
+"""Sends spans and metrics of the sessions, once, to an OpenTelemetry collector that the person named.
 
-Nothing is sent by itself, and nowhere else: the address is the command's own, settings of the environment that name
-another or a proxy do not count, and redirects are not followed.
+Nothing is sent automatically or anywhere else: the address comes from the command; environment variables for another
+address or a proxy are ignored, and redirects are not followed.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _SECONDS = 10.0
 _TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864)
 _DURATIONS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
 _TASKS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6)
-"""Boundaries that the conventions advise: of tokens, and of seconds of a call or run, and of a task."""
+"""Histogram boundaries that the conventions advise: tokens, seconds of a call or run, and seconds of a task."""
 _TIMED = {
     "chat": ("gen_ai.client.operation.duration", "GenAI operation duration.", _DURATIONS),
     "execute_tool": ("gen_ai.execute_tool.duration", "The duration of a single tool execution.", _DURATIONS),
     "invoke_agent": ("gen_ai.invoke_agent.duration", "The duration of a single agent invocation.", _TASKS),
 }
-"""The metric of each operation's seconds."""
+"""Operation -> name, description and boundaries of the metric of its duration."""
 
 
 class Sent(NamedTuple):
@@ -61,7 +61,7 @@ def send(
     days: int | None,
     *,
     texts: bool = False,
-    progress: Callable[[int, int], object] = lambda done, of: None,
+    progress: Callable[[int, int], object] = lambda number, of: None,
     receivers: Receivers | None = None,
 ) -> Sent:
     """Send the sessions of the newest days, or all for None. Blocks.
@@ -77,8 +77,8 @@ def send(
     metrics = _Metrics(to.metrics)
     sessions = spans = 0
     try:
-        for done, path in enumerate(paths):
-            progress(done, len(paths))
+        for number, path in enumerate(paths):
+            progress(number, len(paths))
             rows = _spans(path, since, redactor, texts=texts)
             before = spans
             while batch := list(islice(rows, _BATCH)):
@@ -94,7 +94,7 @@ def send(
 
 
 def _spans(path: Path, since: datetime | None, redactor: Redactor, *, texts: bool) -> Iterator[SpanRow]:
-    """Yield a session's spans without secrets; of one that cannot be read those before the damage."""
+    """Yield a session's spans without secrets; of a damaged session, those before the damage."""
     from alita_tui.spine.history import of
     from alita_tui.store.sessions import SessionFile
 
@@ -111,7 +111,7 @@ def _spans(path: Path, since: datetime | None, redactor: Redactor, *, texts: boo
 
 
 def _older(path: Path, since: datetime) -> bool:
-    """Return True if a session's files were written before: then nothing in it is newer."""
+    """Return True if a session's files were last written more than a day before `since`."""
     stamps = [
         file.stat().st_mtime for file in (path, path.with_name(f"{path.name}.journal")) if file.exists()
     ]
@@ -135,7 +135,7 @@ def _imports() -> None:
 
 
 def _checked(url: str) -> str:
-    """Return the address without a slash at its end. Raises UsageError for one that nothing may be sent to."""
+    """Return the address without a trailing slash. Raises UsageError for one that nothing may be sent to."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
@@ -172,10 +172,10 @@ def _over_http(url: str) -> Receivers:
             raise requests.TooManyRedirects("The collector sends elsewhere; redirects are not followed.")
 
     def session() -> requests.Session:
-        made = requests.Session()
-        made.trust_env = False  # no proxy, no .netrc: the host that was named and no other
-        made.hooks["response"] = [no_redirect]
-        return made
+        http_session = requests.Session()
+        http_session.trust_env = False  # no proxy, no .netrc: the host that was named and no other
+        http_session.hooks["response"] = [no_redirect]
+        return http_session
 
     logging.getLogger("opentelemetry").setLevel(
         logging.CRITICAL
@@ -245,42 +245,42 @@ class _Metrics:
         )
         meter = self._provider.get_meter("alita", __version__)
         self._durations = {
-            operation: meter.create_histogram(name, unit="s", description=said)
-            for operation, (name, said, _) in _TIMED.items()
+            operation: meter.create_histogram(name, unit="s", description=description)
+            for operation, (name, description, _) in _TIMED.items()
         }
         self._tokens = meter.create_histogram(
             "gen_ai.client.token.usage", unit="{token}", description="Number of input and output tokens used."
         )
         self._cost = meter.create_counter("alita.cost", unit="USD", description="Known cost of model calls")
-        self._named: set[str] = set()
+        self._recorded: set[str] = set()
 
     def add(self, spans: Iterable[SpanRow]) -> None:
         """Count spans."""
         for span in spans:
             measures = measures_of(span)
             self._durations[measures.operation].record(measures.seconds, measures.attributes)
-            self._named.add(measures.operation)
+            self._recorded.add(measures.operation)
             for kind, tokens in (("input", measures.input_tokens), ("output", measures.output_tokens)):
                 if tokens:
                     used = {
                         name: value for name, value in measures.attributes.items() if name != "error.type"
                     }
                     self._tokens.record(tokens, {**used, "gen_ai.token.type": kind})
-                    self._named.add("tokens")
+                    self._recorded.add("tokens")
             if measures.usd:
                 self._cost.add(measures.usd, measures.attributes)
-                self._named.add("cost")
+                self._recorded.add("cost")
 
     def close(self) -> None:
-        """Let go of the connection; what was not sent stays unsent."""
+        """Close the connection without sending the rest."""
         self._provider.shutdown(timeout_millis=1000)
 
     def flush(self, url: str) -> int:
         """Send them; return how many metrics there were. Raises AlitaError."""
-        if not self._named:
+        if not self._recorded:
             return 0
         if not self._provider.force_flush(timeout_millis=int(_SECONDS * 1000)):
             raise AlitaError(
                 f"{one_line(url, 200)} did not take the metrics.", hint="Does it take OTLP metrics?"
             )
-        return len(self._named)
+        return len(self._recorded)

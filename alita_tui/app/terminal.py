@@ -16,14 +16,14 @@ def wants_lines() -> bool:
 
 
 def want_lines() -> None:
-    """Let `wants_lines` be true in this process."""
+    """Make `wants_lines` return True in this process."""
     os.environ["ACCESSIBLE"] = "1"
 
 
 def piped() -> str:
-    """Return what was piped into a console that has a terminal otherwise, and read keys from that; else empty.
+    """Return the text piped into a console that can open a terminal, and read keys from that terminal; else empty.
 
-    It waits for the end of what is piped. What is more than `_MOST` bytes is left out.
+    Waits for the end of the pipe. Only the first `_MOST` bytes are read.
     """
     if sys.stdin.isatty() or not sys.stdout.isatty():
         return ""

@@ -1,4 +1,4 @@
-"""Tools outside a session: one run, one proof of a draft, one approval."""
+"""Tools outside a session: runs a tool, tests a draft, approves a draft."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class _Unwritten:
-    """A `Recorder` that writes nothing; the events only reach whoever listens to the bus."""
+    """A `Recorder` that writes nothing; events reach only the subscribers of the bus."""
 
     async def record(self, envelope: Envelope, *, barrier: bool) -> None:
         """Do nothing."""
@@ -49,7 +49,7 @@ async def run_tool(
 ) -> tuple[RunReport, Path | None]:
     """Run an approved tool with its grants; return the report, and where the run is recorded.
 
-    `inputs` are the files that its arguments name. What it leaves goes into the folder `outputs`, the n-th file as `n`.
+    `inputs` are the files that its arguments name. Its files are written to the folder `outputs`, the n-th as `n`.
 
     A tool that is granted nothing can make no requests, and its run is not recorded. Raises
     SandboxUnavailable, RequirementsError, ConfigError, StoreError.
@@ -70,7 +70,7 @@ async def run_tool(
         redactor, path = await asyncio.to_thread(app.redactor), None
         bus = Bus(f"run-{job.run_id}", _Unwritten(), now, redactor=redactor)
         if not record.granted.none or job.remote:
-            bus, path = await _recorded(app, record, job, redactor, parts)
+            bus, path = await _recording_bus(app, record, job, redactor, parts)
 
         async def record_request(event: e.BrokerAnswered | e.PageLogged) -> None:
             event = inner.placed(event)
@@ -110,7 +110,7 @@ async def run_tool(
         return bus.redacted(report), path
 
 
-async def _recorded(
+async def _recording_bus(
     app: AppContext, record: ToolRecord, job: Job, redactor: Redactor, parts: AsyncExitStack
 ) -> tuple[Bus, Path]:
     """Return a bus that records a run in a file of its own, with the call already on disk. Raises StoreError."""
@@ -140,7 +140,7 @@ async def prove(
 ) -> tuple[Proof, tuple[Envelope, ...]]:
     """Review a draft and run its own tests; return the proof and the events. Raises SandboxUnavailable.
 
-    With `whole` every check is made that asks no model.
+    With `whole`, also run every check that asks no model.
     """
     from alita_tui.registry.task_library import TaskLibrary
     from alita_tui.toolsmith.prover import Prover

@@ -1,4 +1,4 @@
-"""What decides on a build besides a key press: a rule of the person's, and the risks an approval must name."""
+"""Verdicts by the person's rules, and the risks that an approval must name."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def is_proposed(envelopes: Iterable[Envelope], build_id: str) -> bool:
                 return improves.get(envelope.task_id or newest, False)
             case _:
                 pass
-    return any(improves.values())  # whose build it is is not on record: so no rule decides on it
+    return any(
+        improves.values()
+    )  # the build's task is not recorded, so if any is a proposal, no rule decides
 
 
 def unnamed(
@@ -72,9 +74,9 @@ def unnamed(
     attempt = build.presented if build else None
     if build is None or attempt is None:
         return ("not-on-record",)
-    asked = attempt.draft.capabilities.items
-    granted = asked if verdict.grants is None else verdict.grants.items
-    withheld = [item for item in asked if item not in granted]
+    requested = attempt.draft.capabilities.items
+    granted = requested if verdict.grants is None else verdict.grants.items
+    withheld = [item for item in requested if item not in granted]
     return tuple(name for name in names_of(risks(build, attempt, withheld)) if name not in verdict.accepted)
 
 

@@ -29,7 +29,7 @@ class Verified(Value, frozen=True, omit_defaults=False):
     verdicts: tuple[str, ...] = ()
     """Verdicts on which session and audit log differ."""
     proves: tuple[str, ...] = ()
-    """What the check can show and what it cannot."""
+    """What the check can prove and what it cannot."""
 
     @property
     def problems(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The set-up wizard, joined with presets, a real test call, and the place where a key is saved."""
+"""The set-up wizard with its presets, a real test call, and the place where a key is saved."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 async def run_wizard(app: AppContext, options: ConsoleOptions) -> SetupResult | None:
-    """Show the wizard by itself; its choice is saved when this returns. None if it was left."""
+    """Show the wizard without a session; its choice is saved when this returns. None if it was left."""
     from alita_tui.config.write import set_value
     from alita_tui.console.setup.app import SetupApp
 

@@ -1,4 +1,4 @@
-"""`alita worker`: rows for a coordinator on another machine, with what was approved on this one."""
+"""`alita worker`: runs rows for a coordinator on another machine, with tools that are approved on this one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from alita_tui.spine.errors import AlitaError, RegistryError, UsageError
 _SECONDS = 15.0
 """Seconds after which the rows done so far are sent; also how long rows may run on after the coordinator left."""
 _BYTES = ANSWER_BYTES // 4
-"""Of results, after which it is sent, too."""
+"""Bytes of results after which they are sent, too."""
 _STEP = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -46,7 +46,7 @@ def cluster_part(name: Literal["client", "machine"]) -> ModuleType:
 
 
 class Rows:
-    """What a worker does: finds an approved tool and rows by their digests, and runs them in the sandbox."""
+    """Finds an approved tool and rows by their digests, and runs the tool on them in the sandbox."""
 
     def __init__(self, app: AppContext, folders: Sequence[Path], lanes: int) -> None:
         """Rows are read from files below `folders` alone."""
@@ -71,8 +71,8 @@ class Rows:
             order = read_order(text)
             async with self._library:
                 record = await asyncio.to_thread(self._approved, order.tool)
-            given = await asyncio.to_thread(self._rows, order, record)
-            return encoded(Answer(outcomes=tuple(await self._run(record, given))))
+            rows = await asyncio.to_thread(self._rows, order, record)
+            return encoded(Answer(outcomes=tuple(await self._run(record, rows))))
         except Lost as error:
             return encoded(Answer(lost=str(error) or "the sandbox was lost"))
         except AlitaError as error:
@@ -119,19 +119,19 @@ class Rows:
                 f"{path} is in no folder that this worker reads from.",
                 hint="Name it: alita worker --data FOLDER",
             )
-        held = os.open(below, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fd = os.open(below, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         for step in path.relative_to(below).parts:
             try:
-                following = os.open(step, _STEP | os.O_NONBLOCK, dir_fd=held)
+                following = os.open(step, _STEP | os.O_NONBLOCK, dir_fd=fd)
             finally:
-                os.close(held)
-            held = following
-        if not stat.S_ISREG(os.fstat(held).st_mode):
-            os.close(held)
+                os.close(fd)
+            fd = following
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
             raise UsageError(f"{path} is not a regular file.")
-        return held
+        return fd
 
-    async def _run(self, record: ToolRecord, given: Sequence[Row]) -> list[Outcome]:
+    async def _run(self, record: ToolRecord, rows: Sequence[Row]) -> list[Outcome]:
         """Run rows until all are done, or there is enough to send.
 
         Raise Lost, SandboxUnavailable, RequirementsError.
@@ -139,7 +139,7 @@ class Rows:
         lanes = Lanes(self._app, record, self._sandbox, self._lanes)
         outcomes: list[Outcome] = []
         size, end = 0, time.monotonic() + _SECONDS
-        for row in given:
+        for row in rows:
             outcomes.append(replace(await lanes.run_row(row), arguments=None))  # the coordinator has them
             size += len(encoded(Answer(outcomes=(outcomes[-1],))))
             if size > _BYTES or time.monotonic() > end:

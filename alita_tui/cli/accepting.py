@@ -17,12 +17,12 @@ Accept = Annotated[
 ]
 
 
-def all_accepted(risks: Sequence[Risk], given: Sequence[str], *, what: str, show: str) -> tuple[str, ...]:
+def all_accepted(risks: Sequence[Risk], accept: Sequence[str], *, what: str, show: str) -> tuple[str, ...]:
     """Return the names of the risks. Raise UsageError unless `--accept` named exactly these.
 
-    `what` begins the error ("The build"), and `show` is the command that describes each risk.
+    `what` is the subject of the error ("The build"), and `show` the command that describes each risk.
     """
-    accepted = by_their_names(list(given))
+    accepted = by_their_names(list(accept))
     names = names_of(tuple(risks))
     hint = f"`{show}` describes each of them."
     if unknown := [name for name in accepted if name not in names]:
@@ -40,20 +40,21 @@ def list_risks(risks: Sequence[Risk], *, none: str) -> None:
     """Print each risk with the name by which it is accepted."""
     typer.echo("Risks, each with the name that accepts it")
     for risk in risks:
-        known = " (accepted before in this session)" if risk.accepted else ""
-        typer.echo(f"  {'▲' if risk.serious else '△'} {risk.name}{known}  {reveal(risk.text)}")
+        note = " (accepted before in this session)" if risk.accepted else ""
+        typer.echo(f"  {'▲' if risk.serious else '△'} {risk.name}{note}  {reveal(risk.text)}")
     if not risks:
         typer.echo(f"  {none}")
 
 
-def check_digest(given: str, digest: str, *, what: str, show: str) -> None:
-    """Raise UsageError unless `given` is `digest`; `show` is the command to look again.
+def check_digest(named_digest: str, digest: str, *, what: str, show: str) -> None:
+    """Raise UsageError unless the two digests are equal; `show` is the command to look again.
 
-    A beginning is not enough: whoever makes both can make two things whose digests begin alike.
+    A prefix is not enough, because anyone can make two files whose digests begin alike.
     """
-    typed = given.lower().removeprefix("sha256:")
+    typed = named_digest.lower().removeprefix("sha256:")
     if typed != digest:
         needs = f" All {len(digest)} digits are asked for." if digest.startswith(typed) else ""
         raise UsageError(
-            f"{what} is {digest[:8]}…, not {reveal(given[:70])!r}.{needs}", hint=f"Look at it first: {show}"
+            f"{what} is {digest[:8]}…, not {reveal(named_digest[:70])!r}.{needs}",
+            hint=f"Look at it first: {show}",
         )

@@ -86,10 +86,10 @@ def _file(context: typer.Context, session: str | None, name: str) -> FileOfSessi
     for file in reversed(files):
         if name in (file.artefact.handle, file.artefact.name):
             return file
-    known = ", ".join(f"{one_line(file.artefact.name, 40)} ({file.artefact.handle})" for file in files[-8:])
+    listing = ", ".join(f"{one_line(file.artefact.name, 40)} ({file.artefact.handle})" for file in files[-8:])
     raise UsageError(
         f"There is no file {one_line(name, 80)!r} in this session.",
-        hint=f"There is: {known}." if known else "It has no files; another session: --session ID.",
+        hint=f"There is: {listing}." if listing else "It has no files; another session: --session ID.",
     )
 
 

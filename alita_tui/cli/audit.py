@@ -131,11 +131,11 @@ def repair(context: typer.Context, json: Json = False) -> None:
     If no copy has what is missing or changed, a new log begins, and every tool has to be approved anew.
     """
     app = AppContext.open(context.obj)
-    done = app.audit.repair(app.backups.logs())
+    outcome = app.audit.repair(app.backups.logs())
     if json:
-        json_document({"done": done})
+        json_document({"done": outcome})
     else:
-        typer.echo(done or "Nothing is wrong with the log.")
+        typer.echo(outcome or "Nothing is wrong with the log.")
 
 
 @commands.command()
@@ -157,10 +157,10 @@ def explain(context: typer.Context, tool: str, json: Json = False) -> None:
     for record in versions:
         _print_version(app, record, entries)
     registered = {record.approval_id for record in versions}
-    others = [entry for entry in entries if entry.approval_id not in registered and entry.on_build]
-    if others:
+    unregistered = [entry for entry in entries if entry.approval_id not in registered and entry.on_build]
+    if unregistered:
         typer.echo("Verdicts on builds that did not join the library")
-        _print_entries(others)
+        _print_entries(unregistered)
     for problem in problems:
         typer.echo(f"The log cannot be relied on: {reveal(problem)}")
 

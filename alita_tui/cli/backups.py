@@ -52,7 +52,7 @@ def restore(
     restored, before = app.backups.restore(backup)
     differences = library_problems(app)
     problem = app.library.standing().problem
-    app.lineages("cli")  # makes in the library what the log has and the backup had not
+    app.lineages("cli")  # applies the changes that the log has and the backup lacks
     if json:
         json_document({"restored": restored, "before": before, "held": differences, "problem": problem})
         return

@@ -31,7 +31,7 @@ def print_summary(view: BuildState, draft: Attempt) -> None:
 
 
 def _print_origin(view: BuildState, draft: Attempt) -> None:
-    """Print why it was built, what it cost, and what is near to it."""
+    """Print why it was built, what it cost, and its near misses and sources."""
     typer.echo(f"\nGoal: {reveal(view.goal)}")
     typer.echo(f"Does, by its signature and tests: {reveal(does(draft))}")
     typer.echo(f"Says it does: {reveal(draft.draft.description)}")
@@ -50,11 +50,11 @@ def _print_origin(view: BuildState, draft: Attempt) -> None:
 
 def _print_needs(draft: Attempt) -> None:
     """Print the capabilities it asks for and its packages."""
-    asked = draft.draft.capabilities
+    capabilities = draft.draft.capabilities
     typer.echo("\nAsks for")
-    for item, phrase in zip(asked.items, phrases(asked), strict=True):
+    for item, phrase in zip(capabilities.items, phrases(capabilities), strict=True):
         typer.echo(f"  {reveal(item)}  {reveal(phrase)}")
-    if asked.none:
+    if capabilities.none:
         typer.echo("  nothing declared")
     typer.echo("\nRequirements")
     for package in draft.lock.packages if draft.lock else ():

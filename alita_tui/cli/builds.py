@@ -240,7 +240,7 @@ def _find(context: typer.Context, build: str) -> tuple[VerdictInbox, BuildState]
 
 
 def _view(parked: ParkedBuild, envelopes: tuple[Envelope, ...]) -> BuildState:
-    """Return all that is recorded of a waiting build. Raises UsageError."""
+    """Return the recorded state of a waiting build. Raises UsageError."""
     view = build_of(envelopes, parked.build_id)
     if view is None or not view.attempts:
         raise UsageError(f"The record of {parked.name} v{parked.version} is damaged.")
@@ -248,7 +248,7 @@ def _view(parked: ParkedBuild, envelopes: tuple[Envelope, ...]) -> BuildState:
 
 
 def _presented(view: BuildState) -> Attempt:
-    """Return the draft whose bytes wait. Raises UsageError."""
+    """Return the draft that waits for the verdict. Raises UsageError."""
     draft = view.presented
     if draft is None or draft.build_digest != view.digest:
         raise UsageError(f"The record of {view.name} v{view.version} is damaged.")
@@ -276,15 +276,15 @@ def _granted(view: BuildState, without: list[str] | None) -> Capabilities | None
     """Return what is granted if something is withheld, else None. Raises UsageError."""
     if not without:
         return None
-    asked = view.attempts[-1].draft.capabilities
-    _check_known(without, asked.items)
-    return asked.without(without)
+    capabilities = view.attempts[-1].draft.capabilities
+    _check_known(without, capabilities.items)
+    return capabilities.without(without)
 
 
-def _check_known(words: list[str], known: tuple[str, ...]) -> None:
+def _check_known(words: list[str], allowed: tuple[str, ...]) -> None:
     for word in words:
-        if word not in known:
-            listed = ", ".join(known) or "nothing"
+        if word not in allowed:
+            listed = ", ".join(allowed) or "nothing"
             raise UsageError(
                 f"The build asks for no {one_line(word, 60)!r}.",
                 hint=f"It could be: {one_line(listed, 300)}.",
@@ -319,6 +319,6 @@ def _leave(
         code=code,
         tests=tests,
     )
-    left = inbox.leave(parked.approval_id, command)
-    typer.echo(f"{verdict.decision}: {left.name} v{left.version}, sha256 {left.digest[:16]}…")
-    typer.echo(f"Continue with: alita resume {left.session_id}")
+    decided = inbox.leave(parked.approval_id, command)
+    typer.echo(f"{verdict.decision}: {decided.name} v{decided.version}, sha256 {decided.digest[:16]}…")
+    typer.echo(f"Continue with: alita resume {decided.session_id}")

@@ -40,11 +40,11 @@ def context(
     from alita_tui.app.recordings import history
 
     app = AppContext.open(context.obj)
-    if both := {*(off or ())} & {*(on or ())}:
-        raise UsageError(f"{min(both)} cannot be both on and off.")
-    wanted = {**dict.fromkeys(off or (), False), **dict.fromkeys(on or (), True)}
-    if wanted:
-        asyncio.run(switch_blocks(app, session, wanted))
+    if conflicting := {*(off or ())} & {*(on or ())}:
+        raise UsageError(f"{min(conflicting)} cannot be both on and off.")
+    switches = {**dict.fromkeys(off or (), False), **dict.fromkeys(on or (), True)}
+    if switches:
+        asyncio.run(switch_blocks(app, session, switches))
     call = next_call(app, history(app, session, damage), app.redactor())
     for problem in call.problems:
         typer.echo(f"not sent: {reveal(problem)}", err=True)
@@ -95,12 +95,12 @@ def _table(call: NextCall) -> None:
             for part in call.parts
         ),
     )
-    guessed = "" if call.known_window else ", which is assumed: no window of the model is known"
-    typer.echo(f"{call.tokens:,} tokens at most; the window has {call.window:,}{guessed}")
-    left = (
+    note = "" if call.known_window else ", which is assumed: no window of the model is known"
+    typer.echo(f"{call.tokens:,} tokens at most; the window has {call.window:,}{note}")
+    reductions = (
         (call.masked, "observations as one line"),
         (call.shortened, "shortened"),
         (call.left_out, "turns left out"),
     )
-    if trimmed := ", ".join(f"{number} {what}" for number, what in left if number):
+    if trimmed := ", ".join(f"{number} {label}" for number, label in reductions if number):
         typer.echo(f"{trimmed}; the agent can look back at each")

@@ -53,26 +53,26 @@ def feedback(
 
     rating: Rating = "up" if up else "down"
     command = GiveFeedback(rating=rating, seq=event, text=text, expected=should_be, undo=undo)
-    given = asyncio.run(give_feedback(app, session, command))
+    rated = asyncio.run(give_feedback(app, session, command))
     if json:
-        json_document(given)
+        json_document(rated)
         return
-    mark = "👍" if given.rating == "up" else "👎"
-    done = "taken back" if given.undone else "noted"
-    typer.echo(f"{done}: {mark} {_target(given, 'the answer')}")
+    mark = "👍" if rated.rating == "up" else "👎"
+    state = "taken back" if rated.undone else "noted"
+    typer.echo(f"{state}: {mark} {_target(rated, 'the answer')}")
 
 
-def _target(given: FeedbackGiven, answer: str) -> str:
-    return f"for {'a build' if given.build_id else 'a run' if given.call_id else answer}"
+def _target(rated: FeedbackGiven, answer: str) -> str:
+    return f"for {'a build' if rated.build_id else 'a run' if rated.call_id else answer}"
 
 
 def _show(app: AppContext, session: str, *, json: bool) -> None:
     from alita_tui.app.recordings import recording
 
     events = [envelope.event for envelope in recording(app, session)]
-    given = [event for event in events if isinstance(event, FeedbackGiven)]
+    ratings = [event for event in events if isinstance(event, FeedbackGiven)]
     if json:
-        json_document(given)
+        json_document(ratings)
         return
     answers = [event for event in events if isinstance(event, TaskFinished)]
     typer.echo(
@@ -80,9 +80,9 @@ def _show(app: AppContext, session: str, *, json: bool) -> None:
         if answers
         else "No answer."
     )
-    for rating in standing(given):
+    for rating in standing(ratings):
         words = f": {rating.text}" if rating.text else ""
         words += f"; it should be: {rating.expected}" if rating.expected else ""
-        what = _target(rating, "an answer").removeprefix("for ")
-        typer.echo(reveal(f"{'👍' if rating.rating == 'up' else '👎'} {what}{words}"))
+        target = _target(rating, "an answer").removeprefix("for ")
+        typer.echo(reveal(f"{'👍' if rating.rating == 'up' else '👎'} {target}{words}"))
     typer.echo(f"Rate it with: alita feedback {session} --up | --down [TEXT] | --should-be TEXT | --undo")

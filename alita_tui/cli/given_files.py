@@ -15,7 +15,7 @@ from alita_tui.spine.errors import UsageError
 from alita_tui.spine.ports.sandbox import InputFile, input_path
 
 _QUIET_SECONDS = 2.0
-"""Seconds after which a wait for standard input is mentioned."""
+"""Seconds without standard input after which a message says that it is being read."""
 _CHUNK = 1 << 20
 
 
@@ -33,18 +33,18 @@ def check_file(path: Path, most_mb: float) -> None:
         raise _too_large(str(path), size, most_mb)
 
 
-def _too_large(what: str, size: float, most_mb: float) -> UsageError:
+def _too_large(name: str, size: float, most_mb: float) -> UsageError:
     return UsageError(
-        f"{what} has {size / 1e6:,.1f} MB; one file may have {most_mb:,.0f} MB.",
+        f"{name} has {size / 1e6:,.1f} MB; one file may have {most_mb:,.0f} MB.",
         hint="Raise it: alita config set artefacts.file_mb N",
     )
 
 
 def piped_file(folder: Path, most_mb: float) -> Path | None:
-    """Write what is piped in to `stdin.txt` in a folder and return its path; None where nothing is.
+    """Write piped input to `stdin.txt` in a folder and return its path; None if nothing is piped in.
 
-    A pipe is read to its end, whenever its writer begins; a terminal, a device and a closed input are not read. Raise
-    UsageError where it is too large or cannot be written.
+    A pipe is read to its end, however late its writer begins; a terminal, a device and a closed input are not read.
+    Raise UsageError if it is too large or cannot be written.
     """
     if not _is_piped():
         return None
@@ -80,11 +80,11 @@ def with_local_files(arguments: Json, schema: Json, most_mb: float) -> tuple[Jso
     """Return the arguments of a tool as it sees them, and the files of this machine that they name.
 
     Where the schema asks for a file (`"format": "file"`), a path becomes that of a read-only copy in the container. An
-    empty text stays: it leaves an optional file out. Raise UsageError as `check_file` does.
+    empty text stays, because it omits an optional file. Raise UsageError as `check_file` does.
     """
     files: list[InputFile] = []
 
-    def seen(value: Json, part: Json) -> Json:
+    def localised(value: Json, part: Json) -> Json:
         part = part if isinstance(part, dict) else {}
         if isinstance(value, str) and value and part.get("format") == "file":
             path = Path(value).expanduser()
@@ -92,11 +92,11 @@ def with_local_files(arguments: Json, schema: Json, most_mb: float) -> tuple[Jso
             files.append(InputFile(path=str(path.resolve()), name=path.name))
             return input_path(len(files) - 1, path.name)
         if isinstance(value, list):
-            return [seen(item, part.get("items")) for item in value]
+            return [localised(item, part.get("items")) for item in value]
         if isinstance(value, dict):
             properties = part.get("properties")
-            named = properties if isinstance(properties, dict) else {}
-            return {name: seen(inner, named.get(name)) for name, inner in value.items()}
+            schemas = properties if isinstance(properties, dict) else {}
+            return {name: localised(inner, schemas.get(name)) for name, inner in value.items()}
         return value
 
-    return seen(arguments, schema), tuple(files)
+    return localised(arguments, schema), tuple(files)

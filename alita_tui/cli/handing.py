@@ -1,4 +1,4 @@
-"""`alita tools export`: tools handed on, to another alita or to programs that know nothing of it."""
+"""`alita tools export`: tools for another alita, or for programs that do not know it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from alita_tui.spine.text import counted, reveal
 
 
 class Form(StrEnum):
-    """What tools are handed on as."""
+    """The formats that tools are exported in."""
 
     PACK = "pack"
     SKILL = "skill"
@@ -66,8 +66,8 @@ def export(
     elif form in (Form.SERVER, Form.WHEEL):
         from alita_tui.app.handing import export_servers
 
-        made = export_servers(app, names, into, pack=pack, wheel=form is Form.WHEEL)
-        for path in asyncio.run(made):
+        exporting = export_servers(app, names, into, pack=pack, wheel=form is Form.WHEEL)
+        for path in asyncio.run(exporting):
             typer.echo(reveal(f"{path}"))
             if form is Form.SERVER:
                 typer.echo(reveal(f"  uvx --from {path} {path.name}"))
@@ -86,7 +86,7 @@ def _export_pack(app: AppContext, names: list[str], to: Path | None) -> None:
             "A pack is written into a file, which comes first.", hint="alita tools export FILE NAME..."
         )
     pack, *tools = names
-    done = export_pack(app, Path(pack), tools)
-    typer.echo(reveal(f"{pack}: {', '.join(done)}"))
-    if added := sorted(set(done) - set(tools)):
+    exported = export_pack(app, Path(pack), tools)
+    typer.echo(reveal(f"{pack}: {', '.join(exported)}"))
+    if added := sorted(set(exported) - set(tools)):
         typer.echo(f"{', '.join(added)} went along: the others call {'it' if len(added) == 1 else 'them'}.")

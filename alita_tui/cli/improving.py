@@ -1,4 +1,4 @@
-"""`alita tools improve`: what would make the library better; builds of it wait for a verdict."""
+"""`alita tools improve`: proposes improvements of the library; each is built and waits for a verdict."""
 
 from __future__ import annotations
 
@@ -49,28 +49,28 @@ def improve(
         if proposal.order is not None and (proposal.order.draft is not None or not app.demo)
     ]
     room = 0 if only_list else min(left_today(app), len(builds) if most is None else most)
-    left = room < len(builds) and not only_list
+    some_left = room < len(builds) and not only_list
     ended = {}
     for proposal in builds[:room]:
         if not json:
             typer.echo(reveal(f"{_line(proposal)} …"), err=True)
-        done = asyncio.run(build(app, proposal))
-        if done is None:
-            left = True
+        result = asyncio.run(build(app, proposal))
+        if result is None:
+            some_left = True
             continue
-        ended[proposal.proposal_id] = done
-        if done[1] == "interrupted":
+        ended[proposal.proposal_id] = result
+        if result[1] == "interrupted":
             break
     if json:
         json_document([_document(proposal, ended.get(proposal.proposal_id)) for proposal in proposals])
     else:
-        _print(proposals, ended, left=left, modelless=app.demo)
+        _print(proposals, ended, left=some_left, modelless=app.demo)
     parked = any(outcome == "parked" for _, outcome, _ in ended.values())
     raise typer.Exit(EXIT_CODES["parked"] if parked else 0)
 
 
 def _caps(settings: Settings) -> dict[str, str]:
-    """Return the lowest of the caps in money that are set, for the task of such a build and for the build itself."""
+    """Return the settings that cap a build and its task in money: the lower one if two caps apply."""
     own, budget = settings.improve.build_usd, settings.budget
     caps = {"budget.task_usd": (own, budget.task_usd), "budget.build_usd": (own, budget.build_usd)}
     return {name: str(min(filter(None, usd))) for name, usd in caps.items() if any(usd)}

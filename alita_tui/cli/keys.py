@@ -37,11 +37,11 @@ def keys(
         }
         for action in ACTIONS
     ]
-    wanted = find.lower()
+    needle = find.lower()
     rows = [
         row
         for row in rows
-        if not wanted or wanted in f"{row['action']} {row['keys']} {row['where']} {row['does']}".lower()
+        if not needle or needle in f"{row['action']} {row['keys']} {row['where']} {row['does']}".lower()
     ]
     if json:
         json_document({"keymap": str(path), "there": path.exists(), "problems": problems, "actions": rows})

@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 
 class Target(NamedTuple):
-    """Where a command is defined, and the line that describes it in the list of commands."""
+    """Where a command is defined, and its line in the list of commands."""
 
     place: str
     """`module:name`, of a function or a `typer.Typer`."""
@@ -34,12 +34,12 @@ class LazyCommands(Mapping[str, Any]):
         module, _, attribute = place.partition(":")
         command = getattr(import_module(module), attribute)
         if not isinstance(command, typer.Typer):
-            alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-            alone.command(name)(command)
-            return typer.main.get_command(alone)
-        made = typer.main.get_group(command)
-        made.name, made.help = name, summary
-        return made
+            single = typer.Typer(add_completion=False, rich_markup_mode=None)
+            single.command(name)(command)
+            return typer.main.get_command(single)
+        command_group = typer.main.get_group(command)
+        command_group.name, command_group.help = name, summary
+        return command_group
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._targets)
@@ -49,7 +49,7 @@ class LazyCommands(Mapping[str, Any]):
 
 
 class LazyGroup(TyperGroup):
-    """A group whose help is printed from its targets' summaries, without an import of any of them."""
+    """A group that prints its help from its targets' summaries, without importing them."""
 
     targets: Mapping[str, Target] = {}
 

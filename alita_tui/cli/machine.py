@@ -37,7 +37,7 @@ class _ProgressLine:
         sys.stderr.flush()
 
     def end(self) -> None:
-        """Go on to the next line."""
+        """Finish the line on a terminal."""
         if self._last and sys.stderr.isatty():
             sys.stderr.write("\n")
 
@@ -81,7 +81,7 @@ def doctor(
 
 
 def _repair(context: typer.Context, app: AppContext, also: tuple[str, ...] = ()) -> AppContext:
-    """Repair records and sandbox, and fetch the demo's packages; return the context as it is then."""
+    """Repair records and sandbox, and fetch the demo's packages; return the reopened context."""
     from alita_tui.app.doctor import fetch_also, repair_records, warm_up
     from alita_tui.sandbox.setup import repair
 
@@ -142,8 +142,8 @@ def set_key(context: typer.Context, key: str, value: str) -> None:
 
     paths = AppContext.open(context.obj, strict=False).paths
     stored = set_value(paths, key, value)
-    shown = list(stored) if isinstance(stored, tuple) else stored
-    typer.echo(f"{key} = {neutralise(str(shown))}  ({paths.config_file})")
+    printable = list(stored) if isinstance(stored, tuple) else stored
+    typer.echo(f"{key} = {neutralise(str(printable))}  ({paths.config_file})")
 
 
 @config.command("unset")

@@ -94,8 +94,8 @@ cli = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(value: bool) -> None:
+    if value:
         typer.echo(f"alita {__version__}")
         raise typer.Exit
 
@@ -140,7 +140,7 @@ def root(
 
         open_console(home, session, model, project)
     else:
-        _hand_on(context, {"model": model, "session": session, "project": project})
+        _pass_to_command(context, {"model": model, "session": session, "project": project})
 
 
 _TAKES = {
@@ -151,11 +151,11 @@ _TAKES = {
 """Commands with an option that may also be given before them."""
 
 
-def _hand_on(context: typer.Context, given: dict[str, str | None]) -> None:
-    """Give options before a command to that command. Raises UsageError where it has no use for one."""
+def _pass_to_command(context: typer.Context, options: dict[str, str | None]) -> None:
+    """Pass options that precede a command on to it. Raises UsageError if it does not take one of them."""
     command = context.invoked_subcommand or ""
-    wanted = {name: value for name, value in given.items() if value is not None}
-    for name in wanted:
+    present = {name: value for name, value in options.items() if value is not None}
+    for name in present:
         if name not in _TAKES.get(command, ()):
             from alita_tui.spine.errors import UsageError
 
@@ -163,4 +163,4 @@ def _hand_on(context: typer.Context, given: dict[str, str | None]) -> None:
                 f"`alita {command}` has no use for --{name}.",
                 hint="It goes with `alita` alone, `alita run` and `alita resume`.",
             )
-    context.default_map = {command: wanted}
+    context.default_map = {command: present}

@@ -71,14 +71,14 @@ def show(context: typer.Context, item: ItemId, json: Json = False) -> None:
     if json:
         json_document(as_json(remembered))
         return
-    shown = remembered.item
-    typer.echo(f"{reveal(shown.text)}\n")
+    details = remembered.item
+    typer.echo(f"{reveal(details.text)}\n")
     facts = {
-        "id": shown.item_id,
+        "id": details.item_id,
         "kind": remembered.sort,
-        "learned from": _ORIGINS[shown.origin],
+        "learned from": _ORIGINS[details.origin],
         "source": f"{source_of(remembered)}, of {counted(len(remembered.sources), 'event')}",
-        "about": shown.subject,
+        "about": details.subject,
         "project": remembered.project or "shared by all",
         "since": remembered.at,
         "held until": remembered.until,
@@ -87,8 +87,8 @@ def show(context: typer.Context, item: ItemId, json: Json = False) -> None:
         if remembered.sort == "recipe"
         else "",
         "you said": remembered.said,
-        "cost": f"${shown.cost_usd:.4f}" if shown.cost_usd else "",
-        "files": ", ".join(shown.artefacts),
+        "cost": f"${details.cost_usd:.4f}" if details.cost_usd else "",
+        "files": ", ".join(details.artefacts),
     }
     for name, value in facts.items():
         if value:
@@ -117,16 +117,16 @@ def search(
     from alita_tui.app.memory import as_json
 
     app = AppContext.open(context.obj)
-    wanted = " ".join(text)
-    recalled, problem = asyncio.run(would_recall(app, wanted))
+    query = " ".join(text)
+    recalled, problem = asyncio.run(would_recall(app, query))
     if problem is not None:
         typer.echo(reveal(f"Without the encoder: {problem.message} {problem.hint}".strip()), err=True)
-    known = {item.item_id for item in recalled}
-    words = wanted.casefold().split()
-    others = [
+    recalled_ids = {item.item_id for item in recalled}
+    words = query.casefold().split()
+    matching = [
         remembered
         for remembered in app.memory.remembered()
-        if remembered.item.item_id not in known
+        if remembered.item.item_id not in recalled_ids
         and all(word in remembered.item.text.casefold() for word in words)
     ]
     if json:
@@ -136,19 +136,19 @@ def search(
                     {"id": item.item_id, "text": item.text, "score": item.score, "why": item.why}
                     for item in recalled
                 ],
-                "others": [as_json(remembered) for remembered in others],
+                "others": [as_json(remembered) for remembered in matching],
             }
         )
     else:
         if recalled:
             rows = ((item.item_id, f"{item.score:.2f}", item.why, item.text) for item in recalled)
             table(("RECALLED", "SCORE", "WHY", "TEXT"), rows)
-        if others:
+        if matching:
             typer.echo("" if recalled else "A task of these words would recall nothing.")
-            _table(others)
-        if not recalled and not others:
+            _table(matching)
+        if not recalled and not matching:
             typer.echo("Nothing found.", err=True)
-    raise typer.Exit(0 if recalled or others else 1)
+    raise typer.Exit(0 if recalled or matching else 1)
 
 
 @commands.command()

@@ -35,9 +35,9 @@ def list_models(
     if provider:
         return _list_offered(app, provider, base_url, json=json)
     roles = {role: [entry.text for entry in app.candidates(role)] for role in ROLES}
-    known = app.loaded.settings.models.known
+    known_texts = app.loaded.settings.models.known
     if json:
-        return json_document({"roles": roles, "known": known})
+        return json_document({"roles": roles, "known": known_texts})
     if app.demo:
         typer.echo("No model is configured: the recorded demo answers. Choose one with `alita setup`.")
         return None
@@ -45,7 +45,7 @@ def list_models(
         (role, str(place), text) for role, models in roles.items() for place, text in enumerate(models, 1)
     )
     table(("ROLE", "PLACE", "MODEL"), rows)
-    for text in known:
+    for text in known_texts:
         typer.echo(f"known: {neutralise(text)}")
     return None
 
@@ -76,8 +76,8 @@ def test_model(
     entries = tuple({entry.text: entry for role in ROLES for entry in app.candidates(role)}.values())
     if model:
         option = f"; base_url={base_url}" if base_url else ""
-        known = (*entries, *known_models(app.loaded.settings))
-        entries = (read_entry(model + option, "the model", known),)
+        candidates = (*entries, *known_models(app.loaded.settings))
+        entries = (read_entry(model + option, "the model", candidates),)
     results = asyncio.run(_probe_all(app, entries))
     if json:
         json_document({entry.full_name: result for entry, result in results})
@@ -122,17 +122,19 @@ def add(
     from alita_tui.config.write import set_value
     from alita_tui.llm.presets import preset
 
-    wanted = next((known for known in ROLES if known == role), None)
-    if role and wanted is None:
+    chosen_role = next((candidate for candidate in ROLES if candidate == role), None)
+    if role and chosen_role is None:
         raise UsageError(f"There is no role {role!r}.", hint=f"The roles are {', '.join(ROLES)}.")
     app = AppContext.open(context.obj, strict=False)
     settings = app.loaded.settings
     entry = read_entry(model + (f"; base_url={base_url}" if base_url else ""), "the model")
     preset(entry.provider)
-    others = [known.text for known in known_models(settings) if known.full_name != entry.full_name]
-    set_value(app.paths, "models.known", [*others, entry.text])
-    if wanted is not None:
-        current = () if app.demo else app.candidates(wanted)
+    remaining = [
+        candidate.text for candidate in known_models(settings) if candidate.full_name != entry.full_name
+    ]
+    set_value(app.paths, "models.known", [*remaining, entry.text])
+    if chosen_role is not None:
+        current = () if app.demo else app.candidates(chosen_role)
         models = list(getattr(settings.roles, role)) or [candidate.full_name for candidate in current]
         if entry.full_name not in (text.partition(";")[0].strip() for text in models):
             set_value(app.paths, f"roles.{role}", [*models, entry.full_name])
@@ -168,8 +170,8 @@ def forget(context: typer.Context, provider: str) -> None:
 
     app = AppContext.open(context.obj, strict=False)
     forget_key(provider, app.paths.env_file)
-    left = look_up(provider, env_file=app.paths.env_file, environ=app.environ)
-    if left is not None:
-        typer.echo(f"{neutralise(provider)} still has a key: {neutralise(left.where)}.", err=True)
+    remaining = look_up(provider, env_file=app.paths.env_file, environ=app.environ)
+    if remaining is not None:
+        typer.echo(f"{neutralise(provider)} still has a key: {neutralise(remaining.where)}.", err=True)
         raise typer.Exit(1)
     typer.echo(f"{neutralise(provider)} has no key now.")

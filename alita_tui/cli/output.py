@@ -68,7 +68,7 @@ def json_document(value: object) -> None:
 
 
 def damage(note: str) -> None:
-    """Print on stderr what could not be read."""
+    """Print on stderr which records could not be read."""
     typer.echo(f"damaged: {reveal(note)}", err=True)
 
 

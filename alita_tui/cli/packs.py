@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from alita_tui.registry.packs import Pack
 
 _MOST_CLAIMS = 20
-"""Findings, and sources, that a pack claims for a tool and that are shown."""
+"""Most findings, and most sources, shown of those that a pack claims for a tool."""
 
 PackFile = Annotated[Path, typer.Argument(metavar="PACK", help="The file.")]
 
@@ -50,7 +50,7 @@ def import_pack(
     signed_by = signer(app, opened)
     tools = offered(app, opened)
     if show:
-        _show(pack, _named(tools, show))
+        _show(pack, _tool_named(tools, show))
     elif digest:
         raise typer.Exit(0 if _approve(app, pack, opened, tools, digest, accept or []) else 1)
     elif json:
@@ -83,7 +83,7 @@ def import_pack(
         typer.echo(f"\nRead one whole with: alita tools import {pack} --show TOOL")
 
 
-def _named(tools: tuple[Offered, ...], name: str) -> Offered:
+def _tool_named(tools: tuple[Offered, ...], name: str) -> Offered:
     for tool in tools:
         if tool.draft.name == name:
             return tool
@@ -94,20 +94,20 @@ def _named(tools: tuple[Offered, ...], name: str) -> Offered:
 
 
 def _show(pack: Path, offer: Offered) -> None:
-    draft, there = offer.draft, offer.packed.evidence
+    draft, claims = offer.draft, offer.packed.evidence
     typer.echo(f"{draft.name}  sha256 {draft.digest}\n{reveal(draft.description)}\n")
     typer.echo(f"May use {reveal('; '.join(phrases(draft.capabilities))) or 'nothing but its arguments'}")
     typer.echo(f"Packages {reveal(', '.join(draft.requirements)) or 'none'}")
-    approval = (there.origin, "approved", there.approved_at[:10], there.approved_via)
+    approval = (claims.origin, "approved", claims.approved_at[:10], claims.approved_via)
     typer.echo(f"There: v{offer.packed.version}, {one_line(' '.join(approval))}")
-    typer.echo(f"There relied on {one_line(there.reliability)}; none of that counts here")
-    for lines in (there.accepted, tuple(f"source {url}" for url in there.sources)):
+    typer.echo(f"There relied on {one_line(claims.reliability)}; none of that counts here")
+    for lines in (claims.accepted, tuple(f"source {url}" for url in claims.sources)):
         for line in lines[:_MOST_CLAIMS]:
             typer.echo(f"  there: {one_line(line, 300)}")
         if len(lines) > _MOST_CLAIMS:
             typer.echo(f"  there: {len(lines) - _MOST_CLAIMS} more, which `--json` lists")
-    for what, schema in (("Input", draft.input_schema), ("Output", draft.output_schema)):
-        typer.echo(f"\n{what} schema\n{reveal(msgspec.json.encode(schema).decode())}")
+    for label, schema in (("Input", draft.input_schema), ("Output", draft.output_schema)):
+        typer.echo(f"\n{label} schema\n{reveal(msgspec.json.encode(schema).decode())}")
     typer.echo(f"\nCode\n{reveal(draft.code)}\nTests\n{reveal(draft.tests)}")
     if offer.problem:
         typer.echo(reveal(f"It cannot be approved yet: {offer.problem}"))
@@ -126,67 +126,69 @@ def _approve(
     """Approve the named tools in order, called tools before their callers; return whether all were approved."""
     from alita_tui.app.packs import offered
 
-    wanted = [_by_digest(tools, given, pack) for given in digests]
-    names = [offer.draft.name for offer in sorted(wanted, key=tools.index)]
-    given = set(accept)
+    offers = [_by_digest(tools, digest, pack) for digest in digests]
+    names = [offer.draft.name for offer in sorted(offers, key=tools.index)]
+    accepted_names = set(accept)
     for name in names:
-        offer = _named(
+        offer = _tool_named(
             offered(app, opened), name
         )  # again, because a tool that it calls may just have been approved
         if offer.state == "here":
             typer.echo(f"{name} runs here already.")
             continue
-        if offer.problem or offer.draft.digest != _named(tools, name).draft.digest:
+        if offer.problem or offer.draft.digest != _tool_named(tools, name).draft.digest:
             why = (
                 offer.problem
                 or "what it calls joined meanwhile, so its digest is another one: look at it again"
             )
             typer.echo(reveal(f"{name} was not approved: {why}"), err=True)
             return False
-        if not _approve_one(app, pack, opened, offer, given):
+        if not _approve_one(app, pack, opened, offer, accepted_names):
             return False
     return True
 
 
-def _by_digest(tools: tuple[Offered, ...], given: str, pack: Path) -> Offered:
+def _by_digest(tools: tuple[Offered, ...], digest: str, pack: Path) -> Offered:
     from alita_tui.cli.accepting import check_digest
 
-    prefix = given.lower().removeprefix("sha256:")
+    prefix = digest.lower().removeprefix("sha256:")
     for tool in tools:
         if prefix and tool.draft.digest.startswith(prefix):
             check_digest(
-                given, tool.draft.digest, what=tool.draft.name, show=f"alita tools import {pack} --show"
+                digest, tool.draft.digest, what=tool.draft.name, show=f"alita tools import {pack} --show"
             )
             return tool
     raise UsageError(
-        f"No tool of the pack has the digest {one_line(given, 70)!r}.",
+        f"No tool of the pack has the digest {one_line(digest, 70)!r}.",
         hint=f"Look again: alita tools import {pack}",
     )
 
 
-def _approve_one(app: AppContext, pack: Path, opened: Pack, offer: Offered, given: set[str]) -> bool:
+def _approve_one(app: AppContext, pack: Path, opened: Pack, offer: Offered, accepted_names: set[str]) -> bool:
     from alita_tui.app.packs import approve, differences, tested
 
     name = offer.draft.name
     typer.echo(f"{name}: reviewed and tested here …", err=True)
-    seen = asyncio.run(tested(app, offer.draft))
-    print_checks(seen)
-    if seen.problem:
-        typer.echo(reveal(f"{name} was not approved: {seen.problem}"), err=True)
+    result = asyncio.run(tested(app, offer.draft))
+    print_checks(result)
+    if result.problem:
+        typer.echo(reveal(f"{name} was not approved: {result.problem}"), err=True)
         return False
-    for line in differences(offer, seen.lock):
+    for line in differences(offer, result.lock):
         typer.echo(reveal(f"  package {line}"))
-    list_risks(seen.risks, none="none found: every check passed, nothing asked for")
-    own = [risk for risk in names_of(seen.risks) if risk in given]
-    accepted = all_accepted(seen.risks, own, what=str(name), show=f"alita tools import {pack} --show {name}")
-    record = approve(app, opened, offer, seen, accepted)
+    list_risks(result.risks, none="none found: every check passed, nothing asked for")
+    own = [risk for risk in names_of(result.risks) if risk in accepted_names]
+    accepted = all_accepted(
+        result.risks, own, what=str(name), show=f"alita tools import {pack} --show {name}"
+    )
+    record = approve(app, opened, offer, result, accepted)
     typer.echo(f"approved: {name} v{record.version}, sha256 {record.digest[:16]}…")
     return True
 
 
-def print_checks(seen: Tested) -> None:
+def print_checks(result: Tested) -> None:
     """Print the result of each check and of each of a tool's own tests."""
-    attempt = seen.build.current
+    attempt = result.build.current
     for check in attempt.gates if attempt else ():
         typer.echo(f"  {check.state:8} {check.gate}: {reveal(check.summary)}")
     for case in attempt.reports[-1].cases if attempt and attempt.reports else ():

@@ -1,8 +1,8 @@
 """`alita --plain`: a session without a full screen, for screen readers, slow lines and simple terminals.
 
-Lines are only ever added. What is typed is a line: a task, words for the running one, or a command that begins with
-`/`. A verdict, an answer about money and one for a server are asked for by a command of their own, and what was typed
-before the question stood there is thrown away: it was not meant for it.
+Lines are only ever added. A typed line is a task, a message to the running one, or a command that begins with `/`.
+Verdicts and answers about money or for a server need a command of their own; input typed before the question was
+printed is discarded, because it was not meant as the answer.
 """
 
 from __future__ import annotations
@@ -76,15 +76,15 @@ class Session(CommandSink, Protocol):
 Further = Callable[[str, str], Awaitable[bool]]
 
 
-async def _no_further(word: str, rest: str) -> bool:
+async def _no_further(word: str, argument: str) -> bool:
     return False
 
 
 class PlainConsole:
-    """Prints what happens, and takes lines."""
+    """Prints a session's events and carries out typed lines."""
 
     def __init__(self, session: Session, lines: Lines, further: Further = _no_further) -> None:
-        """`further`: does commands that have nothing to do with the session; returns whether it knows one."""
+        """`further` carries out commands that do not concern the session; returns False for an unknown one."""
         self._session = session
         self._further = further
         self._lines = lines
@@ -96,7 +96,7 @@ class PlainConsole:
     # --- what happens -------------------------------------------------------------------------
 
     async def show(self, recorded: int) -> None:
-        """Print each event that is new; `recorded` are known from before."""
+        """Print each new event; the first `recorded` events are only read, not printed."""
         async for envelope in self._session.source:
             if isinstance(envelope.event, WorkHeld):
                 self.holds(envelope.event)
@@ -112,15 +112,15 @@ class PlainConsole:
 
     def _note(self, envelope: Envelope) -> None:
         match envelope.event:
-            case QuestionAsked() | ServerQuestion() as asked:
-                self._questions.append(asked)
+            case QuestionAsked() | ServerQuestion() as question:
+                self._questions.append(question)
             case QuestionAnswered(question_id=ended) | ServerQuestionEnded(question_id=ended):
                 self._questions = [question for question in self._questions if question.question_id != ended]
             case _:
                 pass
 
     def _call(self, envelope: Envelope) -> None:
-        """Say what the person can do now about what waits, and ring."""
+        """Print how the person can answer a request or a question, and ring the bell."""
         match envelope.event:
             case ApprovalRequested(name=name, version=version):
                 typer.echo(f"\a{one_line(name)} v{version} waits for your decision. /review looks at it.")
@@ -139,12 +139,12 @@ class PlainConsole:
                 pass
 
     def holds(self, held: WorkHeld) -> None:
-        """Say that what was left unfinished waits, and what continues it."""
+        """Print which unfinished work is held, and how to continue it."""
         self._held = held
         tell_held(held, self._state)
 
     def where(self) -> None:
-        """Say what is done now, and what waits."""
+        """Print what runs and what waits."""
         state = self._state
         running = [
             task
@@ -171,7 +171,7 @@ class PlainConsole:
     # --- what is typed ------------------------------------------------------------------------
 
     async def take_lines(self) -> None:
-        """Do what is typed, until the person leaves."""
+        """Carry out typed lines until the person leaves."""
         while (line := await self._lines.next()) is not None:
             match line.partition(" "):
                 case ("", _, _):
@@ -190,21 +190,21 @@ class PlainConsole:
                 case ("/new", _, task) if task.strip():
                     if (files := files_of(task)) is not None:
                         self._session.send(SubmitTask(text=task.strip(), attach=files))
-                case (word, _, rest) if word in QUEUE_COMMANDS or word in RATINGS:
+                case (word, _, argument) if word in QUEUE_COMMANDS or word in RATINGS:
                     do = of_queue if word in QUEUE_COMMANDS else rating
-                    if (command := do(word, rest, self._state)) is not None:
+                    if (command := do(word, argument, self._state)) is not None:
                         self._session.send(command)
                 case ("/review", _, _):
                     await self._review()
                 case ("/answer", _, _):
                     await self._answer()
-                case (word, _, rest) if word.startswith("/"):
-                    await self._do_further(word, rest)
+                case (word, _, argument) if word.startswith("/"):
+                    await self._do_further(word, argument)
                 case _:
                     self._say(line)
 
-    async def _do_further(self, word: str, rest: str) -> None:
-        if not await self._further(word, rest):
+    async def _do_further(self, word: str, argument: str) -> None:
+        if not await self._further(word, argument):
             typer.echo(f"There is no command {one_line(word, 60)}. /help lists them.")
 
     def stop(self) -> None:
@@ -293,9 +293,9 @@ class PlainConsole:
     async def _approve(
         self, build: BuildState, draft: Attempt, lasting: Lasting, shown_at: float, *, read: bool
     ) -> bool:
-        """Approve exactly these bytes, once the tool and each risk were typed by name; return whether it was."""
+        """Approve exactly these bytes if the person types the names of the tool and each risk; return whether."""
         accepted = names_of(risks(build, draft))
-        wanted = " ".join((str(build.name), *accepted))
+        phrase = " ".join((str(build.name), *accepted))
         typer.echo(
             f"This approves sha256 {build.digest[:16]} {'for good' if lasting == 'library' else 'for this task only'}."
         )
@@ -304,9 +304,9 @@ class PlainConsole:
         if accepted:
             typer.echo(f"It accepts {counted(len(accepted), 'risk')}, each by its name.")
         typed = await self._lines.asked(
-            f"Type this to approve, or an empty line to go back: {one_line(wanted, 2_000)}"
+            f"Type this to approve, or an empty line to go back: {one_line(phrase, 2_000)}"
         )
-        if typed != wanted:
+        if typed != phrase:
             if typed:
                 typer.echo("Those are not the names. Nothing was approved.")
             return False
@@ -330,8 +330,8 @@ class PlainConsole:
         """Ban, reuse, merge or alias; return whether a verdict was given."""
         reason = ""
         if choice == "10":
-            asked = "Why never? One line, later builds are told; an empty line goes back:"
-            reason = await self._lines.asked(asked) or ""
+            prompt = "Why never? One line, later builds are told; an empty line goes back:"
+            reason = await self._lines.asked(prompt) or ""
         elif other_verdict(choice, draft) is not None:
             typed = await self._lines.asked(
                 f"Type {one_line(build.name)} to do it, or an empty line to go back:"

@@ -1,4 +1,4 @@
-"""What one does in a session of lines besides tasks: files, the queue, ratings, and further verdicts."""
+"""Commands of `alita --plain` besides tasks: files, the queue, ratings, and further verdicts."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ RATINGS = ("/good", "/bad", "/should-be", "/unrate")
 
 
 def files_of(text: str) -> tuple[str, ...] | None:
-    """Return the files that a line names with `@`; None, and a sentence, where one is not there."""
-    given = attached(text)
-    if given.missing:
+    """Return the files that a line names with `@`; None, after printing which, if one does not exist."""
+    attachments = attached(text)
+    if attachments.missing:
         typer.echo(
-            f"There is no file {', '.join(one_line(name, 120) for name in given.missing)}. Nothing was sent."
+            f"There is no file {', '.join(one_line(name, 120) for name in attachments.missing)}. Nothing was sent."
         )
         return None
-    return given.files
+    return attachments.files
 
 
-def of_queue(word: str, rest: str, state: SessionState) -> Command | None:
-    """Do a command of the queue: list it, or return what to send."""
+def of_queue(word: str, argument: str, state: SessionState) -> Command | None:
+    """Carry out a command on the queue: list it and return None, or return the command to send."""
     queue = state.queue
     if word == "/queue":
         for number, queued in enumerate(queue, 1):
@@ -42,7 +42,7 @@ def of_queue(word: str, rest: str, state: SessionState) -> Command | None:
     if word in ("/pause", "/continue"):
         typer.echo("No further task begins until /continue." if word == "/pause" else "The queue goes on.")
         return SwitchQueue(paused=word == "/pause")
-    number = int(rest) if re.fullmatch(r"\d{1,4}", rest.strip()) else 0
+    number = int(argument) if re.fullmatch(r"\d{1,4}", argument.strip()) else 0
     if not 1 <= number <= len(queue):
         typer.echo(f"{word} takes the number of a task in the queue. /queue lists them.")
         return None
@@ -57,15 +57,15 @@ def of_queue(word: str, rest: str, state: SessionState) -> Command | None:
     return MoveTask(queue_id=chosen.queue_id, before=queue[number - 2].queue_id)
 
 
-def rating(word: str, rest: str, state: SessionState) -> Command | None:
-    """Return what to send for a rating of the newest answer."""
+def rating(word: str, argument: str, state: SessionState) -> Command | None:
+    """Return the command that rates the newest answer; None, after printing why, if it cannot be rated."""
     if not any(task.outcome == "answered" for task in state.tasks):
         typer.echo("There is no answer to rate yet.")
         return None
     if word == "/unrate":
         typer.echo("Your newest rating is taken back.")
         return GiveFeedback(rating="up", undo=True)
-    right = rest.strip()
+    right = argument.strip()
     if word == "/should-be" and not right:
         typer.echo("Say what it should be: /should-be TEXT")
         return None
@@ -78,7 +78,7 @@ def rating(word: str, rest: str, state: SessionState) -> Command | None:
 
 
 def other_choices(draft: Attempt) -> str:
-    """Return the choices beside approving and rejecting; those about a tool like it where there is one."""
+    """Return the choices besides approving and rejecting; with a twin in the library also those about it."""
     twin = draft.twins[0] if draft.twins else None
     ban = "10 ban: never ask again about this name and code\n"
     if twin is None:
@@ -103,7 +103,7 @@ def other_verdict(choice: str, draft: Attempt, reason: str = "") -> Verdict | No
 
 
 def tell_held(held: WorkHeld, state: SessionState) -> None:
-    """Say what was left unfinished and waits, and what continues it; nothing where nothing is held."""
+    """Print which unfinished work is held and how to continue it; nothing if none is held."""
     for task in state.tasks:
         if task.task_id in held.tasks:
             typer.echo(f"\aNot finished: {one_line(task.text, 200)}")
@@ -122,5 +122,5 @@ def numbered(choices: tuple[str, ...]) -> None:
 
 
 def with_numbers(text: str) -> str:
-    """Return text with the number of each line before it, and what is invisible shown."""
+    """Return text with line numbers and visible escapes for invisible characters."""
     return "\n".join(f"{number:4}  {reveal(line)}" for number, line in enumerate(text.splitlines(), 1))

@@ -1,4 +1,4 @@
-"""Sessions in lines: one of this process is opened, or one of the background is looked on at."""
+"""Opens a session for `alita --plain`: one of this process, or one that the background has open."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from alita_tui.spine.text import one_line
 def open_plain(
     home: Path | None, session: str | None = None, model: str | None = None, project: str | None = None
 ) -> None:
-    """Open a session, or a new one, in lines. Raises AlitaError."""
+    """Open a session, or a new one, without a full screen. Raises AlitaError."""
     _need_lines()
     app = AppContext.open(home, {"model": model, "memory.project": project})
     app.paths.prepare()
@@ -34,7 +34,7 @@ def open_plain(
 
 
 def attach_plain(home: Path | None, session: str | None) -> None:
-    """Look on at a session of the background in lines. Raises AlitaError."""
+    """Attach to a session of the background without a full screen. Raises AlitaError."""
     _need_lines()
     asyncio.run(_attached(AppContext.open(home), session))
 
@@ -44,12 +44,12 @@ def _need_lines() -> None:
         raise UsageError("Nobody can type here.", hint='Use `alita run "TASK"` instead.')
 
 
-async def _live(app: AppContext, which: str | None) -> None:
+async def _live(app: AppContext, wanted_id: str | None) -> None:
     from alita_tui.app.background.consoles import announced
     from alita_tui.app.session import close_session, open_session
 
     typer.echo("Opening the session …")
-    session = await open_session(app, which, parks=False)
+    session = await open_session(app, wanted_id, parks=False)
     recorded = len(session.history)
     running = asyncio.create_task(session.run(attended=True))
     with announced(app.paths.consoles, session.session_id):
@@ -60,7 +60,7 @@ async def _live(app: AppContext, which: str | None) -> None:
     typer.echo(f"To come back to this session: alita --plain --session {session.session_id}")
 
 
-async def _attached(app: AppContext, wanted: str | None) -> None:
+async def _attached(app: AppContext, wanted_id: str | None) -> None:
     from alita_tui.app.background.client import ask, attachable
     from alita_tui.app.background.remote import RemoteSession
     from alita_tui.app.background.wire import Look
@@ -68,11 +68,11 @@ async def _attached(app: AppContext, wanted: str | None) -> None:
     from alita_tui.app.session import close_session
     from alita_tui.spine.history import History
 
-    session_id = attachable(await ask(app, Look()), wanted)
-    known = History(await asyncio.to_thread(recording, app, session_id))
-    session = RemoteSession(session_id, known, app.paths.background_socket)
+    session_id = attachable(await ask(app, Look()), wanted_id)
+    recorded = History(await asyncio.to_thread(recording, app, session_id))
+    session = RemoteSession(session_id, recorded, app.paths.background_socket)
     running = asyncio.create_task(session.run())
-    await _converse(app, session, running, len(known), ())
+    await _converse(app, session, running, len(recorded), ())
     if not running.done():
         await close_session(session, running)
     running.result()
@@ -82,7 +82,7 @@ async def _attached(app: AppContext, wanted: str | None) -> None:
 async def _converse(
     app: AppContext, session: Session, running: asyncio.Task[None], recorded: int, suggestions: Sequence[str]
 ) -> None:
-    """Print what happens in a session and do what is typed, until the person leaves or the session ends."""
+    """Print a session's events and carry out typed lines until the person leaves or the session ends."""
     typer.echo(f"Session {session.session_id}. Type a task, or /help.")
     for suggestion in () if recorded else suggestions[:3]:
         typer.echo(f"  for example: {one_line(suggestion, 200)}")

@@ -1,4 +1,4 @@
-"""`alita replay`: a recording in the console, folded without one, or run again in the sandbox."""
+"""`alita replay`: plays a recording in the console, folds it without one, or runs it again in the sandbox."""
 
 from __future__ import annotations
 

@@ -55,22 +55,22 @@ def run(
         if not json:
             sys.stderr.write(neutralise(text))
 
-    async def print_request(answered: BrokerAnswered | PageLogged) -> None:
+    async def print_request(event: BrokerAnswered | PageLogged) -> None:
         if json:
             return
-        if isinstance(answered, PageLogged):
-            said = answered.text or f"{counted(answered.more, 'more message')} of the page"
-            typer.echo(reveal(f"console, {answered.level}: {said}"), err=True)
+        if isinstance(event, PageLogged):
+            text = event.text or f"{counted(event.more, 'more message')} of the page"
+            typer.echo(reveal(f"console, {event.level}: {text}"), err=True)
         else:
-            why = f": {answered.reason}" if answered.reason else ""
-            typer.echo(reveal(f"{answered.request} → {answered.outcome}{why}"), err=True)
+            why = f": {event.reason}" if event.reason else ""
+            typer.echo(reveal(f"{event.request} → {event.outcome}{why}"), err=True)
 
     with tempfile.TemporaryDirectory(prefix="alita-run-") as folder:
-        made = Path(folder)
+        outputs = Path(folder)
         report, recorded = asyncio.run(
-            run_tool(app, record, arguments, print_output, print_request, inputs=inputs, outputs=made)
+            run_tool(app, record, arguments, print_output, print_request, inputs=inputs, outputs=outputs)
         )
-        saved = _save(report, made, out) if out is not None else []
+        saved = _save(report, outputs, out) if out is not None else []
     ok = report.status == "ok"
     app.library.record_run(record.draft.name, record.version, ok=ok, query="")
     outcome = RunOutcome(run=f"shell/{new_id()}", at=now().isoformat(), grade="ran" if ok else "failed")
@@ -93,11 +93,11 @@ def run(
     raise typer.Exit(0 if ok else 1)
 
 
-def _save(report: RunReport, made: Path, out: Path) -> list[Path]:
-    """Save what a run left, each file under the last part of its name; return the paths. Raises UsageError."""
+def _save(report: RunReport, outputs: Path, out: Path) -> list[Path]:
+    """Save the files of a run, each under the last part of its name; return the paths. Raises UsageError."""
     from alita_tui.app.artefacts import saved
 
     return [
-        saved(made / str(number), out, neutralise(Path(file.name).name) or "file")
+        saved(outputs / str(number), out, neutralise(Path(file.name).name) or "file")
         for number, file in enumerate(report.files)
     ]

@@ -108,7 +108,7 @@ def _look(app: AppContext, *, stop: bool, json: bool) -> None:
             typer.echo(f"{counted(len(standing.sessions), 'session')}; to look on: alita attach SESSION")
 
 
-async def _print_events(app: AppContext, wanted: str | None) -> None:
+async def _print_events(app: AppContext, wanted_id: str | None) -> None:
     """Print the events of a session as they happen, until nothing is left to do in it."""
     from alita_tui.app.background.client import ask, attachable
     from alita_tui.app.background.remote import RemoteSession
@@ -118,7 +118,7 @@ async def _print_events(app: AppContext, wanted: str | None) -> None:
     from alita_tui.state.reduce import reduce_all
     from alita_tui.state.session import SessionState
 
-    session_id = attachable(await ask(app, Look()), wanted)
+    session_id = attachable(await ask(app, Look()), wanted_id)
     session = RemoteSession(session_id, History(), app.paths.background_socket)
     running = asyncio.create_task(session.run())
     state = SessionState()

@@ -103,10 +103,10 @@ def restore(
 ) -> None:
     """Bring a deleted session back."""
     sessions = AppContext.open(context.obj).sessions
-    wanted = session or next(iter(sessions.trash.ids()), None)
-    if wanted is None:
+    target = session or next(iter(sessions.trash.ids()), None)
+    if target is None:
         raise UsageError("No session was deleted.")
-    session_id = sessions.restore(wanted).stem
+    session_id = sessions.restore(target).stem
     if json:
         json_document({"session_id": session_id})
     else:

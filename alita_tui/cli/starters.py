@@ -135,7 +135,9 @@ def _risks(draft: ToolDraft) -> tuple[Risk, ...]:
 
 
 def _state(app: AppContext, draft: ToolDraft) -> str:
-    """Return the state of its version in the library; where hosts are chosen, of any version of it."""
+    """Return the state of its version in the library; without chosen hosts, of any version of a starter that needs
+    them.
+    """
     doubts = app.library.doubts()
     proven = [
         record for record in app.library.versions(draft.name) if (draft.name, record.version) not in doubts

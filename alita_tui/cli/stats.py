@@ -54,11 +54,11 @@ def stats(
         _send(app, otel, days, texts=texts)
         return
     if estimate:
-        made = estimated(app, estimate, _progress)
+        result = estimated(app, estimate, _progress)
         if json:
-            json_document(made)
+            json_document(result)
         else:
-            typer.echo(words.estimate_words(made))
+            typer.echo(words.estimate_words(result))
         return
     report = read_report(app, days, _progress)
     if json:
@@ -85,7 +85,7 @@ def days_of(since: str) -> int | None:
 
 
 def _progress(done: int, of: int) -> None:
-    """Tell on a terminal how far the reading is; short ones say nothing."""
+    """Print the progress of reading on a terminal, if there are many sessions."""
     if of > 50 and sys.stderr.isatty():
         end = "\r" if done + 1 < of else "\r\x1b[K"
         sys.stderr.write(f"reading sessions: {done} of {of}{end}")
@@ -107,14 +107,14 @@ def _show(report: Report, by: By) -> None:
         table(head, ((*words.row_of(line), line.note) for line in lines))
     if report.anomalies:
         typer.echo("\nstands out:")
-        for odd in report.anomalies:
-            name = f"{odd.name}: " if odd.name else ""
-            typer.echo(f"  ! {odd.day}  {reveal(name)}{odd.text}\n      rule: {odd.rule}")
+        for anomaly in report.anomalies:
+            name = f"{anomaly.name}: " if anomaly.name else ""
+            typer.echo(f"  ! {anomaly.day}  {reveal(name)}{anomaly.text}\n      rule: {anomaly.rule}")
     if report.advice:
         typer.echo("\nwhat would help:")
         for advice in report.advice:
-            rests = ", ".join(f"{place.session_id}:{place.seq}" for place in advice.places[:3])
-            typer.echo(f"  {reveal(advice.text)}\n      {reveal(advice.command)}   (from {rests})")
+            sources = ", ".join(f"{place.session_id}:{place.seq}" for place in advice.places[:3])
+            typer.echo(f"  {reveal(advice.text)}\n      {reveal(advice.command)}   (from {sources})")
     typer.echo(f"\n{words.held_words(report.held)}")
 
 

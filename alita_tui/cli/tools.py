@@ -58,8 +58,8 @@ def list_tools(
     app = AppContext.open(context.obj)
     cards = app.library.cards()
     if tag:
-        tags, wanted = app.library.tags.all(), tag_of(tag)
-        cards = tuple(card for card in cards if wanted in tags.get(card.name, ()))
+        tags, normalised_tag = app.library.tags.all(), tag_of(tag)
+        cards = tuple(card for card in cards if normalised_tag in tags.get(card.name, ()))
     _report_unproven(app.library)
     report_damage(app)
     if json:
@@ -79,7 +79,7 @@ def list_tools(
 
 
 def _report_unproven(library: ToolLibrary) -> None:
-    """Print on stderr where library and audit log differ, and which versions cannot prove an approval."""
+    """Print on stderr how library and audit log differ, and which versions cannot prove an approval."""
     if problem := library.standing().problem:
         typer.echo(reveal(f"No tool runs: {problem}. Look into it: alita audit verify"), err=True)
         return
@@ -226,9 +226,9 @@ def history(context: typer.Context, name: str, json: Json = False) -> None:
         typer.echo(f"Also called {', '.join(versions.aliases)}.")
     for move in versions.moves:
         undone = ", taken back" if move.undone else ""
-        what = f"{move.kind} {move.before or move.after}" if "alias" in move.kind else move.kind
+        label = f"{move.kind} {move.before or move.after}" if "alias" in move.kind else move.kind
         reason = f": {move.reason}" if move.reason else ""
-        typer.echo(reveal(f"{move.at[:19]}  {what} v{move.version} by {move.by}{reason}{undone}"))
+        typer.echo(reveal(f"{move.at[:19]}  {label} v{move.version} by {move.by}{reason}{undone}"))
 
 
 @commands.command()
@@ -378,14 +378,14 @@ def bans(context: typer.Context, json: Json = False) -> None:
 def unban(context: typer.Context, ban: Annotated[str, typer.Argument(help="Its id.")]) -> None:
     """Lift a ban. The library is backed up first, since the ban is removed from it."""
     app = AppContext.open(context.obj)
-    lifted = [known for known in app.library.bans.all() if known.ban_id == ban]
+    lifted = [entry for entry in app.library.bans.all() if entry.ban_id == ban]
     if not lifted:
         raise UsageError(f"There is no ban {ban[:60]!r}.", hint="`alita tools bans` lists them.")
     app.backups.create("clean-up")
     app.library.bans.lift(ban)
-    for known in lifted:
+    for entry in lifted:
         app.audit.append(AuditEntry(
-            who=me(), verdict="unbanned", digest=known.digest, name=known.name, version=0,
-            session_id="", approval_id=known.ban_id, banned=known.capabilities, via="cli",
+            who=me(), verdict="unbanned", digest=entry.digest, name=entry.name, version=0,
+            session_id="", approval_id=entry.ban_id, banned=entry.capabilities, via="cli",
         ))  # fmt: skip
     typer.echo(f"Lifted: {ban}")

@@ -1,4 +1,4 @@
-"""`alita worker`: this machine as a part of a cluster."""
+"""`alita worker`: makes this machine a part of a cluster."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def worker(
     from alita_tui.mapping.cluster.addresses import address as read
     from alita_tui.mapping.cluster.authority import credentials
 
-    where = read(address or (scheduler if "://" in scheduler else f"tls://{scheduler}"))
-    shown, machine = credentials(app.paths.cluster), cluster_part("machine")
+    scheduler_address = read(address or (scheduler if "://" in scheduler else f"tls://{scheduler}"))
+    identity, machine = credentials(app.paths.cluster), cluster_part("machine")
     if scheduler:
-        serving = machine.schedule(where, shown, _say)
+        serving = machine.schedule(scheduler_address, identity, _say)
     elif data:
-        serving = machine.work(where, shown, bind, lanes, Rows(app, data, lanes), _say)
+        serving = machine.work(scheduler_address, identity, bind, lanes, Rows(app, data, lanes), _say)
     else:
         raise UsageError("A worker reads rows from named folders alone.", hint="Name them: --data FOLDER")
     try:

@@ -1,4 +1,4 @@
-"""Where a build waits for its verdict. The only Future in the project lives here."""
+"""Where a build waits for its verdict."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from alita_tui.spine.errors import ApprovalPending
 from alita_tui.spine.ports.builds import ApprovalDesk
 
 _INBOX_SECONDS = 0.5
-"""How often a waiting build looks for a verdict from another shell: there is no event for it."""
+"""Seconds between two looks for a verdict from another shell, which causes no event here."""
 
 
 class ApprovalGate:
@@ -31,9 +31,9 @@ class ApprovalGate:
         settled: Callable[[e.ApprovalRequested, ResolveApproval], None],
         rule: Callable[[e.ApprovalRequested], ResolveApproval | None] = lambda _: None,
         unnamed: Callable[[e.ApprovalRequested, Verdict], tuple[str, ...]] = lambda *_: (),
-        signed: Callable[[e.ApprovalRequested, e.ApprovalResolved], e.ApprovalResolved] = lambda _, given: (
-            given
-        ),
+        signed: Callable[
+            [e.ApprovalRequested, e.ApprovalResolved], e.ApprovalResolved
+        ] = lambda _, resolved: resolved,
         on_record: Callable[[e.ApprovalRequested, Verdict], bool] = lambda *_: True,
     ) -> None:
         """Create a gate.
@@ -57,7 +57,7 @@ class ApprovalGate:
         self._waiting: dict[str, tuple[e.ApprovalRequested, asyncio.Future[ResolveApproval]]] = {}
 
     async def ask(self, request: e.ApprovalRequested, *, recorded: bool = False) -> ResolveApproval:
-        """Return the verdict on a build, recorded; `recorded` if the request is already. Raises ApprovalPending."""
+        """Ask for a verdict, record and return it; `recorded` if the request is already. Raises ApprovalPending."""
         future: asyncio.Future[ResolveApproval] = asyncio.get_running_loop().create_future()
         # Registered before the request is emitted, so that an immediate answer counts.
         self._waiting[request.approval_id] = (request, future)
@@ -77,7 +77,7 @@ class ApprovalGate:
                     self.waits(request.build_id)
                     await asyncio.wait((future,), timeout=_INBOX_SECONDS)
             command = self._bus.redacted(future.result())
-            if command.verdict.via != "cli":  # those are in the inbox already
+            if command.verdict.via != "cli":  # verdicts from a shell are in the inbox already
                 command = await self._first(request, command)
             resolved = e.ApprovalResolved(
                 approval_id=request.approval_id,
@@ -93,15 +93,15 @@ class ApprovalGate:
             del self._waiting[request.approval_id]
 
     async def was_given(self, request: e.ApprovalRequested, verdict: Verdict) -> bool:
-        """Return True if a verdict that the session has on record was given in this home."""
+        """Return True if a verdict that the session recorded was given in this home."""
         return await self._bus.save_with(self._on_record, request, verdict)
 
     def resolve(self, command: ResolveApproval) -> str:
-        """Hand in a verdict from this process. Return why it does not count, or an empty string."""
-        asked = self._waiting.get(command.approval_id)
-        if asked is None:
+        """Submit a verdict from this process. Return why it does not count, or an empty string."""
+        waiting = self._waiting.get(command.approval_id)
+        if waiting is None:
             return "That build no longer waits for a verdict; nothing was changed."
-        request, future = asked
+        request, future = waiting
         if command.digest != request.digest:
             return "The verdict names other bytes than the build has; nothing was changed."
         if future.done():

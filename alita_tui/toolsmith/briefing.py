@@ -65,7 +65,7 @@ def from_earlier_sessions(order: BuildOrder) -> tuple[str, ...]:
         for failure in order.failures[:_MOST_CALLS]
     )
     if order.action_id:
-        return ()  # what the agent orders by is on record with its action
+        return ()  # the agent's order is recorded with its action
     details = (order.details,) if order.details else ()
     return (*details, *calls, *(f"{merge.name}: {merge.description}\n{merge.code}" for merge in order.merges))
 
@@ -82,8 +82,8 @@ def replaced(
         f"itself changes keeps its name:\n```python\n{parent.tests}\n```",
     ]
     if not parent.capabilities.none:
-        named = msgspec.structs.replace(parent.capabilities, tools=named_tools(parent.capabilities))
-        parts.append(f"Its capabilities: {written(named)}")
+        capabilities = msgspec.structs.replace(parent.capabilities, tools=named_tools(parent.capabilities))
+        parts.append(f"Its capabilities: {written(capabilities)}")
     calls = (*((failure,) if failure else ()), *failures)
     for failed in calls[:_MOST_CALLS]:
         most = _LONGEST_CALL // max(1, len(calls[:_MOST_CALLS]))

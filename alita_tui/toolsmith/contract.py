@@ -40,11 +40,11 @@ def draft_from(arguments: Json, languages: Sequence[str] = LANGUAGES, *, browser
         problems.append(f"language: it has to be one of {', '.join(languages)}")
     elif requirements:
         requirements = _requirements(problems, requirements, runtime_of(str(language)))
-    named = texts["name"].replace("_", "-")
+    distribution_name = texts["name"].replace("_", "-")
     problems += [
         f"name: {texts['name']} is what the package {one_line(requirement, 80)!r} is called; choose another one"
         for requirement in requirements
-        if named and distribution(requirement) == named
+        if distribution_name and distribution(requirement) == distribution_name
     ]
     capabilities = _capabilities(problems, arguments.get("capabilities"))
     if capabilities.browser and not browser:
@@ -133,18 +133,18 @@ def _list(problems: list[str], arguments: Mapping[str, Json], field: str, prefix
     return []
 
 
-def _requirements(problems: list[str], asked: list[str], runtime: Runtime) -> list[str]:
-    """Return the requirements as they are kept."""
+def _requirements(problems: list[str], texts: list[str], runtime: Runtime) -> list[str]:
+    """Return the requirements in their normal form; add a problem for each that is invalid."""
     if not runtime.packages:
         problems.append(f"requirements: a tool in {runtime.language} has none")
         return []
-    kept = [(text, runtime.requirement(text)) for text in asked]
+    parsed = [(text, runtime.requirement(text)) for text in texts]
     problems += [
         f"requirements: {one_line(text, 80)!r} is no {runtime.packages}"
-        for text, known in kept
-        if known is None
+        for text, requirement in parsed
+        if requirement is None
     ]
-    return [known for _, known in kept if known is not None]
+    return [requirement for _, requirement in parsed if requirement is not None]
 
 
 def _capabilities(problems: list[str], value: Json) -> Capabilities:
@@ -152,8 +152,10 @@ def _capabilities(problems: list[str], value: Json) -> Capabilities:
     if not isinstance(value, dict):
         problems.append(f"capabilities: it has to be an object, not {_kind(value)}")
         return Capabilities()
-    known = Capabilities.__struct_fields__
-    problems += [f"capabilities: there is no {one_line(str(key), 40)!r}" for key in value if key not in known]
+    fields = Capabilities.__struct_fields__
+    problems += [
+        f"capabilities: there is no {one_line(str(key), 40)!r}" for key in value if key not in fields
+    ]
     network = _list(problems, value, "network", "capabilities.")
     secrets = _list(problems, value, "secrets", "capabilities.")
     tools = _list(problems, value, "tools", "capabilities.")
@@ -166,7 +168,7 @@ def _capabilities(problems: list[str], value: Json) -> Capabilities:
     browser: Json = value.get("browser") or False
     if not isinstance(browser, bool):
         problems.append("capabilities.browser: it has to be true or false")
-    asked = Capabilities(
+    capabilities = Capabilities(
         network=tuple(sorted(set(network))),
         workspace=workspace,
         secrets=tuple(sorted(set(secrets))),
@@ -174,5 +176,5 @@ def _capabilities(problems: list[str], value: Json) -> Capabilities:
         tools=tuple(tools),
         browser=browser is True,
     )
-    problems += faults(asked)
-    return canonical(asked)
+    problems += faults(capabilities)
+    return canonical(capabilities)

@@ -1,11 +1,11 @@
-"""How much two tools of the library do alike: both get the same arguments in the sandbox; the answers are compared."""
+"""Measures how alike two tools of the library are: both get the same arguments, and their answers are compared."""
 
 from __future__ import annotations
 
 import asyncio
 
 from alita_tui.events import BuildId, Json, ToolDraft, ToolRecord
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, both
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, both_results
 from alita_tui.toolsmith.checks.probes import equal, fits, kind_of, probes
 from alita_tui.toolsmith.checks.workbench import Workbench
 
@@ -33,7 +33,7 @@ async def kinship(bench: Workbench, left: ToolRecord, right: ToolRecord) -> tupl
     mine, theirs = (
         Case(build_id=BuildId("kinship"), draft=tool.draft, lock=tool.lock) for tool in (left, right)
     )
-    ours, answers = await both(
+    ours, answers = await both_results(
         bench.outputs(mine, [ours for ours, _ in pairs], fresh=True, seconds=1.5),
         bench.outputs(theirs, [theirs for _, theirs in pairs], fresh=True, seconds=1.5),
     )
@@ -41,14 +41,17 @@ async def kinship(bench: Workbench, left: ToolRecord, right: ToolRecord) -> tupl
         raise ours
     if isinstance(answers, CouldNotRun):
         raise answers
-    answered = [
+    both_answered = [
         (a["result"], b["result"])
         for a, b in zip(ours, answers, strict=False)
         if "result" in a and "result" in b
     ]
-    if len(answered) < FEWEST or len({str(answer) for pair in answered for answer in pair}) < FEWEST:
+    if (
+        len(both_answered) < FEWEST
+        or len({str(answer) for pair in both_answered for answer in pair}) < FEWEST
+    ):
         return 0, 0
-    return sum(equal(a, b) for a, b in answered), len(answered)
+    return sum(equal(a, b) for a, b in both_answered), len(both_answered)
 
 
 def _pairs(left: ToolDraft, right: ToolDraft) -> list[tuple[Json, Json]]:

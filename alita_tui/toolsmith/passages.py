@@ -10,9 +10,9 @@ from alita_tui.spine.fence import fenced
 from alita_tui.spine.ranking import Ranker
 
 PASSAGE_TOKENS = 4000
-"""What the passages of all sources may take of the toolsmith's prompt."""
+"""Most tokens of the toolsmith's prompt that the passages of all sources may take."""
 _CHARACTERS_EACH = 3
-"""Of one token; code has fewer than prose."""
+"""Characters of one token; code has fewer than prose."""
 _PASSAGE = 700
 _MOST = 2000
 """Passages that are ranked."""
@@ -20,7 +20,7 @@ _GAP = "[…]"
 
 
 def fenced_passages(sources: Sequence[Source], goal: str, *, tokens: int = PASSAGE_TOKENS) -> list[str]:
-    """Return each source's passages that bear on the goal, fenced with where they are from; best source first."""
+    """Return each source's passages that bear on the goal, fenced with its address; best source first."""
     ranker = Ranker()
     cut: dict[str, tuple[int, int, str]] = {}
     for number, source in enumerate(sources):
@@ -56,15 +56,15 @@ def _joined(parts: dict[int, str]) -> str:
 def _split(text: str) -> list[str]:
     """Split a text into passages of whole lines, unless a line is too long."""
     passages: list[str] = []
-    held = ""
+    current = ""
     for block in re.split(r"\n\s*\n", text):
         for line in block.strip("\n").split("\n"):
             for piece in [line[at : at + _PASSAGE] for at in range(0, len(line), _PASSAGE)]:
-                if len(held) + len(piece) > _PASSAGE:
-                    passages.append(held)
-                    held = ""
-                held += piece + "\n"
-        if len(held) > _PASSAGE // 2:
-            passages.append(held)
-            held = ""
-    return [passage.strip("\n") for passage in (*passages, held) if passage.strip()]
+                if len(current) + len(piece) > _PASSAGE:
+                    passages.append(current)
+                    current = ""
+                current += piece + "\n"
+        if len(current) > _PASSAGE // 2:
+            passages.append(current)
+            current = ""
+    return [passage.strip("\n") for passage in (*passages, current) if passage.strip()]

@@ -1,6 +1,6 @@
-"""Words that persuade a reader, by what they do rather than by their language.
+"""Finds words that persuade a reader, by what they do rather than by their language.
 
-One sign alone is ordinary in some tool; two different ones close together address the person who decides on it.
+One sign alone may be ordinary in a tool; two different ones close together address the person who decides on it.
 """
 
 from __future__ import annotations

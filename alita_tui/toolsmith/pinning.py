@@ -38,8 +38,8 @@ def pinned(draft: ToolDraft, shelf: ToolShelf) -> ToolDraft:
         pins.append(grant.text)
     if problems:
         raise ContractError(tuple(problems))
-    wanted = msgspec.structs.replace(draft.capabilities, tools=tuple(sorted(pins)))
-    return msgspec.structs.replace(draft, capabilities=wanted)
+    capabilities = msgspec.structs.replace(draft.capabilities, tools=tuple(sorted(pins)))
+    return msgspec.structs.replace(draft, capabilities=capabilities)
 
 
 def described(names: tuple[str, ...], shelf: ToolShelf) -> str:
@@ -50,7 +50,7 @@ def described(names: tuple[str, ...], shelf: ToolShelf) -> str:
             tool = shelf.get(name).draft
         except RegistryError:
             continue
-        schemas = (f"{what} schema: {_json(schema)}" for what, schema in _schemas(tool))
+        schemas = (f"{label} schema: {_json(schema)}" for label, schema in _schemas(tool))
         lines += [f"- {signature(tool.name, tool.input_schema, tool.output_schema)}: {tool.description}"]
         lines += [f"  {line}" for line in schemas]
     return "\n".join(lines)
@@ -74,7 +74,7 @@ def _unfit(name: str, record: ToolRecord, draft: ToolDraft, shelf: ToolShelf) ->
 
 
 def _levels(record: ToolRecord, shelf: ToolShelf) -> int:
-    """Return how deep calls go with a call of this tool. Raise RegistryError."""
+    """Return the depth of nested calls that a call of this tool can cause, 1 without any. Raise RegistryError."""
     further = (shelf.get(grant.name, grant.version) for grant in tool_grants(record.granted))
     return 1 + max((_levels(called, shelf) for called in further), default=0)
 

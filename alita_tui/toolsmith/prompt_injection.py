@@ -25,7 +25,7 @@ _SPEAKER = re.compile(r"(?m)^\s*(?:system|assistant|user|human|ai|bot|agent)\s*:
 _MARKUP = re.compile(
     r"\[/?(?:bold|italic|dim|blink|reverse|red|green|yellow|white|link|on)\b[^\]\n]{0,40}\]|\x1b\[|[✔✅☑✓]"
 )
-"""Text that would draw on a page that reads markup, and the mark that the page itself gives to passed checks."""
+"""Markup that a page might render, and the mark with which the console itself shows passed checks."""
 _LONGEST = 20_000
 _QUOTED = 90
 
@@ -98,12 +98,12 @@ def _texts(
 
 
 def _schema_texts(schema: Json) -> Iterator[str]:
-    rest: list[Json] = [schema]
-    while rest:
-        value = rest.pop()
+    pending: list[Json] = [schema]
+    while pending:
+        value = pending.pop()
         if isinstance(value, str):
             yield value
         elif isinstance(value, dict):
-            rest += [*value.values(), *(str(key).replace("_", " ") for key in value)]
+            pending += [*value.values(), *(str(key).replace("_", " ") for key in value)]
         elif isinstance(value, list):
-            rest += value
+            pending += value

@@ -1,7 +1,7 @@
-"""Who named what a draft asks for: the person, or only text from outside, which may want something of its own.
+"""Finds out who named what a draft asks for: the person, or only text from outside, which may be hostile.
 
-Text from outside is read as an obedient model would read it: decoded, joined, reversed. The person's is taken by the
-letter. So a host that no one but a page asked for is never taken for the person's wish.
+Text from outside is searched as an obedient model might read it: decoded, joined, reversed. The person's text is taken
+literally. So a host that only a page named is never taken for the person's wish.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from alita_tui.spine.text import neutralise
 
 RULE = "named-elsewhere"
 _LONGEST = 200_000
-"""Characters of one text from outside that are searched; of a longer one, its begin and its end."""
+"""Characters of one text from outside that are searched; of a longer one, its beginning and its end."""
 _MOST_READ = 1_500_000
 """Characters of all readings of one text; plain and simply decoded ones come first."""
 _MOST_SEARCHED = 5_000_000
-"""Characters of all texts that are searched, the newest first; what is not found is marked all the same."""
+"""Characters of all texts that are searched, the newest first; a name in none of them is reported, too."""
 _SHORT = 6
-"""Letters below which a name is looked for as a word: it is part of many others."""
+"""Letters below which a name is looked for as a whole word, because it is part of many others."""
 _DEEPEST = 3
 _DOT = re.compile(
     r"\s*(?:\[\.?\]|\(\.?\)|\{\.?\}|\[dot\]|\(dot\)|\bdot\b|\bpunkt\b|\bpunto\b|\bpoint\b|[。．｡․·])\s*"
@@ -73,15 +73,15 @@ def provenance(history: Sequence[Envelope]) -> Provenance:  # noqa: C901  # one 
         match envelope.event:
             case e.TaskSubmitted(text=text, improves=proposal) if proposal:
                 outside.append(Outside("the proposal", text))
-            case e.BuildStarted(given=given):
-                outside += [Outside("what a proposal told of earlier sessions", text) for text in given]
+            case e.BuildStarted(given=quotations):
+                outside += [Outside("what a proposal told of earlier sessions", text) for text in quotations]
             case e.TaskSubmitted(text=text) | e.Steered(text=text) | e.QuestionAnswered(text=text):
                 person.append(text)
             case e.FeedbackGiven(text=text, expected=expected, by="person"):
                 person += [text, expected]
-            case e.PageRead(url=url, title=title, text=text, whole=whole, handle=handle):
+            case e.PageRead(url=url, title=title, text=text, whole=whole_text, handle=handle):
                 host = files[handle] = urlsplit(url).hostname or url
-                outside.append(Outside(host, f"{title}\n{whole or text}"))
+                outside.append(Outside(host, f"{title}\n{whole_text or text}"))
             case e.ArtefactAdded(origin="page"):
                 pass  # its page follows
             case e.ArtefactAdded(artefact=file):
@@ -128,20 +128,24 @@ _OUTSIDE = (
 )
 
 
-def note_provenance(notes: Notes, draft: ToolDraft, parent: ToolDraft | None, known: Provenance) -> None:
+def note_provenance(
+    notes: Notes, draft: ToolDraft, parent: ToolDraft | None, session_texts: Provenance
+) -> None:
     """Report every host, secret and package of a draft that the person did not name, once there is text from outside.
 
     Whatever the previous version was approved for counts as named by the person.
     """
-    if not known.outside:
+    if not session_texts.outside:
         return
-    approved = _asked(parent) if parent is not None else {}
-    wanted = {name: kind for name, kind in _asked(draft).items() if name not in approved}
-    wanted = {name: kind for name, kind in wanted.items() if not _named_by_person(name, kind, known.person)}
-    if not wanted:
+    approved = _requested(parent) if parent is not None else {}
+    unnamed = {name: kind for name, kind in _requested(draft).items() if name not in approved}
+    unnamed = {
+        name: kind for name, kind in unnamed.items() if not _named_by_person(name, kind, session_texts.person)
+    }
+    if not unnamed:
         return
-    sources_by_name = _sources(wanted, known.outside)
-    for name, kind in wanted.items():
+    sources_by_name = _sources(unnamed, session_texts.outside)
+    for name, kind in unnamed.items():
         if sources := sources_by_name.get(name):
             severity: Severity = "medium" if kind == "package" else "high"
             listed = ", ".join(sources[:3]) + (" and others" if sources[3:] else "")
@@ -153,7 +157,7 @@ def note_provenance(notes: Notes, draft: ToolDraft, parent: ToolDraft | None, kn
             )
 
 
-def _asked(draft: ToolDraft) -> dict[str, str]:
+def _requested(draft: ToolDraft) -> dict[str, str]:
     """Return what a draft asks for, with the kind of each."""
     hosts = {grant.host: "host" for grant in host_grants(draft.capabilities)}
     secrets = {name: "secret" for name in secret_names(draft.capabilities)}
@@ -163,7 +167,7 @@ def _asked(draft: ToolDraft) -> dict[str, str]:
 
 def _named_by_person(name: str, kind: str, text: str) -> bool:
     plain = text.casefold()
-    if name.startswith(NPM):  # its dots and its scope tell it from others
+    if name.startswith(NPM):  # dots and scope are part of a name there
         bare = re.escape(name.removeprefix(NPM).casefold())
         return re.search(rf"(?<![\w.@/-]){bare}(?![\w/-]|\.\w)", plain) is not None
     if kind == "package":
@@ -172,9 +176,9 @@ def _named_by_person(name: str, kind: str, text: str) -> bool:
     return re.search(rf"(?<![\w.-])(?:www\.)?{bare}(?!\.?[\w-])", plain) is not None
 
 
-def _sources(wanted: Iterable[str], outside: Sequence[Outside]) -> dict[str, list[str]]:
+def _sources(names: Iterable[str], outside: Sequence[Outside]) -> dict[str, list[str]]:
     """Return for each name the texts that name it, in any reading."""
-    called = {name: name.removeprefix(NPM) for name in wanted}
+    called = {name: name.removeprefix(NPM) for name in names}
     squeezed = {name: squeeze(bare) for name, bare in called.items()}
     words_of = {
         name: re.findall(r"[\w-]+", re.sub(r"[-_.]+", "-", bare.casefold())) for name, bare in called.items()
@@ -192,19 +196,19 @@ def _sources(wanted: Iterable[str], outside: Sequence[Outside]) -> dict[str, lis
         words = {re.sub(r"[-_.]+", "-", word).strip("-") for word in re.findall(r"[\w.-]+", text.casefold())}
         for reading in readings(text):
             for name, bare in squeezed.items():
-                here = bare in reading if len(bare) >= _SHORT else words.issuperset(words_of[name])
-                if here and passage.source not in sources.setdefault(name, []):
+                names_it = bare in reading if len(bare) >= _SHORT else words.issuperset(words_of[name])
+                if names_it and passage.source not in sources.setdefault(name, []):
                     sources[name].append(passage.source)
     return {name: sources for name, sources in sources.items() if sources}
 
 
 def readings(text: str) -> Iterator[str]:
-    """Yield a text as it can be read: plain, decoded, turned around; each without what only separates."""
+    """Yield the readings of a text (plain, decoded, reversed, as an acrostic), squeezed: see `squeeze`."""
     seen: set[str] = set()
-    rest = deque([(text, 0)])
+    pending = deque([(text, 0)])
     room = _MOST_READ
-    while rest and room > 0:
-        reading, depth = rest.popleft()
+    while pending and room > 0:
+        reading, depth = pending.popleft()
         if (bare := squeeze(reading)) in seen:
             continue
         seen.add(bare)
@@ -214,11 +218,11 @@ def readings(text: str) -> Iterator[str]:
         yield "".join(word[:1] for word in re.findall(r"\w+", reading.casefold()))  # an acrostic
         yield "".join(line.strip()[:1] for line in reading.casefold().splitlines())
         if depth < _DEEPEST:
-            rest += [(decoded, depth + 1) for decoded in _decoded(reading) if decoded != reading]
+            pending += [(decoded, depth + 1) for decoded in _decoded(reading) if decoded != reading]
 
 
 def squeeze(text: str) -> str:
-    """Return a text in small letters, without accents, signs and spaces: what stays if it is split or disguised."""
+    """Return only the letters and digits of a text, lower case and without accents: the same if split or disguised."""
     plain = html.unescape(unquote(text))
     if not plain.isascii():
         plain = unicodedata.normalize("NFKD", plain).casefold().translate(_LOOKALIKE)
@@ -267,12 +271,12 @@ def _report(report: e.RunReport) -> str:
 
 
 def _strings(value: object) -> Iterator[str]:
-    rest = [value]
-    while rest:
-        element = rest.pop()
+    pending = [value]
+    while pending:
+        element = pending.pop()
         if isinstance(element, str):
             yield element
         elif isinstance(element, dict):
-            rest += [*element.keys(), *element.values()]
+            pending += [*element.keys(), *element.values()]
         elif isinstance(element, list):
-            rest += element
+            pending += element

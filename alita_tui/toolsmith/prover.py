@@ -39,7 +39,7 @@ class Proof(Value, frozen=True):
     problem: str = ""
     """The first problem, for the model; empty if the draft passes."""
     doubt: str = ""
-    """A check's objection to a passing draft, for the model: worth one repair, but no reason to refuse it."""
+    """A failed check of a draft that passes its tests, for the model: worth a repair, but no reason to refuse it."""
     lock: Lock = Lock()
     repairable: bool = True
     """False if the draft is not the problem."""
@@ -67,7 +67,7 @@ class Prover:
         self._progress = progress
 
     async def prove(self, build: Build, attempt: int, draft: ToolDraft, *, by: str, why: str = "") -> Proof:
-        """Put a draft through review, requirements, tests and checks, up to the first problem.
+        """Put a draft through review, requirements, tests and checks; stop at the first problem.
 
         `by` names the model that wrote it; empty for a person. `why` is its reason for the language.
         """
@@ -104,8 +104,10 @@ class Prover:
             return Proof(problem="The static review failed: " + "; ".join(blocking))
         lock, refused, repairable = Lock(), "", True
         try:
-            if wanted := (*draft.requirements, *runtime_of(draft.language).needs):
-                lock = await self._sandbox.lock(wanted, self._progress, browser=draft.capabilities.browser)
+            if requirements := (*draft.requirements, *runtime_of(draft.language).needs):
+                lock = await self._sandbox.lock(
+                    requirements, self._progress, browser=draft.capabilities.browser
+                )
         except RequirementsError as error:
             refused, repairable = str(error), not isinstance(error, IndexUnreachable)
         await self._bus.emit(
@@ -124,17 +126,19 @@ class Prover:
             examples=build.examples,
         )
         stopped = [
-            result for result in await self._look(self._before, case, attempt) if result.state == "failed"
+            result
+            for result in await self._run_checks(self._before, case, attempt)
+            if result.state == "failed"
         ]
         if stopped:
             return Proof(problem=f"A requirement was refused: {stopped[0].summary}", lock=lock)
         if problem := await self.test(build, attempt, draft, lock):
             return Proof(problem=problem, lock=lock)
-        results = await self._look(self._after, case, attempt)
+        results = await self._run_checks(self._after, case, attempt)
         return Proof(doubt="\n".join(map(_doubt, filter(_doubted, results))), lock=lock)
 
     async def _linted(self, draft: ToolDraft) -> tuple[Finding, ...]:
-        """Return the findings of the language's linter, without running the code; or why it could not run."""
+        """Return the findings of the language's linter, which does not run the code; or why it could not run."""
         lint = runtime_of(draft.language).lint
         if lint is None:
             return ()
@@ -153,17 +157,17 @@ class Prover:
             notes.add("medium", "bandit", f"{lint.title} did not read it: {one_line(str(error), 160)}")
         return notes.sorted()
 
-    async def _look(self, checks: Sequence[Check], case: Case, attempt: int) -> tuple[GateResult, ...]:
-        done = 0
+    async def _run_checks(self, checks: Sequence[Check], case: Case, attempt: int) -> tuple[GateResult, ...]:
+        count = 0
 
         async def tell(result: GateResult) -> None:
-            nonlocal done
-            done += 1
+            nonlocal count
+            count += 1
             digest = case.draft.digest
             checked = e.GateChecked(build_id=case.build_id, attempt=attempt, digest=digest, result=result)
             await self._bus.emit(checked, span=case.build_id)
-            if done < len(checks):
-                self._progress(f"checks of {case.draft.name}", done, len(checks), result.summary)
+            if count < len(checks):
+                self._progress(f"checks of {case.draft.name}", count, len(checks), result.summary)
 
         return await run_checks(checks, case, tell, longest=LONGEST * more_time(self.limits))
 
@@ -172,8 +176,8 @@ class Prover:
     ) -> str:
         """Run a draft's own tests repeatedly; return why they do not pass, or an empty string.
 
-        The draft profile grants nothing of the person's; `granted` is more only if the person asked for it. Tests that
-        replace what is granted do so even then, and are recorded as granted nothing.
+        Drafts are granted nothing of the person's, unless the person asked for a test with `granted`. Tests that stand
+        in for what is granted do so even then, and are recorded as granted nothing.
         """
         scratch = scratch_granted(draft)
         granted = _NOTHING if scratch else granted
@@ -225,7 +229,7 @@ def _doubted(result: GateResult) -> bool:
 
 
 def _doubt(result: GateResult) -> str:
-    """Return a failed check for the model: of hidden tests one case only, or they would no longer be hidden."""
+    """Return a failed check for the model; of hidden tests only one case, as the others have to stay hidden."""
     bad = [f"{row.label}: {row.text}" for row in result.rows if row.tone == "bad"]
     return f"{result.summary}\n" + "\n".join(bad[:1] if result.gate == "hidden" else bad[:10])
 
@@ -236,8 +240,8 @@ def _failure(report: RunReport) -> str:
     if report.status == "ok" and report.cases and not failed:
         return ""
     if failed:
-        shown = "\n\n".join(f"{case.name}\n{case.message}" for case in failed[:5])
-        return f"{len(failed)} of {len(report.cases)} self-tests fail.\n{shown}"
+        messages = "\n\n".join(f"{case.name}\n{case.message}" for case in failed[:5])
+        return f"{len(failed)} of {len(report.cases)} self-tests fail.\n{messages}"
     limits = f" Limits hit: {', '.join(report.limits_hit)}." if report.limits_hit else ""
     if report.status == "ok":
         return "The tests module has no test."

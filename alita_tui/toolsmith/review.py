@@ -1,6 +1,6 @@
 """The static review of a draft: advice for the person, and faults that make testing pointless.
 
-Nothing is imported or run. The wall is the sandbox and the person; this is a reading aid.
+Nothing is imported or run. It is a reading aid: what protects is the sandbox and the person's decision.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class Review(Value, frozen=True):
     """Top-level modules that the code imports, sorted."""
 
 
-def review(draft: ToolDraft, known: Provenance = UNKNOWN, parent: ToolDraft | None = None) -> Review:
+def review(draft: ToolDraft, session_texts: Provenance = UNKNOWN, parent: ToolDraft | None = None) -> Review:
     """Review a draft, given the provenance of the session's texts. Blocking findings make testing pointless.
 
     Blocks: call in a thread.
     """
     notes = Notes()
-    note_provenance(notes, draft, parent, known)
+    note_provenance(notes, draft, parent, session_texts)
     runtime = runtime_of(draft.language)
     tests = parse_code(notes, draft.tests, "tests")
     if tests is not None:
@@ -81,14 +81,14 @@ def _schemas(notes: Notes, draft: ToolDraft) -> None:
 
 def _entries(schema: Json) -> Iterator[tuple[str, str]]:
     """Yield every key of a JSON value with its text; the text is empty if the value is something else."""
-    rest: list[tuple[str, Json]] = [("", schema)]
-    while rest:
-        key, value = rest.pop()
+    pending: list[tuple[str, Json]] = [("", schema)]
+    while pending:
+        key, value = pending.pop()
         yield str(key), value if isinstance(value, str) else ""
         if isinstance(value, dict):
-            rest += list(value.items())
+            pending += list(value.items())
         elif isinstance(value, list):
-            rest += [("", item) for item in value]
+            pending += [("", item) for item in value]
 
 
 def _tests(notes: Notes, tree: ast.Module, name: str) -> None:

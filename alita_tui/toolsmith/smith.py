@@ -64,7 +64,7 @@ class Smith:
         languages: tuple[str, ...] = ("python",),
         browser: bool = False,
     ) -> None:
-        """`languages` are those that the person allows, the preferred one first, and so is a `browser`."""
+        """`languages` are those that the person allows, the preferred one first; `browser`: whether one is allowed."""
         self._bus = bus
         self._asker = asker
         self._prover = prover
@@ -120,7 +120,7 @@ class Smith:
         elif verdict and state.status in (verdict.decision, "lent"):
             if not await self._gate.was_given(request, verdict):
                 return await self._ask_person(state, attempt.number, draft, lock)
-            # What an edit wrote was lost with the process; the draft it was made of waits again.
+            # An edit's text was lost with the process, so the draft that was edited waits for a verdict again.
             command = ResolveApproval(approval_id=state.approval_id, digest=state.digest, verdict=verdict)
         elif attempt.author == "person":
             return await self._prove_edit(state, attempt.number + 1, draft)
@@ -146,10 +146,10 @@ class Smith:
             )
         ]
         signatures: list[str] = []
-        doubted: list[ToolDraft] = []  # they passed their tests, but not a check
+        doubted: list[ToolDraft] = []  # drafts that passed their tests, but failed a check
         before: ToolDraft | None = None
         if order.draft is not None:
-            return await self._make_of(build, order.draft)
+            return await self._make_from_draft(build, order.draft)
         for attempt in range(1, self._max_repairs + 2):
             try:
                 reply = await self._asker.ask(
@@ -184,7 +184,7 @@ class Smith:
                     await self._say_browser_is_off(order.name)
                 draft, proof = None, Proof(problem=f"The contract is not met: {error.message}")
             if draft is not None and not proof.problem:
-                # A doubt is worth two repairs; then, or if the model insists, the person sees it and decides.
+                # A failed check is worth two repairs; then, or if the model insists, the person decides.
                 settled = draft in doubted or len(doubted) == _DOUBTS or attempt > self._max_repairs
                 if not proof.doubt or settled:
                     return await self._ask_person(build, attempt, draft, proof.lock)
@@ -208,10 +208,10 @@ class Smith:
         if not any(notice.text == text for notice in of_kind(self._bus.history, e.NoticeRaised)):
             await self._bus.emit(e.NoticeRaised(level="info", text=text, hint=BROWSER_OFF))
 
-    async def _make_of(self, build: Build, given: ToolDraft) -> BuildOutcome:
-        """Ask about a draft that no model wrote, with its evidence; one that fails is not asked about."""
+    async def _make_from_draft(self, build: Build, unpinned: ToolDraft) -> BuildOutcome:
+        """Gather evidence on a draft that no model wrote, and ask the person; the build fails if the draft does."""
         try:
-            draft = pinned(normalise(given), self._shelf)
+            draft = pinned(normalise(unpinned), self._shelf)
         except ContractError as error:
             return await self._fail(build.build_id, error.message)
         proof = await self._prover.prove(build, 1, draft, by="alita")
@@ -222,7 +222,7 @@ class Smith:
     async def _fall_back(
         self, build: Build, attempt: int, doubted: list[ToolDraft], reason: str
     ) -> BuildOutcome:
-        """Ask about the last draft that failed only a check, tested once more; without one the build fails."""
+        """Test the last draft that failed only a check once more and ask about it; without one, fail the build."""
         if not doubted:
             return await self._fail(build.build_id, reason)
         draft = doubted[-1]
@@ -256,7 +256,7 @@ class Smith:
         *,
         registered: bool = False,
     ) -> BuildOutcome:
-        """Carry out a verdict; `registered` if that is on record and the tool only has to be lent again."""
+        """Carry out a verdict; with `registered`, that is recorded already and the tool only has to be lent again."""
         verdict = command.verdict
         match verdict.decision:
             case "approved":
@@ -317,12 +317,14 @@ class Smith:
             by=verdict.by,
         )
         await self._bus.save_with(self._shelf.ban, ban)
-        what = ", ".join((*(word for word in ("name", "digest") if word in banned), *ban.capabilities))
+        banned_items = ", ".join(
+            (*(word for word in ("name", "digest") if word in banned), *ban.capabilities)
+        )
         why = f": {verdict.why}" if verdict.why else ""
-        return BuildOutcome(result="rejected", reason=f"banned ({what}){why}")
+        return BuildOutcome(result="rejected", reason=f"banned ({banned_items}){why}")
 
     async def _alias(self, request: e.ApprovalRequested, draft: ToolDraft, verdict: Verdict) -> BuildOutcome:
-        """Make the build's name another name of a tool that gives the same answers; its code is not added."""
+        """Make the build's name an alias of a tool that gives the same answers; its code is not added."""
         build_id, approval_id, twin = request.build_id, request.approval_id, verdict.alias_of
         try:
             if twin is None or twin not in self._twins(build_id, draft):

@@ -31,15 +31,15 @@ pages of their own with `http.server` on 127.0.0.1, in a thread of the test; `ho
 
 @cache
 def tool_spec(name: str, languages: tuple[str, ...] = ("python",), *, browser: bool = False) -> ToolSpec:
-    """Return one form; with several languages that of a tool asks for one, and for the reason.
+    """Return a form by name; with several languages, a tool's form also asks for its language and the reason.
 
-    `browser`: whether a tool may ask for one.
+    `browser`: whether a tool may ask for a browser.
     """
     raw = files("alita_tui.toolsmith.prompts").joinpath(f"{name}.json").read_bytes()
     spec = msgspec.json.decode(raw, type=ready(ToolSpec))
-    if asked := spec.parameters.get("properties", {}).get("capabilities"):
+    if capabilities_schema := spec.parameters.get("properties", {}).get("capabilities"):
         for field, reached in offered(browser=browser).items():
-            asked["properties"].setdefault(field, {"type": "boolean"})["description"] = reached
+            capabilities_schema["properties"].setdefault(field, {"type": "boolean"})["description"] = reached
     if name == "submit_tool" and languages != ("python",):
         fields = spec.parameters["properties"]
         fields["language"] = {"type": "string", "enum": list(languages)}

@@ -55,10 +55,10 @@ class BuildHandlers:
 
     async def build_tool(self, action_id: str, action: BuildTool) -> TaskEnd | None:
         """Have a tool built, and wait until the person decides on it or puts it off."""
-        if await self._there_already(action_id, action):
+        if await self._show_existing(action_id, action):
             return None
         near_misses, sources = research(self._task)
-        sources = self._chosen(sources, action.sources)
+        sources = self._with_chosen_pages(sources, action.sources)
         past_rejections = await self._lessons.rejections(action.name, action.goal)
         await self._sandbox.prepare(self._progress)
         order = BuildOrder(
@@ -77,8 +77,8 @@ class BuildHandlers:
         )
         return await self.follow(self._jobs.start(order))
 
-    async def _there_already(self, action_id: str, action: BuildTool) -> bool:
-        """Show a tool that surely does what is ordered; return whether one was shown.
+    async def _show_existing(self, action_id: str, action: BuildTool) -> bool:
+        """Show the model a library tool that is certain to fit the order; return whether one was shown.
 
         A tool that this task was shown before is not shown again, so a repeated order is built.
         """
@@ -88,8 +88,8 @@ class BuildHandlers:
         if search.band != "fits":
             return False
         searches = (event for event in self._task.newest(e.ToolSearched) if isinstance(event, e.ToolSearched))
-        shown = {hit.card.name for search in searches for hit in search.hits}
-        if {hit.card.name for hit in search.hits} <= shown:
+        seen = {hit.card.name for search in searches for hit in search.hits}
+        if {hit.card.name for hit in search.hits} <= seen:
             return False
         await self._bus.emit(searched(action_id, action.goal, search, self._bus.history), span=action_id)
         return True
@@ -99,7 +99,7 @@ class BuildHandlers:
         merged = (build.presented for build in self._task.builds() if build.merges_into == name)
         return tuple(attempt.draft for attempt in merged if attempt)
 
-    def _chosen(self, sources: tuple[Source, ...], wanted: tuple[str, ...]) -> tuple[Source, ...]:
+    def _with_chosen_pages(self, sources: tuple[Source, ...], urls: tuple[str, ...]) -> tuple[Source, ...]:
         """Return the sources with the pages that the model named first, however long ago they were read."""
         pages = {
             event.url: Source(
@@ -108,9 +108,9 @@ class BuildHandlers:
             for event in (envelope.event for envelope in reversed(self._task.events()))
             if isinstance(event, e.PageRead)
         }
-        named = [pages[url] for url in dict.fromkeys(wanted) if url in pages]
-        known = {source.url for source in named}
-        return (*named, *(source for source in sources if source.url not in known))
+        chosen = [pages[url] for url in dict.fromkeys(urls) if url in pages]
+        chosen_urls = {source.url for source in chosen}
+        return (*chosen, *(source for source in sources if source.url not in chosen_urls))
 
     def _failure(self, name: str) -> FailedCall | None:
         """Return the newest call of this tool in the session, if it failed."""
@@ -148,14 +148,14 @@ class BuildHandlers:
         if end := await self.settle(job, outcome):
             return end
         if outcome.result in ("registered", "aliased"):
-            done = f"{outcome.card.name} v{outcome.card.version} is in the library." if outcome.card else ""
-            return TaskEnd("answered", answer=done or outcome.reason)
+            text = f"{outcome.card.name} v{outcome.card.version} is in the library." if outcome.card else ""
+            return TaskEnd("answered", answer=text or outcome.reason)
         return TaskEnd(
             "rejected" if outcome.result in ("rejected", "withdrawn") else "failed", outcome.reason
         )
 
     async def settle(self, job: BuildJob, outcome: BuildOutcome) -> TaskEnd | None:
-        """Draw the consequences of a build's end: a rejection leaves a lesson, a stop ends the task."""
+        """Apply the consequences of a build's end: a rejection leaves a lesson, a stop ends the task."""
         if outcome.result == "stopped":
             return TaskEnd("interrupted", outcome.reason or f"stopped by you at the build of {job.name}")
         if outcome.result == "rejected":

@@ -27,7 +27,7 @@ from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.spine.ports.artefacts import Artefacts
 
 _SKILLS = "skills/"
-"""Begins how a file of a skill is named."""
+"""Prefix of the name of a skill's file."""
 
 
 class ConversationHandlers:
@@ -64,7 +64,7 @@ class ConversationHandlers:
         return {Plan: self.plan, Look: self.look, AskUser: self.ask_user, Answer: self.answer}
 
     async def plan(self, action_id: str, action: Plan) -> None:
-        """Record the plan, or how far it is; the first one of a task is compared with others."""
+        """Record the plan or its progress; a task's first plan is compared with others."""
         task_id = self._task.latest.task_id if self._task.latest else ""
         before = self._task.plan(task_id)
         recipe = action.recipe or (before.recipe if before else "")
@@ -84,34 +84,34 @@ class ConversationHandlers:
         """
         part = Part(pointer=action.pointer, lines=action.lines, rows=action.rows, search=action.search)
         selection = part.pointer or part.lines or part.rows or part.search
-        what = action.what.strip()
-        if what.startswith(_SKILLS) and origin.delegate():
+        name = action.what.strip()
+        if name.startswith(_SKILLS) and origin.delegate():
             raise RegistryError("You were handed no skill.")
-        if what.startswith(_SKILLS):
-            what = await self._stored(action_id, what.removeprefix(_SKILLS).strip("/"))
-        seq = int(what.removeprefix("e")) if what.removeprefix("e").isdecimal() else 0
-        if not what:
-            shown = Looked(text=file_list(self._references.listed) or "There are no files.")
+        if name.startswith(_SKILLS):
+            name = await self._stored(action_id, name.removeprefix(_SKILLS).strip("/"))
+        seq = int(name.removeprefix("e")) if name.removeprefix("e").isdecimal() else 0
+        if not name:
+            view = Looked(text=file_list(self._references.listed) or "There are no files.")
         elif seq and not selection:
-            shown = Looked(text=self._context.again(seq, action.offset))
-            if not shown.text:
+            view = Looked(text=self._context.again(seq, action.offset))
+            if not view.text:
                 raise RegistryError(f"Event {seq} holds no observation.")
         else:
-            shown = await asyncio.to_thread(self._references.look, what, part)
+            view = await asyncio.to_thread(self._references.look, name, part)
         looked = e.LookedBack(
-            action_id=action_id, seq=seq, text=shown.text, handle=shown.handle, part=selection
+            action_id=action_id, seq=seq, text=view.text, handle=view.handle, part=selection
         )
         await self._bus.emit(looked, span=action_id)
 
     async def _stored(self, action_id: str, path: str) -> str:
-        """Return the handle of a skill's file, which becomes an artefact once: then it can be given to tools."""
+        """Return the handle of a skill's file; it becomes an artefact, once, so that it can be given to tools."""
         data = await asyncio.to_thread(self._skill_file, path)
         name = re.sub(r"[^A-Za-z0-9.-]+", "-", path if "/" in path else f"{path}/SKILL.md")[-100:]
         try:
             artefact = await self._bus.save_with(self._artefacts.add_bytes, data, name)
         except UsageError as error:
             raise RegistryError(error.message, hint=error.hint) from error
-        if artefact.handle not in {known.handle for known in self._references.listed}:
+        if artefact.handle not in {file.handle for file in self._references.listed}:
             added = e.ArtefactAdded(artefact=artefact, origin="skill", source=action_id)
             await self._bus.emit(added, span=action_id)
         return artefact.handle
@@ -121,9 +121,9 @@ class ConversationHandlers:
         await self._questions.ask(action_id, action.question, choices=action.choices)
 
     async def answer(self, action_id: str, action: Answer) -> TaskEnd | None:
-        """End the task: answered, unless the person rejected its last build and nothing took that build's place.
+        """End the task: answered, or rejected if the person rejected its last build and no tool ran since.
 
-        Return None if the answer was checked and refused: the agent is told once.
+        Return None if the answer was checked and refused, which is reported to the agent once.
         """
         builds = {build.build_id for build in self._task.builds()}
         for envelope in self._task.events():

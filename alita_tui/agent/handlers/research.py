@@ -1,4 +1,4 @@
-"""Actions that look for something: find_tool, search_web, read_page."""
+"""Actions that search and read: find_tool, search_web, read_page."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ResearchHandlers:
         may: Callable[[str], bool] = lambda _: True,
         browser: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`may` says whether the present agent may use a tool of the library, `browser` whether one is allowed."""
+        """`may` returns whether the present agent may use a tool, `browser` whether tools may be granted a browser."""
         self._browser = browser
         self._may = may
         self._bus = bus
@@ -92,7 +92,7 @@ class ResearchHandlers:
         fetched = copy or await self._web.read(action.url)
         page = self._bus.redacted(msgspec.structs.replace(fetched, body=b""))
         handle = "" if copy else await self._stored(action_id, fetched, page)
-        # redacted as a whole: where a part is cut, half a key would pass for none
+        # redacted before it is cut: half a key at the edge of a part would not be recognised
         browser_off = page.scripts == "needed" and not self._browser()
         part = around_words(page.text, action.find) if action.find else piece(page.text, action.offset)
         await self._bus.emit(

@@ -34,7 +34,7 @@ class RunHandlers:
         misfit: Misfit,
         may: Callable[[str], bool] = lambda _: True,
     ) -> None:
-        """`may` says whether the present agent may use a tool of the library."""
+        """`may` returns whether the present agent may use a tool of the library."""
         self._may = may
         self._bus = bus
         self._projection = projection

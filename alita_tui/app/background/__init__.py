@@ -1,1 +1,1 @@
-"""Tasks without a console: a process in the background that does them, on a schedule too, and consoles on it."""
+"""Tasks without a console: a background process that runs them, also on a schedule, and consoles attached to it."""

@@ -1,4 +1,4 @@
-"""Hands tasks to the background and asks it what it does; starts it where none runs."""
+"""Hands tasks to the background and asks what it does; starts it if none runs."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ async def hand_over(
     model: str | None,
     project: str | None,
 ) -> HandedOver:
-    """Queue a task on disk and have it done: by the console that is open, else by the background.
+    """Queue a task on disk and have it run: by the console that is open, else by the background.
 
-    A model, a project or a session that is not open there are for the background, which is started if none runs.
-    Raises UsageError, StoreError.
+    With a model, a project or a session that the console does not have open, it goes to the background, which is
+    started if none runs. Raises UsageError, StoreError.
     """
     consoles = await asyncio.to_thread(open_in_console, app.paths.consoles)
     if session is not None:
         session = app.sessions.find_own(session).stem
     elif consoles and model is None and project is None:
         session = consoles[0]
-    await asyncio.to_thread(app.models)  # a model that there is not is refused before a session is made
+    await asyncio.to_thread(app.models)  # an unknown model is refused before a session is created
     session_id, changed = await change(app, session, task, fresh=session is None)
     if session_id in consoles and not changed:  # it was left for the console
         return HandedOver(session_id, 0)
@@ -63,7 +63,7 @@ async def hand_over(
 
 
 async def started(app: AppContext, home: Path | None) -> wire.Standing:
-    """Have the background look at what it has to do; start it where none runs. Raises StoreError, UsageError."""
+    """Have the background look for work; start it if none runs. Raises StoreError, UsageError."""
     if standing := await ask(app, wire.Look()):
         return standing
     log = app.paths.background_log
@@ -86,7 +86,7 @@ async def started(app: AppContext, home: Path | None) -> wire.Standing:
 
 
 def _start(log: Path, home: Path | None) -> tuple[subprocess.Popen[bytes], int]:
-    """Start a background that outlives this process; return it, and where in the log its words begin."""
+    """Start a background that outlives this process; return it, and the offset in the log where its output begins."""
     options = ("--home", str(home)) if home else ()
     try:
         with open(log, "ab", opener=_private) as output:  # Path.open takes no opener
@@ -132,7 +132,7 @@ async def stop(app: AppContext) -> wire.Standing | None:
 
 
 def _runs(app: AppContext) -> bool:
-    """Return whether a background of this home runs, if only to close its sessions."""
+    """Return whether a background of this home runs, even if it is only closing its sessions."""
     from alita_tui.app.background.server import only_one
 
     try:
@@ -142,21 +142,21 @@ def _runs(app: AppContext) -> bool:
         return True
 
 
-def attachable(standing: wire.Standing | None, wanted: str | None) -> str:
+def attachable(standing: wire.Standing | None, id_prefix: str | None) -> str:
     """Return the session to attach to, by default the one that waits for the person, else the newest.
 
     Raises UsageError.
     """
     sessions = standing.sessions if standing else ()
-    ids = [session.session_id for session in sessions if session.session_id.startswith(wanted or "")]
-    if wanted is not None and len(ids) > 1:
+    ids = [session.session_id for session in sessions if session.session_id.startswith(id_prefix or "")]
+    if id_prefix is not None and len(ids) > 1:
         raise UsageError(
-            f"More than one session begins with {one_line(wanted, 60)}.", hint="Give more of its id."
+            f"More than one session begins with {one_line(id_prefix, 60)}.", hint="Give more of its id."
         )
     if not ids:
-        what = f"on session {one_line(wanted, 60)}" if wanted else "on any session"
+        target = f"on session {one_line(id_prefix, 60)}" if id_prefix else "on any session"
         raise UsageError(
-            f"The background does not work {what}.",
+            f"The background does not work {target}.",
             hint='Hand it a task: alita run --detach "TASK"; open a session here: alita --session ID',
         )
     waiting = [

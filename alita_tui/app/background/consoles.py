@@ -11,7 +11,7 @@ from pathlib import Path
 
 @contextmanager
 def announced(folder: Path, session_id: str) -> Generator[None]:
-    """Mark the session as open in a console meanwhile. If the folder cannot be written, it is not marked."""
+    """Mark the session as open in a console while the context is open; do nothing if the folder is not writable."""
     path = folder / f"{os.getpid()}-{session_id}"
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -63,10 +63,10 @@ _WORK, _SCHEDULE, _GIVEN = "work:", "schedule:", "given"
 
 
 class Ledger:
-    """Both lists, shared by all processes of a home. Only what this home signed is believed."""
+    """The lists of work and schedules, shared by all processes of a home. Entries not signed by it are ignored."""
 
     def __init__(self, app: AppContext, warn: Callable[[str], None] = lambda _: None) -> None:
-        """`warn` is called with a sentence about each entry that is not believed. Raises StoreError."""
+        """`warn` is called with a sentence about each entry that is ignored. Raises StoreError."""
         self._documents = app.documents(app.paths.background, "background")
         self._audit = app.audit
         self._warn = warn
@@ -84,13 +84,13 @@ class Ledger:
         """Return the schedules, the oldest first. Raises StoreError."""
         return self._read(_SCHEDULE, Schedule)
 
-    def schedule(self, wanted: str) -> Schedule:
+    def schedule(self, schedule_id: str) -> Schedule:
         """Return a schedule by its id. Raises UsageError, StoreError."""
         for schedule in self.schedules():
-            if schedule.id == wanted:
+            if schedule.id == schedule_id:
                 return schedule
         raise UsageError(
-            f"There is no schedule {one_line(wanted, 60)!r}.", hint="List them with: alita tasks list"
+            f"There is no schedule {one_line(schedule_id, 60)!r}.", hint="List them with: alita tasks list"
         )
 
     def put(self, entry: Work | Schedule) -> None:
@@ -108,13 +108,13 @@ class Ledger:
 
         Ids are never reused: cancelling `s1` from an old list cannot end another schedule.
         """
-        given = [
+        issued = [
             document["given"]
             for document in self._documents.all()
             if isinstance(document, dict) and "given" in document
         ]
-        known = [int(schedule.id.removeprefix("s")) for schedule in self.schedules()]
-        number = max((0, *known, *(number for number in given if isinstance(number, int)))) + 1
+        in_use = [int(schedule.id.removeprefix("s")) for schedule in self.schedules()]
+        number = max((0, *in_use, *(number for number in issued if isinstance(number, int)))) + 1
         self._documents.put(_GIVEN, {"given": number})
         return f"s{number}"
 

@@ -27,16 +27,16 @@ class RemoteSession:
         self.session_id = session_id
         self.history = history
         self.left = False
-        """It was this end that left."""
+        """True once this end has left."""
         self._news = Subscription()
         self.source = LiveSource(history, self._news)
         self._socket = socket
         self._writer: asyncio.StreamWriter | None = None
         self._early: list[Command] = []
-        self._asked: dict[int, asyncio.Future[wire.Tended]] = {}
+        self._pending: dict[int, asyncio.Future[wire.Tended]] = {}
 
     async def run(self) -> None:
-        """Hand on what happens until the session is closed there, or this is cancelled. Raises AlitaError."""
+        """Pass events on until the background closes the session, or this is cancelled. Raises AlitaError."""
         async with wire.connected(self._socket) as link:
             if link is None:
                 raise UsageError(
@@ -53,8 +53,8 @@ class RemoteSession:
             finally:
                 self._writer = None
                 self._news.close()
-                for asked in self._asked.values():
-                    asked.cancel()
+                for future in self._pending.values():
+                    future.cancel()
 
     async def _next(self, reader: asyncio.StreamReader) -> wire.Reply | None:
         try:
@@ -72,8 +72,8 @@ class RemoteSession:
                 if envelope.seq is not None:
                     self.history.append(envelope)
                 self._news.offer(envelope)
-            case wire.Tended(number=number) if number in self._asked:
-                self._asked.pop(number).set_result(message)
+            case wire.Tended(number=number) if number in self._pending:
+                self._pending.pop(number).set_result(message)
             case wire.Attached(version=version) if version != __version__:
                 raise UsageError(
                     f"The background is alita {version}, this is {__version__}.",
@@ -89,7 +89,7 @@ class RemoteSession:
             yield envelope
 
     def send(self, command: Command) -> None:
-        """Hand a command over. To close the session is to leave it: nothing ends there."""
+        """Send a command. CloseSession only leaves: the session continues in the background."""
         if isinstance(command, CloseSession):
             self.left = True
             if self._writer is not None:
@@ -120,16 +120,16 @@ class RemoteSession:
         """Rebuild the base image. Raises SandboxUnavailable."""
         await self._tend("rebuild")
 
-    async def _tend(self, what: str) -> wire.Tended:
+    async def _tend(self, action: str) -> wire.Tended:
         if self._writer is None:
             raise SandboxUnavailable("The session is not open there.")
-        number = len(self._asked) + 1
-        while number in self._asked:
+        number = len(self._pending) + 1
+        while number in self._pending:
             number += 1
-        asked: asyncio.Future[wire.Tended] = asyncio.get_running_loop().create_future()
-        self._asked[number] = asked
-        self._send(wire.Tend(what=what, number=number))
-        answer = await asked
+        future: asyncio.Future[wire.Tended] = asyncio.get_running_loop().create_future()
+        self._pending[number] = future
+        self._send(wire.Tend(what=action, number=number))
+        answer = await future
         if answer.problem:
             raise SandboxUnavailable(answer.problem, hint=answer.hint)
         return answer

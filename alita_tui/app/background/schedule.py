@@ -1,4 +1,4 @@
-"""When a task that is repeated is due."""
+"""Computes when a repeated task is due."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ class Rhythm(Value, frozen=True):
     every: int
     """Seconds from one run to the next; whole days where `at` is set."""
     at: str = ""
-    """`HH:MM` in the local time of this machine; empty: counted from when it was made."""
+    """`HH:MM` in this machine's local time; empty: counted from when the schedule was made."""
 
     def due(
-        self, since: datetime, done: datetime, now: datetime, zone: tzinfo | None = None
+        self, since: datetime, last: datetime, now: datetime, zone: tzinfo | None = None
     ) -> datetime | None:
-        """Return the newest moment after `done`, up to `now`, at which it is due; None if there is none.
+        """Return the newest moment after `last`, up to `now`, at which it is due; None if there is none.
 
         Of several missed times it is the last one, so missed runs are made up for only once. `since` is when it was
         made; `zone` is for tests. All times are aware.
         """
         count = self._count(since, now, zone)
         moment = self._moment(since, count, zone)
-        return moment if count and moment > done else None
+        return moment if count and moment > last else None
 
     def following(self, since: datetime, now: datetime, zone: tzinfo | None = None) -> datetime:
         """Return the first moment after `now` at which it is due."""
         return self._moment(since, self._count(since, now, zone) + 1, zone)
 
     def _count(self, since: datetime, now: datetime, zone: tzinfo | None) -> int:
-        """Return how often it was due from when it was made up to `now`."""
+        """Return how often it was due from when it was made until `now`."""
         if not self.at:
             return max(0, int((now - since).total_seconds() // self.every))
         passed = (now.astimezone(zone).date() - self._first_day(since, zone)).days
@@ -57,7 +57,7 @@ class Rhythm(Value, frozen=True):
         return day if self._on(day, zone) > since else day + timedelta(days=1)
 
     def _on(self, day: date, zone: tzinfo | None) -> datetime:
-        """Return when it is due on a day: an hour later if the clock skips the time, the first one if it repeats."""
+        """Return when it is due on a day: an hour later if the clock skips that time, the first if it occurs twice."""
         moment = datetime.combine(day, time.fromisoformat(self.at))
         return (moment.replace(tzinfo=zone) if zone else moment.astimezone()).astimezone(UTC)
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from alita_tui.state.session import SessionState
 
 LOOK_SECONDS = 2.0
-"""How often the lists are looked at without being asked to."""
+"""Seconds between two looks at the lists without a request."""
 LINGER_SECONDS = 30.0
 """How long a background that was started for one task stays when nothing is left to do."""
 
@@ -78,7 +78,7 @@ class Background:
                 await self._close()
 
     def end(self) -> None:
-        """End in good order; what is under way is taken up by the next one."""
+        """Shut down cleanly; the next process continues the unfinished work."""
         self._ending = True
         self._look.set()
 
@@ -91,7 +91,7 @@ class Background:
                 scheduled = await asyncio.to_thread(self._begin_due)
                 for work in await asyncio.to_thread(self._ledger.work):
                     self._take_up(work)
-            except StoreError as error:  # a full disk or a file that cannot be read: another time
+            except StoreError as error:  # a full disk or an unreadable file: the next look retries
                 self._tell(str(error))
                 scheduled = True
             if self._open or scheduled:
@@ -102,18 +102,18 @@ class Background:
                 await asyncio.wait_for(self._look.wait(), LOOK_SECONDS)
 
     def _begin_due(self) -> bool:
-        """Enter what is due in the list of work; return whether there is any schedule that is not paused."""
+        """Add due runs to the list of work; return whether any schedule is not paused."""
         schedules = [schedule for schedule in self._ledger.schedules() if not schedule.paused]
-        for known in schedules:
-            if known.session_id not in self._open and known.due(now()):
+        for schedule in schedules:
+            if schedule.session_id not in self._open and schedule.due(now()):
                 with self._ledger.changing():
-                    self._begin(known.id)
+                    self._begin(schedule.id)
         return bool(schedules)
 
-    def _begin(self, wanted: str) -> None:
-        """Enter one run, at most once for each moment; called with the lists locked."""
+    def _begin(self, schedule_id: str) -> None:
+        """Add one run to the list, at most once for each due time; called with the lists locked."""
         try:
-            schedule = self._ledger.schedule(wanted)
+            schedule = self._ledger.schedule(schedule_id)
         except UsageError:  # it was cancelled just now
             return
         at = schedule.due(now())
@@ -139,7 +139,7 @@ class Background:
             opened.running = asyncio.create_task(self._run(opened), name=f"alita session {work.session_id}")
 
     async def _run(self, opened: OpenSession) -> None:
-        """Work on a session to its end, and take it off the list, unless more was left for it meanwhile."""
+        """Work on a session until it ends, and remove it from the list unless it got more work meanwhile."""
         session_id = opened.work.session_id
         try:
             try:
@@ -150,7 +150,7 @@ class Background:
                 self._elsewhere.add(session_id)
             except AlitaError as error:
                 self._tell(f"{session_id}: {error}")
-            if not self._ending and not await asyncio.to_thread(self._more, session_id):
+            if not self._ending and not await asyncio.to_thread(self._has_more, session_id):
                 await asyncio.to_thread(self._ledger.remove, opened.work)
         except StoreError as error:
             self._tell(str(error))
@@ -158,7 +158,7 @@ class Background:
             del self._open[session_id]
             self._look.set()
 
-    def _more(self, session_id: str) -> bool:
+    def _has_more(self, session_id: str) -> bool:
         from alita_tui.store.task_inbox import TaskInbox
 
         return bool(TaskInbox(self._app.paths.left_tasks, self._app.audit).waiting(session_id))
@@ -278,14 +278,14 @@ class OpenSession:
         return await asyncio.shield(self._session)
 
     def leave(self) -> None:
-        """Close the session; what is under way in it is taken up when it opens again."""
+        """Close the session; its unfinished work continues when it is opened again."""
         self._leaving = True
         if self._session.done() and (session := self._session.result()):
             session.send(CloseSession())
 
     @contextmanager
     def attached(self) -> Generator[None]:
-        """Keep the session open while a console looks on."""
+        """Keep the session open while a console is attached."""
         self._watch(1)
         try:
             yield
@@ -298,11 +298,11 @@ class OpenSession:
             session.keep_open(bool(self._consoles))
 
     async def standing(self) -> wire.Session:
-        """Return what is done in it now."""
+        """Return the state of the session."""
         state = await asyncio.to_thread(self._state) if self._projection else None
         return wire.Session(
             session_id=self.work.session_id,
-            state="ending" if self._leaving else "opening" if state is None else _word(state),
+            state="ending" if self._leaving else "opening" if state is None else _state_word(state),
             task=one_line(state.tasks[-1].text if state is not None and state.tasks else self.work.text, 80),
             consoles=self._consoles,
             schedule=self.work.schedule,
@@ -314,10 +314,10 @@ class OpenSession:
             return self._projection.state
 
     async def _follow(self, session: LiveSession) -> None:
-        """Tell what a person would want to know."""
-        known = len(session.history)
+        """Report the events that a person would want to know about."""
+        recorded = len(session.history)
         async for envelope in session.source:
-            if envelope.seq is None or envelope.seq <= known:
+            if envelope.seq is None or envelope.seq <= recorded:
                 continue
             match envelope.event:
                 case TaskSubmitted(text=text):
@@ -335,18 +335,18 @@ class OpenSession:
         self._tell(f"{self.work.session_id}: {one_line(text, 200)}")
 
 
-def _word(state: SessionState) -> str:
+def _state_word(state: SessionState) -> str:
     phases = {lane.phase for lane in state.lanes} or {state.phase}
     return "waiting" if phases & {"waiting", "asking"} else "working"
 
 
 async def _send_events(session: LiveSession, after: int, writer: asyncio.StreamWriter) -> None:
-    """Send what the console lacks, then what happens; at the end of the session close the connection."""
+    """Send the events that the console lacks, then new ones; close the connection when the session ends."""
     history, news = session.history, session.bus.subscribe()
-    held = len(history)
+    count = len(history)
     try:
-        start = bisect_right(history, after, hi=held, key=lambda envelope: envelope.seq or 0)
-        for place in range(start, held):
+        start = bisect_right(history, after, hi=count, key=lambda envelope: envelope.seq or 0)
+        for place in range(start, count):
             writer.write(wire.framed(wire.news(encode(history[place]))))
             await writer.drain()
         async for envelope in news:
@@ -362,7 +362,7 @@ async def _send_events(session: LiveSession, after: int, writer: asyncio.StreamW
 async def _take_commands(
     session: LiveSession, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
-    """Hand in what a console sends, until it leaves."""
+    """Carry out what a console sends, until it leaves."""
     tending: set[asyncio.Task[None]] = set()
     while message := await wire.request(reader):
         match message:
@@ -395,7 +395,7 @@ async def _tend(session: LiveSession, message: wire.Tend, writer: asyncio.Stream
 
 @contextmanager
 def only_one(socket: Path) -> Generator[None]:
-    """Hold the lock of a home's background meanwhile. Raises UsageError if another process has it, StoreError."""
+    """Hold the lock of a home's background. Raises UsageError if another process has it, StoreError."""
     path = socket.with_suffix(".lock")
     try:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)

@@ -1,4 +1,4 @@
-"""What a console or a command and the background say to each other over a Unix socket of the home.
+"""The protocol between a console or a command and the background, over a Unix socket of the home.
 
 Each message is a length of four bytes (big endian) and that much JSON.
 """
@@ -26,11 +26,11 @@ from alita_tui.spine.inventory import Inventory
 _LONGEST = 256_000_000
 """Bytes of one message."""
 _LONGEST_PATH = 100
-"""Bytes of a socket's path that every system takes."""
+"""Bytes of a socket's path that every system supports."""
 
 
 class Look(Value, frozen=True, tag=True):
-    """Ask what it does; it also looks at once at what it has to do."""
+    """Ask what the background does, and have it look for work at once."""
 
 
 class Attach(Value, frozen=True, tag=True):
@@ -53,7 +53,7 @@ class Tend(Value, frozen=True, tag=True):
 
     what: str
     number: int
-    """Its answer carries the same."""
+    """Number that the answer repeats."""
 
 
 class End(Value, frozen=True, tag=True):
@@ -169,7 +169,7 @@ async def _frame(reader: asyncio.StreamReader) -> bytes | None:
 
 @asynccontextmanager
 async def connected(path: Path) -> AsyncGenerator[tuple[asyncio.StreamReader, asyncio.StreamWriter] | None]:
-    """Give a connection to the background of a home; None if none runs. Raises UsageError, StoreError."""
+    """Yield a connection to the background of a home; None if none runs. Raises UsageError, StoreError."""
     with _short(path) as short:
         try:
             reader, writer = await asyncio.open_unix_connection(short)
@@ -189,39 +189,39 @@ async def connected(path: Path) -> AsyncGenerator[tuple[asyncio.StreamReader, as
 
 
 def listening(path: Path) -> socket.socket:
-    """Return a new socket that only this user can reach; one that is left there is replaced. Raises StoreError."""
-    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    """Return a new socket that only this user can reach; a leftover one is replaced. Raises StoreError."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         path.unlink(missing_ok=True)
         mask = os.umask(0o177)
         try:
             with _short(path) as short:
-                made.bind(short)
+                listener.bind(short)
         finally:
             os.umask(mask)
     except OSError as error:
-        made.close()
+        listener.close()
         raise StoreError(
             f"{path} cannot be made: {error.strerror or error}.", hint="Check its folder."
         ) from error
-    return made
+    return listener
 
 
 def peer(writer: asyncio.StreamWriter) -> int:
     """Return the user id of the process at the other end, from the kernel; -1 if unknown."""
-    made = writer.get_extra_info("socket")
+    connection = writer.get_extra_info("socket")
     try:
         if sys.platform == "linux":
-            _, uid, _ = struct.unpack("3i", made.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+            _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
         else:  # struct xucred of macOS and the BSDs: LOCAL_PEERCRED of SOL_LOCAL
-            _, uid = struct.unpack("2I", made.getsockopt(0, 1, 8))
+            _, uid = struct.unpack("2I", connection.getsockopt(0, 1, 8))
     except (OSError, struct.error):
         return -1
     return int(uid)
 
 
 class _short:  # used as a function
-    """Yield a path of a socket that is short enough for the system; a long one goes through its open folder."""
+    """Yield a socket path that is short enough for the system; a long one goes through an open folder's descriptor."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

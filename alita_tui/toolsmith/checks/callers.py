@@ -19,13 +19,13 @@ from alita_tui.spine.grants import TOOLS, tool_grants
 from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.text import counted, one_line
 from alita_tui.spine.trials import stands_in
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, shown
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, brief_json, evidence
 from alita_tui.toolsmith.checks.judge_report import Tested
 from alita_tui.toolsmith.checks.probes import equal, misfit
 from alita_tui.toolsmith.checks.workbench import Workbench, piece_of_tests
 
 BREAKS = "breaks "
-"""Begins the label of a caller that the new version does not do for."""
+"""Prefix of the label of a caller that the new version breaks."""
 _MOST = 6
 """Callers that are tested again, and calls of each."""
 _SECONDS = 8.0
@@ -53,7 +53,7 @@ def test_{_SEEN}():
     raise AssertionError("alita:" + _alita_json.dumps(asked[:8]) + ":alita")
 """
 _FUTURE = re.compile(r"(?m)^from __future__ import .*$")
-_TOLD = re.compile(r"alita:(\[.*\]):alita", re.DOTALL)
+_REPORTED = re.compile(r"alita:(\[.*\]):alita", re.DOTALL)
 
 
 class Callers:
@@ -79,30 +79,30 @@ class Callers:
             try:
                 record = self._shelf.get(card.name, card.version)
             except AlitaError:
-                continue  # it does not run either
+                continue  # such a tool does not run
             if any(grant.name == name for grant in tool_grants(record.granted)):
                 yield record
 
     async def _row(self, case: Case, parent: ToolDraft, caller: ToolRecord) -> GateRow:
         label = f"{caller.draft.name} v{caller.version}, which calls it"
         try:
-            passing, asked = await self._tests(case, caller)
+            passing, calls = await self._tests(case, caller)
             if passing is None:
                 return evidence(
                     label, "its tests do not stand in for what it calls; nothing is known", "warn"
                 )
             if not passing:
                 return evidence(label, "its own tests fail again by themselves", "warn")
-            problems = await self._answers(case, parent, asked)
+            problems = await self._answers(case, parent, calls)
         except CouldNotRun as error:
             return evidence(label, f"it could not be tested again: {error.message}", "warn")
         if problems:
             return evidence(f"{BREAKS}{label}", one_line("; ".join(problems), 280), "bad")
-        verb = "is" if len(asked) == 1 else "are"
-        answered = f"{counted(len(asked), 'call')} that they make {verb} answered as before"
+        verb = "is" if len(calls) == 1 else "are"
+        answered_text = f"{counted(len(calls), 'call')} that they make {verb} answered as before"
         return evidence(
             label,
-            f"its tests pass again; {answered}" if asked else "its tests pass, and call it not once",
+            f"its tests pass again; {answered_text}" if calls else "its tests pass, and call it not once",
             "good",
         )
 
@@ -121,37 +121,39 @@ class Callers:
         observed = next(
             (case_result.message for case_result in entry.cases if case_result.name == f"test_{_SEEN}"), ""
         )
-        return bool(own) and all(case_result.passed for case_result in own), _asked(observed, case.draft.name)
+        return bool(own) and all(case_result.passed for case_result in own), _calls_in(
+            observed, case.draft.name
+        )
 
-    async def _answers(self, case: Case, parent: ToolDraft, asked: list[Json]) -> list[str]:
+    async def _answers(self, case: Case, parent: ToolDraft, calls: list[Json]) -> list[str]:
         """Return how the new version's answers to these calls differ from the previous version's."""
         problems = [
-            f"run({shown(arguments, 80)}) is not taken: {why}"
-            for arguments in asked
-            if (why := _unlike(arguments, case.draft.input_schema))
+            f"run({brief_json(arguments, 80)}) is not taken: {why}"
+            for arguments in calls
+            if (why := _misfit(arguments, case.draft.input_schema))
         ]
-        if problems or not asked:
+        if problems or not calls:
             return problems
         before = Case(build_id=case.build_id, draft=parent, lock=case.lock)
         now, then = await asyncio.gather(
-            self._bench.outputs(case, asked, fresh=True), self._bench.outputs(before, asked, fresh=True)
+            self._bench.outputs(case, calls, fresh=True), self._bench.outputs(before, calls, fresh=True)
         )
-        for arguments, new, old in zip(asked, now, then, strict=False):
+        for arguments, new, old in zip(calls, now, then, strict=False):
             if "result" not in old:
                 continue  # the tests' replacement answered a call that the tool itself cannot answer here
             if "result" not in new:
                 problems.append(
-                    f"run({shown(arguments, 80)}) → {new.get('error')}, before {shown(old['result'], 60)}"
+                    f"run({brief_json(arguments, 80)}) → {new.get('error')}, before {brief_json(old['result'], 60)}"
                 )
             elif not equal(old["result"], new["result"]):
-                difference = f"{shown(new['result'], 60)}, before {shown(old['result'], 60)}"
-                problems.append(f"run({shown(arguments, 80)}) → {difference}")
+                difference = f"{brief_json(new['result'], 60)}, before {brief_json(old['result'], 60)}"
+                problems.append(f"run({brief_json(arguments, 80)}) → {difference}")
         return problems
 
 
-def _asked(observed: str, name: str) -> list[Json]:
+def _calls_in(observed: str, name: str) -> list[Json]:
     """Return the distinct arguments of a tool's calls in an observed test run."""
-    match = _TOLD.search(observed)
+    match = _REPORTED.search(observed)
     try:
         pairs = json.loads(match[1]) if match else []
         bodies = [json.loads(body) for url, body in pairs if url == f"{TOOLS}{name}"]
@@ -164,7 +166,7 @@ def _asked(observed: str, name: str) -> list[Json]:
     return unique[:_MOST]
 
 
-def _unlike(arguments: Json, schema: Json) -> str:
+def _misfit(arguments: Json, schema: Json) -> str:
     """Return why a schema does not accept arguments; empty if it does, or if that cannot be checked."""
     properties = schema.get("properties") if isinstance(schema, dict) else None
     if isinstance(properties, dict) and not schema.get("additionalProperties"):

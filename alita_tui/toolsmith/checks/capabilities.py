@@ -29,7 +29,7 @@ _PLACE = re.compile(r"[^:]+:\d+")
 _LOOPBACK = ("127.0.0.1", "localhost")
 _SCRATCH = "/tmp"  # noqa: S108  # the sandbox's own, gone with it
 _DRIVER = "/env/playwright/driver/"
-"""Of the locked package that drives the browser; what it starts beside it is Chromium."""
+"""Programs of the locked package that drives the browser; any other program that it starts is Chromium."""
 _PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443, "ftp": 21}
 
 
@@ -44,10 +44,10 @@ class CapabilitiesCheck:
     async def check(self, case: Case) -> GateResult:
         """Compare declared, written and observed capabilities."""
         run = await self._bench.watched(case)
-        seen: defaultdict[str, list[str]] = defaultdict(list)
-        for kind, what in run.tested.seen:
-            if kind in _KINDS and not (kind == "environment" and _of_a_package(what, case)):
-                seen[kind].append(one_line(what, 80))
+        observed: defaultdict[str, list[str]] = defaultdict(list)
+        for kind, item in run.tested.seen:
+            if kind in _KINDS and not (kind == "environment" and _of_a_package(item, case)):
+                observed[kind].append(one_line(item, 80))
         used = await asyncio.to_thread(uses, case.draft, Capabilities())
         unclaimed = await asyncio.to_thread(uses, case.draft, case.draft.capabilities)
         declared = _declared(case.draft.capabilities)
@@ -56,20 +56,20 @@ class CapabilitiesCheck:
                 used[kind].append("the broker's /files")
         rows, undeclared = [], []
         for kind in _KINDS:
-            says = declared.get(kind, "")
-            strange = _strange(case.draft.capabilities, kind, used[kind], unclaimed[kind], seen[kind])
-            if not (says or used[kind] or seen[kind]):
+            declaration = declared.get(kind, "")
+            strange = _strange(case.draft.capabilities, kind, used[kind], unclaimed[kind], observed[kind])
+            if not (declaration or used[kind] or observed[kind]):
                 continue
             text = " · ".join(
                 (
-                    f"declared: {says or 'no'}",
+                    f"declared: {declaration or 'no'}",
                     f"in the code: {_listed(used[kind])}",
-                    f"seen in the sandbox: {_listed(seen[kind])}",
+                    f"seen in the sandbox: {_listed(observed[kind])}",
                 )
             )
             mark = f"▲ UNDECLARED ({_listed(strange)})  " if strange else ""
-            spare = bool(says) and not used[kind] and not seen[kind]
-            own = not says and not strange
+            spare = bool(declaration) and not used[kind] and not observed[kind]
+            own = not declaration and not strange
             tone: Tone = "bad" if strange else "warn" if spare else "good"
             end = " · asked for, not used" if spare else " · scratch files of its own" if own else ""
             rows.append(evidence(kind, mark + text + end, tone))
@@ -79,9 +79,11 @@ class CapabilitiesCheck:
         if undeclared:
             return failed(self.name, f"it uses what it does not declare: {', '.join(undeclared)}", rows)
         # The summary claims only what was observed.
-        says = ", ".join(kind for kind in _KINDS if declared.get(kind)) or "none"
-        reached = ", ".join(kind for kind in _KINDS if seen[kind]) or "none"
-        return passed(self.name, f"declared {says}; in the code: no more; seen in tests: {reached}", rows)
+        declaration = ", ".join(kind for kind in _KINDS if declared.get(kind)) or "none"
+        reached = ", ".join(kind for kind in _KINDS if observed[kind]) or "none"
+        return passed(
+            self.name, f"declared {declaration}; in the code: no more; seen in tests: {reached}", rows
+        )
 
 
 def _of_a_package(name: str, case: Case) -> bool:
@@ -119,47 +121,51 @@ def uses(draft: ToolDraft, granted: Capabilities) -> dict[str, list[str]]:
     return {kind: list(dict.fromkeys(listed)) for kind, listed in by_kind.items()}
 
 
-def _declared(wants: Capabilities) -> dict[str, str]:
-    by_kind = {"network": ", ".join(wants.network), "environment": ", ".join(wants.secrets)}
-    if wants.workspace != "none":
+def _declared(capabilities: Capabilities) -> dict[str, str]:
+    by_kind = {"network": ", ".join(capabilities.network), "environment": ", ".join(capabilities.secrets)}
+    if capabilities.workspace != "none":
         by_kind["reads"] = "the workspace"
-    if wants.workspace == "write":
+    if capabilities.workspace == "write":
         by_kind["writes"] = "the workspace"
-    if wants.browser:
+    if capabilities.browser:
         by_kind["processes"] = "the browser"
     return by_kind
 
 
 def _strange(
-    wants: Capabilities, kind: str, used: list[str], unclaimed: list[str], seen: list[str]
+    capabilities: Capabilities, kind: str, used: list[str], unclaimed: list[str], observed: list[str]
 ) -> list[str]:
-    """Return what no declaration covers. Files under /tmp are the tool's own."""
+    """Return the uses of a kind that no declaration covers. Files under /tmp are the tool's own."""
     match kind:
         case "network":
-            written = [place for place in used if _PLACE.fullmatch(place)] if wants.network else unclaimed
-            return list(dict.fromkeys(place for place in written + seen if not _covered(wants, place)))
+            code_places = (
+                [place for place in used if _PLACE.fullmatch(place)] if capabilities.network else unclaimed
+            )
+            return list(
+                dict.fromkeys(place for place in code_places + observed if not _covered(capabilities, place))
+            )
         case "writes":
-            outside = [path for path in seen if not _scratch(path)]
+            outside = [path for path in observed if not _scratch(path)]
             # If the tests made it write, the paths are known; otherwise they may be anything.
-            return outside if seen else unclaimed
+            return outside if observed else unclaimed
         case "reads":
-            outside = [path for path in seen if not _scratch(path)]
-            return outside if seen else unclaimed
+            outside = [path for path in observed if not _scratch(path)]
+            return outside if observed else unclaimed
         case "environment":
-            own = {*secret_names(wants), *(("ALITA_BROKER",) if wants.brokered else ())}
-            own |= {"ALITA_BROWSER"} if wants.browser else set()
-            return unclaimed + [name for name in seen if name not in own]
-        case "processes" if wants.browser:
-            return used + [program for program in seen if not program.startswith(_DRIVER)]
+            own = {*secret_names(capabilities), *(("ALITA_BROKER",) if capabilities.brokered else ())}
+            own |= {"ALITA_BROWSER"} if capabilities.browser else set()
+            return unclaimed + [name for name in observed if name not in own]
+        case "processes" if capabilities.browser:
+            return used + [program for program in observed if not program.startswith(_DRIVER)]
         case _:
-            return used + seen
+            return used + observed
 
 
-def _covered(wants: Capabilities, place: str) -> bool:
+def _covered(capabilities: Capabilities, place: str) -> bool:
     """Return True for a granted host and port, a look-up of its name, and the broker on the tool's loopback."""
     host, _, port = place.partition(":")
-    places = [grant.where for grant in host_grants(wants)]
-    if place in places or (host in _LOOPBACK and (places or wants.brokered)):
+    places = [grant.where for grant in host_grants(capabilities)]
+    if place in places or (host in _LOOPBACK and (places or capabilities.brokered)):
         return True  # the tests' own server replaces the granted host
     return port in ("", "None") and any(granted.startswith(f"{host}:") for granted in places)
 

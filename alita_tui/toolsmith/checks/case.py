@@ -37,7 +37,7 @@ class Case(Value, frozen=True):
     parent: ToolDraft | None = None
     """The version that this one would replace."""
     examples: tuple[Json, ...] = ()
-    """What it was ordered by, each `{"input": ARGUMENTS, "output": RESULT}`."""
+    """Examples of the order, each `{"input": ARGUMENTS, "output": RESULT}`."""
 
 
 class Check(Protocol):
@@ -58,10 +58,10 @@ class CouldNotRun(AlitaError):
         """What it observed until then."""
 
 
-async def both(first: Awaitable[T], second: Awaitable[T]) -> tuple[T | CouldNotRun, T | CouldNotRun]:
-    """Return what both come to, or why they could not run, once both have ended."""
-    one, other = await asyncio.gather(first, second, return_exceptions=True)
-    return _or_raise(one), _or_raise(other)
+async def both_results(first: Awaitable[T], second: Awaitable[T]) -> tuple[T | CouldNotRun, T | CouldNotRun]:
+    """Return both results, or why one could not run, once both have ended."""
+    first_result, second_result = await asyncio.gather(first, second, return_exceptions=True)
+    return _or_raise(first_result), _or_raise(second_result)
 
 
 def _or_raise(result: T | BaseException) -> T | CouldNotRun:
@@ -85,6 +85,6 @@ def failed(gate: GateName, summary: str, rows: Sequence[GateRow] = ()) -> GateRe
     return GateResult(gate=gate, state="failed", summary=one_line(summary, 300), rows=tuple(rows))
 
 
-def shown(value: Json, most: int = 120) -> str:
+def brief_json(value: Json, most: int = 120) -> str:
     """Return a JSON value on one line, shortened."""
     return one_line(msgspec.json.encode(value).decode(), most)

@@ -63,7 +63,7 @@ def singles(now: datetime) -> tuple[Setting, ...]:
 def bundles(now: datetime) -> tuple[Setting, ...]:
     """Return all of `singles` combined into a few runs; the cause is searched for only if something differs.
 
-    A hash seed needs an interpreter of its own, so not each run has one.
+    A hash seed needs an interpreter of its own, so not every run has one.
     """
     soon, later, far = ((when - now).total_seconds() for when in _moments(now))
     east, west = _ZONES.values()
@@ -78,16 +78,16 @@ def bundles(now: datetime) -> tuple[Setting, ...]:
 
 
 def meetable(settings: Sequence[Setting], language: str) -> list[Setting]:
-    """Return the settings that the sandbox has for a language: clock and hash seed are Python's own."""
+    """Return the settings that the sandbox can apply to a language: clock and hash seed only to Python."""
     if language == "python":
         return list(settings)
-    left = []
+    possible = []
     for setting in settings:
         causes = tuple(cause for cause in setting.causes if cause not in ("clock", "seed"))
         plain = replace(setting.conditions, clock_shift_seconds=0.0, hash_seed=None)
         if causes:
-            left.append(replace(setting, causes=causes, conditions=plain))
-    return left
+            possible.append(replace(setting, causes=causes, conditions=plain))
+    return possible
 
 
 def knows_clocks(code: str) -> bool:
@@ -113,17 +113,17 @@ def excused(cause: Cause | Literal["chance"], purpose: str) -> bool:
     """Return True if a tool of this purpose is expected to answer differently."""
     match cause:
         case "clock":
-            return _says(purpose, "now")
+            return _purpose_matches(purpose, "now")
         case "zone":
-            return _says(purpose, "now") or _says(purpose, "local")
+            return _purpose_matches(purpose, "now") or _purpose_matches(purpose, "local")
         case "chance":
-            return _says(purpose, "chance") or _says(purpose, "now")
+            return _purpose_matches(purpose, "chance") or _purpose_matches(purpose, "now")
         case _:
             return False
 
 
-def _says(purpose: str, what: str) -> bool:
-    return rule("purpose", what, re.IGNORECASE).search(purpose) is not None
+def _purpose_matches(purpose: str, key: str) -> bool:
+    return rule("purpose", key, re.IGNORECASE).search(purpose) is not None
 
 
 def _moments(now: datetime) -> tuple[datetime, datetime, datetime]:

@@ -1,7 +1,7 @@
 """Does a draft give the same answers elsewhere, at other times, and each time?
 
-Its own tests and calls are repeated with clock, time zone, locale, hash seed and order changed, all at once. Which of
-them made a difference is only searched for if there is one.
+Its own tests and calls are repeated with clock, time zone, locale, hash seed and order changed, all at once. Only if
+something differs, the cause is searched for.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed, shown
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, brief_json, evidence, failed, passed
 from alita_tui.toolsmith.checks.condition_settings import (
     Setting,
     bundles,
@@ -47,7 +47,7 @@ class Seen(NamedTuple):
 
     failing: tuple[str, ...]
     answers: list[Answer]
-    whole: bool
+    complete: bool
     """False if there was no time for all of it."""
 
 
@@ -57,14 +57,14 @@ class Plain(NamedTuple):
     alone: list[Answer]
     """Each call in a process of its own."""
     row: list[Answer]
-    """One after the other in one process, forwards and then backwards."""
+    """All calls in one process, forwards and then backwards."""
     again: list[Answer]
     """Each call once more in a process of its own; empty if not asked for."""
 
     def stateful(self) -> list[int]:
         """Indices of calls whose result depends on earlier calls."""
-        both = zip(self.alone, self.row, reversed(self.row), strict=False)
-        return [n for n, (a, b, c) in enumerate(both) if not (same_answer(a, b) and same_answer(a, c))]
+        triples = zip(self.alone, self.row, reversed(self.row), strict=False)
+        return [n for n, (a, b, c) in enumerate(triples) if not (same_answer(a, b) and same_answer(a, c))]
 
     def chance(self) -> list[int]:
         """Indices of calls whose result differs for no visible reason."""
@@ -91,15 +91,17 @@ class ConditionsCheck:
         now = self._now()
         tried = meetable([*bundles(now), *moments(case.draft.code, now)], case.draft.language)
         plain, results = await self._tried(case, calls, tried, again=False)
-        moved = [setting for setting, result in zip(tried, results, strict=False) if _moved(plain, result)]
-        rows = await self._causes(case, calls, moved, now) if moved or plain.stateful() else []
+        differing = [
+            setting for setting, result in zip(tried, results, strict=False) if _differs(plain, result)
+        ]
+        rows = await self._causes(case, calls, differing, now) if differing or plain.stateful() else []
         rows.sort(key=lambda row: row.tone != "bad")
         if rows and rows[0].tone == "bad":
             return failed(self.name, f"{rows[0].label}: {rows[0].text}", rows[:_SHOWN])
-        if len(results) < len(tried) or not all(result.whole for result in results):
+        if len(results) < len(tried) or not all(result.complete for result in results):
             raise CouldNotRun("there was no time to try all conditions", rows)
-        what = "clocks, zones, locale, seed and order" if case.draft.language == "python" else _NO_CLOCK
-        summary = f"tests and {len(calls)} calls come out alike under other {what}"
+        changed = "clocks, zones, locale, seed and order" if case.draft.language == "python" else _NO_CLOCK
+        summary = f"tests and {len(calls)} calls come out alike under other {changed}"
         if rows:
             summary = "; ".join(f"{row.label}, as its purpose says" for row in rows)
         return passed(self.name, summary, rows[:_SHOWN])
@@ -108,11 +110,11 @@ class ConditionsCheck:
         self, case: Case, calls: Calls, tried: Sequence[Setting], *, again: bool
     ) -> tuple[Plain, list[Seen]]:
         """Return the results of the calls, plain and under each setting. Raises CouldNotRun."""
-        alone = piece_of_calls(case, calls[:_CALLS], fresh=True)  # each needs a process
+        alone = piece_of_calls(case, calls[:_CALLS], fresh=True)  # a process for each call
         pieces = [alone, piece_of_calls(case, [*calls, *reversed(calls)]), *([alone] if again else ())]
         plainly = len(pieces)
         pieces += [piece_of_calls(case, calls, conditions=setting.conditions) for setting in tried]
-        # Tests come last, because calls would find the files that tests leave.
+        # Tests come last, because they may leave files that the calls would find.
         pieces += [piece_of_tests(case, conditions=setting.conditions) for setting in tried if setting.tests]
         judged = await self._bench.judge(case, pieces, total=_TOTAL)
         unasked = not _ASKS_LOCALE.search(case.draft.code)
@@ -121,15 +123,15 @@ class ConditionsCheck:
             for piece_result, piece in zip(judged[:plainly], pieces, strict=False)
         ]
         if len(answers) < plainly or any(
-            map(lambda answered, piece: len(answered) < len(piece.calls), answers, pieces)
+            map(lambda outcomes, piece: len(outcomes) < len(piece.calls), answers, pieces)
         ):
             raise CouldNotRun("there was no time to call it twice")
         plain = Plain(answers[0], answers[1], answers[2] if again else [])
-        rest, tests = iter(judged[plainly:]), iter(judged[plainly + len(tried) :])
+        call_results, tests = iter(judged[plainly:]), iter(judged[plainly + len(tried) :])
         results: list[Seen] = []
         for setting in tried:
             tested = next(tests, None) if setting.tests else Tested()
-            called = next(rest, None)
+            called = next(call_results, None)
             if not isinstance(tested, Tested) or called is None:
                 break
             local = bool(setting.conditions.locale) and unasked
@@ -150,12 +152,12 @@ class ConditionsCheck:
         return plain, results
 
     async def _causes(
-        self, case: Case, calls: Calls, moved: Sequence[Setting], now: datetime
+        self, case: Case, calls: Calls, differing: Sequence[Setting], now: datetime
     ) -> list[GateRow]:
         """Return a row for each cause of a difference, found by changing one condition at a time."""
-        causes = {cause for condition in moved for cause in condition.causes}
+        causes = {cause for condition in differing for cause in condition.causes}
         single = [condition for condition in singles(now) if causes & {*condition.causes}]
-        single += [condition for condition in moved if condition.label]  # these were single conditions
+        single += [condition for condition in differing if condition.label]  # these were single conditions
         single = meetable(single, case.draft.language)
         plain, results = await self._tried(case, calls, single, again=True)
         purpose = f"{case.draft.name.replace('_', ' ')}: {case.draft.description}"
@@ -173,23 +175,23 @@ class ConditionsCheck:
                 "in a process of its own",
             )
             rows.append(_row("keeps state between calls", text, writes))
-        named: set[str] = set()
+        causes_shown: set[str] = set()
         for setting, result in zip(single, results, strict=False):
             (cause,) = setting.causes
             at = None if chance else _first(plain, result)
-            if cause in named or (at is None and not result.failing):
+            if cause in causes_shown or (at is None and not result.failing):
                 continue
-            named.add(cause)
+            causes_shown.add(cause)
             excuse = not result.failing and excused(cause, purpose)
             label = f"depends on {_CALLED[cause]}" if excuse else f"another result under {setting.label}"
             rows.append(_row(label, _difference(calls, plain, result, calls_too=not chance), excuse))
-        return rows or await self._together(case, calls, moved)
+        return rows or await self._together(case, calls, differing)
 
-    async def _together(self, case: Case, calls: Calls, moved: Sequence[Setting]) -> list[GateRow]:
+    async def _together(self, case: Case, calls: Calls, differing: Sequence[Setting]) -> list[GateRow]:
         """Return a row for a difference that no single condition causes. Raises CouldNotRun if it is not repeatable."""
-        plain, results = await self._tried(case, calls, moved, again=False)
-        for setting, result in zip(moved, results, strict=False):
-            if _moved(plain, result):
+        plain, results = await self._tried(case, calls, differing, again=False)
+        for setting, result in zip(differing, results, strict=False):
+            if _differs(plain, result):
                 label = f"another result under {' and '.join(setting.causes)} at once"
                 return [_row(label, _difference(calls, plain, result), False)]
         raise CouldNotRun("a result differed once and not again")
@@ -201,7 +203,7 @@ def _calls(draft: ToolDraft, tests: Calls) -> Calls:
     return [*calls, *dated(calls, Fit(draft.input_schema))] if knows_clocks(draft.code) else calls
 
 
-def _moved(plain: Plain, result: Seen) -> bool:
+def _differs(plain: Plain, result: Seen) -> bool:
     return bool(result.failing) or _first(plain, result) is not None
 
 
@@ -225,7 +227,7 @@ def _late(answer: Answer) -> bool:
 
 
 def same_answer(a: Answer, b: Answer) -> bool:
-    """Return True for equal results and exceptions of the same name, and where an answer did not come in time."""
+    """Return True for equal results, for exceptions of the same name, and if either answer timed out."""
     if _late(a) or _late(b):
         return True
     if "result" in a and "result" in b:
@@ -234,12 +236,12 @@ def same_answer(a: Answer, b: Answer) -> bool:
 
 
 def _compared(call: dict[str, Json], now: Answer, before: Answer, when: str) -> str:
-    return one_line(f"run({shown(call, 80)}) → {answer_words(now)}, {when} {answer_words(before)}", 280)
+    return one_line(f"run({brief_json(call, 80)}) → {answer_words(now)}, {when} {answer_words(before)}", 280)
 
 
 def answer_words(answer: Answer) -> str:
     """Return an answer in short."""
-    return shown(answer["result"], 60) if "result" in answer else str(answer.get("error"))
+    return brief_json(answer["result"], 60) if "result" in answer else str(answer.get("error"))
 
 
 def _row(label: str, text: str, excuse: bool) -> GateRow:

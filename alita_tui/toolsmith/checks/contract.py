@@ -7,7 +7,7 @@ import asyncio
 from alita_tui.events import GateName, GateResult, GateRow, ToolDraft
 from alita_tui.runtimes.languages import runtime_of
 from alita_tui.spine.text import counted, one_line
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed, shown
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, brief_json, evidence, failed, passed
 from alita_tui.toolsmith.checks.judge_report import Call
 from alita_tui.toolsmith.checks.probes import misfit, same
 from alita_tui.toolsmith.checks.workbench import Workbench
@@ -45,7 +45,7 @@ class ContractCheck:
         return passed(self.name, summary, ordered)
 
     async def _ordered(self, case: Case) -> list[GateRow]:
-        """Return a row for each example that the tool was ordered by; none for one that needs what no test has."""
+        """Return a row for each example of the order, except failures that may only lack what no test is granted."""
         pairs = [
             (entry["input"], entry["output"])
             for entry in case.examples
@@ -53,20 +53,22 @@ class ContractCheck:
         ]
         if not pairs:
             return []
-        answers = await self._bench.outputs(case, [given for given, _ in pairs], fresh=True)
+        answers = await self._bench.outputs(case, [arguments for arguments, _ in pairs], fresh=True)
         rows: list[GateRow] = []
-        for (given, wanted), answer in zip(pairs, answers, strict=False):
-            label = f"run({shown(given, 80)})"
-            if "result" in answer and same(wanted, answer["result"]):
-                rows.append(evidence(label, f"→ {shown(answer['result'])}, as ordered", "good"))
+        for (arguments, expected), answer in zip(pairs, answers, strict=False):
+            label = f"run({brief_json(arguments, 80)})"
+            if "result" in answer and same(expected, answer["result"]):
+                rows.append(evidence(label, f"→ {brief_json(answer['result'])}, as ordered", "good"))
             elif "result" in answer or case.draft.capabilities.none:
-                got = (
-                    shown(answer["result"])
+                actual = (
+                    brief_json(answer["result"])
                     if "result" in answer
                     else f"{answer.get('error')}: {answer.get('text')}"
                 )
                 rows.append(
-                    evidence(label, one_line(f"→ {got}, where {shown(wanted)} was ordered", 300), "bad")
+                    evidence(
+                        label, one_line(f"→ {actual}, where {brief_json(expected)} was ordered", 300), "bad"
+                    )
                 )
         return rows
 
@@ -82,6 +84,6 @@ def _rows(examples: list[Call], draft: ToolDraft) -> list[GateRow]:
         }
         text = "; ".join(f"{part}: {reason}" for part, reason in wrong.items() if reason)
         if text:
-            label = f"run({shown(arguments, 80)})"
+            label = f"run({brief_json(arguments, 80)})"
             rows.append(evidence(label, one_line(text, 300), "bad"))
     return rows

@@ -21,14 +21,14 @@ _REVEALING = {
     "javascript": ("ast/dynamic", "ast/files", "ast/process"),
     "typescript": ("ast/dynamic", "ast/files", "ast/process"),
 }
-"""Findings about code that could look at itself by way of what it reaches, by language."""
+"""Rules by language whose findings mean that code could inspect itself through what it reaches."""
 
 
 class CoverageCheck:
     """Lines and parts of lines that neither its own nor hidden tests ran.
 
-    Coverage comes from the tool's own process: evidence of honest mistakes, and worthless if the code looks into its
-    own interpreter.
+    Coverage is measured in the tool's own process: evidence of honest mistakes, worthless if the code inspects its own
+    interpreter.
     """
 
     name: GateName = "coverage"
@@ -57,7 +57,7 @@ class CoverageCheck:
         rows += [evidence(f"line {line}", text, "bad") for line, text in missed.parts[:_SHOWN]]
         ways = [evidence(f"line {line}", text, "muted") for line, text in missed.ways[:_WAYS_SHOWN]]
         count = len({line for place in watched.places for line in range(place.line, place.end + 1)})
-        packages = ", ".join(sorted({_package(one) for one in case.draft.requirements}))
+        packages = ", ".join(sorted({_package(requirement) for requirement in case.draft.requirements}))
         if packages:
             about = "only the tool's own lines are counted, and what a package does to them is taken on trust"
             ways = [evidence(f"rests on {one_line(packages, 120)}", about, "muted"), *ways]
@@ -77,7 +77,7 @@ class CoverageCheck:
 
 
 def _package(requirement: str) -> str:
-    """Return the name in a requirement of the index or of npm."""
+    """Return the package name in a requirement of PyPI or npm."""
     return re.split(r"(?<=.)[@<>=!~;\[ (]", requirement.removeprefix(NPM), maxsplit=1)[0].strip()
 
 
@@ -92,8 +92,8 @@ def _lines_in_words(lines: list[int]) -> str:
 def _introspects(draft: ToolDraft) -> bool:
     """Return True for code that looks at frames, descriptors or the interpreter: it could fake its coverage.
 
-    In a shell or on node, running text as code is enough, or reading files that it has no use for, such as its own
-    memory; and on node starting a program or a thread, which could read that memory in its place.
+    In a shell or on node, running text as code is enough, or reading files such as its own memory; on node also
+    starting a program or a thread, which could read that memory in its place.
     """
     findings = runtime_of(draft.language).uses(draft).found
     if any(

@@ -37,14 +37,14 @@ def shape(draft: ToolDraft) -> tuple[str, ...]:
 def own_probes(draft: ToolDraft) -> list[str]:
     """Return values that fit a tool's required parameters, each set as a text."""
     names = required(draft)
-    given = [
+    value_sets = [
         [arguments[name] for name in names]
         for arguments in probes(draft, _PROBES)
         if all(name in arguments for name in names)
     ]
     texts = (
-        _written(values)
-        for values in given
+        _as_text(values)
+        for values in value_sets
         if fits(dict(zip(names, values, strict=True)), draft.input_schema)
     )
     return list(dict.fromkeys(text for text in texts if len(text) <= _LONGEST))
@@ -55,34 +55,34 @@ def arguments(draft: ToolDraft, probe: str) -> dict[str, Json] | None:
     names, values = required(draft), msgspec.json.decode(probe)
     if not isinstance(values, list) or len(values) != len(names):
         return None
-    given = dict(zip(names, values, strict=True))
-    return given if fits(given, draft.input_schema) else None
+    named_values = dict(zip(names, values, strict=True))
+    return named_values if fits(named_values, draft.input_schema) else None
 
 
-def fingerprint(given: Sequence[str], answers: Iterable[Mapping[str, Any]]) -> dict[str, Json]:
+def fingerprint(probe_texts: Sequence[str], answers: Iterable[Mapping[str, Any]]) -> dict[str, Json]:
     """Return answers by probe in their stored form, without errors and unanswered probes."""
     return {
         probe: _storable(answer["result"])
-        for probe, answer in zip(given, answers, strict=False)
+        for probe, answer in zip(probe_texts, answers, strict=False)
         if "result" in answer
     }
 
 
 def agreement(ours: Mapping[str, Json], theirs: Mapping[str, Json]) -> tuple[int, int]:
     """Return how many of the same probes two tools answer alike, and how many both answer."""
-    both = [probe for probe in theirs if probe in ours]
-    return sum(equal(ours[probe], theirs[probe]) for probe in both), len(both)
+    common = [probe for probe in theirs if probe in ours]
+    return sum(equal(ours[probe], theirs[probe]) for probe in common), len(common)
 
 
-def suspicious(alike: int, both: int) -> bool:
+def suspicious(alike: int, compared: int) -> bool:
     """Return True if two tools may be twins."""
-    return both >= _FEWEST and alike >= _ALIKE * both
+    return compared >= _FEWEST and alike >= _ALIKE * compared
 
 
-def _written(values: list[Json]) -> str:
+def _as_text(values: list[Json]) -> str:
     return msgspec.json.encode(values).decode("utf-8", "replace")
 
 
 def _storable(result: Json) -> Json:
-    written = msgspec.json.encode(result)
-    return result if len(written) <= _LONGEST else {"digest": blake2b(written, digest_size=16).hexdigest()}
+    encoded = msgspec.json.encode(result)
+    return result if len(encoded) <= _LONGEST else {"digest": blake2b(encoded, digest_size=16).hexdigest()}

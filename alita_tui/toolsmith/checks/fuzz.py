@@ -7,7 +7,7 @@ from typing import Any
 
 from alita_tui.events import GateName, GateResult, Json, ToolDraft, Value
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed, shown
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, brief_json, evidence, failed, passed
 from alita_tui.toolsmith.checks.conditions import answer_words, same_answer
 from alita_tui.toolsmith.checks.inputs import inputs
 from alita_tui.toolsmith.checks.probes import Fit, calls_in
@@ -55,29 +55,33 @@ class FuzzCheck:
         again = candidates[:_AGAIN] * _TIMES
         answers = await self._bench.outputs(case, [*candidates, *again], seconds=2.0, total=12.0)
         late, answers = answers[len(candidates) :], answers[: len(candidates)]
-        asked = list(zip(candidates, answers, strict=False))
-        fault_list = await asyncio.to_thread(faults, case.draft, asked)
-        if not fault_list and len(asked) < min(_FEWEST, len(candidates)):
-            raise CouldNotRun(f"there was time for {len(asked)} of {len(candidates)} inputs")
+        pairs = list(zip(candidates, answers, strict=False))
+        fault_list = await asyncio.to_thread(faults, case.draft, pairs)
+        if not fault_list and len(pairs) < min(_FEWEST, len(candidates)):
+            raise CouldNotRun(f"there was time for {len(pairs)} of {len(candidates)} inputs")
         fault_list = await self._smallest(case, fault_list)
         stateful = await self._stateful(case, candidates, answers, late)
         open_ends = await asyncio.to_thread(holes, case.draft, tests, answers)
         rows = [evidence(hole.where, hole.text, "bad") for hole in open_ends if hole.serious]
-        rows += [evidence(f"run({shown(fault.arguments, 100)})", fault.text, "bad") for fault in fault_list]
+        rows += [
+            evidence(f"run({brief_json(fault.arguments, 100)})", fault.text, "bad") for fault in fault_list
+        ]
         rows += [evidence("keeps state between calls", stateful, "bad")] if stateful else []
         rows += [evidence(hole.where, hole.text, "warn") for hole in open_ends if not hole.serious]
         bad = [row for row in rows if row.tone == "bad"]
         if bad:
-            summary = f"of {len(asked)} inputs that the schema allows: {bad[0].label} {bad[0].text}"
+            summary = f"of {len(pairs)} inputs that the schema allows: {bad[0].label} {bad[0].text}"
             return failed(self.name, summary, rows[:_KINDS_SHOWN])
-        declined = sum(refused(answer, case.draft) for _, answer in asked)
-        summary = f"{len(asked)} inputs that the schema allows, each answered within the output schema"
-        if len(asked) > 4 and declined > _MOST_REFUSED * len(asked):
-            text = f"{declined} of {len(asked)} inputs that the schema allows are refused"
+        declined = sum(refused(answer, case.draft) for _, answer in pairs)
+        summary = f"{len(pairs)} inputs that the schema allows, each answered within the output schema"
+        if len(pairs) > 4 and declined > _MOST_REFUSED * len(pairs):
+            text = f"{declined} of {len(pairs)} inputs that the schema allows are refused"
             rows.append(evidence("refused", text, "warn"))
         if declined:
-            answered = len(asked) - declined
-            summary = f"{len(asked)} inputs that the schema allows: {answered} answered, {declined} refused"
+            answered_count = len(pairs) - declined
+            summary = (
+                f"{len(pairs)} inputs that the schema allows: {answered_count} answered, {declined} refused"
+            )
         return passed(self.name, summary, rows)
 
     async def _stateful(self, case: Case, tried: Calls, answers: list[Answer], late: list[Answer]) -> str:
@@ -95,7 +99,7 @@ class FuzzCheck:
             if len(alone) < 4 or not all(same_answer(answers[n], repeated) for repeated in alone):
                 return ""
             first, later = answer_words(answers[n]), answer_words(answer)
-            return f"run({shown(tried[n], 80)}) → {first} at first, {later} as call {len(tried) + number + 1}"
+            return f"run({brief_json(tried[n], 80)}) → {first} at first, {later} as call {len(tried) + number + 1}"
         return ""
 
     async def _smallest(self, case: Case, smallest: list[Fault]) -> list[Fault]:
@@ -105,8 +109,8 @@ class FuzzCheck:
             if not tries:
                 break
             answers = await self._bench.outputs(case, tries, seconds=1.0, total=2.0)
-            asked = list(zip(tries, answers, strict=False))
-            again = await asyncio.to_thread(faults, case.draft, asked)
+            pairs = list(zip(tries, answers, strict=False))
+            again = await asyncio.to_thread(faults, case.draft, pairs)
             kinds = {fault.kind: fault for fault in again}
             before = smallest
             smallest = [min(fault, kinds.get(fault.kind, fault), key=_size) for fault in smallest]
@@ -115,11 +119,11 @@ class FuzzCheck:
         return smallest
 
 
-def faults(draft: ToolDraft, asked: list[tuple[dict[str, Json], dict[str, Any]]]) -> list[Fault]:
+def faults(draft: ToolDraft, pairs: list[tuple[dict[str, Json], dict[str, Any]]]) -> list[Fault]:
     """Return what is wrong with the answers: the smallest input of each kind, smallest first."""
     fit = Fit(draft.output_schema)
     smallest: dict[str, Fault] = {}
-    for arguments, answer in asked:
+    for arguments, answer in pairs:
         fault = _fault(draft, fit, arguments, answer)
         if fault and (fault.kind not in smallest or _size(fault) < _size(smallest[fault.kind])):
             smallest[fault.kind] = fault
@@ -130,9 +134,9 @@ def _fault(draft: ToolDraft, fit: Fit, arguments: dict[str, Json], answer: dict[
     if "result" in answer:
         reason = fit.misfit(answer["result"])
         where = reason.partition(":")[0]
-        text = one_line(f"→ {shown(answer['result'], 60)}: {reason}", 200)
-        known = reason and not fit.spent
-        return Fault(kind=f"misfit {where}", arguments=arguments, text=text) if known else None
+        text = one_line(f"→ {brief_json(answer['result'], 60)}: {reason}", 200)
+        certain = reason and not fit.spent
+        return Fault(kind=f"misfit {where}", arguments=arguments, text=text) if certain else None
     error = str(answer.get("error", ""))
     if error == "timeout":
         return Fault(kind=error, arguments=arguments, text="comes to no end")
@@ -143,9 +147,9 @@ def _fault(draft: ToolDraft, fit: Fit, arguments: dict[str, Json], answer: dict[
 
 
 def _size(fault: Fault) -> int:
-    return len(shown(fault.arguments, 100_000))
+    return len(brief_json(fault.arguments, 100_000))
 
 
-def _tries(known: list[Fault], draft: ToolDraft) -> list[dict[str, Json]]:
-    tries = [arguments for fault in known for arguments in smaller(fault.arguments, draft)]
-    return list({shown(arguments, 100_000): arguments for arguments in tries}.values())[:120]
+def _tries(known_faults: list[Fault], draft: ToolDraft) -> list[dict[str, Json]]:
+    tries = [arguments for fault in known_faults for arguments in smaller(fault.arguments, draft)]
+    return list({brief_json(arguments, 100_000): arguments for arguments in tries}.values())[:120]

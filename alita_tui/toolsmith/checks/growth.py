@@ -22,7 +22,7 @@ _STEEP = 2.6
 _ALLOWED = 2.2
 """Exponent that earlier sizes have to exceed as well, so that a single step does not count as growth."""
 _CLIFF = 4.0
-"""Factor by which a step is steeper than all before it that is a cliff, not growth: a power keeps its exponent."""
+"""Factor between the exponents of the last step and of those before from which it is a cliff, not growth."""
 _SECONDS = 2.0
 """Wall time of one call in the first pass; what takes longer is measured again."""
 _SURE_SECONDS = 4.0
@@ -39,13 +39,13 @@ _WORDS = ((4.2, "with the cube"), (5.2, "with the fourth power"))
 
 
 class Climbed(Value, frozen=True):
-    """Measurements on one ladder: times by size, and the size that did not finish."""
+    """Measurements on one ladder: processor times (ms) by size, and the size that did not finish."""
 
     ladder: Ladder
     took: tuple[tuple[int, float], ...]
     stuck: int = 0
     tried: int = 0
-    """Sizes that there was time for."""
+    """Number of sizes that there was time for."""
     gave: tuple[tuple[int, int, int], ...] = ()
     """Sizes with the length of the result and a checksum of it."""
 
@@ -63,11 +63,11 @@ class Climbed(Value, frozen=True):
     @property
     def steep(self) -> bool:
         """True if time seems to grow faster than quadratically."""
-        telling = [measured for measured in self.took if measured[1] >= _LEAST_MS]
+        measurable = [measured for measured in self.took if measured[1] >= _LEAST_MS]
         if self.stuck:
             size, time = self.took[-1] if self.took else (1, 0.0)
             return power((size, time), (self.stuck, _SECONDS * 1000)) >= _STEEP
-        return len(telling) >= 2 and power(telling[-2], telling[-1]) >= _STEEP
+        return len(measurable) >= 2 and power(measurable[-2], measurable[-1]) >= _STEEP
 
 
 class GrowthCheck:
@@ -87,7 +87,7 @@ class GrowthCheck:
         climbed = await self._climb(case, rungs)
         suspects = sorted((climb for climb in climbed if climb.steep), key=lambda climb: -climb.stuck)
         for suspect in suspects[:_SUSPECTS]:
-            if row := await self._sure(case, suspect, tests):
+            if row := await self._confirmed(case, suspect, tests):
                 return failed(self.name, f"time grows too fast: {row.label}: {row.text}", [row])
         measured = [climb for climb in climbed if climb.took]
         if not measured or any(not climb.tried for climb in climbed):
@@ -108,7 +108,7 @@ class GrowthCheck:
         row = evidence(_label(slowest.ladder), f"the slowest: {size:,} in {_seconds(time)}", "good")
         return passed(self.name, summary, [row])
 
-    async def _sure(self, case: Case, climb: Climbed, tests: list[dict[str, Json]]) -> GateRow | None:
+    async def _confirmed(self, case: Case, climb: Climbed, tests: list[dict[str, Json]]) -> GateRow | None:
         """Return the row for a suspicion that finer steps confirm; None if they do not."""
         low = climb.took[-2 if len(climb.took) > 1 and not climb.stuck else -1][0] if climb.took else 1
         high = climb.stuck or climb.took[-1][0]
@@ -127,8 +127,8 @@ class GrowthCheck:
             before = max((size for size in best if size < min(stuck)), default=0)
             if before and power((before, best[before]), (min(stuck), _SURE_SECONDS * 1000)) < _STEEP:
                 return None
-            known = f"{_size(climb, before)} {_seconds(best[before])}, " if before else ""
-            text = f"{known}{_size(climb, min(stuck))} no end after {_SURE_SECONDS:g} s: grows without bounds"
+            start = f"{_size(climb, before)} {_seconds(best[before])}, " if before else ""
+            text = f"{start}{_size(climb, min(stuck))} no end after {_SURE_SECONDS:g} s: grows without bounds"
             return evidence(label, text, "bad")
         if len(took) < 2:
             return None

@@ -70,9 +70,9 @@ def ladders(
     for turn in range(max(map(len, ways.values()), default=0)):
         for name, growths in ways.items():
             if turn < len(growths):
-                shown, unit, grow = growths[turn]
+                label, unit, grow = growths[turn]
                 base = next((arguments for arguments in bases if name in arguments), bases[0])
-                built += _ladder(name, unit, shown, sizes, base, {name: grow}, fit)
+                built += _ladder(name, unit, label, sizes, base, {name: grow}, fit)
     return built[:MOST]
 
 
@@ -81,8 +81,8 @@ def finer(
 ) -> Ladder | None:
     """Return the same ladder in twelfths between two sizes; None if it cannot be built again."""
     steps = sorted({low + (high - low) * part // 12 for part in range(13)})
-    what = (ladder.parameter, ladder.shown)
-    return next((rung for rung in ladders(draft, tests, steps) if (rung.parameter, rung.shown) == what), None)
+    key = (ladder.parameter, ladder.shown)
+    return next((rung for rung in ladders(draft, tests, steps) if (rung.parameter, rung.shown) == key), None)
 
 
 def power(small: tuple[int, float], large: tuple[int, float]) -> float:
@@ -94,7 +94,7 @@ def power(small: tuple[int, float], large: tuple[int, float]) -> float:
 def _ladder(
     name: str,
     unit: str,
-    shown: str,
+    label: str,
     sizes: Sequence[int],
     base: dict[str, Json],
     grows: dict[str, Grow],
@@ -114,7 +114,7 @@ def _ladder(
     if len(calls) < 2:
         return []
     return [
-        Ladder(parameter=name, unit=unit, shown=shown, sizes=tuple(sizes[: len(calls)]), calls=tuple(calls))
+        Ladder(parameter=name, unit=unit, shown=label, sizes=tuple(sizes[: len(calls)]), calls=tuple(calls))
     ]
 
 
@@ -126,23 +126,23 @@ def _ways(schema: Json, values: Sequence[Json], words: Sequence[str]) -> Iterato
         yield from _texts(texts, words)
     elif kind == "array":
         items = [value for value in values if isinstance(value, list) and value]
-        yield from ((shown, "items", grow) for shown, grow in _lists(items, schema))
+        yield from ((label, "items", grow) for label, grow in _lists(items, schema))
     elif (
         kind == "object" and isinstance(schema, dict) and not {"properties", "patternProperties"} & {*schema}
     ):
         yield from _networks(schema, [value for value in values if isinstance(value, dict) and value])
-        held = [x for value in values if isinstance(value, dict) for x in value.values()]
-        if held:
-            yield "different keys", "keys", lambda n: {f"k{i}": held[i % len(held)] for i in range(n)}
+        members = [x for value in values if isinstance(value, dict) for x in value.values()]
+        if members:
+            yield "different keys", "keys", lambda n: {f"k{i}": members[i % len(members)] for i in range(n)}
 
 
 def _networks(schema: Json, values: Sequence[dict[str, Json]]) -> Iterator[tuple[str, str, Grow]]:
     """Yield networks in which each key links to others, up to all of them. Names from a test come first."""
     if not values:
         return
-    inner = next((value for held in values for value in held.values() if value), None)
-    known = [*values[0], *(inner if isinstance(inner, dict | list) else ())]
-    start = list(dict.fromkeys(name for name in known if isinstance(name, str)))
+    inner = next((value for mapping in values for value in mapping.values() if value), None)
+    first_names = [*values[0], *(inner if isinstance(inner, dict | list) else ())]
+    start = list(dict.fromkeys(name for name in first_names if isinstance(name, str)))
 
     def names(size: int) -> list[str]:
         side = max(2, math.isqrt(size))
@@ -177,16 +177,20 @@ def _texts(texts: Sequence[str], words: Sequence[str]) -> Iterator[tuple[str, st
                 labels.add(label)
                 yield f"“{label}”", "characters", _repeated(sign, before, _END)
                 yield f"“{label}” and on", "characters", _repeated(sign, before, after)
-    written = "".join(words)
-    signs = dict.fromkeys([*"a0 ", *(mark for mark in written if not mark.isalnum() and mark.isprintable())])
+    all_words = "".join(words)
+    signs = dict.fromkeys(
+        [*"a0 ", *(mark for mark in all_words if not mark.isalnum() and mark.isprintable())]
+    )
     for sign in [*list(signs)[:10], "a ", "a,", "0.", "ab"]:
         yield f"“{sign * 3}…”", "characters", _repeated(sign, end=_END)
 
 
 def _lines(lines: Sequence[str]) -> Grow:
     """Return a function that repeats the lines after the first one with other numbers and words."""
-    first, rest = lines[0], [line for line in lines[1:] if line.strip()] or list(lines)
-    return lambda n: "\n".join([first, *(f"{_TAIL.sub('', rest[i % len(rest)])}{i}" for i in range(n - 1))])
+    first, following = lines[0], [line for line in lines[1:] if line.strip()] or list(lines)
+    return lambda n: "\n".join(
+        [first, *(f"{_TAIL.sub('', following[i % len(following)])}{i}" for i in range(n - 1))]
+    )
 
 
 def _repeated(sign: str, before: str = "", end: str = "") -> Grow:
@@ -215,16 +219,16 @@ def _lists(values: Sequence[list[Json]], schema: Json) -> Iterator[tuple[str, Gr
         )
     if kind == "array":
         rows = [row for row in first if isinstance(row, list) and row]
-        for shown, _, grow in list(_ways(items, rows, ()))[:2]:
-            yield f"a square of {shown}", _square(grow)
+        for label, _, grow in list(_ways(items, rows, ()))[:2]:
+            yield f"a square of {label}", _square(grow)
 
 
 def _square(grow: Grow) -> Grow:
-    def made(size: int) -> Json:
+    def square(size: int) -> Json:
         side = max(1, math.isqrt(size))
         return [grow(side) for _ in range(side)]
 
-    return made
+    return square
 
 
 def _varied(item: Json, number: int) -> Json:

@@ -21,7 +21,7 @@ from alita_tui.spine.errors import BudgetExceeded, BuildSpent, ModelError
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.ports.models import Asker, Message, ModelRequest, ToolSpec
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed, shown
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, brief_json, evidence, failed, passed
 from alita_tui.toolsmith.checks.condition_settings import excused
 from alita_tui.toolsmith.checks.judge_report import Called
 from alita_tui.toolsmith.checks.probes import agree, fits, same
@@ -45,7 +45,7 @@ class Expected(Value, frozen=True):
     expect: Json = None
     raises: bool = False
     files: Mapping[str, bytes] = {}
-    """What the tool finds in its workspace."""
+    """Files that the tool finds in its workspace."""
 
 
 class Ran(NamedTuple):
@@ -65,8 +65,8 @@ class HiddenTestsCheck:
         self._bench = bench
         self._asker = asker
         self._system = files("alita_tui.toolsmith.prompts").joinpath("reviewer.md").read_text("utf-8")
-        self._known: tuple[str, tuple[Expected, ...], str] = ("", (), "")
-        self._ran: Shared[Ran] = Shared()
+        self._agreed_cases: tuple[str, tuple[Expected, ...], str] = ("", (), "")
+        self._runs: Shared[Ran] = Shared()
 
     async def check(self, case: Case) -> GateResult:
         """Ask the tool the agreed cases. Raises CouldNotRun."""
@@ -92,13 +92,13 @@ class HiddenTestsCheck:
 
     async def ran(self, case: Case) -> Ran:
         """Return the cases with the tool's answers, asked for and run once for all checks. Raises CouldNotRun."""
-        return await self._ran.get(case, lambda: self._run(case))
+        return await self._runs.get(case, lambda: self._run(case))
 
     async def _run(self, case: Case) -> Ran:
         if unknowable(case.draft):
             raise CouldNotRun("none can be written")
         about = _contract(case.draft)
-        if self._known[0] != about:  # a repair with the same contract is tested with the same cases
+        if self._agreed_cases[0] != about:  # a repair with the same contract is tested with the same cases
             try:
                 cases, model = await self._agreed(about, case)
             except ModelError as error:
@@ -109,14 +109,14 @@ class HiddenTestsCheck:
                 raise CouldNotRun(
                     f"the budget has no room for tests by a separate call: {error.message}"
                 ) from error
-            self._known = (about, cases, model)
-        _, cases, model = self._known
+            self._agreed_cases = (about, cases, model)
+        _, cases, model = self._agreed_cases
         if len(cases) < _FEWEST:
             raise CouldNotRun(f"two of three samples agreed on {len(cases)} cases only; {_FEWEST} are needed")
         return Ran(cases, model, await self._called(case, cases))
 
     async def _called(self, case: Case, cases: Sequence[Expected]) -> Called:
-        """Return the answers, those with the same files from one container."""
+        """Return the answers in the order of the cases; cases with the same files share a container."""
         groups: dict[tuple[tuple[str, bytes], ...], list[int]] = {}
         for n, entry in enumerate(cases):
             groups.setdefault(tuple(sorted(entry.files.items())), []).append(n)
@@ -130,10 +130,12 @@ class HiddenTestsCheck:
             if called.error:
                 return called
             answers |= zip(numbers, called.answers, strict=False)
-        whole = [answers[n] for n in itertools.takewhile(answers.__contains__, range(len(cases)))]
+        in_order = [answers[n] for n in itertools.takewhile(answers.__contains__, range(len(cases)))]
         passed_places = sorted({place for called in parts for place in called.passed})
         return Called(
-            answers=whole, passed=passed_places, seen=[seen for called in parts for seen in called.seen]
+            answers=in_order,
+            passed=passed_places,
+            seen=[observed for called in parts for observed in called.seen],
         )
 
     async def _agreed(self, about: str, case: Case) -> tuple[tuple[Expected, ...], str]:
@@ -142,10 +144,10 @@ class HiddenTestsCheck:
         first = await asyncio.to_thread(_usable, replies, case.draft)
         if len(first) < _FEWEST:
             raise CouldNotRun("the separate call wrote no usable cases")
-        asked = "\n".join(f"{n}. {_question(expected)}" for n, expected in enumerate(first, 1))
+        questions = "\n".join(f"{n}. {_question(expected)}" for n, expected in enumerate(first, 1))
         samples = []
         for sample in (2, 3):
-            text = f"{about}\n\nSample {sample}. What has run to return for each of these arguments?\n{asked}"
+            text = f"{about}\n\nSample {sample}. What has run to return for each of these arguments?\n{questions}"
             answers, _ = await self._ask(text, tool_spec("submit_answers"), case.build_id)
             samples.append(_entries(answers, "answers"))
         settled = (
@@ -202,22 +204,22 @@ def _contract(draft: ToolDraft) -> str:
         f"Arguments of run: {msgspec.json.encode(draft.input_schema).decode()}\n"
         f"Returns: {msgspec.json.encode(draft.output_schema).decode()}"
     )
-    wants = draft.capabilities
-    if not wants.none:
-        text += f"\nIt asks for: {'; '.join(phrases(wants))}."
-    if wants.workspace != "none":
+    capabilities = draft.capabilities
+    if not capabilities.none:
+        text += f"\nIt asks for: {'; '.join(phrases(capabilities))}."
+    if capabilities.workspace != "none":
         text += (
             "\nIn a test its workspace holds the files that the case carries, and no others: `files` maps each name "
             f'to its text, or to {{"base64": ...}}; at most {MOST_FILES}, small ones.'
             " A case that reads a file carries it."
         )
-    if wants.network or wants.model_calls or wants.tools:
+    if capabilities.network or capabilities.model_calls or capabilities.tools:
         text += "\nNo host, model or other tool answers in a test: leave cases out that need one."
     return text
 
 
 def _question(expected: Expected) -> str:
-    """Return arguments and files as the other samples are asked about them: to the character."""
+    """Return arguments and files, verbatim, as the other samples are asked about them."""
     text = msgspec.json.encode(expected.arguments).decode()
     if expected.files:
         listed = {
@@ -228,10 +230,10 @@ def _question(expected: Expected) -> str:
 
 
 def _out_of_reach(expected: Expected, answer: dict[str, Any], draft: ToolDraft) -> bool:
-    """Return True for a failure that a host, a model or a tool may be the reason of, which no test has."""
-    wants = draft.capabilities
+    """Return True for a failure that may be due to the lack of a host, a model or a tool, which no test has."""
+    capabilities = draft.capabilities
     return (
-        bool(wants.network or wants.model_calls or wants.tools)
+        bool(capabilities.network or capabilities.model_calls or capabilities.tools)
         and "result" not in answer
         and not expected.raises
     )
@@ -269,21 +271,23 @@ def _settle(expected: Expected, answers: Sequence[dict[str, Any]]) -> Expected |
 
 def _row(expected: Expected, answer: dict[str, Any], draft: ToolDraft) -> GateRow:
     with_files = f" with {', '.join(expected.files)}" if expected.files else ""
-    label = f"run({shown(expected.arguments, 80)}){with_files}"
-    wanted = "an error" if expected.raises else shown(expected.expect)
+    label = f"run({brief_json(expected.arguments, 80)}){with_files}"
+    expected_text = "an error" if expected.raises else brief_json(expected.expect)
     returned = "result" in answer
-    got = shown(answer["result"]) if returned else f"{answer.get('error')}: {answer.get('text', '')}"
+    actual_text = (
+        brief_json(answer["result"]) if returned else f"{answer.get('error')}: {answer.get('text', '')}"
+    )
     if not expected.raises:
         right = returned and same(expected.expect, answer["result"])
     elif returned:
         right = _tells_of_error(answer["result"], draft.output_schema)
     else:
         right = refused(answer, draft) and not _bare_key(answer, expected.arguments)
-    text = f"→ {wanted}" if right else f"→ {got}, where {wanted} was agreed on"
+    text = f"→ {expected_text}" if right else f"→ {actual_text}, where {expected_text} was agreed on"
     if expected.raises and right:
-        text = f"→ {got}"
+        text = f"→ {actual_text}"
     elif expected.raises and not returned:
-        text = f"→ {got}: a crash, where a refusal was agreed on"
+        text = f"→ {actual_text}: a crash, where a refusal was agreed on"
     return evidence(label, one_line(text, 300), "good" if right else "bad")
 
 
@@ -301,8 +305,8 @@ def _tells_of_error(result: Json, schema: Json) -> bool:
         schema,
         *(form for key in ("anyOf", "oneOf") for form in schema.get(key) or () if isinstance(form, dict)),
     ]
-    known = {
+    property_names = {
         name for form in forms if isinstance(form.get("properties"), dict) for name in form["properties"]
     }
-    reported = any(result.get(name) for name in _ERROR_KEYS & known)
-    return reported or any(result.get(name) is False for name in _SUCCESS_KEYS & known)
+    reported = any(result.get(name) for name in _ERROR_KEYS & property_names)
+    return reported or any(result.get(name) is False for name in _SUCCESS_KEYS & property_names)

@@ -55,15 +55,15 @@ def inputs(
                 if fit(arguments):
                     chosen.setdefault(json.dumps(arguments, allow_nan=False), arguments)
 
-    takes = _properties(draft.input_schema)
-    whole = [tests[n % len(tests)] if tests else maker.value(draft.input_schema) for n in range(8)]
-    bases = [arguments for arguments in whole if isinstance(arguments, dict)] or [{}]
+    parameters = _properties(draft.input_schema)
+    samples = [tests[n % len(tests)] if tests else maker.value(draft.input_schema) for n in range(8)]
+    bases = [arguments for arguments in samples if isinstance(arguments, dict)] or [{}]
     keep(tests, 40)
-    keep((maker.whole(draft.input_schema) for _ in range(4 * _RANDOM)), _RANDOM)
-    keep(_varied(bases, takes, lambda schema, _: maker.edges(schema)), _EDGES)
-    keep(_varied(bases, takes, lambda schema, old: maker.known(schema, old, words, numbers)), _KNOWN)
-    keep(_mutated(maker, bases, takes), _MUTATED)
-    keep(_varied(bases[:1], takes, lambda schema, _: maker.counted(schema, most)), most)
+    keep((maker.whole_arguments(draft.input_schema) for _ in range(4 * _RANDOM)), _RANDOM)
+    keep(_varied(bases, parameters, lambda schema, _: maker.edges(schema)), _EDGES)
+    keep(_varied(bases, parameters, lambda schema, old: maker.known(schema, old, words, numbers)), _KNOWN)
+    keep(_mutated(maker, bases, parameters), _MUTATED)
+    keep(_varied(bases[:1], parameters, lambda schema, _: maker.counted(schema, most)), most)
     return list(chosen.values())
 
 
@@ -71,7 +71,7 @@ def dated(tests: Iterable[dict[str, Json]], fit: Fit, most: int = 72) -> list[di
     """Return arguments of tests with other dates and hours over two years, if they contain ISO dates."""
     bases = [arguments for arguments in tests if _DAY.search(json.dumps(arguments))][:3]
     variants: list[dict[str, Json]] = []
-    # Irregular steps: a weekly or monthly dependency would otherwise be met at the same phase each time.
+    # Irregular steps, because regular ones could hit a weekly or monthly dependency always at the same phase.
     spread = random.Random(_SEED).sample(range(730), most)  # noqa: S311  # repeatable, nothing secret
     for n in range(most if bases else 0):
         day = date(2025, 1, 3) + timedelta(days=spread[n])
@@ -91,9 +91,9 @@ def scale(tests: Iterable[Json]) -> int:
 
 def constants(code: str, language: str = "python") -> tuple[list[str], list[float]]:
     """Return texts and numbers of the code without docstrings, with sums and differences of its numbers."""
-    held = [constant.value for constant in runtime_of(language).constants(code)]
-    words = [value for value in held if isinstance(value, str) and 0 < len(value) <= _LONGEST_CONSTANT]
-    plain = [value for value in held if isinstance(value, int | float) and not isinstance(value, bool)]
+    values = [constant.value for constant in runtime_of(language).constants(code)]
+    words = [value for value in values if isinstance(value, str) and 0 < len(value) <= _LONGEST_CONSTANT]
+    plain = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     near = [number for number in plain if abs(number) <= _LARGEST]
     numbers = [*near, *(number + step for number in near for step in (1, -1))]
     few = list(dict.fromkeys(near))[:10]
@@ -106,28 +106,34 @@ def _properties(schema: Json) -> dict[str, Any]:
     return properties if isinstance(properties, dict) else {}
 
 
-def _varied(bases: list[dict[str, Json]], takes: dict[str, Any], values: Any) -> Iterator[dict[str, Json]]:
+def _varied(
+    bases: list[dict[str, Json]], parameters: dict[str, Any], values: Any
+) -> Iterator[dict[str, Json]]:
     """Yield each base with one parameter at a time replaced, taking turns over the parameters."""
-    turns = [(base, name, iter(values(takes[name], base.get(name)))) for base in bases for name in takes]
+    turns = [
+        (base, name, iter(values(parameters[name], base.get(name)))) for base in bases for name in parameters
+    ]
     while turns:
-        left = []
-        for base, name, rest in turns:
-            for value in rest:
+        remaining = []
+        for base, name, iterator in turns:
+            for value in iterator:
                 yield {**base, name: value}
-                left.append((base, name, rest))
+                remaining.append((base, name, iterator))
                 break
-        turns = left
+        turns = remaining
 
 
-def _mutated(maker: Maker, bases: list[dict[str, Json]], takes: dict[str, Any]) -> Iterator[dict[str, Json]]:
-    names = [name for name in takes if any(name in base for base in bases)]
+def _mutated(
+    maker: Maker, bases: list[dict[str, Json]], parameters: dict[str, Any]
+) -> Iterator[dict[str, Json]]:
+    names = [name for name in parameters if any(name in base for base in bases)]
     for turn in range(4 * _MUTATED if names else 0):
         base = bases[turn % len(bases)]
-        made = dict(base)
+        arguments = dict(base)
         for name in maker.some(names):
             if name in base:
-                made[name] = maker.mutated(takes[name], base[name])
-        yield made
+                arguments[name] = maker.mutated(parameters[name], base[name])
+        yield arguments
 
 
 def _numbers(value: Json) -> Iterator[float]:

@@ -1,4 +1,4 @@
-"""Is a value of the task written into the code? Then the tool answers one question instead of a kind of question."""
+"""Finds values of the task written into the code: such a tool answers one question instead of a kind of question."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class LiteralsCheck:
         texts, numbers = task_values(case.task)
         if not texts and not numbers:
             return passed(self.name, "your task names no value that could be in the code")
-        own = told_numbers(case.draft)
+        own = contract_numbers(case.draft)
         leaked = await asyncio.to_thread(leaks, case.draft.code, texts, numbers - own, case.draft.language)
         rows = [evidence(f"line {line}", f"{value} comes from the task", "bad") for line, value in leaked]
         count = len(texts) + len(numbers)
@@ -59,18 +59,18 @@ def task_values(task: str) -> tuple[frozenset[str], frozenset[float]]:
     return frozenset(text.lower() for text in texts if len(text) >= 4), frozenset(numbers)
 
 
-def told_numbers(draft: ToolDraft) -> frozenset[float]:
+def contract_numbers(draft: ToolDraft) -> frozenset[float]:
     """Return numbers that the contract itself names, such as a bound: these belong in the code."""
     numbers = {
         float(figure.replace(",", "").replace("_", "")) for figure in _NUMBER.findall(draft.description)
     }
-    rest: list[Json] = [draft.input_schema, draft.output_schema]
-    while rest:
-        value = rest.pop()
+    pending: list[Json] = [draft.input_schema, draft.output_schema]
+    while pending:
+        value = pending.pop()
         if isinstance(value, dict):
-            rest += list(value.values())
+            pending += list(value.values())
         elif isinstance(value, list):
-            rest += value
+            pending += value
         elif isinstance(value, int | float) and not isinstance(value, bool):
             numbers.add(float(value))
     return frozenset(numbers)

@@ -21,7 +21,7 @@ _MOST = 24
 _ENOUGH = 0.6
 """Share of the mutants that the tests have to notice."""
 _CHANCE = 0.1
-"""Probability at which tests that meet the share overall could have caught no more of these mutants."""
+"""Probability above which a low share is put down to chance: that of tests which meet the share catching so few."""
 _SURVIVORS_SHOWN = 8
 _SECONDS = 2.0
 _TOTAL = 15.0
@@ -73,19 +73,19 @@ class MutationCheck:
             return failed(self.name, "no test calls run", idle)
         if len(entries) > 1 and not entries[1].good:
             return failed(self.name, _HELD_TO_THE_TEXT, [*_failures(entries[1]), *idle])
-        ran = list(zip(candidates, entries[2:], strict=False))
-        if not ran:
+        results = list(zip(candidates, entries[2:], strict=False))
+        if not results:
             raise CouldNotRun("one run of the tests takes too long to try mutants")
-        alive = [mutant for mutant, tested in ran if tested.good]
-        counted = len(ran)
-        if counted - len(alive) < _ENOUGH * counted:  # some differ only in text
-            alive, same = await self._telling(case, alive)
+        alive = [mutant for mutant, tested in results if tested.good]
+        counted = len(results)
+        if counted - len(alive) < _ENOUGH * counted:  # some of them may behave like the original
+            alive, same = await self._behaving_differently(case, alive)
             counted -= same
         caught = counted - len(alive)
         share = caught / counted if counted else 1.0
         summary = f"the tests caught {caught} of {counted} planted bugs ({share:.0%}; {_ENOUGH:.0%} needed)"
-        if counted < len(ran):
-            summary += f"; {len(ran) - counted} more answer as the original does"
+        if counted < len(results):
+            summary += f"; {len(results) - counted} more answer as the original does"
         good = share >= _ENOUGH
         if not good and by_chance(caught, counted):
             good, summary = True, f"{summary}; of so few that can be chance: look at those below"
@@ -100,11 +100,11 @@ class MutationCheck:
         ]
         if len(alive) > _SURVIVORS_SHOWN:
             rows.append(evidence("", f"and {len(alive) - _SURVIVORS_SHOWN} more", "muted"))
-        if len(ran) < len(candidates):
-            rows.append(evidence("not tried", f"{len(candidates) - len(ran)}, for lack of time", "muted"))
+        if len(results) < len(candidates):
+            rows.append(evidence("not tried", f"{len(candidates) - len(results)}, for lack of time", "muted"))
         return passed(self.name, summary, rows) if good else failed(self.name, summary, rows)
 
-    async def _telling(self, case: Case, alive: list[Mutant]) -> tuple[list[Mutant], int]:
+    async def _behaving_differently(self, case: Case, alive: list[Mutant]) -> tuple[list[Mutant], int]:
         """Return surviving mutants that behave differently from the original, and how many do not."""
         calls = await asyncio.to_thread(probes, case.draft, _PROBES)
         if not calls:
@@ -115,10 +115,10 @@ class MutationCheck:
         answers = [_outcomes(self._bench.answers(piece, len(calls))) for piece in entries]
         if not any(kind == "result" for kind, _ in answers[0]):
             return alive, 0
-        telling = [
+        different = [
             mutant for n, mutant in enumerate(alive, 1) if n >= len(answers) or answers[n] != answers[0]
         ]
-        return telling, len(alive) - len(telling)
+        return different, len(alive) - len(different)
 
 
 def by_chance(caught: int, counted: int) -> bool:

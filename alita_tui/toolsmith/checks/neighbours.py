@@ -1,7 +1,7 @@
-"""Does a tool of the library do this already? Compares answers with all tools, and runs those that may be alike.
+"""Finds tools of the library that do the same: compares answers with all tools, and runs those that may be alike.
 
 A tool's answers to its own probes are stored (`fingerprints.py`): a build runs once, on the probes of all tools with
-such arguments, and only the few that agree there are run beside it. Tools without stored answers are run on their own
+such arguments, and only the few tools that agree are run beside it. Tools without stored answers are run on their own
 probes, the nearest by description first.
 """
 
@@ -27,7 +27,7 @@ from alita_tui.events import (
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.text import counted
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, both, evidence, failed, passed
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, both_results, evidence, failed, passed
 from alita_tui.toolsmith.checks.fingerprints import (
     agreement,
     arguments,
@@ -97,14 +97,14 @@ class NeighboursCheck:
             label = f"{record.draft.name} v{record.version}"
             rows.append(evidence(label, summary, "bad" if alike else ""))
             twins += [_twin(record)] if alike else []
-        held = sum(bool(theirs[neighbour.record.digest]) for neighbour in near)
+        with_answers = sum(bool(theirs[neighbour.record.digest]) for neighbour in near)
         if twins:
             choices = "reuse it, merge the two, alias it, or approve to keep both"
             summary = f"{twins[0].label} gives the same answers: {choices}"
             return msgspec.structs.replace(failed(self.name, summary, rows), twins=tuple(twins))
-        missing = f"; {len(near) - held} could not be compared" if held < len(near) else ""
-        verb = "answers" if held == 1 else "answer"
-        summary_text = f"{counted(held, 'tool')} with such arguments {verb} otherwise{missing}"
+        missing = f"; {len(near) - with_answers} could not be compared" if with_answers < len(near) else ""
+        verb = "answers" if with_answers == 1 else "answer"
+        summary_text = f"{counted(with_answers, 'tool')} with such arguments {verb} otherwise{missing}"
         return passed(self.name, summary_text, rows)
 
     def _near(self, draft: ToolDraft) -> list[_Near]:
@@ -124,19 +124,19 @@ class NeighboursCheck:
     async def _their_answers(self, near: Sequence[_Near]) -> dict[str, Mapping[str, Json]]:
         """Return the tools' answers to their own probes; tools without stored answers are run."""
         digests = [str(neighbour.record.digest) for neighbour in near]
-        known = dict(
+        by_digest = dict(
             zip(
                 digests, await asyncio.to_thread(lambda: [*map(self._shelf.answers.of, digests)]), strict=True
             )
         )
-        new = [neighbour.record for neighbour in near if not known[neighbour.record.digest]][:_RUN_FIRST]
+        new = [neighbour.record for neighbour in near if not by_digest[neighbour.record.digest]][:_RUN_FIRST]
         for record, answers in zip(new, await asyncio.gather(*map(self._probed, new)), strict=True):
-            known[record.digest] = answers
-        return known
+            by_digest[record.digest] = answers
+        return by_digest
 
-    async def _probed(self, known: ToolRecord) -> dict[str, Json]:
+    async def _probed(self, listed: ToolRecord) -> dict[str, Json]:
         """Run a tool on its own probes and store the answers; return an empty mapping if it cannot run."""
-        record = await asyncio.to_thread(self._runnable, known)
+        record = await asyncio.to_thread(self._runnable, listed)
         if record is None:
             return {}
         case = Case(build_id=BuildId(record.digest[:16]), draft=record.draft, lock=record.lock)
@@ -146,31 +146,33 @@ class NeighboursCheck:
         return answers
 
     async def _our_answers(self, case: Case, theirs: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
-        """Run the build on its own probes and on those of others; hold what it answers to its own."""
+        """Run the build on its own probes and on those of other tools; store the answers to its own."""
         own = await asyncio.to_thread(own_probes, case.draft)
-        others = dict.fromkeys(probe for answers in theirs for probe in answers)
-        wanted = list(dict.fromkeys([*own, *others]))[:_MOST_PROBES]
-        answers = await self._answers(case, wanted)
+        their_probes = dict.fromkeys(probe for answers in theirs for probe in answers)
+        probe_texts = list(dict.fromkeys([*own, *their_probes]))[:_MOST_PROBES]
+        answers = await self._answers(case, probe_texts)
         digest = build_digest(case.draft, case.lock)
         mine = {probe: answers[probe] for probe in own if probe in answers}
         await asyncio.to_thread(self._shelf.answers.keep, digest, mine, registered=False)
         return answers
 
-    async def _answers(self, case: Case, wanted: Sequence[str]) -> dict[str, Json]:
+    async def _answers(self, case: Case, probe_texts: Sequence[str]) -> dict[str, Json]:
         """Return a tool's answers to the probes that it accepts and that there is time for."""
-        given = [(probe, named) for probe in wanted if (named := arguments(case.draft, probe)) is not None]
-        if not given:
+        accepted = [
+            (probe, values) for probe in probe_texts if (values := arguments(case.draft, probe)) is not None
+        ]
+        if not accepted:
             return {}
         try:
             answers = await self._bench.outputs(
-                case, [named for _, named in given], fresh=True, seconds=1.5, total=_SECONDS
+                case, [values for _, values in accepted], fresh=True, seconds=1.5, total=_SECONDS
             )
         except CouldNotRun:
             return {}
-        return fingerprint([probe for probe, _ in given], answers)
+        return fingerprint([probe for probe, _ in accepted], answers)
 
     def _runnable(self, record: ToolRecord) -> ToolRecord | None:
-        """Return a tool as its files have it; None if they are missing or changed: it does not run either."""
+        """Return a tool as its files have it; None if they are missing or changed, since it does not run then."""
         try:
             return self._shelf.get(record.draft.name, record.version)
         except AlitaError:
@@ -180,7 +182,7 @@ class NeighboursCheck:
         self, case: Case, record: ToolRecord, pairs: list[tuple[Json, Json]]
     ) -> tuple[str, bool]:
         theirs = Case(build_id=case.build_id, draft=record.draft, lock=record.lock)
-        ours, their_answers = await both(
+        ours, their_answers = await both_results(
             self._bench.outputs(case, [our_arguments for our_arguments, _ in pairs], fresh=True, seconds=1.5),
             self._bench.outputs(
                 theirs, [their_arguments for _, their_arguments in pairs], fresh=True, seconds=1.5
@@ -190,20 +192,20 @@ class NeighboursCheck:
             raise ours
         if isinstance(their_answers, CouldNotRun):
             return f"not compared: {their_answers.message}", False
-        answered = [
+        both_answered = [
             (a["result"], b["result"])
             for a, b in zip(ours, their_answers, strict=False)
             if "result" in a and "result" in b
         ]
-        alike = sum(equal(a, b) for a, b in answered)
-        kinds = {str(a) for a, _ in answered}
+        alike = sum(equal(a, b) for a, b in both_answered)
+        kinds = {str(a) for a, _ in both_answered}
         summary = (
-            f"the same answer to {alike} of {len(answered)} probes"
-            if answered
+            f"the same answer to {alike} of {len(both_answered)} probes"
+            if both_answered
             else "no probe that both answer"
         )
-        telling = len(answered) >= _FEWEST and len(kinds) >= _FEWEST
-        return summary, telling and alike >= _ALIKE * len(answered)
+        enough = len(both_answered) >= _FEWEST and len(kinds) >= _FEWEST
+        return summary, enough and alike >= _ALIKE * len(both_answered)
 
 
 def _twin(record: ToolRecord) -> Twin:
@@ -215,11 +217,11 @@ def _shared(ours: ToolDraft, theirs: ToolDraft) -> list[tuple[Json, Json]]:
     inputs = probes(theirs, _PROBES // 2) + probes(ours, _PROBES // 2)
     mine, their_names = required(ours), required(theirs)
     pairs: list[tuple[Json, Json]] = []
-    for given in inputs:
-        names = mine if set(mine) <= set(given) else their_names
-        if not set(names) <= set(given):
+    for sample in inputs:
+        names = mine if set(mine) <= set(sample) else their_names
+        if not set(names) <= set(sample):
             continue
-        values = [given[name] for name in names]
+        values = [sample[name] for name in names]
         a, b = dict(zip(mine, values, strict=True)), dict(zip(their_names, values, strict=True))
         if fits(a, ours.input_schema) and fits(b, theirs.input_schema) and (a, b) not in pairs:
             pairs.append((a, b))

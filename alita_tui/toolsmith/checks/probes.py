@@ -62,8 +62,8 @@ def made(schema: Json, most: int = 7) -> Iterator[dict[str, Json]]:
 def _value(schema: Json, turn: int, depth: int) -> Json:
     if not isinstance(schema, dict) or depth > _DEEPEST:
         return None
-    for known in ("enum", "examples"):
-        listed = schema.get(known)
+    for keyword in ("enum", "examples"):
+        listed = schema.get(keyword)
         if isinstance(listed, list) and listed:
             return listed[turn % len(listed)]
     for choice in ("anyOf", "oneOf"):
@@ -116,8 +116,8 @@ class Fit:
     """Validates values against one schema within a bounded number of steps."""
 
     def __init__(self, schema: Json) -> None:
-        self._held = _bounded()(_without_patterns(schema))
-        self._left = _STEPS
+        self._validator = _bounded()(_without_patterns(schema))
+        self._steps_left = _STEPS
         self._each = 0
         self._broken = ""
 
@@ -135,7 +135,7 @@ class Fit:
         self._each = _STEPS_EACH
         _applied.fit = self
         try:
-            error = best_match(self._held.iter_errors(value))
+            error = best_match(self._validator.iter_errors(value))
         except (
             SchemaError,
             UnknownType,
@@ -152,25 +152,25 @@ class Fit:
 
     @property
     def spent(self) -> bool:
-        """True if no steps are left for another value, though each value before was cheap enough."""
-        return self._left < 0 <= self._each
+        """True if no steps are left for this schema, although no single value took too many."""
+        return self._steps_left < 0 <= self._each
 
     def step(self) -> None:
         """Count a keyword that is applied. Raise ValueError if none is left: references can multiply without end."""
-        self._left -= 1
+        self._steps_left -= 1
         self._each -= 1
-        if min(self._left, self._each) < 0:
+        if min(self._steps_left, self._each) < 0:
             raise ValueError("it takes too many steps")
 
 
 _applied = threading.local()
-"""`fit`: whose value this thread validates."""
+"""`fit`: the `Fit` that this thread validates a value for."""
 
 
 @cache
 def _bounded() -> Callable[[Json], Any]:
-    """Return what makes a validator of a schema whose every keyword counts as a step. Made once: it takes longer
-    than most values.
+    """Return a function from a schema to a validator that counts each keyword as a step. Cached, because extending
+    the validator class takes longer than validating most values.
     """
     from jsonschema import Draft202012Validator, FormatChecker
     from jsonschema.validators import extend
@@ -179,15 +179,15 @@ def _bounded() -> Callable[[Json], Any]:
     # Only formats that are validated in linear time.
     formats = FormatChecker(("date", "time", "ipv4", "ipv6", "uuid", "email"))
     rules = {name: _counted(rule) for name, rule in Draft202012Validator.VALIDATORS.items()}
-    made = extend(Draft202012Validator, rules)  # type: ignore[no-untyped-call]
-    # This registry fetches nothing: the usual one reads any address or file that a schema refers to.
-    return lambda schema: made(schema, format_checker=formats, registry=REGISTRY)
+    validator_class = extend(Draft202012Validator, rules)  # type: ignore[no-untyped-call]
+    # This registry fetches nothing; the default one reads any address or file that a schema refers to.
+    return lambda schema: validator_class(schema, format_checker=formats, registry=REGISTRY)
 
 
 def _counted(rule: Callable[..., Any]) -> Callable[..., Any]:
-    def apply(*given: Any) -> Any:
+    def apply(*arguments: Any) -> Any:
         _applied.fit.step()
-        return rule(*given)
+        return rule(*arguments)
 
     return apply
 
@@ -211,10 +211,10 @@ def _without_patterns(schema: Json) -> Json:
     return reduced
 
 
-def same(wanted: Json, got: Json) -> bool:
+def same(expected: Json, actual: Json) -> bool:
     """Return True if a value is the expected one; of objects only the expected keys count."""
-    common = agree(wanted, got)
-    return common is not None and common[0] == wanted
+    common = agree(expected, actual)
+    return common is not None and common[0] == expected
 
 
 def equal(a: Sequence[Json], b: Sequence[Json]) -> bool:

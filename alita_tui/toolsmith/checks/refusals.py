@@ -1,4 +1,4 @@
-"""Is an exception a refusal that the contract may want, or a crash?"""
+"""Tells an exception that refuses an argument, as a contract may demand, from a crash."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CRASHES = frozenset({
 })  # fmt: skip
 """Exceptions that are not raised on purpose to refuse an argument; `error` is that of `struct`."""
 _SUSPECT = frozenset({"TypeError", "IndexError", "RuntimeError"})
-"""Raised to refuse an argument as well as by code that meets an unexpected value: their text decides."""
+"""Exceptions that may refuse an argument or be a fault in the code: their text decides."""
 
 
 def refused(answer: dict[str, Any], draft: ToolDraft) -> bool:
@@ -28,13 +28,13 @@ def refused(answer: dict[str, Any], draft: ToolDraft) -> bool:
     error = str(answer.get("error") or "")
     if not error or "result" in answer or answer.get("unfit") or error in ("timeout", "ended", "flood"):
         return False
-    if named(error, draft):
+    if named_in_description(error, draft):
         return True
     if error in _CRASHES:
         return False
     return not (error in _SUSPECT and rule("errors", "interpreter").search(str(answer.get("text", ""))))
 
 
-def named(error: str, draft: ToolDraft) -> bool:
+def named_in_description(error: str, draft: ToolDraft) -> bool:
     """Return True if the description mentions this exception."""
     return re.search(rf"\b{re.escape(error)}\b", draft.description) is not None

@@ -24,27 +24,27 @@ def matching(pattern: str, chance: random.Random) -> str:
 def _sequence(parts: Any, chance: random.Random, depth: int) -> str:
     if depth > _DEEPEST:
         return ""
-    return "".join(_part(str(kind), given, chance, depth + 1) for kind, given in parts)
+    return "".join(_part(str(kind), argument, chance, depth + 1) for kind, argument in parts)
 
 
-def _part(kind: str, given: Any, chance: random.Random, depth: int) -> str:
+def _part(kind: str, argument: Any, chance: random.Random, depth: int) -> str:
     match kind:
         case "LITERAL":
-            return chr(given)
+            return chr(argument)
         case "NOT_LITERAL":
-            return "a" if given != ord("a") else "b"
+            return "a" if argument != ord("a") else "b"
         case "ANY":
             return chance.choice(_ANY)
         case "IN":
-            return _one_of(given, chance)
+            return _one_of(argument, chance)
         case "BRANCH":
-            return _sequence(chance.choice(given[1]), chance, depth)
+            return _sequence(chance.choice(argument[1]), chance, depth)
         case "SUBPATTERN":
-            return _sequence(given[3], chance, depth)
+            return _sequence(argument[3], chance, depth)
         case "ATOMIC_GROUP":
-            return _sequence(given, chance, depth)
+            return _sequence(argument, chance, depth)
         case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
-            least, most, inner = given
+            least, most, inner = argument
             times = chance.randint(min(least, _LONGEST), min(int(most), least + 4, _LONGEST))
             return "".join(_sequence(inner, chance, depth) for _ in range(times))
         case _:
@@ -56,8 +56,8 @@ def _one_of(alternatives: Any, chance: random.Random) -> str:
     if kinds and kinds[0][0] == "NEGATE":
         out = {chr(value) for kind, value in kinds if kind == "LITERAL"}
         ranges = [value for kind, value in kinds if kind == "RANGE"]
-        left = [c for c in _ANY + "._/" if c not in out and not any(a <= ord(c) <= b for a, b in ranges)]
-        return chance.choice(left) if left else ""
+        allowed = [c for c in _ANY + "._/" if c not in out and not any(a <= ord(c) <= b for a, b in ranges)]
+        return chance.choice(allowed) if allowed else ""
     kind, item = chance.choice(kinds)
     if kind == "RANGE":
         return chr(chance.randint(*item))

@@ -12,15 +12,15 @@ from alita_tui.events import GateName, GateResult, GateRow, ToolDraft
 from alita_tui.spine.ports.builds import FailedCall, PastCall
 from alita_tui.spine.syntax import try_parse
 from alita_tui.spine.text import counted, one_line
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, Tone, evidence, failed, passed, shown
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, Tone, brief_json, evidence, failed, passed
 from alita_tui.toolsmith.checks.judge_report import Tested
 from alita_tui.toolsmith.checks.probes import equal, misfit
 from alita_tui.toolsmith.checks.workbench import Workbench, piece_of_tests
 
 STILL = "still fails: "
-"""Begins the label of a call that failed with the version before and fails with this one, too."""
+"""Prefix of the label of a call that failed with the previous version and still fails."""
 LEFT_OUT = "left out: "
-"""Begins the label of a test of the version before that fails and that the new tests do not have."""
+"""Prefix of the label of a failing test of the previous version that the new tests leave out."""
 _SECONDS = 8.0
 _MOST_FAILURES = 6
 
@@ -51,7 +51,7 @@ class ReplayCheck:
         if case.parent is None:
             return passed(self.name, "it replaces no tool, so there are no old calls to repeat")
         old = await self._old_tests(case, case.parent)
-        rows, summary, whole = await self._recorded(case)
+        rows, summary, complete = await self._repeat_calls(case)
         if old:
             listed = ", ".join(row.label for row in old)
             summary = f"{counted(len(old), 'test')} of the version before failing: {listed}; {summary}"
@@ -68,7 +68,7 @@ class ReplayCheck:
             rows += called
         if old or any(row.tone in ("warn", "bad") for row in rows):
             return failed(self.name, summary, [*old, *rows])
-        if not whole:
+        if not complete:
             raise CouldNotRun(summary, rows)
         return passed(self.name, summary, rows)
 
@@ -80,34 +80,34 @@ class ReplayCheck:
         answers = await self._bench.outputs(case, [failure.arguments for failure in failures], fresh=True)
         rows = []
         for failure, answer in zip(failures, answers, strict=False):
-            label = f"run({shown(failure.arguments, 80)})"
+            label = f"run({brief_json(failure.arguments, 80)})"
             before = one_line((failure.error.strip().splitlines() or [""])[-1], 120)
             if "result" in answer and not (why := misfit(answer["result"], case.draft.output_schema)):
-                rows.append(evidence(label, f"→ {shown(answer['result'])}, before {before}", "good"))
+                rows.append(evidence(label, f"→ {brief_json(answer['result'])}, before {before}", "good"))
                 continue
             now = why if "result" in answer else f"{answer.get('error')}: {answer.get('text', '')}"
             rows.append(evidence(f"{STILL}{label}", one_line(f"→ {now}, before {before}", 280), "bad"))
         return rows
 
-    async def _recorded(self, case: Case) -> tuple[list[GateRow], str, bool]:
-        """Return a row for each recorded call, what they come to, and whether there was time for all."""
+    async def _repeat_calls(self, case: Case) -> tuple[list[GateRow], str, bool]:
+        """Return a row for each recorded call, a summary, and whether there was time for all of them."""
         calls = await asyncio.to_thread(self._calls, case.draft.name)
         if not calls:
             return [], "the version before was never called", True
         answers = await self._bench.outputs(case, [example.arguments for example in calls], fresh=True)
         rows, changed = [], 0
         for call, answer in zip(calls, answers, strict=False):
-            label = f"run({shown(call.arguments, 80)})"
+            label = f"run({brief_json(call.arguments, 80)})"
             if "result" in answer and equal(call.result, answer["result"]):
-                rows.append(evidence(label, f"→ {shown(call.result)}, as before", "good"))
+                rows.append(evidence(label, f"→ {brief_json(call.result)}, as before", "good"))
                 continue
             changed += 1
             now = (
-                shown(answer["result"])
+                brief_json(answer["result"])
                 if "result" in answer
                 else f"{answer.get('error')}: {answer.get('text', '')}"
             )
-            rows.append(evidence(label, f"→ {now}, before {shown(call.result)}", "warn"))
+            rows.append(evidence(label, f"→ {now}, before {brief_json(call.result)}", "warn"))
         if changed:
             return rows, f"{changed} of {len(rows)} recorded calls come out otherwise", True
         if len(rows) < len(calls):

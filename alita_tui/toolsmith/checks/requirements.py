@@ -15,7 +15,7 @@ from alita_tui.spine.text import one_line
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed
 
 _YOUNG_DAYS = 30
-"""Age in days below which a project has hardly been reviewed by anyone."""
+"""Age in days below which hardly anyone has reviewed a project."""
 _GROWN_DAYS = 730
 """Age in days above which a look-alike has a reputation of its own."""
 _DROPPED = str.maketrans("", "", "-._/@")
@@ -45,8 +45,8 @@ class RequirementsCheck:
     async def check(self, case: Case) -> GateResult:
         """Report suspicious, young, withdrawn and vulnerable packages. Raises CouldNotRun."""
         packages = case.lock.packages
-        named = {name for requirement in case.draft.requirements if (name := distribution(requirement))}
-        if not packages and not named:
+        names = {name for requirement in case.draft.requirements if (name := distribution(requirement))}
+        if not packages and not names:
             return passed(self.name, "none: the standard library alone")
         limit = asyncio.Semaphore(_AT_ONCE)
 
@@ -54,8 +54,8 @@ class RequirementsCheck:
             async with limit:
                 return await self._index.package(package.name, package.version)
 
-        known = await asyncio.gather(*(ask(package) for package in packages))
-        judged = await asyncio.to_thread(lambda: list(map(self._judge, packages, known)))
+        all_facts = await asyncio.gather(*(ask(package) for package in packages))
+        judged = await asyncio.to_thread(lambda: list(map(self._judge, packages, all_facts)))
         # The fault database is not asked about packages that are refused anyway.
         stopped = any(faults for faults, _ in judged)
         listed = Faults(problem="not asked") if stopped else await self._book.faults(packages)
@@ -71,15 +71,15 @@ class RequirementsCheck:
             rows.append(evidence(f"{package.name} {package.version}", text, "bad" if faults else "good"))
         if bad:
             return failed(self.name, "; ".join(bad), rows)
-        dark = [
+        without_facts = [
             package.name
-            for package, facts in zip(packages, known, strict=True)
+            for package, facts in zip(packages, all_facts, strict=True)
             if (facts is None or (package.place and self._days(facts.first_upload) is None))
             and (package.direct or package.name not in known_names(package))
         ]
-        if dark:
+        if without_facts:
             also = f"; and {_NO_DATABASE}: {listed.problem}" if listed.problem else ""
-            unknown_age = f"the index did not tell of {', '.join(dark[:5])}: their age is open{also}"
+            unknown_age = f"the index did not tell of {', '.join(without_facts[:5])}: their age is open{also}"
             raise CouldNotRun(unknown_age, rows)
         if listed.problem:
             before = self._accepted()
@@ -99,13 +99,13 @@ class RequirementsCheck:
     def _judge(self, package: LockedPackage, facts: PackageFacts | None) -> tuple[list[str], list[str]]:
         since = (facts.first_upload if facts else "") or package.uploaded
         days = self._days(since)
-        like = look_alike(package.name)
+        original = look_alike(package.name)
         faults, notes = [], []
-        if like and (days is None or days < _GROWN_DAYS):
+        if original and (days is None or days < _GROWN_DAYS):
             age = "of unknown age" if days is None else f"{days} days old"
-            faults.append(f"it looks like {like}, which is meant more often, and is {age}")
-        elif like:
-            notes.append(f"looks like {like}, but has its own history")
+            faults.append(f"it looks like {original}, which is meant more often, and is {age}")
+        elif original:
+            notes.append(f"looks like {original}, but has its own history")
         young = days is not None and days < _YOUNG_DAYS
         if young and facts and facts.first_upload:
             faults.append(f"the project first appeared {days} days ago")
@@ -115,9 +115,9 @@ class RequirementsCheck:
             notes.append(f"there since {since[:10]}")
         if (facts and facts.yanked) or package.deprecated:
             # Much of npm needs something that is deprecated far below it, which no choice of versions avoids.
-            gone = notes if package.place and not package.direct else faults
-            gone.append(f"version {package.version} was withdrawn by its authors")
-        if package.deprecated:  # their own words are for the person alone: a fault is told to the model
+            remarks = notes if package.place and not package.direct else faults
+            remarks.append(f"version {package.version} was withdrawn by its authors")
+        if package.deprecated:  # only a note, which the person alone sees: the model is shown the faults
             notes.append(f"they say: {package.deprecated}")
         if facts is None:
             notes.append("the index told nothing more")
@@ -135,14 +135,14 @@ class RequirementsCheck:
 
 
 def look_alike(name: str) -> str:
-    """Return the popular package that a name could be mistaken for; empty for one of them, or for none."""
+    """Return the popular package that a name could be mistaken for; empty if there is none, or if it is popular."""
     from rapidfuzz.distance import OSA
 
-    known, plain_of = (popular_of_npm(), _plain_npm) if name.startswith(NPM) else (popular(), _plain)
-    if name in known:
+    popular_names, plain_of = (popular_of_npm(), _plain_npm) if name.startswith(NPM) else (popular(), _plain)
+    if name in popular_names:
         return ""
     plain = plain_of(name)
-    for popular_name in known:
+    for popular_name in popular_names:
         plain_known = plain_of(popular_name)
         if plain == plain_known:
             return popular_name

@@ -17,11 +17,11 @@ from alita_tui.toolsmith.checks.case import Case, Check, CouldNotRun
 LONGEST = 90.0
 """Seconds that one check may take."""
 _MOST_TIME = 4.0
-"""How many times the usual time checks have at most: longer runs may also be meant for tools that take long."""
+"""Most that `more_time` returns: a limit beyond that is meant for slow tools, not for a slow machine."""
 
 
 def more_time(limits: Limits) -> float:
-    """Return how many times the usual time checks have, 1 to 4: a person with a slow machine gives all runs longer."""
+    """Return the factor on the time of checks, 1 to 4: a person with a slow machine raises the limit of all runs."""
     return min(max(1.0, limits.wall_seconds / Limits().wall_seconds), _MOST_TIME)
 
 
@@ -37,7 +37,7 @@ async def run_check(check: Check, case: Case, *, longest: float = LONGEST) -> Ga
         result = _skipped(check, f"it was not done after {longest:.0f} seconds")
     except (SandboxUnavailable, RequirementsError) as error:
         result = _skipped(check, f"the sandbox did not run it: {error.message}")
-    except Exception as error:  # noqa: BLE001  # drafts are hostile: one that breaks a check ends no session
+    except Exception as error:  # noqa: BLE001  # drafts are hostile: one that breaks a check must not end the session
         result = _skipped(check, f"it broke off: {type(error).__name__}: {one_line(str(error), 200)}")
     return msgspec.structs.replace(result, duration_ms=(time.monotonic() - started) * 1000)
 

@@ -1,4 +1,4 @@
-"""Parts of a schema that say nothing although the code expects, or always returns, one kind of value. Pure."""
+"""Finds parts of a schema that restrict nothing although the code takes or returns one kind of value only. Pure."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def holes(
         if name in free:
             continue
         values = [arguments[name] for arguments in tests if name in arguments]
-        gaps += _looked("input_schema", f"$.{name}", schema, values, 0)
+        gaps += _holes_in("input_schema", f"$.{name}", schema, values, 0)
     if "return" not in free:
-        gaps += _looked("output_schema", "$", draft.output_schema, results, 0)
+        gaps += _holes_in("output_schema", "$", draft.output_schema, results, 0)
     return gaps
 
 
@@ -59,27 +59,27 @@ def _open(code: str) -> set[str]:
     }
 
 
-def _looked(which: str, path: str, schema: Json, values: list[Json], depth: int) -> Iterator[Hole]:
+def _holes_in(schema_name: str, path: str, schema: Json, values: list[Json], depth: int) -> Iterator[Hole]:
     if depth > _DEEPEST or isinstance(schema, bool) and not schema:
         return
     rules = schema if isinstance(schema, dict) else {}
     if not any(key in rules for key in _SAYING):
         kinds = {_kind(value) for value in values} - {"null"}
-        if len(kinds) == 1 and (len(values) >= _FEW or which == "input_schema"):
-            text = f"{which} says nothing of {path}, which is always {kinds.pop()}"
+        if len(kinds) == 1 and (len(values) >= _FEW or schema_name == "input_schema"):
+            text = f"{schema_name} says nothing of {path}, which is always {kinds.pop()}"
             yield Hole(where="schema", text=text, serious=True)
         return
     lists = [value for value in values if isinstance(value, list)]
     objects = [value for value in values if isinstance(value, dict)]
     if "items" in rules:
-        yield from _looked(
-            which, f"{path}[]", rules["items"], [x for items in lists for x in items], depth + 1
+        yield from _holes_in(
+            schema_name, f"{path}[]", rules["items"], [x for items in lists for x in items], depth + 1
         )
-    named = rules.get("properties")
-    if isinstance(named, dict):
-        for name, subschema in named.items():
-            yield from _looked(
-                which, f"{path}.{name}", subschema, [o[name] for o in objects if name in o], depth + 1
+    properties = rules.get("properties")
+    if isinstance(properties, dict):
+        for name, subschema in properties.items():
+            yield from _holes_in(
+                schema_name, f"{path}.{name}", subschema, [o[name] for o in objects if name in o], depth + 1
             )
     elif (
         objects
@@ -89,7 +89,7 @@ def _looked(which: str, path: str, schema: Json, values: list[Json], depth: int)
     ):
         keys = {tuple(sorted(item)) for item in objects}
         if len(keys) == 1 and (only := keys.pop()):
-            text = f"{which} names no part of {path}, which always has {', '.join(only[:5])}"
+            text = f"{schema_name} names no part of {path}, which always has {', '.join(only[:5])}"
             yield Hole(where="schema", text=text, serious=False)
 
 

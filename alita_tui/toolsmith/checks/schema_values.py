@@ -42,14 +42,14 @@ class Maker:
         self._tests = tests
         self._root: Json = {}
 
-    def whole(self, schema: Json) -> dict[str, Json]:
+    def whole_arguments(self, schema: Json) -> dict[str, Json]:
         """Return arguments for a whole schema; some parameters as in a test, some optional ones left out."""
-        made = self.value(schema)
-        arguments = made if isinstance(made, dict) else {}
+        generated = self.value(schema)
+        arguments = generated if isinstance(generated, dict) else {}
         for name in arguments:
-            known = [candidate[name] for candidate in self._tests if name in candidate]
-            if known and self._chance.random() < 0.4:
-                arguments[name] = self._chance.choice(known)
+            in_tests = [candidate[name] for candidate in self._tests if name in candidate]
+            if in_tests and self._chance.random() < 0.4:
+                arguments[name] = self._chance.choice(in_tests)
         return arguments
 
     def value(self, schema: Json, depth: int = 0) -> Json:
@@ -60,9 +60,9 @@ class Maker:
             return self._chance.choice((None, 1, "x", [])) if schema is True or schema == {} else None
         if "const" in schema:
             return schema["const"]
-        for known in ("enum", "examples"):
-            choices = schema.get(known)
-            if isinstance(choices, list) and choices and (known == "enum" or self._chance.random() < 0.3):
+        for keyword in ("enum", "examples"):
+            choices = schema.get(keyword)
+            if isinstance(choices, list) and choices and (keyword == "enum" or self._chance.random() < 0.3):
                 return self._chance.choice(choices)
         composed = self._composed(schema, depth)
         return composed[0] if composed else self._of_kind(self._kind(schema), schema, depth)
@@ -74,18 +74,20 @@ class Maker:
         for several in ("anyOf", "oneOf"):
             choices = schema.get(several)
             if isinstance(choices, list) and choices:
-                rest = {key: value for key, value in schema.items() if key != several}
+                remaining = {key: value for key, value in schema.items() if key != several}
                 chosen = self._chance.choice(choices)
-                return (self.value({**rest, **chosen} if isinstance(chosen, dict) else chosen, depth + 1),)
+                return (
+                    self.value({**remaining, **chosen} if isinstance(chosen, dict) else chosen, depth + 1),
+                )
         parts = schema.get("allOf")
         if isinstance(parts, list) and parts:
             merged: dict[str, Any] = {key: value for key, value in schema.items() if key != "allOf"}
             for part in (piece for piece in parts if isinstance(piece, dict)):
-                both = {
+                combined = {
                     "properties": {**_dict(merged, "properties"), **_dict(part, "properties")},
                     "required": [*_list(merged, "required"), *_list(part, "required")],
                 }
-                merged |= part | {key: item for key, item in both.items() if item}
+                merged |= part | {key: item for key, item in combined.items() if item}
             return (self.value(merged, depth + 1),)
         return None
 
@@ -125,18 +127,18 @@ class Maker:
                 return self._chance.choice((None, True, 1, -2.5, "x", [], {}))
 
     def _object(self, schema: dict[str, Any], depth: int) -> dict[str, Json]:
-        named, needed = _dict(schema, "properties"), _list(schema, "required")
-        made = {
+        properties, required = _dict(schema, "properties"), _list(schema, "required")
+        members = {
             name: self.value(subschema, depth + 1)
-            for name, subschema in named.items()
-            if name in needed or self._chance.random() < 0.6
+            for name, subschema in properties.items()
+            if name in required or self._chance.random() < 0.6
         }
-        least, most = _bounds(schema, "Properties", len(made) + 3)
+        least, most = _bounds(schema, "Properties", len(members) + 3)
         each = schema.get("additionalProperties", True)
-        if depth and each is not False and (not named or len(made) < least):
-            for _ in range(self._chance.randint(max(0, least - len(made)), max(0, min(most, 4)))):
-                made[self._text({})] = self.value(each if isinstance(each, dict) else {}, depth + 1)
-        return made
+        if depth and each is not False and (not properties or len(members) < least):
+            for _ in range(self._chance.randint(max(0, least - len(members)), max(0, min(most, 4)))):
+                members[self._text({})] = self.value(each if isinstance(each, dict) else {}, depth + 1)
+        return members
 
     def _text(self, schema: dict[str, Any]) -> str:
         least, most = _bounds(schema, "Length", _LONGEST)
@@ -157,13 +159,13 @@ class Maker:
         day = date(2000, 1, 1) + timedelta(days=self._chance.randint(-9000, 18_000))
         clock = f"{self._chance.randint(0, 23):02}:{self._chance.randint(0, 59):02}:00"
         low = self._chance.randint(1, 254)
-        known = {
+        examples = {
             "date": day.isoformat(), "time": f"{clock}Z", "date-time": f"{day.isoformat()}T{clock}Z",
             "email": f"user{low}@example.org", "uri": f"https://example.org/{low}?q=a#b",
             "hostname": f"h{low}.example.org", "ipv4": f"192.0.2.{low}", "ipv6": f"2001:db8::{low:x}",
             "uuid": f"{low:08x}-1111-4111-8111-111111111111",
         }  # fmt: skip
-        return known.get(form, "")
+        return examples.get(form, "")
 
     def _number(self, schema: dict[str, Any], kind: str) -> float:
         low, high = self._range(schema)
@@ -223,8 +225,12 @@ class Maker:
         """Yield values that contain a constant of the code."""
         match kind_of(schema):
             case "string" if not fixed_form(schema):
-                for word in words:
-                    yield from (word, f"{old} {word}" if isinstance(old, str) else f"x {word}", word.upper())
+                for constant in words:
+                    yield from (
+                        constant,
+                        f"{old} {constant}" if isinstance(old, str) else f"x {constant}",
+                        constant.upper(),
+                    )
                 yield from (str(int(number)) for number in numbers[:20])
                 yield from ("x" * int(number) for number in numbers if 0 < number <= 300)
             case "integer":
@@ -272,12 +278,12 @@ class Maker:
         if isinstance(value, str):
             return self._cut_and_glued(value)
         if isinstance(value, list):
-            rest = list(value)
-            if rest and pick.random() < 0.5:
-                n = pick.randrange(len(rest))
-                rest[n] = self.mutated(schema.get("items", {}) if isinstance(schema, dict) else {}, rest[n])
-                return rest
-            return pick.choice((rest[1:], rest + rest[:1], rest[::-1], rest * 2, rest[:1]))
+            items = list(value)
+            if items and pick.random() < 0.5:
+                n = pick.randrange(len(items))
+                items[n] = self.mutated(schema.get("items", {}) if isinstance(schema, dict) else {}, items[n])
+                return items
+            return pick.choice((items[1:], items + items[:1], items[::-1], items * 2, items[:1]))
         if isinstance(value, dict) and value:
             name = pick.choice(list(value))
             inner = schema.get("properties", {}).get(name, {}) if isinstance(schema, dict) else {}
@@ -319,8 +325,8 @@ def _number(schema: dict[str, Any], key: str) -> float | None:
     return item + {"exclusiveMinimum": 1, "exclusiveMaximum": -1}.get(key, 0)
 
 
-def _bounds(schema: dict[str, Any], what: str, usual: int) -> tuple[int, int]:
+def _bounds(schema: dict[str, Any], suffix: str, usual: int) -> tuple[int, int]:
     """Return `minLength` and `maxLength` or the like, limited to what is quick to make."""
-    least, most = schema.get(f"min{what}"), schema.get(f"max{what}")
+    least, most = schema.get(f"min{suffix}"), schema.get(f"max{suffix}")
     low = max(0, min(least, 2000)) if isinstance(least, int) else 0
     return low, max(low, min(most, usual) if isinstance(most, int) else max(usual, low))

@@ -30,4 +30,4 @@ class Shared(Generic[Result]):
                 self._waiting -= 1
             if task is not self._task or (not self._waiting and not task.done()):
                 task.cancel()
-                await asyncio.wait((task,))  # what it still records comes before what follows it
+                await asyncio.wait((task,))  # so that its last records come before anything that follows

@@ -15,8 +15,8 @@ def smaller(arguments: dict[str, Json], draft: ToolDraft) -> list[dict[str, Json
     fit = Fit(draft.input_schema)
     candidates: list[dict[str, Json]] = []
     for name, value in arguments.items():
-        rest = {key: kept_value for key, kept_value in arguments.items() if key != name}
-        for candidate in (rest, *({**arguments, name: less} for less in _less(value))):
+        remaining = {key: item for key, item in arguments.items() if key != name}
+        for candidate in (remaining, *({**arguments, name: less} for less in _less(value))):
             if candidate not in candidates and candidate != arguments and fit(candidate):
                 candidates.append(candidate)
     return sorted(candidates, key=lambda smaller_arguments: len(str(smaller_arguments)))[:_MOST]
@@ -37,7 +37,7 @@ def _less(value: Json) -> Iterator[Json]:
                 for n, item in enumerate(value[:4]):
                     yield from ([*value[:n], less, *value[n + 1 :]] for less in _less(item))
         case dict():
-            yield from ({key: item for key, item in value.items() if key != gone} for gone in value)
+            yield from ({key: item for key, item in value.items() if key != removed} for removed in value)
             for key, item in value.items():
                 yield from ({**value, key: less} for less in _less(item))
         case _:

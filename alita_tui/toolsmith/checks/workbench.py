@@ -34,7 +34,7 @@ _AT_ONCE = 3
 _PLAIN = Conditions()
 _WATCHED_SECONDS = 12.0
 _SLOWER = 2.0
-"""How much more time there is for a draft whose packages every new process has to import."""
+"""Factor on the time of a draft with packages, which every new process has to import."""
 
 
 class Unsupported(CouldNotRun):
@@ -158,7 +158,7 @@ class Workbench:
 
 
 def _instrumented(draft: ToolDraft) -> tuple[Instrumented, str]:
-    """Return instrumented code and an empty string; the code as it is and the reason if that is impossible."""
+    """Return the instrumented code and an empty string; if that fails, the unchanged code and the reason."""
     try:
         return runtime_of(draft.language).instrumented(draft.code), ""
     except UNPARSABLE as error:

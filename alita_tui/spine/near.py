@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+_LESS_ALIKE = 0.1
+"""On `difflib`'s scale from 0 to 1."""
+
 
 def nearest(word: str, valid: Iterable[str], *, alike: float = 0.6) -> str:
     """Return the valid name most like a word, or an empty string. `alike`: how much of both is the same, 0 to 1."""
@@ -11,10 +14,15 @@ def nearest(word: str, valid: Iterable[str], *, alike: float = 0.6) -> str:
 
 
 def nearest_names(word: str, valid: Iterable[str], most: int = 3, *, alike: float = 0.6) -> tuple[str, ...]:
-    """Return up to `most` valid names that are like a word, the most alike first."""
-    import difflib  # needed by a slip alone
+    """Return up to `most` valid names that are like a word, the most alike first.
 
-    return tuple(difflib.get_close_matches(word, list(valid), n=most, cutoff=alike))
+    A name that is much less alike than the first one is left out: it would only distract.
+    """
+    import difflib  # only a mistyped name needs it
+
+    names = difflib.get_close_matches(word, list(valid), n=most, cutoff=alike)
+    ratios = [difflib.SequenceMatcher(None, name, word).ratio() for name in names]
+    return tuple(name for name, ratio in zip(names, ratios, strict=True) if ratio > ratios[0] - _LESS_ALIKE)
 
 
 def did_you_mean(word: str, valid: Iterable[str], otherwise: str = "") -> str:

@@ -42,7 +42,7 @@ def crash(file: SessionFile) -> None:
     assert file._log._fd is not None
     os.close(file._log._fd)
     file._log._fd = None
-    file._log._let_go()
+    file._log._close_descriptors()
 
 
 async def test_what_was_recorded_is_read_back_and_lawful(tmp_path):

@@ -12,7 +12,7 @@ def nearest(word: str, valid: Iterable[str], *, alike: float = 0.6) -> str:
 
 def nearest_names(word: str, valid: Iterable[str], most: int = 3, *, alike: float = 0.6) -> tuple[str, ...]:
     """Return up to `most` valid names that are like a word, the most alike first."""
-    import difflib  # needed by a slip alone
+    import difflib  # only needed after a typing mistake
 
     return tuple(difflib.get_close_matches(word, list(valid), n=most, cutoff=alike))
 
@@ -22,5 +22,5 @@ def did_you_mean(word: str, valid: Iterable[str], otherwise: str = "") -> str:
     names = nearest_names(word, valid)
     if not names:
         return otherwise
-    *others, last = names
-    return f"Did you mean {', '.join(others)} or {last}?" if others else f"Did you mean {last}?"
+    *others, final = names
+    return f"Did you mean {', '.join(others)} or {final}?" if others else f"Did you mean {final}?"

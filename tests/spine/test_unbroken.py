@@ -89,7 +89,7 @@ def test_a_text_without_an_end_in_sight_is_not_kept_for_ever() -> None:
     pieces = PieceRedactor(REDACTOR)
     for _ in range(20):
         assert pieces.take("x" * 10_000) == ""
-    assert len(pieces._waiting) < 100_000 and pieces.take(" more ") == ""
+    assert len(pieces._held_back) < 100_000 and pieces.take(" more ") == ""
 
 
 @pytest.mark.parametrize(

@@ -160,8 +160,8 @@ class BuildState(msgspec.Struct, frozen=True, gc=False):
     @property
     def presented(self) -> Attempt | None:
         """The draft that approval is asked for; the newest one when none has that digest."""
-        asked = (attempt for attempt in reversed(self.attempts) if attempt.build_digest == self.digest)
-        return next(asked, self.current)
+        matching = (attempt for attempt in reversed(self.attempts) if attempt.build_digest == self.digest)
+        return next(matching, self.current)
 
     @property
     def merges_into(self) -> str:

@@ -16,7 +16,7 @@ Lasting = Literal["library", "task"]
 
 
 class Ban(Value, frozen=True):
-    """What a person does not want to be asked about again. What is empty is not banned."""
+    """Builds that are rejected without asking. An empty field bans nothing."""
 
     ban_id: str
     name: str = ""
@@ -212,7 +212,7 @@ class NearMiss(Value, frozen=True):
 
 
 Band = Literal["fits", "perhaps", "none", ""]
-"""What a search comes to: a tool is there, surely; perhaps; surely not. Empty: searched before there were bands."""
+"""Outcome of a search: a tool surely fits, perhaps, or surely none does. Empty: recorded before there were bands."""
 
 
 class LibraryLoaded(Fact, frozen=True):
@@ -230,7 +230,7 @@ class ToolSearched(Fact, frozen=True):
     near_misses: tuple[NearMiss, ...] = ()
     band: Band = ""
     chance: float = 0.0
-    """How likely it is that the library has what was asked for, as the band was chosen by."""
+    """Probability that the library has a fitting tool, by which the band was chosen."""
     prior: float = 0.0
     """The same before this library's own history corrected it."""
     evidence: str = ""
@@ -256,7 +256,7 @@ class ToolAliased(Fact, frozen=True):
 
 
 class ToolDemoted(Fact, frozen=True):
-    """A tool is relied on less than before, because of how its runs went. A repair is a build that asks again."""
+    """A tool is relied on less than before because of its runs; its repair is a build that needs approval again."""
 
     name: ToolName
     version: int

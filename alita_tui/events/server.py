@@ -47,11 +47,11 @@ class ServerQuestion(Fact, frozen=True):
     server: str
     text: str
     choices: tuple[str, ...] = ()
-    """Where there are any, nothing else is an answer."""
+    """The only valid answers; empty: any text."""
 
 
 class ServerQuestionEnded(Fact, frozen=True):
-    """A server's question is open no more."""
+    """A server's question was answered, refused or withdrawn."""
 
     question_id: str
     server: str

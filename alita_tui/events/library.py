@@ -22,7 +22,7 @@ class Ban(Value, frozen=True):
     name: str = ""
     """Builds of this name do not begin."""
     digest: str = ""
-    """These bytes are neither approved nor run, under whatever name."""
+    """These bytes are neither approved nor run, under any name."""
     draft: str = ""
     """The same for the draft's own digest, whatever wheels its requirements are locked to."""
     capabilities: tuple[str, ...] = ()
@@ -104,11 +104,11 @@ MOVED: dict[str, str] = {
     "alias": "given another name",
     "unalias": "another name removed",
 }
-"""What the audit log calls a move."""
+"""Name of each kind of move in the audit log."""
 
 
 TAKEN_BACK = "taken back: "
-"""Begins what the audit log calls a move that takes another one back."""
+"""Prefix in the audit log of a move that undoes another one."""
 
 
 STATE_AFTER: dict[str, ToolState] = {
@@ -137,7 +137,7 @@ class Alias(Value, frozen=True):
 
 
 class Move(Value, frozen=True):
-    """Something that a person did with a version of a tool."""
+    """A person's change to a version of a tool."""
 
     name: str
     version: int
@@ -153,7 +153,7 @@ class Move(Value, frozen=True):
 
 
 class Lineage(Value, frozen=True):
-    """All that is kept of a tool."""
+    """Everything that is stored of a tool."""
 
     name: str
     versions: tuple[ToolRecord, ...]

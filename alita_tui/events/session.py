@@ -119,7 +119,7 @@ class WorkHeld(Transient, frozen=True):
     """A session's unfinished work waits until the person continues it. Without tasks and queue: it continues."""
 
     tasks: tuple[str, ...] = ()
-    """Ids of the tasks that would go on."""
+    """Ids of the tasks that would continue."""
     queued: int = 0
     """Tasks in the queue that would begin."""
 

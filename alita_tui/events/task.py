@@ -132,7 +132,7 @@ class PlansWeighed(Fact, frozen=True):
     task_id: str
     candidates: tuple[PlanCandidate, ...]
     chosen: Annotated[int, Meta(ge=0)]
-    """Place of the plan that is followed."""
+    """Index of the plan that is followed."""
     because: str = ""
     """What failed, so that the plans were weighed again; empty at the start of a task."""
 
@@ -201,7 +201,7 @@ class TaskFinished(Fact, frozen=True):
     retry_in: float | None = None
     """Seconds until the model's server answers again, where it says so."""
     ungrounded: tuple[str, ...] = ()
-    """Figures, dates and quotations of the answer that no tool, page, file or person gave, as they are written."""
+    """Figures, dates and quotations of the answer without a source among tools, pages, files and the person."""
     finding: Literal["", "holds", "refused", "unknown"] = ""
     """Result of the check of the answer; empty if it was not checked."""
     faults: tuple[str, ...] = ()

@@ -119,16 +119,16 @@ class Bus:
         self._fan_out(self._enveloped(None, event, span))  # type: ignore[arg-type]  # each is in SessionEvent
 
     def _enveloped(self, seq: int | None, event: SessionEvent, span: str) -> Envelope:
-        place = self._origin(span)
+        event_origin = self._origin(span)
         return Envelope(
             seq=seq,
             session_id=self.session_id,
             at=self._clock(),
-            task_id=place.task_id,
-            agent_id=place.agent_id,
-            step=place.step,
-            span=place.span,
-            parent=place.parent,
+            task_id=event_origin.task_id,
+            agent_id=event_origin.agent_id,
+            step=event_origin.step,
+            span=event_origin.span,
+            parent=event_origin.parent,
             schema_version=SCHEMA_VERSION,
             event=self.redacted(event),
         )

@@ -30,7 +30,7 @@ _VISIBLE = frozenset(map(chr, range(0x20, 0x7F))) | {"\n"}
 
 
 def _plain(text: str) -> bool:
-    """Return whether nothing in it is hostile, without looking at each character."""
+    """Return True if a text is certainly harmless, a quick test without a loop over its characters."""
     return text.replace("\n", "").isprintable() and (text.isascii() or not _PRINTABLE.search(text))
 
 

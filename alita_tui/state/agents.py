@@ -26,7 +26,7 @@ class AgentState(msgspec.Struct, frozen=True, gc=False):
     agent_id: str
     task_id: str
     parent: str
-    """The agent that handed it its part; empty for the lead."""
+    """The agent that delegated to it; empty for the lead."""
     role: str
     goal: str
     started: datetime

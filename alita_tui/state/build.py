@@ -69,7 +69,7 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
     passed: bool | None = None
     problem: str = ""
     granted: Capabilities = Capabilities()
-    """What a person had the tests run with again; nothing while that was not asked for."""
+    """What was granted to a repeated test run that a person asked for; empty without one."""
     granted_reports: tuple[RunReport, ...] = ()
     granted_problem: str = ""
     language_reason: str = ""
@@ -130,7 +130,7 @@ class BuildState(msgspec.Struct, frozen=True, gc=False):
     """True if the task continues without it."""
     approval_id: str = ""
     digest: BuildDigest = BuildDigest("")
-    """The digest that approval is asked for; empty before."""
+    """The digest that approval is asked for; empty before the request."""
     requested_at: datetime | None = None
     resolved_at: datetime | None = None
     verdict: Verdict | None = None

@@ -250,7 +250,7 @@ def _finish(state: SessionState, event: e.TaskFinished) -> SessionState:
 
 
 def _tick_at_end(outcome: TaskOutcome, tick: StepStatus) -> StepStatus:
-    """Return what becomes of a step when its task ends: what was being done was done, or failed with it."""
+    """Return a step's status after its task ended: a step in progress is done, or failed with the task."""
     if tick != "doing" or outcome in ("parked", "budget"):
         return tick
     return "done" if outcome == "answered" else "failed"

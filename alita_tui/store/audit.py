@@ -82,7 +82,7 @@ class AuditLog:
             return list(reading.problems)
 
     def head(self) -> Head | None:
-        """Return how far the log goes, signed; None if nothing was signed yet. Raises StoreError if it is broken."""
+        """Return the log's signed head; None if nothing was signed yet. Raises StoreError if the log is broken."""
         self.settle()
         reading = self.reading()
         return reading.heads[-1] if reading.heads else None

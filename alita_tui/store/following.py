@@ -30,7 +30,7 @@ class Followed:
     def now(self) -> SessionSummary | None:
         """Return the up-to-date summary; None if the files have to be read as a whole."""
         if disk.signature(self._path) != self._json_at:
-            return None  # the journal was folded, so what is in it now is something else
+            return None  # the journal was folded, so its offsets are no longer valid
         size, appended = self._appended()
         complete = appended.rfind(b"\n") + 1
         changes = [operation(line) for line in appended[:complete].split(b"\n")[:-1]]

@@ -240,7 +240,7 @@ class SessionStore:
         return tuple(sorted(summaries, key=lambda summary: summary.session_id, reverse=True))
 
     def know(self, file: SessionFile) -> None:
-        """Keep the summary of a session that has just been opened up to date from now on."""
+        """Keep the summary of a session that was just opened up to date from now on."""
         self._summaries.follow(file.path, file.followed())
 
     def latest(self, *, own: bool = False) -> SessionSummary | None:
@@ -420,7 +420,7 @@ def as_imported(envelopes: Iterable[Envelope]) -> Iterator[Envelope]:
 
 
 def from_elsewhere(session: str) -> UsageError:
-    """Return the error for going on with a session whose verdicts and evidence are not those of this home."""
+    """Return the error for continuing a session whose verdicts and evidence are not those of this home."""
     return UsageError(
         f"The session {one_line(session, 200)} comes from elsewhere: what was approved there is not approved here, "
         "so it does not go on.",

@@ -51,7 +51,7 @@ class JournalStorage(Storage):
         self.restored = self._snapshot.restored
         """The result of opening."""
         self._signature = 0
-        """Size of the journal's first line while there is no other."""
+        """Size of the journal while it has only its first line; else 0."""
         self._doubtful = False  # True if what is on disk may be less than what is in memory
         if mode == "exclusive":
             self._fd = self._lock()

@@ -53,7 +53,7 @@ def test_a_secret_cut_anywhere_is_taken_out_of_what_is_shown(name: str) -> None:
             assert shown.startswith("before it ") and "and after it" in shown
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data())
 def test_pieces_together_are_the_whole_without_its_secrets(data: st.DataObject) -> None:
     words = st.sampled_from(

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 HEAD_BYTES = 65_536
-"""How much of a file is looked at."""
+"""Bytes at a file's beginning that are examined."""
 _PREVIEW_LINES = 8
 _PREVIEW_LINE = 240
 _PREVIEW = 1_200
@@ -48,10 +48,10 @@ def media_type(name: str, head: bytes) -> str:
         if head.startswith(magic):
             return kind
     suffix = PurePosixPath(name).suffix.lower()
-    named = _BY_NAME.get(suffix) or _STANDARD.guess_type("a" + suffix)[0] or ""
-    if is_text(named) or not named:
-        return named or "text/plain" if _decoded(head) is not None else "application/octet-stream"
-    return named
+    by_name = _BY_NAME.get(suffix) or _STANDARD.guess_type("a" + suffix)[0] or ""
+    if is_text(by_name) or not by_name:
+        return by_name or "text/plain" if _decoded(head) is not None else "application/octet-stream"
+    return by_name
 
 
 def is_text(kind: str) -> bool:
@@ -85,11 +85,11 @@ def shape(value: Any, depth: int = 3) -> str:
         case dict():
             if not depth:
                 return "{…}"
-            shown = [
+            fields = [
                 f"{json.dumps(key)}: {shape(inner, depth - 1)}" for key, inner in list(value.items())[:20]
             ]
-            more = [f"… {len(value) - 20} more"] if len(value) > 20 else []
-            return "{" + ", ".join((*shown, *more)) + "}"
+            rest = [f"… {len(value) - 20} more"] if len(value) > 20 else []
+            return "{" + ", ".join((*fields, *rest)) + "}"
         case _:
             return type(value).__name__
 

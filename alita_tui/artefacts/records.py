@@ -32,7 +32,7 @@ Ends = Callable[[bytes, bool], Iterator[int]]
 
 
 class Extent(Value, frozen=True):
-    """How many records are known of."""
+    """The number of known records, and whether there may be more."""
 
     count: int
     whole: bool = True
@@ -65,8 +65,8 @@ class Records:
         self._ends = ends
         start = 3 if content.read(3) == b"\xef\xbb\xbf" else 0
         self._numbers, self._offsets, self._lines = (array("Q", [0]), array("Q", [start]), array("Q", [0]))
-        """Of the marked records: about one in 256."""
-        self._seen = start
+        """Numbers, offsets and lines of the marked records, about one in 256."""
+        self._scanned = start
         self._line = 0
         self.extent = Extent(count=0, whole=False)
 
@@ -74,28 +74,28 @@ class Records:
         """Find the records of the next megabyte."""
         if self.extent.ended:
             return self.extent
-        self._content.seek(self._seen)
+        self._content.seek(self._scanned)
         data = self._content.read(_CHUNK + LONGEST_ROW)
-        last = len(data) < _CHUNK + LONGEST_ROW
+        at_end = len(data) < _CHUNK + LONGEST_ROW
         count, line, marked, marked_at = self.extent.count, self._line, self._numbers[-1], self._offsets[-1]
-        done = 0
-        for end in self._ends(data, last):
-            place = self._seen + done
-            if count - marked >= _RECORDS_APART or place - marked_at >= _BYTES_APART:
-                marked, marked_at = count, place
+        consumed = 0
+        for end in self._ends(data, at_end):
+            offset = self._scanned + consumed
+            if count - marked >= _RECORDS_APART or offset - marked_at >= _BYTES_APART:
+                marked, marked_at = count, offset
                 self._numbers.append(count)
-                self._offsets.append(place)
+                self._offsets.append(offset)
                 self._lines.append(line)
             count += 1
             line += data[end - 1] == 10
-            done = end
-            if done >= _CHUNK:
+            consumed = end
+            if consumed >= _CHUNK:
                 break
-        self._seen, self._line = self._seen + done, line
+        self._scanned, self._line = self._scanned + consumed, line
         problem = ""
-        if done < min(len(data), _CHUNK):
+        if consumed < min(len(data), _CHUNK):
             problem = f"row {count} is longer than {LONGEST_ROW / 1e6:.0f} MB; is a quotation mark missing?"
-        self.extent = Extent(count=count, whole=last and done == len(data), problem=problem)
+        self.extent = Extent(count=count, whole=at_end and consumed == len(data), problem=problem)
         return self.extent
 
     def from_(self, first: int) -> Iterator[Record]:
@@ -105,9 +105,9 @@ class Records:
         while number < self.extent.count:
             self._content.seek(offset)
             data = self._content.read(_BYTES_APART + LONGEST_ROW)
-            last = len(data) < _BYTES_APART + LONGEST_ROW
+            at_end = len(data) < _BYTES_APART + LONGEST_ROW
             start = 0
-            for end in self._ends(data, last):
+            for end in self._ends(data, at_end):
                 if number >= first:
                     yield Record(number, offset + start, line, data[start:end])
                 number, start = number + 1, end
@@ -130,22 +130,22 @@ class Records:
     ) -> tuple[int | None, int]:
         """Return the next record from `start` on that contains a text, ignoring case, and where to continue.
 
-        That is -1 at the end. `blocks` is how many parts of a few hundred records are searched.
+        The latter is -1 at the end. At most `blocks` blocks of a few hundred records are searched.
         """
-        wanted = needle.casefold()
+        folded = needle.casefold()
         at = bisect_right(self._numbers, start) - 1
         for _ in range(blocks):
             while direction > 0 and at + 1 >= len(self._numbers) and not self.extent.ended:
                 self.look_further()
             if not 0 <= at < len(self._numbers):
                 return None, -1
-            first, after, data = self._block(at)
-            if wanted in data.decode(encoding, "replace").casefold():
+            begin, end, data = self._block(at)
+            if folded in data.decode(encoding, "replace").casefold():
                 hits = [
                     record.number
-                    for record in islice(self.from_(first), after - first)
+                    for record in islice(self.from_(begin), end - begin)
                     if (record.number - start) * direction >= 0
-                    and wanted in record.content.decode(encoding, "replace").casefold()
+                    and folded in record.content.decode(encoding, "replace").casefold()
                 ]
                 if hits:
                     hit = hits[0] if direction > 0 else hits[-1]
@@ -156,10 +156,10 @@ class Records:
     def _block(self, at: int) -> tuple[int, int, bytes]:
         """Return the number of a marked record, that of the next one, and the bytes between."""
         begin, marked = self._offsets[at], at + 1 < len(self._numbers)
-        end = self._offsets[at + 1] if marked else self._seen
+        end = self._offsets[at + 1] if marked else self._scanned
         self._content.seek(begin)
-        after = self._numbers[at + 1] if marked else self.extent.count
-        return self._numbers[at], after, self._content.read(end - begin)
+        next_number = self._numbers[at + 1] if marked else self.extent.count
+        return self._numbers[at], next_number, self._content.read(end - begin)
 
 
 def opened(path: Path, head: bytes) -> BinaryIO:

@@ -33,26 +33,26 @@ def at_pointer(value: Any, pointer: str) -> Any:
         raise UsageError(
             f"{pointer[:80]!r} is not a JSON pointer.", hint="It begins with a slash: /rows/0/name."
         )
-    here = value
+    current = value
     for number, raw in enumerate(pointer[1:].split("/"), 1):
         key = raw.replace("~1", "/").replace("~0", "~")
         walked = "/".join(pointer.split("/")[: number + 1])
-        if isinstance(here, dict):
-            if key not in here:
-                known = ", ".join(list(map(str, here))[:12])
-                raise UsageError(f"There is nothing at {walked[:120]}.", hint=f"There is: {known}")
-            here = here[key]
-        elif isinstance(here, list):
-            if not re.fullmatch(r"0|[1-9]\d*", key) or int(key) >= len(here):
+        if isinstance(current, dict):
+            if key not in current:
+                keys = ", ".join(list(map(str, current))[:12])
+                raise UsageError(f"There is nothing at {walked[:120]}.", hint=f"There is: {keys}")
+            current = current[key]
+        elif isinstance(current, list):
+            if not re.fullmatch(r"0|[1-9]\d*", key) or int(key) >= len(current):
                 raise UsageError(
-                    f"There is nothing at {walked[:120]}.", hint=f"The list has {len(here)} entries."
+                    f"There is nothing at {walked[:120]}.", hint=f"The list has {len(current)} entries."
                 )
-            here = here[int(key)]
+            current = current[int(key)]
         else:
             raise UsageError(
                 f"There is nothing at {walked[:120]}: what is above it is neither object nor list."
             )
-    return here
+    return current
 
 
 class Part(Value, frozen=True):
@@ -94,17 +94,17 @@ class _Piece(NamedTuple):
 
 
 def _pieces(content: TextIO) -> Iterator[_Piece]:
-    number, whole = 1, True
+    number, complete = 1, True
     while piece := content.readline(_PIECE):
-        whole = piece.endswith("\n")
+        complete = piece.endswith("\n")
         yield _Piece(number, piece.removesuffix("\n"))
-        number += whole
+        number += complete
 
 
-def _lines(content: TextIO, wanted: str) -> str:
+def _lines(content: TextIO, requested: str) -> str:
     """Return numbered lines, such as `10-40`."""
-    first, last = _range(wanted, "lines")
-    shown = []
+    first, last = _range(requested, "lines")
+    numbered = []
     for number, pieces in groupby(_pieces(content), itemgetter(0)):
         if number > last:
             break
@@ -115,22 +115,22 @@ def _lines(content: TextIO, wanted: str) -> str:
             beginning = beginning or piece.text[:_LONGEST_LINE]
             length += len(piece.text)
         cut = f"… ({length} characters)" if length > _LONGEST_LINE else ""
-        shown.append(f"{number}: {beginning}{cut}")
-    return clipped("\n".join(shown))
+        numbered.append(f"{number}: {beginning}{cut}")
+    return clipped("\n".join(numbered))
 
 
-def _rows(content: TextIO, wanted: str, delimiter: str) -> str:
+def _rows(content: TextIO, requested: str, delimiter: str) -> str:
     """Return rows of a CSV file below its header, such as `1-20`."""
-    first, last = _range(wanted, "rows")
+    first, last = _range(requested, "rows")
     try:
         reader = csv.reader(_row_lines(content), delimiter=delimiter)
         header = next(reader, [])
         picked = list(islice(reader, first - 1, last))
     except csv.Error as error:
         raise UsageError(f"It cannot be read as a table: {error}.", hint="Ask for lines instead.") from error
-    written = io.StringIO()
-    csv.writer(written, delimiter=delimiter, lineterminator="\n").writerows([header, *picked])
-    return clipped(written.getvalue().rstrip("\n"))
+    output = io.StringIO()
+    csv.writer(output, delimiter=delimiter, lineterminator="\n").writerows([header, *picked])
+    return clipped(output.getvalue().rstrip("\n"))
 
 
 def _row_lines(content: TextIO) -> Iterator[str]:
@@ -140,25 +140,25 @@ def _row_lines(content: TextIO) -> Iterator[str]:
         yield line
 
 
-def _matches(content: TextIO, wanted: str) -> str:
+def _matches(content: TextIO, phrase: str) -> str:
     """Return the first numbered lines that contain a text, ignoring case, and the count of all."""
-    needle = wanted.casefold()
+    needle = phrase.casefold()
     hits: list[str] = []
     count = counted = 0
-    before = _Piece(0, "")
+    previous = _Piece(0, "")
     for piece in _pieces(content):
         # A match may begin in the previous piece, and the text around it is shown, too.
-        overlap = before.text[-_LONGEST_LINE - len(wanted) :] if before.number == piece.number else ""
+        overlap = previous.text[-_LONGEST_LINE - len(phrase) :] if previous.number == piece.number else ""
         text = overlap + piece.text
         if piece.number != counted and needle in text.casefold():
             counted, count = piece.number, count + 1
             if count <= _MATCHES:
                 hits.append(f"{piece.number}: {_around(text, needle)}")
-        before = _Piece(piece.number, text)
+        previous = _Piece(piece.number, text)
     if not count:
-        return f"Nothing contains {wanted[:80]!r}."
-    more = f"\n({count - _MATCHES} more lines contain it)" if count > _MATCHES else ""
-    return clipped("\n".join(hits)) + more
+        return f"Nothing contains {phrase[:80]!r}."
+    note = f"\n({count - _MATCHES} more lines contain it)" if count > _MATCHES else ""
+    return clipped("\n".join(hits)) + note
 
 
 def json_text(value: Any) -> str:
@@ -176,16 +176,16 @@ def clipped(text: str, most: int = MOST) -> str:
     return f"{text[: most - tail]}\n… {left_out:,} characters left out …\n{text[-tail:]}"
 
 
-def _range(wanted: str, what: str) -> tuple[int, int]:
-    match = _RANGE.fullmatch(wanted)
+def _range(requested: str, unit: str) -> tuple[int, int]:
+    match = _RANGE.fullmatch(requested)
     if match is None or int(match[1]) < 1:
         raise UsageError(
-            f"{wanted[:40]!r} are no {what}.", hint=f"Write the first and the last: {what} 1-20."
+            f"{requested[:40]!r} are no {unit}.", hint=f"Write the first and the last: {unit} 1-20."
         )
     first = int(match[1])
     last = int(match[2] or match[1])
     if last < first:
-        raise UsageError(f"{wanted[:40]!r}: the last of the {what} comes before the first.")
+        raise UsageError(f"{requested[:40]!r}: the last of the {unit} comes before the first.")
     return first, min(last, first + 999)
 
 

@@ -23,7 +23,7 @@ SEARCHED = 64
 _SEARCHED_SORTED = 4_000
 _CELL, _NARROW_CELL = 200, 40
 _MANY_COLUMNS = 50
-"""From here on cells are cut shorter, so that a page stays small."""
+"""Number of columns from which cells are cut shorter, so that a page stays small."""
 _KEY = 100
 _NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d*)?(?:[eE][+-]?\d{1,3})?")
 _DELIMITERS = ",;\t|"
@@ -47,16 +47,16 @@ class Table:
         self._records.look_further()
         head = next(iter(self._cells(0, 1)), [])
         self.columns = len(head)
-        """How many there are; `MOST_COLUMNS` of them are shown."""
+        """Number of columns; at most `MOST_COLUMNS` of them are shown."""
         self.head: tuple[SafeText, ...] = tuple(one_line(cell, _CELL) for cell in head[:MOST_COLUMNS])
         self._order: tuple[array[int], array[int]] | None = None
         """Numbers and offsets of all records as they are sorted."""
 
     @property
     def extent(self) -> Extent:
-        """How many rows are known, the header not among them."""
-        known = self._records.extent
-        return Extent(count=max(known.count - 1, 0), whole=known.whole, problem=known.problem)
+        """The number of known rows, without the header."""
+        records = self._records.extent
+        return Extent(count=max(records.count - 1, 0), whole=records.whole, problem=records.problem)
 
     def look_further(self) -> Extent:
         """Find more rows."""
@@ -68,9 +68,9 @@ class Table:
         if self._order is None:
             records = list(islice(self._records.from_(first + 1), count))
         else:
-            numbers, offsets = (part[first : first + count] for part in self._order)
-            records = [self._records.at(*place) for place in zip(numbers, offsets, strict=True)]
-        return tuple(self._shown(record) for record in records)
+            numbers, offsets = (column[first : first + count] for column in self._order)
+            records = [self._records.at(*position) for position in zip(numbers, offsets, strict=True)]
+        return tuple(self._as_shown(record) for record in records)
 
     def find(self, needle: str, start: int, direction: int) -> tuple[int | None, int]:
         """Return the next row that contains a text, ignoring case, and where to continue; -1 at the end."""
@@ -105,9 +105,14 @@ class Table:
                 texts.append((cell[:_KEY].casefold(), record.number, record.offset))
         numbers.sort(key=lambda keyed: keyed[0], reverse=descending)
         texts.sort(key=lambda keyed: keyed[0], reverse=descending)
-        placed = [number[1:] for number in numbers], [text[1:] for text in texts]
-        order = [place for part in (reversed(placed) if descending else placed) for place in part] + empty
-        self._order = array("Q", (place[0] for place in order)), array("Q", (place[1] for place in order))
+        groups = [number[1:] for number in numbers], [text[1:] for text in texts]
+        order = [
+            position for group in (reversed(groups) if descending else groups) for position in group
+        ] + empty
+        self._order = (
+            array("Q", (position[0] for position in order)),
+            array("Q", (position[1] for position in order)),
+        )
 
     def unsort(self) -> None:
         """Go back to the order of the file."""
@@ -115,13 +120,13 @@ class Table:
 
     def _find_sorted(self, needle: str, start: int, direction: int) -> tuple[int | None, int]:
         assert self._order is not None
-        wanted = needle.casefold()
+        folded = needle.casefold()
         at = start
         for _ in range(_SEARCHED_SORTED):
             if not 0 <= at < len(self._order[0]):
                 return None, -1
             record = self._records.at(self._order[0][at], self._order[1][at])
-            if wanted in record.content.decode(self._encoding, "replace").casefold():
+            if folded in record.content.decode(self._encoding, "replace").casefold():
                 return at, at
             at += direction
         return None, max(at, -1)
@@ -138,14 +143,14 @@ class Table:
         except csv.Error:
             return text.split(self._delimiter)
 
-    def _shown(self, record: Record) -> Shown:
+    def _as_shown(self, record: Record) -> Shown:
         cells = self._parsed(record.content)[: max(len(self.head), 1)]
         longest = _CELL if self.columns < _MANY_COLUMNS else _NARROW_CELL
         return Shown(label=f"{record.number:,}", cells=tuple(one_line(cell, longest) for cell in cells))
 
 
 def delimiter_of(media_type: str, head: bytes) -> str:
-    """Return what parts the cells of a table that begins so."""
+    """Return the delimiter of a table, from its media type or its beginning."""
     if media_type == "text/tab-separated-values":
         return "\t"
     line = re.sub(rb'"[^"]*"', b"", head.split(b"\n", 1)[0])
@@ -154,7 +159,7 @@ def delimiter_of(media_type: str, head: bytes) -> str:
 
 
 def flat_objects(value: Any) -> BinaryIO | None:
-    """Return a list of objects without objects in them as CSV; None for any other value."""
+    """Return a list of flat objects as CSV; None for any other value."""
     if not isinstance(value, list) or not value or not all(isinstance(element, dict) for element in value):
         return None
     if any(isinstance(cell, dict | list) for element in value for cell in element.values()):
@@ -164,11 +169,11 @@ def flat_objects(value: Any) -> BinaryIO | None:
         names.update(dict.fromkeys(map(str, element)))
     if not names or len(names) > 20 * MOST_COLUMNS:
         return None
-    written = io.StringIO(newline="")
-    rows = csv.writer(written, lineterminator="\n")
+    output = io.StringIO(newline="")
+    rows = csv.writer(output, lineterminator="\n")
     rows.writerow(names)
     rows.writerows([_text(element.get(name)) for name in names] for element in value)
-    return io.BytesIO(written.getvalue().encode("utf-8", "replace"))
+    return io.BytesIO(output.getvalue().encode("utf-8", "replace"))
 
 
 def _text(value: object) -> str:

@@ -27,7 +27,7 @@ class Lines:
 
     @property
     def extent(self) -> Extent:
-        """How many lines are known."""
+        """The number of known lines."""
         return self._records.extent
 
     def look_further(self) -> Extent:
@@ -36,15 +36,15 @@ class Lines:
 
     def page(self, first: int, count: int) -> tuple[Shown, ...]:
         """Return some lines with their numbers."""
-        known = list(islice(self._records.from_(max(first - 1, 0)), count + (first > 0)))
-        before = known.pop(0) if first and known else None
-        shown = []
-        for record in known:
-            begins = before is None or before.line != record.line
+        records = list(islice(self._records.from_(max(first - 1, 0)), count + (first > 0)))
+        previous = records.pop(0) if first and records else None
+        rows = []
+        for record in records:
+            begins = previous is None or previous.line != record.line
             text = record.content.decode(self._encoding, "replace").rstrip("\r\n")
-            shown.append(Shown(label=f"{record.line + 1}" if begins else "", cells=(_flat(text),)))
-            before = record
-        return tuple(shown)
+            rows.append(Shown(label=f"{record.line + 1}" if begins else "", cells=(_flat(text),)))
+            previous = record
+        return tuple(rows)
 
     def find(self, needle: str, start: int, direction: int) -> tuple[int | None, int]:
         """Return the next line that contains a text, ignoring case, and where to continue; -1 at the end."""
@@ -70,34 +70,34 @@ class Bytes:
 
     @property
     def extent(self) -> Extent:
-        """How many rows there are."""
+        """The number of rows."""
         return Extent(count=-(-self._size // _ROW))
 
     def look_further(self) -> Extent:
-        """Return the same."""
+        """Return the extent, which is known from the beginning."""
         return self.extent
 
     def page(self, first: int, count: int) -> tuple[Shown, ...]:
-        """Return some rows: place, numbers, and letters where there are."""
+        """Return some rows: offset, bytes in hex, and printable characters."""
         self._content.seek(first * _ROW)
         data = self._content.read(count * _ROW)
         return tuple(
-            Shown(label=f"{first * _ROW + at:08x}", cells=(_numbers(part), _letters(part)))
+            Shown(label=f"{first * _ROW + at:08x}", cells=(_numbers(row), _letters(row)))
             for at in range(0, len(data), _ROW)
-            for part in (data[at : at + _ROW],)
+            for row in (data[at : at + _ROW],)
         )
 
     def find(self, needle: str, start: int, direction: int) -> tuple[int | None, int]:
         """Return the next row in which a text begins, and where to look on; -1 at the end."""
-        wanted = needle.encode()
+        encoded = needle.encode()
         step = _PIECE // _ROW
         first = start if direction > 0 else max(start + 1 - step, 0)
         rows = step if direction > 0 else start + 1 - first
         self._content.seek(first * _ROW)
-        data = self._content.read(rows * _ROW + len(wanted) - 1)
-        place = data.find(wanted) if direction > 0 else data.rfind(wanted)
-        if place >= 0:
-            return first + place // _ROW, first + place // _ROW
+        data = self._content.read(rows * _ROW + len(encoded) - 1)
+        offset = data.find(encoded) if direction > 0 else data.rfind(encoded)
+        if offset >= 0:
+            return first + offset // _ROW, first + offset // _ROW
         further = first + step if direction > 0 else first - 1
         return None, further if 0 <= further * _ROW < self._size else -1
 

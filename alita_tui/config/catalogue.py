@@ -82,18 +82,18 @@ def meaning(key: str) -> str:
     if not attribute:
         return inspect.getdoc(section) or ""
     body = cast("ast.ClassDef", ast.parse(inspect.getsource(section)).body[0]).body
-    for node, after in zip(body, body[1:], strict=False):
+    for node, docstring in zip(body, body[1:], strict=False):
         if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == attribute:
-            return str(ast.literal_eval(cast("ast.Expr", after).value))
+            return str(ast.literal_eval(cast("ast.Expr", docstring).value))
     raise AssertionError(f"{key} is not described")
 
 
 def field(key: str, where: str) -> Field:
     """Return one setting. Raises ConfigError that names the nearest key."""
-    known = fields().get(key)
-    if known is None:
+    setting = fields().get(key)
+    if setting is None:
         raise unknown(key, where)
-    return known
+    return setting
 
 
 def unknown(key: str, where: str) -> ConfigError:
@@ -110,32 +110,32 @@ def coerce(field: Field, value: object, where: str, *, text: bool = False) -> An
     Lists in text are separated by commas. Raises ConfigError that names the place and the key.
     """
     try:
-        read = _from_text(field, value) if text and isinstance(value, str) else value
-        if field.kind is str and not isinstance(read, str):
+        raw = _from_text(field, value) if text and isinstance(value, str) else value
+        if field.kind is str and not isinstance(raw, str):
             raise ValueError
-        value_read = msgspec.convert(read, ready(field.type), strict=True)
+        converted = msgspec.convert(raw, ready(field.type), strict=True)
     except (msgspec.ValidationError, ValueError) as error:
         generic = field.choices or not isinstance(error, msgspec.ValidationError)
         detail = "" if generic else f" {one_line(str(error), 80)}."
-        wanted = " or ".join(field.choices) or _WORDS[field.kind]
+        expected = " or ".join(field.choices) or _WORDS[field.kind]
         if field.choices and field.kind is tuple:
-            wanted = f"a list of any of {', '.join(field.choices)}"
+            expected = f"a list of any of {', '.join(field.choices)}"
         raise ConfigError(
-            f"{where}: {field.key} must be {wanted}, not {one_line(repr(value), 60)}.{detail}",
+            f"{where}: {field.key} must be {expected}, not {one_line(repr(value), 60)}.{detail}",
             hint=f"The default is {field.default!r}.",
         ) from error
     if check := _ENTRIES.get(field.key):
-        for entry in value_read:
+        for entry in converted:
             check(field.key, entry, where)
     if field.lists_models:
-        for entry in value_read:
+        for entry in converted:
             read_entry(entry, f"{where}: {field.key}")
-    return value_read
+    return converted
 
 
 def _is_engine(key: str, entry: str, where: str) -> None:
-    parts = urlsplit(entry)
-    if entry != "local" and not (parts.scheme == "ssh" and parts.netloc):
+    url = urlsplit(entry)
+    if entry != "local" and not (url.scheme == "ssh" and url.netloc):
         raise ConfigError(
             f"{where}: {key} has {one_line(entry, 80)!r}, which is not an engine.",
             hint="Write `local` or `ssh://USER@HOST[:PORT][/PATH/OF/PODMAN.SOCK]`.",
@@ -147,9 +147,9 @@ def _is_place(key: str, entry: str, where: str) -> None:
 
 
 def _is_host(key: str, entry: str, where: str) -> None:
-    named = entry.strip()
-    where_asked = named if named.rpartition(":")[2].isdigit() and ":" in named else f"{named}:443"
-    if " " in named or faults(Capabilities(network=(where_asked,))):
+    host = entry.strip()
+    where_asked = host if host.rpartition(":")[2].isdigit() and ":" in host else f"{host}:443"
+    if " " in host or faults(Capabilities(network=(where_asked,))):
         raise ConfigError(
             f"{where}: {key} has {one_line(entry, 80)!r}, which is not a host or host:port.",
             hint="Write `example.org` or `example.org:8443`: no address, path, network or wildcard.",
@@ -166,7 +166,7 @@ _ENTRIES: dict[str, Callable[[str, str, str], None]] = {
     "web.allowed_private": _is_place,
     "web.browser_hosts": _is_host,
 }
-"""What looks at each entry of a list. Raises ConfigError."""
+"""Setting -> function that checks each entry of its list. Raises ConfigError."""
 
 
 def written(value: object) -> str:

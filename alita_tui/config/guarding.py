@@ -72,16 +72,16 @@ def _faults(paths: Paths) -> Iterator[Fault]:
 
 def _open(path: Path, *, what: str, linked: bool = False, private: bool = False) -> Iterator[Fault]:
     try:
-        own = path.lstat()
+        link_status = path.lstat()
         status = path.stat()
     except OSError:
         return
-    place = shlex.quote(str(path))
-    if stat.S_ISLNK(own.st_mode) and not linked:
+    quoted_path = shlex.quote(str(path))
+    if stat.S_ISLNK(link_status.st_mode) and not linked:
         yield Fault(
             path=str(path),
             what=f"The {what} {path} is a link to another place",
-            command=f'cp --remove-destination "$(readlink -f {place})" {place}',
+            command=f'cp --remove-destination "$(readlink -f {quoted_path})" {quoted_path}',
             link=True,
         )
         return
@@ -89,23 +89,23 @@ def _open(path: Path, *, what: str, linked: bool = False, private: bool = False)
         yield Fault(
             path=str(path),
             what=f"The {what} {path} belongs to another user",
-            command=f'sudo chown "$(id -un)" {place}',
+            command=f'sudo chown "$(id -un)" {quoted_path}',
         )
         return
     mode = stat.S_IMODE(status.st_mode)
-    wrong = mode & stat.S_IWOTH
+    excess = mode & stat.S_IWOTH
     if mode & stat.S_IWGRP and not (status.st_gid == os.getegid() and _alone(status.st_gid)):
-        wrong |= stat.S_IWGRP
+        excess |= stat.S_IWGRP
     if private:
-        wrong |= mode & 0o077
-    if wrong:
-        does = "read" if private and not wrong & 0o022 else "write to"
+        excess |= mode & 0o077
+    if excess:
+        access = "read" if private and not excess & 0o022 else "write to"
         yield Fault(
             path=str(path),
-            what=f"Other users can {does} the {what} {path}",
-            command=f"chmod {'go=' if private else 'go-w'} {place}",
+            what=f"Other users can {access} the {what} {path}",
+            command=f"chmod {'go=' if private else 'go-w'} {quoted_path}",
             mode=mode & ~(0o077 if private else 0o022),
-            refused=bool(wrong & 0o022) or not linked,
+            refused=bool(excess & 0o022) or not linked,
         )
 
 

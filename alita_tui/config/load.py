@@ -59,7 +59,7 @@ class Loaded:
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     """API keys by name, from `.env` and the environment. Never shown or written."""
     unwritten: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """What is never written, as (name, value): those keys, variables named like one, and what the settings list."""
+    """Texts that are never written, as (name, value): keys, variables named like one, and `privacy.redact`."""
 
     def origin(self, key: str) -> str:
         """Return where a value came from, such as `config.toml line 3`, `flag` or `default`.
@@ -75,10 +75,10 @@ class Loaded:
         Raises ConfigError for an unknown key.
         """
         default = catalogue.written(catalogue.field(key, "the settings").default) or "empty"
-        given = (
+        steps = (
             f"{catalogue.written(value) or 'empty'} ({origin})" for origin, value in self.layers.get(key, ())
         )
-        return " → ".join((f"{default} (default)", *given))
+        return " → ".join((f"{default} (default)", *steps))
 
     def value(self, key: str) -> Any:
         """Return one value by its key. Raises ConfigError for an unknown key."""
@@ -116,15 +116,15 @@ def load(
 def _unwritten(
     marked: Iterable[str], secrets: Mapping[str, str], variables: Mapping[str, str]
 ) -> tuple[tuple[str, str], ...]:
-    named = {
+    by_name = {
         name: value
         for name, value in {**secrets, **variables}.items()
         if len(value) >= SHORTEST_KEY
         and (name in secrets or (_SECRET_NAME.search(name) and not value.startswith(("/", "~"))))
     }
     literal = [("", text) for text in marked if not text.startswith("$")]
-    named |= {text[1:]: variables.get(text[1:], "") for text in marked if text.startswith("$")}
-    return (*literal, *named.items())
+    by_name |= {text[1:]: variables.get(text[1:], "") for text in marked if text.startswith("$")}
+    return (*literal, *by_name.items())
 
 
 def _joined(problems: list[ConfigError]) -> ConfigError:
@@ -198,10 +198,10 @@ class _Layers:
         return variables
 
     def variables(self, environ: Mapping[str, str]) -> None:
-        known = {*(f.variable for f in catalogue.fields().values()), "ALITA_MODEL"}
+        variables = {*(f.variable for f in catalogue.fields().values()), "ALITA_MODEL"}
         for name in sorted(environ):  # ALITA_MODEL comes before the more exact ALITA_MODEL_NAME
-            near = name.startswith("ALITA_") and name not in _OTHER_VARIABLES
-            if name in known or (near and nearest(name, known)):
+            similar = name.startswith("ALITA_") and name not in _OTHER_VARIABLES
+            if name in variables or (similar and nearest(name, variables)):
                 self._variable(name, environ[name], f"environment {name}")
 
     def flags(self, flags: Mapping[str, object]) -> None:

@@ -54,10 +54,10 @@ class ModelEntry(Value, frozen=True):
     @property
     def text(self) -> str:
         """The entry as the settings write it."""
-        given = msgspec.to_builtins(self)  # defaults are left out
+        fields = msgspec.to_builtins(self)  # defaults are left out
         options = (
             f"{name}={str(value).lower() if value is True else value}"
-            for name, value in given.items()
+            for name, value in fields.items()
             if name not in ("provider", "name")
         )
         return "; ".join((self.full_name, *options))
@@ -76,20 +76,20 @@ def read_entry(text: str, where: str, known: tuple[ModelEntry, ...] = ()) -> Mod
 
     Raises ConfigError that names the place and the nearest option.
     """
-    head, *rest = (part.strip() for part in text.split(";"))
+    head, *option_texts = (option_text.strip() for option_text in text.split(";"))
     provider, colon, name = head.partition(":")
     if not colon or not provider or not name:
         raise ConfigError(
             f"{where}: a model is written provider:name, not {one_line(head, 80)!r}.",
             hint='For example "ollama:qwen3:8b; context=32768".',
         )
-    given: dict[str, object] = {}
-    for part in filter(None, rest):
-        option, _, value = (piece.strip() for piece in part.partition("="))
-        given[option] = _value(option, value, where)
-    same = (model for model in known if model.full_name == head)
-    base = next(same, ModelEntry(provider=provider, name=name))
-    entry: ModelEntry = msgspec.structs.replace(base, **given)
+    options: dict[str, object] = {}
+    for option_text in filter(None, option_texts):
+        option, _, value = (half.strip() for half in option_text.partition("="))
+        options[option] = _value(option, value, where)
+    matching = (model for model in known if model.full_name == head)
+    base = next(matching, ModelEntry(provider=provider, name=name))
+    entry: ModelEntry = msgspec.structs.replace(base, **options)
     if (entry.input_usd is None) != (entry.output_usd is None):
         raise ConfigError(
             f"{where}: {head} has half a price.", hint="Set both input_usd and output_usd, or none."
@@ -126,7 +126,7 @@ def candidates(settings: Settings, role: str, *, chosen: bool = False) -> tuple[
     listed = () if chosen else getattr(settings.roles, role) or settings.roles.orchestrator
     if listed:
         return tuple(read_entry(text, f"roles.{role}", known) for text in listed)
-    given = settings.model
-    entry = ModelEntry(provider=given.provider, name=given.name, base_url=given.base_url)
+    chosen_model = settings.model
+    entry = ModelEntry(provider=chosen_model.provider, name=chosen_model.name, base_url=chosen_model.base_url)
     match = next((model for model in known if model.full_name == entry.full_name), entry)
-    return (msgspec.structs.replace(match, base_url=given.base_url or match.base_url),)
+    return (msgspec.structs.replace(match, base_url=chosen_model.base_url or match.base_url),)

@@ -65,17 +65,17 @@ def load_policy(path: Path) -> Policy:
 
 
 def _check_keys(path: Path, raw: dict[str, Any]) -> None:
-    """Raise ConfigError for an unknown key: a rule must not mean less than its author thinks."""
-    for known, table, where in (
+    """Raise ConfigError for an unknown key: a misspelt condition must not make a rule wider than meant."""
+    for valid, table, where in (
         (Policy.__struct_fields__, raw, "the file"),
         *((Rule.__struct_fields__, rule, "a rule") for rule in _tables(raw)),
     ):
         for key in table:
-            if key not in known:
-                meant = did_you_mean(key, known)
+            if key not in valid:
+                nearest = did_you_mean(key, valid)
                 raise ConfigError(
                     f"{path}: {where} has no {one_line(key, 60)!r}.",
-                    hint=f"{meant} It can have: {', '.join(name for name in known if name != 'revoked')}.".lstrip(),
+                    hint=f"{nearest} It can have: {', '.join(name for name in valid if name != 'revoked')}.".lstrip(),
                 )
 
 
@@ -86,7 +86,7 @@ def revoke_rule(path: Path, name: str, note: str) -> Rule:
     """
     import tomlkit
 
-    rule = next((known for known in load_policy(path).rule if known.name == name), None)
+    rule = next((candidate for candidate in load_policy(path).rule if candidate.name == name), None)
     if rule is None:
         raise ConfigError(f"There is no rule {one_line(name, 60)!r}.", hint="`alita policy list` shows them.")
     if rule.revoked:

@@ -22,10 +22,10 @@ def set_value(paths: Paths, key: str, value: object) -> Any:
     written. The file is then unchanged.
     """
     setting = catalogue.field(key, "the settings")
-    wanted = catalogue.coerce(setting, value, "the settings", text=True)
+    converted = catalogue.coerce(setting, value, "the settings", text=True)
     if key in ("console.theme", "console.theme_light"):
-        _check_theme(paths, wanted)
-    plain = list(wanted) if isinstance(wanted, tuple) else wanted
+        _check_theme(paths, converted)
+    plain = list(converted) if isinstance(converted, tuple) else converted
     section, name = key.split(".")
     import tomlkit
 
@@ -40,7 +40,7 @@ def set_value(paths: Paths, key: str, value: object) -> Any:
         )
     table[name] = plain
     _save(paths.config_file, document.as_string(), section, name, plain)
-    return wanted
+    return converted
 
 
 def _check_theme(paths: Paths, name: str) -> None:
@@ -92,13 +92,13 @@ def _document(path: Path) -> Any:
         ) from error
 
 
-def _save(path: Path, text: str, section: str, name: str, wanted: object) -> None:
+def _save(path: Path, text: str, section: str, name: str, expected: object) -> None:
     """Write the text, if reading it back gives the wanted value (None: no value)."""
     try:
         read = tomllib.loads(text).get(section, {}).get(name)
     except tomllib.TOMLDecodeError:
         read = text
-    if read != wanted:
+    if read != expected:
         raise ConfigError(
             f"{path} is laid out in a way that cannot be changed safely.",
             hint=f"Edit {section}.{name} by hand; nothing was changed.",

@@ -82,12 +82,12 @@ class Documents:
             return
         self._ranker, self._passages, self._indexed = Ranker(), {}, stamps
         for name in stamps:
-            for place, text in enumerate(self._texts[name][1]):
+            for number, text in enumerate(self._texts[name][1]):
                 if len(self._passages) >= _MOST_PASSAGES or monotonic() > until:
                     self._indexed = {}  # the rest is indexed the next time
                     return
-                key = f"{name}:{place:05}"
-                self._passages[key] = _Passage(name, place, text)
+                key = f"{name}:{number:05}"
+                self._passages[key] = _Passage(name, number, text)
                 self._ranker.put(key, ((text, 1.0), (PurePosixPath(name).stem, 0.3)))
                 self._ranker.settle()  # all at once, because the time is limited
 
@@ -109,12 +109,12 @@ def _readable(name: str) -> bool:
 
 def passages(text: str) -> list[str]:
     """Split a text into pieces of whole paragraphs, unless a paragraph is too long."""
-    pieces: list[str] = []
-    held = ""
+    finished: list[str] = []
+    current = ""
     for paragraph in re.split(r"\n\s*\n", text):
         for piece in [paragraph[at : at + _PASSAGE] for at in range(0, len(paragraph), _PASSAGE)]:
-            if held and len(held) + len(piece) > _PASSAGE:
-                pieces.append(held.strip())
-                held = ""
-            held += piece + "\n\n"
-    return [piece_text for piece_text in (*pieces, held.strip()) if piece_text]
+            if current and len(current) + len(piece) > _PASSAGE:
+                finished.append(current.strip())
+                current = ""
+            current += piece + "\n\n"
+    return [piece_text for piece_text in (*finished, current.strip()) if piece_text]

@@ -23,7 +23,7 @@ _MOST_FILES = 200_000
 _MOST_BYTES = 32 << 20
 """Of what `git ls-files` prints."""
 _DULL = frozenset("node_modules __pycache__ venv site-packages build dist target".split())
-"""Folders that are not looked into where Git does not say what belongs to the person."""
+"""Folders that are skipped outside of Git, where nothing says which files are the person's own."""
 _SECRET_NAMES = (
     ".env .env.* *.env .envrc *.pem *.key *.p12 *.pfx *.p8 *.jks *.keystore *.kdbx *.ppk *.asc *.gpg *.age"
     " id_rsa* id_dsa* id_ecdsa* id_ed25519* .netrc _netrc .npmrc .pypirc .pgpass .my.cnf .htpasswd"
@@ -45,19 +45,19 @@ _CODE = frozenset(
 def looks_secret(name: str) -> bool:
     """Return whether a path looks like one of keys, passwords or other secrets."""
     plain = name.casefold()
-    *folders, last = plain.split("/")
-    if not _SECRET_FOLDERS.isdisjoint(folders) or _SECRET_FILES.match(last):
+    *folders, file_name = plain.split("/")
+    if not _SECRET_FOLDERS.isdisjoint(folders) or _SECRET_FILES.match(file_name):
         return True
-    if last[last.rfind(".") :] in _CODE:
+    if file_name[file_name.rfind(".") :] in _CODE:
         return False
-    letters = re.sub(r"[^a-z]", "", last)
+    letters = re.sub(r"[^a-z]", "", file_name)
     return not _SECRET_WORDS.isdisjoint(re.split(r"[^a-z]+", plain)) or any(
-        part in letters for part in _SECRET_PARTS
+        secret_part in letters for secret_part in _SECRET_PARTS
     )
 
 
 class Folder:
-    """See the module. Names are relative to the folder, with slashes."""
+    """Reads a folder as the module says. Names are relative to the folder, with slashes."""
 
     def __init__(self, root: Path) -> None:
         """The folder itself may be reached by a link: the person named it. Raises UsageError."""
@@ -73,8 +73,8 @@ class Folder:
     @property
     def in_git(self) -> bool:
         """Whether it is in the working tree of a Git repository."""
-        here = self.root.resolve()
-        return any((parent / ".git").exists() for parent in (here, *here.parents))
+        root = self.root.resolve()
+        return any((parent / ".git").exists() for parent in (root, *root.parents))
 
     def names(self, until: float) -> list[str]:
         """Return the folder's files, as listed by Git or else all, without those that look secret.
@@ -102,7 +102,7 @@ class Folder:
         quiet = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
         with tempfile.TemporaryFile() as listed:
             try:
-                done = subprocess.run(
+                process = subprocess.run(
                     command,
                     env={**environ, **quiet},
                     stdin=subprocess.DEVNULL,
@@ -114,8 +114,8 @@ class Folder:
                 raise UsageError(f"git took too long to list {self.root}.") from error
             except OSError as error:
                 raise UsageError(f"git, which says what belongs to {self.root}, cannot be run.") from error
-            if done.returncode:
-                reason = done.stderr.decode("utf-8", "replace").strip().split("\n")[0][:200]
+            if process.returncode:
+                reason = process.stderr.decode("utf-8", "replace").strip().split("\n")[0][:200]
                 raise UsageError(f"git could not list {self.root}: {reason}")
             listed.seek(0)
             raw = listed.read(_MOST_BYTES)
@@ -127,9 +127,9 @@ class Folder:
         return [name for name in islice(names, _MOST_FILES) if ".." not in PurePosixPath(name).parts]
 
     def _walk(self, until: float) -> Iterator[str]:
-        rest = deque([""])
-        while rest and monotonic() < until:
-            folder = rest.popleft()
+        pending = deque([""])
+        while pending and monotonic() < until:
+            folder = pending.popleft()
             with suppress(OSError), os.scandir(self.root / folder) as entries:
                 for entry in entries:
                     name = f"{folder}/{entry.name}" if folder else entry.name
@@ -137,49 +137,49 @@ class Folder:
                         continue
                     if entry.is_dir(follow_symlinks=False):
                         if entry.name not in _DULL:
-                            rest.append(name)
+                            pending.append(name)
                     elif entry.is_file(follow_symlinks=False):
                         yield name.encode("utf-8", "replace").decode()
 
     def stamp(self, name: str) -> tuple[int, int]:
         """Return a stamp that changes with the file; zeros if it does not exist."""
         try:
-            seen = (self.root / name).lstat()
+            status = (self.root / name).lstat()
         except (OSError, ValueError):
             return 0, 0
-        return seen.st_mtime_ns, seen.st_size
+        return status.st_mtime_ns, status.st_size
 
     def read(self, name: str, most: int) -> bytes:
-        """Return the first bytes of a file; nothing of what is a link, behind one, no file, or looks secret."""
+        """Return the first bytes of a file; empty for a link or a path through one, no file, or a secret."""
         if looks_secret(name):
             return b""
         opened: list[int] = []
         try:
             opened.append(os.open(self.root, _FOLDER & ~os.O_NOFOLLOW))
-            *folders, last = PurePosixPath(name).parts
-            if ".." in folders or last == ".." or name.startswith("/"):
+            *folders, file_name = PurePosixPath(name).parts
+            if ".." in folders or file_name == ".." or name.startswith("/"):
                 return b""
             for folder in folders:
                 opened.append(os.open(folder, _FOLDER, dir_fd=opened[-1]))
-            opened.append(os.open(last, _FILE, dir_fd=opened[-1]))
+            opened.append(os.open(file_name, _FILE, dir_fd=opened[-1]))
             if not stat.S_ISREG(os.fstat(opened[-1]).st_mode):
                 return b""
-            pieces = []
-            while most > 0 and (piece := os.read(opened[-1], min(most, 1 << 20))):
-                pieces.append(piece)
-                most -= len(piece)
-            return b"".join(pieces)
+            chunks = []
+            while most > 0 and (chunk := os.read(opened[-1], min(most, 1 << 20))):
+                chunks.append(chunk)
+                most -= len(chunk)
+            return b"".join(chunks)
         except (OSError, ValueError):
             return b""
         finally:
-            for number in reversed(opened):
-                os.close(number)
+            for descriptor in reversed(opened):
+                os.close(descriptor)
 
     def text(self, name: str, most: int) -> str:
         """Return the beginning of a text file, in whole lines if it is longer; empty if it is not text."""
         raw = self.read(name, most)
         if b"\0" in raw[:8192]:
             return ""
-        if len(raw) == most:  # what is cut in the middle could be half a key
+        if len(raw) == most:  # a line cut in the middle could end with half a key
             raw = raw[: raw.rfind(b"\n") + 1]
         return raw.decode("utf-8", "replace")

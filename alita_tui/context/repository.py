@@ -20,9 +20,9 @@ _README_READ = 64 << 10
 _SOURCE_READ = 256 << 10
 _NAMED_FILES = 8
 _WEAK = 12
-"""Definitions that only have a word of the task for a name."""
+"""Maximum number of definitions that match only a plain word of the task."""
 _KEPT = 20_000
-"""Files whose definitions are remembered."""
+"""Maximum number of files whose definitions are cached."""
 _PICTURES = re.compile(r"^\[?!\[.*\n+", re.MULTILINE)
 _IS_README = re.compile(r"readme(\.(md|markdown|rst|txt|adoc|org))?", re.IGNORECASE)
 
@@ -38,19 +38,19 @@ class Repository:
     def block(self, task: str, until: float) -> ContextBlock | None:
         """Return the block for a task; by the time `until` with what was read. Raises UsageError."""
         folder = Folder(self._root)
-        here = folder.root.resolve()
-        if not folder.in_git and here in (Path.home().resolve(), Path(here.anchor)):
-            raise UsageError(f"{here} is not a repository; set context.repository to one.")
-        half = (monotonic() + until) / 2  # so that some time is left for reading
-        names = folder.names(half)
-        least = "at least " if monotonic() > half else ""
+        root = folder.root.resolve()
+        if not folder.in_git and root in (Path.home().resolve(), Path(root.anchor)):
+            raise UsageError(f"{root} is not a repository; set context.repository to one.")
+        names_until = (monotonic() + until) / 2  # half of the time is for reading
+        names = folder.names(names_until)
+        prefix = "at least " if monotonic() > names_until else ""
         wanted = Wanted(task)
         readme = next((name for name in names if _IS_README.fullmatch(name)), "")
         begins = self._readme(folder, readme) if readme else ""
         kind = "Git, " if folder.in_git else ""
-        parts = [f"{folder.name} ({kind}{least}{counted(len(names), 'file')})", _tree(names)]
-        if named := _named_files(names, task):
-            parts.append("Files that the task may mean:\n" + "\n".join(named))
+        parts = [f"{folder.name} ({kind}{prefix}{counted(len(names), 'file')})", _tree(names)]
+        if named_files := _named_files(names, task):
+            parts.append("Files that the task may mean:\n" + "\n".join(named_files))
         if wanted.anything and (symbols := self._symbols(folder, names, wanted, until)):
             parts.append("Definitions that the task may mean:\n" + symbols)
         parts += [f"{readme} begins:\n{begins}"] if begins else []
@@ -63,9 +63,11 @@ class Repository:
 
     def _symbols(self, folder: Folder, names: list[str], wanted: Wanted, until: float) -> str:
         sources = [name for name in names if name[name.rfind(".") :].casefold() in SOURCES]
-        # Where the name of a file is meant its definitions are, too; then what is near the top.
-        meant = {name: wanted.rank(PurePosixPath(name).stem) for name in sources if wanted.may_be_in(name)}
-        sources.sort(key=lambda name: (-meant.get(name, 0), name.count("/"), name))
+        # Files whose names the task mentions come first, then those near the top of the tree.
+        ranks_of_files = {
+            name: wanted.rank(PurePosixPath(name).stem) for name in sources if wanted.may_be_in(name)
+        }
+        sources.sort(key=lambda name: (-ranks_of_files.get(name, 0), name.count("/"), name))
         ranked: list[tuple[int, str, Definition]] = []
         for name in sources:
             if monotonic() > until:
@@ -88,9 +90,9 @@ class Repository:
 
     def _definitions(self, folder: Folder, name: str, wanted: Wanted) -> list[Definition]:
         stamp = folder.stamp(name)
-        known = self._defined.get(name)
-        if known and known[0] == stamp:
-            return known[1]
+        cached = self._defined.get(name)
+        if cached and cached[0] == stamp:
+            return cached[1]
         text = folder.text(name, _SOURCE_READ)
         if not wanted.may_be_in(text):
             return []
@@ -120,17 +122,17 @@ def _tree(names: list[str]) -> str:
     root: Tree = {}
     counts = Counter[str]()
     for name in names:
-        *folders, last = name.split("/")
-        here, path = root, ""
+        *folders, file_name = name.split("/")
+        current, path = root, ""
         for folder in folders:
             path += f"{folder}/"
             counts[path] += 1
-            inner = here.setdefault(folder, {})
+            inner = current.setdefault(folder, {})
             if inner is None:
                 break
-            here = inner
+            current = inner
         else:
-            here[last] = None
+            current[file_name] = None
     opened: set[str] = set()
     room = _TREE - sum(map(len, _listed(root, "", counts, ())))
     waiting = [("", root)]
@@ -146,11 +148,11 @@ def _tree(names: list[str]) -> str:
                 room -= cost
                 opened.add(inside)
                 waiting.append((inside, inner))
-    whole = "\n".join(_listed(root, "", counts, opened))
-    if len(whole) <= _TREE:
-        return whole
-    cut = whole[:_TREE].rpartition("\n")[0]
-    return f"{cut}\n… {whole.count(chr(10)) - cut.count(chr(10))} more"
+    text = "\n".join(_listed(root, "", counts, opened))
+    if len(text) <= _TREE:
+        return text
+    cut = text[:_TREE].rpartition("\n")[0]
+    return f"{cut}\n… {text.count(chr(10)) - cut.count(chr(10))} more"
 
 
 def _listed(folder: Tree, path: str, counts: Counter[str], opened: Collection[str]) -> list[str]:
@@ -159,11 +161,11 @@ def _listed(folder: Tree, path: str, counts: Counter[str], opened: Collection[st
     lines = []
     for name in sorted(folder):
         inner = folder[name]
-        shown = one_line(name, 80)
+        label = one_line(name, 80)
         if inner is None:
-            lines.append(f"{indent}{shown}")
+            lines.append(f"{indent}{label}")
         elif (inside := f"{path}{name}/") in opened:
-            lines += [f"{indent}{shown}/", *_listed(inner, inside, counts, opened)]
+            lines += [f"{indent}{label}/", *_listed(inner, inside, counts, opened)]
         else:
-            lines.append(f"{indent}{shown}/ ({counted(counts[inside], 'file')})")
+            lines.append(f"{indent}{label}/ ({counted(counts[inside], 'file')})")
     return lines

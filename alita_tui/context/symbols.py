@@ -61,13 +61,17 @@ class Wanted:
     """What a task names: identifiers as they are written, and the words around them."""
 
     def __init__(self, task: str) -> None:
-        written = frozenset(re.findall(r"[A-Za-z_$][\w$]{2,}", task))
-        self._identifiers = frozenset(name for name in written if _IDENTIFIER.search(name)) | {
-            part for quoted in re.findall(r"`([^`\n]+)`", task) for part in re.findall(r"[\w$]{3,}", quoted)
+        names = frozenset(re.findall(r"[A-Za-z_$][\w$]{2,}", task))
+        self._identifiers = frozenset(
+            identifier for identifier in names if _IDENTIFIER.search(identifier)
+        ) | {
+            quoted_name
+            for quoted in re.findall(r"`([^`\n]+)`", task)
+            for quoted_name in re.findall(r"[\w$]{3,}", quoted)
         }
         plain = _IDENTIFIER_WORD.sub(" ", task)
         self._stems = frozenset(form for form, _ in words(plain))
-        self._capitalised = frozenset(name for name in written if name[0].isupper())
+        self._capitalised = frozenset(identifier for identifier in names if identifier[0].isupper())
         self._parts = frozenset(
             word.casefold()
             for word in self._identifiers | {form for form in self._stems if len(form) >= _WEAK}
@@ -75,7 +79,7 @@ class Wanted:
 
     @property
     def anything(self) -> bool:
-        """Whether it names anything."""
+        """Whether the task names anything."""
         return bool(self._parts)
 
     def rank(self, name: str) -> int:
@@ -88,8 +92,10 @@ class Wanted:
             return 0
         if len(forms) > 1 or plain in self._capitalised:
             return 2
-        whole = len(plain) >= _WEAK and not _IDENTIFIER.search(plain)  # not `is_key` where a task has `key`
-        return int(whole)
+        plain_word = len(plain) >= _WEAK and not _IDENTIFIER.search(
+            plain
+        )  # not `is_key` where a task has `key`
+        return int(plain_word)
 
     def may_be_in(self, text: str) -> bool:
         """Return whether a text contains any of the words, a quick first test."""

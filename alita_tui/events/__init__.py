@@ -285,4 +285,4 @@ BARRIERS = (
     ContextSwitched,
     AgentStarted,
 )
-"""Events that are on disk before the engine goes on: no action outruns its record."""
+"""Events that are on disk before the engine continues: no action happens before its record."""

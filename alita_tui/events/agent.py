@@ -19,7 +19,7 @@ AgentOutcome = Literal[
 
 
 class Handed(Value, frozen=True):
-    """One thing that an agent was handed, and all that it sees of whoever handed it."""
+    """One input of an agent; it sees nothing else of the agent that delegated to it."""
 
     name: str
     """As it was named: a file's name or handle, or e41 for what an event brought."""
@@ -49,12 +49,12 @@ class AgentStarted(Fact, frozen=True):
     tokens: int | None = None
     """What it may take; None: no cap in tokens holds for the task."""
     seconds: float = 0.0
-    """Until when it has to report, from now on."""
+    """Deadline for its report, in seconds from this event."""
     steps: int = 0
 
 
 class AgentEnded(Fact, frozen=True):
-    """An agent reported, or it is said why it did not."""
+    """An agent reported its result, or ended without one for the `reason`."""
 
     agent_id: str
     action_id: str
@@ -82,9 +82,9 @@ class DirectorChosen(Fact, frozen=True):
     task_id: str
     directs: bool
     because: Literal["plan", "person", "setting", "single"]
-    """`single`: the plan has no two parts that need nothing of each other."""
+    """`single`: the plan has no two independent parts."""
     branches: tuple[str, ...] = ()
-    """Steps of the plan that need nothing of each other."""
+    """Independent steps of the plan."""
     alone_tokens: int = 0
     """What one agent is likely to take for the steps that are left."""
     tokens: int = 0
@@ -98,10 +98,10 @@ class AnswerVerified(Fact, frozen=True):
 
     action_id: str
     finding: Literal["holds", "refused", "unknown"]
-    """`unknown`: the check itself came to nothing, which keeps no answer back."""
+    """`unknown`: the check itself failed; the answer is given all the same."""
     faults: tuple[str, ...] = ()
     text: str = ""
     """In one or two sentences."""
     because: Literal["costly", "always"] = "always"
     returned: bool = False
-    """The agent is told and goes on once; otherwise the answer is given with this finding."""
+    """True if the agent got the finding and continues, once; otherwise the answer is given with it."""

@@ -28,10 +28,10 @@ _learning = threading.RLock()
 
 
 def ready(kind: T) -> T:
-    """Return a type that msgspec can read from any thread by now.
+    """Return a type after msgspec has prepared it, so that any thread can decode it.
 
-    msgspec learns a struct when it first reads one, and a second thread that meets one half learned ends the process
-    (0.22: segmentation fault). So every type that is read passes here: one thread at a time learns.
+    msgspec analyses a struct at its first use, and a second thread that meets it half way crashes the process
+    (0.22: segmentation fault). So every decoded type passes here, one thread at a time.
     """
     if kind not in _known:
         with _learning:
@@ -59,13 +59,13 @@ def as_json(value: object, *, ordered: bool = False, indent: int = 0) -> str:
         )
 
 
-def digest_of(*parts: str) -> str:
-    """SHA-256 (hex) over parts, each prefixed with its length so that no two lists collide."""
+def digest_of(*texts: str) -> str:
+    """Return the SHA-256 (hex) over texts, each prefixed with its length so that no two lists collide."""
     from hashlib import sha256  # loads OpenSSL, which the first paint does not need
 
     sha = sha256()
-    for part in parts:
-        raw = part.encode("utf-8", "surrogatepass")
+    for text in texts:
+        raw = text.encode("utf-8", "surrogatepass")
         sha.update(len(raw).to_bytes(8, "big"))
         sha.update(raw)
     return sha.hexdigest()

@@ -68,7 +68,7 @@ GateState = Literal["passed", "failed", "skipped"]
 
 
 class GateRow(Value, frozen=True):
-    """One line of what a gate saw."""
+    """One line of a check's details."""
 
     label: str
     text: str
@@ -76,11 +76,11 @@ class GateRow(Value, frozen=True):
 
 
 class GateResult(Value, frozen=True):
-    """What one gate found out about a draft."""
+    """The result of one check of a draft."""
 
     gate: GateName
     state: GateState
-    """`skipped`: it could not run; that is no pass."""
+    """`skipped`: it could not run, which does not count as passed."""
     summary: str
     """What was found, or why it could not run, in one line."""
     rows: tuple[GateRow, ...] = ()
@@ -88,7 +88,7 @@ class GateResult(Value, frozen=True):
     twins: tuple[Twin, ...] = ()
     """Tools that give the same answers, the nearest first."""
     no_fault_database: bool = False
-    """Whether no fault database answered, and that is all that is open."""
+    """True if the only open point is that no fault database answered."""
     accepted_with: str = ""
     """The tool with which a person accepted that before in the session; empty if nobody did."""
 
@@ -108,11 +108,11 @@ class BuildStarted(Fact, frozen=True):
     near_misses: tuple[NearMiss, ...] = ()
     sources: tuple[Source, ...] = ()
     lessons: tuple[str, ...] = ()
-    """Why earlier builds were rejected, as the toolsmith was told."""
+    """Why earlier builds were rejected, as given to the toolsmith."""
     examples: tuple[Json, ...] = ()
-    """What the agent ordered it by, each `{"input": ARGUMENTS, "output": RESULT}`."""
+    """Examples in the agent's order, each `{"input": ARGUMENTS, "output": RESULT}`."""
     given: tuple[str, ...] = ()
-    """What a proposal tells of earlier sessions: calls that failed, needs, other tools' code. Untrusted."""
+    """A proposal's material from earlier sessions: failed calls, needs, other tools' code. Untrusted."""
 
 
 class BuildDrafted(Fact, frozen=True):
@@ -166,7 +166,7 @@ class BuildTested(Fact, frozen=True):
 
 
 class GateChecked(Fact, frozen=True):
-    """One more gate looked at a draft: it passed, it failed, or it could not run."""
+    """A check of a draft passed, failed, or could not run."""
 
     build_id: BuildId
     attempt: int
@@ -229,7 +229,7 @@ class Verdict(Value, frozen=True):
     @property
     def why(self) -> str:
         """Tags and reason in one line."""
-        return ": ".join(part for part in (", ".join(self.tags), self.reason) if part)
+        return ": ".join(text for text in (", ".join(self.tags), self.reason) if text)
 
 
 class ApprovalResolved(Fact, frozen=True):
@@ -244,7 +244,7 @@ class ApprovalResolved(Fact, frozen=True):
 
 
 class BuildPutOff(Fact, frozen=True):
-    """The person decides later: the build waits on beside the task, and the agent goes on without it."""
+    """The person decides later: the build keeps waiting, and the agent continues without it."""
 
     build_id: BuildId
     approval_id: str

@@ -1,4 +1,4 @@
-"""What the model is told besides the conversation: blocks that the person switches on and off."""
+"""Context besides the conversation: blocks for the model that the person switches on and off."""
 
 from __future__ import annotations
 

@@ -16,13 +16,13 @@ Lasting = Literal["library", "task"]
 
 
 class Ban(Value, frozen=True):
-    """What a person does not want to be asked about again. What is empty is not banned."""
+    """Builds that are rejected without asking. An empty field bans nothing."""
 
     ban_id: str
     name: str = ""
     """Builds of this name do not begin."""
     digest: str = ""
-    """These bytes are neither approved nor run, under whatever name."""
+    """These bytes are neither approved nor run, under any name."""
     draft: str = ""
     """The same for the draft's own digest, whatever wheels its requirements are locked to."""
     capabilities: tuple[str, ...] = ()
@@ -104,11 +104,11 @@ MOVED: dict[str, str] = {
     "alias": "given another name",
     "unalias": "another name removed",
 }
-"""What the audit log calls a move."""
+"""Name of each kind of move in the audit log."""
 
 
 TAKEN_BACK = "taken back: "
-"""Begins what the audit log calls a move that takes another one back."""
+"""Prefix in the audit log of a move that undoes another one."""
 
 
 STATE_AFTER: dict[str, ToolState] = {
@@ -137,7 +137,7 @@ class Alias(Value, frozen=True):
 
 
 class Move(Value, frozen=True):
-    """Something that a person did with a version of a tool."""
+    """A person's change to a version of a tool."""
 
     name: str
     version: int
@@ -153,7 +153,7 @@ class Move(Value, frozen=True):
 
 
 class Lineage(Value, frozen=True):
-    """All that is kept of a tool."""
+    """Everything that is stored of a tool."""
 
     name: str
     versions: tuple[ToolRecord, ...]
@@ -212,7 +212,7 @@ class NearMiss(Value, frozen=True):
 
 
 Band = Literal["fits", "perhaps", "none", ""]
-"""What a search comes to: a tool is there, surely; perhaps; surely not. Empty: searched before there were bands."""
+"""Outcome of a search: a tool surely fits, perhaps, or surely none does. Empty: recorded before there were bands."""
 
 
 class LibraryLoaded(Fact, frozen=True):
@@ -230,7 +230,7 @@ class ToolSearched(Fact, frozen=True):
     near_misses: tuple[NearMiss, ...] = ()
     band: Band = ""
     chance: float = 0.0
-    """How likely it is that the library has what was asked for, as the band was chosen by."""
+    """Probability that the library has a fitting tool, by which the band was chosen."""
     prior: float = 0.0
     """The same before this library's own history corrected it."""
     evidence: str = ""
@@ -256,7 +256,7 @@ class ToolAliased(Fact, frozen=True):
 
 
 class ToolDemoted(Fact, frozen=True):
-    """A tool is relied on less than before, because of how its runs went. A repair is a build that asks again."""
+    """A tool is relied on less than before because of its runs; its repair is a build that needs approval again."""
 
     name: ToolName
     version: int

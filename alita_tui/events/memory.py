@@ -69,8 +69,8 @@ class MemoryWritten(Fact, frozen=True):
 
 
 class MemoryForgotten(Fact, frozen=True):
-    """The person had something forgotten, or took that back. It is not shown to the model meanwhile."""
+    """The person had an item forgotten or restored. The model does not see a forgotten one."""
 
     item_id: str
     back: bool = False
-    """True where it is remembered again."""
+    """True if the item was restored."""

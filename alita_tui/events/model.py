@@ -79,11 +79,11 @@ class ModelReplied(Fact, frozen=True):
     usage: Usage = Usage()
     duration_ms: float = 0.0
     first_ms: float = 0.0
-    """Until the first piece came; 0 when none came before the whole."""
+    """Milliseconds until the first piece; 0 if the reply came whole."""
     prompt: str = ""
     """Version (hash) of the prompt text in use."""
     cached: bool = False
-    """True when the very same was asked before and nobody was asked now."""
+    """True if the reply came from alita's own cache, and no model was called."""
 
 
 class ModelFailed(Fact, frozen=True):
@@ -100,7 +100,7 @@ class ModelFailed(Fact, frozen=True):
 
 
 class ProviderFailedOver(Fact, frozen=True):
-    """A role is served by another model than before; the conversation goes on with it as it was."""
+    """Another model serves a role from now on; the conversation continues unchanged."""
 
     role: ModelRole
     previous: str
@@ -131,7 +131,7 @@ BudgetUnit = Literal["usd", "tokens"]
 
 
 class BudgetReserved(Fact, frozen=True):
-    """A call is about to be made, and may cost up to this. On disk before it is."""
+    """A call is about to be made and may cost up to this. On disk before the call."""
 
     call_id: str
     role: Payer
@@ -142,7 +142,7 @@ class BudgetReserved(Fact, frozen=True):
     build_id: str = ""
     """The build that it is for; empty for none."""
     assumed_usd: float = 0.0
-    """What it is taken to cost, where no price is known and a cap in money holds."""
+    """Assumed cost in US dollars if no price is known and a cap in money applies."""
 
 
 class BudgetRaised(Fact, frozen=True):
@@ -163,11 +163,11 @@ class BudgetSpent(Fact, frozen=True):
     model: str = ""
     tokens: int = 0
     assumed_usd: float = 0.0
-    """What it is taken to have cost, where no price is known and a cap in money holds. Part of the totals."""
+    """Assumed cost in US dollars if no price is known and a cap in money applies. Part of the totals."""
     estimated: bool = False
-    """True where the provider told no counts: the call broke off, or the process ended meanwhile."""
+    """True if the provider reported no counts: the call broke off, or the process ended meanwhile."""
     saved_usd: float = 0.0
-    """What the provider's cache made it cheaper by."""
+    """US dollars that the provider's cache saved."""
     task_usd: float = 0.0
     """Known spend of the task."""
     task_limit_usd: float | None = None
@@ -186,10 +186,10 @@ class BudgetSpent(Fact, frozen=True):
 
 
 class ContextTrimmed(Fact, frozen=True):
-    """From now on the model is shown less of what was before. Nothing is lost: it can look back."""
+    """Earlier parts of the conversation are shortened for the model. Nothing is lost: it can look back."""
 
     masked: tuple[int, ...] = ()
-    """Events whose observations are down to one line."""
+    """Events whose observations are reduced to one line."""
     shortened: tuple[int, ...] = ()
     """Events whose observations have only head and tail."""
     left_out: int = 0

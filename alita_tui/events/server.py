@@ -35,7 +35,7 @@ class ServerAsked(Fact, frozen=True):
     """The method, such as `sampling/createMessage`."""
     granted: bool = False
     text: str = ""
-    """What it sent where that was granted, clipped; for roots, what it was told."""
+    """The granted request's content, clipped; for roots, the answer."""
     reason: str = ""
     """Why it was refused although requests of this kind are granted."""
 
@@ -47,18 +47,18 @@ class ServerQuestion(Fact, frozen=True):
     server: str
     text: str
     choices: tuple[str, ...] = ()
-    """Where there are any, nothing else is an answer."""
+    """The only valid answers; empty: any text."""
 
 
 class ServerQuestionEnded(Fact, frozen=True):
-    """A server's question is open no more."""
+    """A server's question was answered, refused or withdrawn."""
 
     question_id: str
     server: str
     text: str = ""
     """What the person typed."""
     outcome: Literal["answered", "refused", "withdrawn"] = "answered"
-    """`refused`: what was typed is no answer to it. `withdrawn`: the call ended first."""
+    """`refused`: the typed text is not a valid answer. `withdrawn`: the call ended first."""
 
 
 class ToolSuspended(Fact, frozen=True):

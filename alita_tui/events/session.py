@@ -81,16 +81,16 @@ class SessionResumed(Fact, frozen=True):
 
 
 class SessionClosed(Fact, frozen=True):
-    """The process let the session go in good order. Only a SessionResumed may follow."""
+    """The process closed the session properly. Only a SessionResumed may follow."""
 
     state: str = ""
-    """Fingerprint of the view just before; a replay of the same events comes to the same."""
+    """Fingerprint of the view just before; a replay of the same events has the same fingerprint."""
     version: str = ""
     """The alita that folded it: another one may say the same in other words."""
 
 
 class NoticeRaised(Fact, frozen=True):
-    """Something the person should know that is no step of the task."""
+    """A message for the person that is not a step of the task."""
 
     level: Literal["info", "warning", "error"]
     text: str
@@ -109,17 +109,17 @@ class Progressed(Transient, frozen=True):
 
 
 class SavingStalled(Transient, frozen=True):
-    """Nothing can be saved at present, and the run waits until it can; without a text it can again."""
+    """Nothing can be saved at present, and the run waits. An empty text: saving works again."""
 
     text: str = ""
     hint: str = ""
 
 
 class WorkHeld(Transient, frozen=True):
-    """A session has unfinished work, which waits until the person continues it. With neither it goes on."""
+    """A session's unfinished work waits until the person continues it. Without tasks and queue: it continues."""
 
     tasks: tuple[str, ...] = ()
-    """Ids of the tasks that would go on."""
+    """Ids of the tasks that would continue."""
     queued: int = 0
     """Tasks in the queue that would begin."""
 

@@ -57,7 +57,7 @@ class TaskSubmitted(Fact, frozen=True):
     task_id: str
     text: str
     again: str = ""
-    """The task that is gone on with: parked, and a build it waited for was decided, or `retried`; empty: none."""
+    """The task that this one continues, because its build was decided or it is `retried`; empty: none."""
     retried: bool = False
     """The person asked to try it again."""
     queue_id: str = ""
@@ -89,7 +89,7 @@ StepStatus = Literal["open", "doing", "done", "failed", "dropped"]
 
 
 class PlanProposed(Fact, frozen=True):
-    """The agent said how it means to go about the task, or how far it is; or the person said how it should."""
+    """A new plan or the progress of the present one, by the agent; or a change of the plan by the person."""
 
     task_id: str
     steps: tuple[str, ...]
@@ -100,13 +100,13 @@ class PlanProposed(Fact, frozen=True):
     recipe: str = ""
     """Item id of the remembered recipe that it follows; empty for a new plan."""
     apart: tuple[int, ...] = ()
-    """Numbers of the steps that need nothing of each other; those of a plan before are kept."""
+    """Numbers of the independent steps; a step so marked in an earlier plan stays marked."""
     by: Literal["agent", "person"] = "agent"
     """`person`: the person changed the plan of a running task."""
 
 
 class PlanCandidate(Value, frozen=True):
-    """One way to go about a task, and what it is worth."""
+    """One plan for a task, with its scores."""
 
     steps: tuple[str, ...]
     tools: tuple[str, ...] = ()
@@ -132,7 +132,7 @@ class PlansWeighed(Fact, frozen=True):
     task_id: str
     candidates: tuple[PlanCandidate, ...]
     chosen: Annotated[int, Meta(ge=0)]
-    """Place of the plan that is followed."""
+    """Index of the plan that is followed."""
     because: str = ""
     """What failed, so that the plans were weighed again; empty at the start of a task."""
 
@@ -158,7 +158,7 @@ class QuestionAsked(Fact, frozen=True):
     about: Literal["task", "budget"] = "task"
     """`budget`: the run waits because its next call could break a cap."""
     choices: tuple[str, ...] = ()
-    """Answers that are offered; any other is as good."""
+    """Suggested answers; any other text is valid, too."""
 
 
 class QuestionAnswered(Fact, frozen=True):
@@ -189,7 +189,7 @@ TaskOutcome = Literal[
 
 
 class TaskFinished(Fact, frozen=True):
-    """The task ended, or stands parked until a build is decided."""
+    """The task ended, or is parked until a build is decided."""
 
     task_id: str
     outcome: TaskOutcome
@@ -201,9 +201,9 @@ class TaskFinished(Fact, frozen=True):
     retry_in: float | None = None
     """Seconds until the model's server answers again, where it says so."""
     ungrounded: tuple[str, ...] = ()
-    """Figures, dates and quotations of the answer that no tool, page, file or person gave, as they are written."""
+    """Figures, dates and quotations of the answer without a source among tools, pages, files and the person."""
     finding: Literal["", "holds", "refused", "unknown"] = ""
-    """What came of the check of the answer; empty where it was not checked."""
+    """Result of the check of the answer; empty if it was not checked."""
     faults: tuple[str, ...] = ()
     """What the check found."""
 
@@ -255,7 +255,7 @@ NudgeKind = Literal["act", "repeat", "replan", "repair"]
 
 
 class AgentNudged(Fact, frozen=True):
-    """The agent did not get on, and is told so before its next step."""
+    """The agent made no progress and gets this text before its next step."""
 
     nudge: NudgeKind
     text: str
@@ -265,7 +265,7 @@ class AgentNudged(Fact, frozen=True):
 
 
 class LookedBack(Fact, frozen=True):
-    """The model read again what had been left out of its view, or a part of a file or of a result."""
+    """The model read again something left out of its context, or a part of a file or a result."""
 
     action_id: str
     text: str

@@ -52,7 +52,7 @@ class Capabilities(Value, frozen=True):
 
     @property
     def items(self) -> tuple[str, ...]:
-        """One word for each: `network:host:443`, `workspace:read`, `secret:NAME`, `model:3`, `browser:chromium`,
+        """One item per grant: `network:host:443`, `workspace:read`, `secret:NAME`, `model:3`, `browser:chromium`,
         `tool:NAME@1:DIGEST`.
         """
         return (
@@ -65,7 +65,7 @@ class Capabilities(Value, frozen=True):
         )
 
     def without(self, items: Collection[str]) -> Capabilities:
-        """The same, less what these words (see `items`) name."""
+        """Return the capabilities without those that these `items` name."""
         return Capabilities(
             network=tuple(host for host in self.network if f"network:{host}" not in items),
             workspace="none" if f"workspace:{self.workspace}" in items else self.workspace,
@@ -76,7 +76,7 @@ class Capabilities(Value, frozen=True):
         )
 
     def within(self, wider: Capabilities) -> bool:
-        """True when nothing is here that the other has not."""
+        """Return True if `wider` includes every capability of this one."""
         return set(self.items) <= set(wider.items) and set(self.tools) <= set(wider.tools)
 
 
@@ -158,7 +158,7 @@ class LockedPackage(Value, frozen=True):
 
     @property
     def label(self) -> str:
-        """Its name; with the version where one lock can hold two versions of it."""
+        """Its name, with the version for npm, where one lock can hold two versions."""
         return f"{self.name}@{self.version}" if self.place else self.name
 
 
@@ -176,7 +176,9 @@ class Lock(Value, frozen=True):
     def listing(self) -> str:
         """The `requirements.txt` that is installed: nothing but exact versions with their hashes."""
         entries = (
-            " ".join((f"{package.name}=={package.version}", *(f"--hash={each}" for each in package.hashes)))
+            " ".join(
+                (f"{package.name}=={package.version}", *(f"--hash={digest}" for digest in package.hashes))
+            )
             for package in self.packages
             if not package.place
         )
@@ -191,9 +193,9 @@ class Lock(Value, frozen=True):
     def npm_listing(self) -> str:
         """What is installed from npm: a line for each package with place, version, integrity and what it needs."""
         return "".join(
-            f"{' '.join((one.place, f'{one.name}@{one.version}', *one.hashes))}"
-            f"{''.join(f' ({need})' for need in one.needs)}\n"
-            for one in self.npm
+            f"{' '.join((package.place, f'{package.name}@{package.version}', *package.hashes))}"
+            f"{''.join(f' ({need})' for need in package.needs)}\n"
+            for package in self.npm
         )
 
     @property
@@ -202,7 +204,9 @@ class Lock(Value, frozen=True):
         if not self.npm:
             return self
         return Lock(
-            requirements=tuple(one for one in self.requirements if not one.startswith("npm:")),
+            requirements=tuple(
+                requirement for requirement in self.requirements if not requirement.startswith("npm:")
+            ),
             packages=tuple(package for package in self.packages if not package.place),
             python=self.python,
             platform=self.platform,
@@ -342,7 +346,7 @@ class ToolCalled(Fact, frozen=True):
     caller: str = ""
     """The running call that asked for it; empty for the agent's own calls."""
     depth: int = 0
-    """How many calls it is inside of."""
+    """Nesting depth of the call; 0 for the agent's own calls."""
     server: str = ""
     """The MCP server that the tool is one of; empty for code."""
 
@@ -368,7 +372,7 @@ class BrokerAnswered(Fact, frozen=True):
     received_bytes: int = 0
     duration_ms: float = 0.0
     depth: int = 0
-    """How many calls the run is inside of."""
+    """Nesting depth of the run; 0 for the agent's own calls."""
 
 
 PageLevel = Literal["debug", "info", "warning", "error"]
@@ -386,7 +390,7 @@ class PageLogged(Fact, frozen=True):
     more: int = 0
     """Of the last one of a call: how many messages were not recorded one by one."""
     depth: int = 0
-    """How many calls the run is inside of."""
+    """Nesting depth of the run; 0 for the agent's own calls."""
 
 
 class OutputChunk(Transient, frozen=True):

@@ -1,4 +1,4 @@
-"""How tools do: what came of their runs, and of the needs that they were found for."""
+"""Track records of tools: the outcomes of their runs, and of the needs that they were found for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Rating = Literal["up", "down"]
 
 
 class RunOutcome(Value, frozen=True):
-    """What came of one run. A later one of the same run replaces it where it knows more."""
+    """The outcome of one run. A later outcome of the same run replaces it if it knows more."""
 
     run: str
     """`SESSION/CALL`; `SESSION/BUILD` for what the person said of the build itself."""
@@ -49,7 +49,7 @@ class Showing(Value, frozen=True):
     accepted: bool = False
     """The task was answered with it."""
     prior: float = 0.0
-    """Of the first one found: how likely the search took it to be that the need is met, uncorrected; else 0."""
+    """For the first tool found: the search's uncorrected probability that it meets the need; else 0."""
     met: bool = False
     """The task was answered with one of the tools that were found."""
     instead: str = ""

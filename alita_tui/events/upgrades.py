@@ -17,5 +17,5 @@ def upgrade_approval(raw: dict[str, Json]) -> dict[str, Json]:
     if not isinstance(raw.get("verdict"), str):
         return raw
     nested = {name: raw[name] for name in _VERDICT_FIELDS if name in raw}
-    rest = {name: value for name, value in raw.items() if name not in _VERDICT_FIELDS}
-    return {**rest, "verdict": {"decision": raw["verdict"], **nested}}
+    others = {name: value for name, value in raw.items() if name not in _VERDICT_FIELDS}
+    return {**others, "verdict": {"decision": raw["verdict"], **nested}}

@@ -7,7 +7,7 @@ from typing import Literal
 from alita_tui.events.base import Fact, Value
 
 _BRIEF = 800
-"""Characters of a source that a tool is kept with."""
+"""Characters of a source's text that are stored with a tool."""
 
 
 class Source(Value, frozen=True):
@@ -16,11 +16,11 @@ class Source(Value, frozen=True):
     url: str
     title: str = ""
     excerpt: str = ""
-    """What it says: the whole text while a build is made, the beginning once it is kept with a tool."""
+    """Its text: whole during the build, only the beginning once it is stored with a tool."""
 
     @property
     def brief(self) -> Source:
-        """The source with the beginning of what it says."""
+        """The source with only the beginning of its text."""
         return Source(url=self.url, title=self.title, excerpt=self.excerpt[:_BRIEF])
 
 
@@ -63,7 +63,7 @@ class PageRead(Fact, frozen=True):
     text: str = ""
     """The part that was asked for, which the model is shown."""
     whole: str = ""
-    """The whole text as it was read, where that is more."""
+    """The whole text as it was read, if longer than `text`."""
     total: int = 0
     """Characters of the whole text; 0 in older records, where `text` is all."""
     start: int = 0

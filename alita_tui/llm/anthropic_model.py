@@ -47,7 +47,7 @@ class AnthropicModel(RemoteModel):
             stream = await self._sent(request)
         async with stream:
             draft.content_type = stream.response.headers.get("content-type", "")
-            reading = _Reading(draft)
+            reading = _StreamReader(draft)
             async for event in stream:
                 draft.events += 1
                 for delta in reading.take(event):
@@ -60,8 +60,8 @@ class AnthropicModel(RemoteModel):
         )
 
 
-class _Reading:
-    """The events of one stream, put into a draft."""
+class _StreamReader:
+    """Puts the events of one stream into a draft."""
 
     def __init__(self, draft: ReplyDraft) -> None:
         self._draft = draft
@@ -142,13 +142,13 @@ class _Reading:
         ):
             if (count := getattr(usage, name, None)) or name not in self._counts:
                 self._counts[name] = count or 0
-        fresh, written, cached, output = self._counts.values()
-        whole = all(type(part) is int for part in (fresh, written, cached))
+        uncached, cache_written, cached, output = self._counts.values()
+        all_ints = all(type(count) is int for count in (uncached, cache_written, cached))
         self._draft.count(
-            input_tokens=fresh + written + cached if whole else -1,
+            input_tokens=uncached + cache_written + cached if all_ints else -1,
             output_tokens=output,
             cached_tokens=cached,
-            cache_write_tokens=written,
+            cache_write_tokens=cache_written,
         )
 
     def _carry(self) -> None:

@@ -15,7 +15,7 @@ from alita_tui.llm.thoughts import Splitter, raw_call, tidied
 from alita_tui.spine.ports.models import Delta, ModelRequest, Reply
 
 _MOST = 1_000_000_000
-"""Largest credible number of tokens of one call."""
+"""Largest plausible number of tokens of one call."""
 _FRAME = 50_000
 """Tokens that a server may add to a request, or think without reporting."""
 Channel = Literal["text", "thinking", "arguments"]
@@ -83,7 +83,7 @@ class ReplyDraft:
         leaves in the text are separated from it.
         """
         if not isinstance(piece, str):
-            raise TypeError(f"a piece of the {channel} is no text")  # of a server that knows no types
+            raise TypeError(f"a piece of the {channel} is no text")  # from a server that ignores the types
         if not piece:
             return []
         if channel == "text":
@@ -111,7 +111,7 @@ class ReplyDraft:
         if not text.strip() and not requests:
             raise at.fault("malformed", "The reply is empty.", hint="Try again, or choose another model.")
         stop = _STOPS.get(self.stop.lower(), self.stop.lower()) or "end_turn"
-        usage, notes = self._believed(at, request)
+        usage, notes = self._plausible_usage(at, request)
         return Reply(
             model=at.name,
             text=text,
@@ -125,7 +125,7 @@ class ReplyDraft:
     def count(self, **counts: object) -> None:
         """Take in the server's counts by the names of `Usage`; None means not reported.
 
-        Counts that no server can mean are dropped and noted.
+        Implausible counts are dropped and noted.
         """
         reported = {name: value for name, value in counts.items() if value is not None}
         if not all(type(value) is int and 0 <= value <= _MOST for value in reported.values()):
@@ -141,16 +141,16 @@ class ReplyDraft:
             cache_write_tokens=min(usage.cache_write_tokens, usage.input_tokens - cached),
         )
 
-    def _believed(self, at: Endpoint, request: ModelRequest) -> tuple[Usage | None, tuple[str, ...]]:
-        """Return the server's counts, or a note where they are impossible: a character has at most four tokens."""
-        usage, odd = self.usage, self._odd_counts
+    def _plausible_usage(self, at: Endpoint, request: ModelRequest) -> tuple[Usage | None, tuple[str, ...]]:
+        """Return the server's counts, or None and a note if impossible: a character has at most four tokens."""
+        usage, implausible = self.usage, self._odd_counts
         if usage is not None:
             sent = sum(map(len, texts_of(request)))
             received = sum(map(len, self._received.values()))
-            most = 4 * sent + _FRAME, 4 * received + 8 * request.max_tokens + _FRAME
-            odd = odd or usage.input_tokens > most[0] or usage.output_tokens > most[1]
+            limits = 4 * sent + _FRAME, 4 * received + 8 * request.max_tokens + _FRAME
+            implausible = implausible or usage.input_tokens > limits[0] or usage.output_tokens > limits[1]
         note = f"{at.name} tells counts of tokens that cannot be: they are estimated instead."
-        return (None, (note,)) if odd else (usage, ())
+        return (None, (note,)) if implausible else (usage, ())
 
     @property
     def _cut(self) -> bool:
@@ -176,24 +176,24 @@ class ReplyDraft:
             )
 
     def _requests(self, at: Endpoint, request: ModelRequest) -> tuple[ToolRequest, ...]:
-        made: list[ToolRequest] = []
-        taken: set[str] = set()
-        for place, call in enumerate(self.calls):
+        requests: list[ToolRequest] = []
+        used_ids: set[str] = set()
+        for index, call in enumerate(self.calls):
             call_id = call.call_id
-            if not call_id or call_id in taken:  # some servers send none, or one for all
+            if not call_id or call_id in used_ids:  # some servers send none, or one for all
                 call_id = f"call_{uuid4().hex[:16]}"
-            taken.add(call_id)
+            used_ids.add(call_id)
             parsed = parse(call_id, call.name, mend(call.arguments))
-            last = place == len(self.calls) - 1
-            if self._cut and last and not call.whole:
+            is_last = index == len(self.calls) - 1
+            if self._cut and is_last and not call.whole:
                 problem = f"they were cut off at the limit of {request.max_tokens} tokens; write less"
                 parsed = msgspec.structs.replace(parsed, problem=problem)
-            carried = self.carried if place == 0 else {}
+            carried = self.carried if index == 0 else {}
             carried = {**carried, "extra": call.extra} if call.extra else carried
             if carried:
                 parsed = msgspec.structs.replace(parsed, carried={**carried, "by": at.name})
-            made.append(parsed)
-        return tuple(made)
+            requests.append(parsed)
+        return tuple(requests)
 
 
 def parse(call_id: str, name: str, arguments: str) -> ToolRequest:

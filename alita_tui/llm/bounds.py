@@ -37,15 +37,17 @@ async def bounded(pieces: AsyncGenerator[T, None], silence: float) -> AsyncGener
     """
     end = time.monotonic() + _IN_ALL * silence
     while True:
-        left = end - time.monotonic()
+        remaining = end - time.monotonic()
         try:
-            async with asyncio.timeout(min(silence, left)):
+            async with asyncio.timeout(min(silence, remaining)):
                 piece = await anext(pieces)
         except StopAsyncIteration:
             return
         except TimeoutError:
             problem = (
-                f"took more than {_IN_ALL * silence:g}" if left < silence else f"said nothing for {silence:g}"
+                f"took more than {_IN_ALL * silence:g}"
+                if remaining < silence
+                else f"said nothing for {silence:g}"
             )
             raise Silent(f"{problem} seconds") from None
         yield piece
@@ -60,21 +62,21 @@ async def watch(response: Any) -> None:
     response.stream = _counted(response.stream, MOST_BYTES if streamed else MOST_PLAIN)
 
 
-def _counted(stream: Any, most: int) -> Any:
+def _counted(stream: Any, limit: int) -> Any:
     import httpx2
 
     class Counted(httpx2.AsyncByteStream):
         """A body that fails once it exceeds its limit."""
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            got = line = 0
-            async for part in stream:
-                got += len(part)
-                line = len(part) - 1 - last if (last := part.rfind(b"\n")) >= 0 else line + len(part)
-                if got > most or line > MOST_LINE:
-                    over = most if got > most else MOST_LINE
-                    raise TooMuch(f"sent more than {over // 1_000_000} megabytes")
-                yield part
+            received = line = 0
+            async for chunk in stream:
+                received += len(chunk)
+                line = len(chunk) - 1 - newline if (newline := chunk.rfind(b"\n")) >= 0 else line + len(chunk)
+                if received > limit or line > MOST_LINE:
+                    exceeded = limit if received > limit else MOST_LINE
+                    raise TooMuch(f"sent more than {exceeded // 1_000_000} megabytes")
+                yield chunk
 
         async def aclose(self) -> None:
             await stream.aclose()

@@ -26,7 +26,7 @@ class ReplyStore:
     def __init__(self, opened: Callable[[], Documents]) -> None:
         """`opened` opens the table; called at the first use."""
         self._opened = opened
-        self._asked: set[str] = set()
+        self._looked_up: set[str] = set()
 
     @cached_property
     def _documents(self) -> Documents:
@@ -35,9 +35,9 @@ class ReplyStore:
     def get(self, model: str, request: ModelRequest) -> Reply | None:
         """Return the recorded reply of this model to this request, or None."""
         key = _key(model, request)
-        if key in self._asked:
+        if key in self._looked_up:
             return None
-        self._asked.add(key)
+        self._looked_up.add(key)
         with suppress(StoreError, msgspec.ValidationError):  # of another version
             for document in self._documents.all():
                 if document["key"] == key:
@@ -49,10 +49,10 @@ class ReplyStore:
         key = _key(model, request)
         with suppress(StoreError):
             self._documents.put(key, {"key": key, "reply": msgspec.to_builtins(reply)})
-            for old in self._documents.all()[:-_KEPT]:
-                self._documents.remove(old["key"])
+            for outdated in self._documents.all()[:-_KEPT]:
+                self._documents.remove(outdated["key"])
 
 
 def _key(model: str, request: ModelRequest) -> str:
-    asked = msgspec.structs.replace(request, build="")
-    return digest_of(model, msgspec.json.encode(asked, order="sorted").decode("utf-8", "replace"))
+    keyed = msgspec.structs.replace(request, build="")
+    return digest_of(model, msgspec.json.encode(keyed, order="sorted").decode("utf-8", "replace"))

@@ -63,8 +63,8 @@ def adapted(rules: Preset, text: str, status: int) -> Preset | None:
     """Return the rules that follow from a server's refusal; None if it shows nothing new."""
     if status not in (400, 404, 422, 500):
         return None
-    for words, changes in _CHANGES:
-        if words.search(text) and (changed := msgspec.structs.replace(rules, **changes)) != rules:
+    for pattern, changes in _CHANGES:
+        if pattern.search(text) and (changed := msgspec.structs.replace(rules, **changes)) != rules:
             return changed
     return None
 
@@ -116,14 +116,14 @@ def _call(rules: Preset, name: str, call: ToolRequest, first: bool) -> dict[str,
 
 def _thoughts(rules: Preset, name: str, carried: dict[str, str]) -> dict[str, Any]:
     """Return the model's thoughts before its calls, if they have to be sent back with them."""
-    own = carried if carried.get("by") == name else {}
+    returned = carried if carried.get("by") == name else {}
     fields: dict[str, Any] = {}
-    if details := own.get("details"):
+    if details := returned.get("details"):
         fields["reasoning_details"] = msgspec.json.decode(details)
     if rules.wants_back == "reasoning":
-        fields["reasoning_content"] = own.get("reasoning", "")
-    elif rules.wants_back == "given" and own.get("reasoning"):
-        fields["reasoning_content"] = own["reasoning"]
+        fields["reasoning_content"] = returned.get("reasoning", "")
+    elif rules.wants_back == "given" and returned.get("reasoning"):
+        fields["reasoning_content"] = returned["reasoning"]
     return fields
 
 

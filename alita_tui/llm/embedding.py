@@ -46,7 +46,7 @@ class EmbeddingModel(OpenAIModel):
             raise breaker.cause or self._at.fault("unavailable", "It is asked already.")
         probe = breaker.state == "half_open"
         try:
-            made = await self._encoded([text[:_LONGEST] for text in texts])
+            encoded = await self._encoded([text[:_LONGEST] for text in texts])
         except asyncio.CancelledError:  # the caller has waited long enough
             late = self._at.fault("timeout", f"{self._at.host} was too slow.")
             breaker.fail(self.clock(), late, probe=probe)
@@ -58,7 +58,7 @@ class EmbeddingModel(OpenAIModel):
                 breaker.fail(self.clock(), error, probe=probe)
             raise
         breaker.succeed(self.clock())
-        return made
+        return encoded
 
     async def _encoded(self, texts: Sequence[str]) -> Encoded:
         await self.warm()
@@ -73,8 +73,8 @@ class EmbeddingModel(OpenAIModel):
         except (self._sdk.APIError, httpx2.RequestError, TooMuch, TimeoutError) as error:
             raise self._transport_fault(error) from None
         except (ValueError, TypeError, AttributeError) as error:
-            what = f"The vectors are not what the protocol says ({type(error).__name__})."
-            raise self._at.fault("malformed", what) from None
+            problem = f"The vectors are not what the protocol says ({type(error).__name__})."
+            raise self._at.fault("malformed", problem) from None
 
 
 def _vectors(answer: Any, count: int) -> tuple[tuple[float, ...], ...]:
@@ -129,7 +129,7 @@ class StaticModel:
                 import model2vec
 
                 self._model = model2vec.StaticModel.from_pretrained(self._folder)
-            made = self._model.encode([text[:_LONGEST] for text in texts])
+            vectors = self._model.encode([text[:_LONGEST] for text in texts])
         except ImportError:
             raise ModelError(
                 "unavailable",
@@ -142,7 +142,7 @@ class StaticModel:
                 f"The model in {self._folder} cannot be read ({type(error).__name__}).",
                 hint="Set library.encoder to a folder that model2vec or sentence-transformers wrote.",
             ) from None
-        return Encoded(vectors=tuple(map(tuple, made.tolist())))
+        return Encoded(vectors=tuple(map(tuple, vectors.tolist())))
 
     def price(self, usage: Usage) -> float | None:
         """Return 0: it runs here."""

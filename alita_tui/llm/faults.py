@@ -17,7 +17,7 @@ from alita_tui.spine.errors import ModelError
 from alita_tui.spine.text import one_line
 
 _LONGEST_TEXT = 4000
-"""Characters of an error that are looked at."""
+"""Characters of an error that are examined."""
 _HINTS: dict[ModelErrorKind, str] = {
     "auth": "Check the key: `alita setup` stores a new one.",
     "payment": "Add credit at the provider, or choose another model with `alita setup`.",
@@ -109,19 +109,25 @@ def error_body(body: object, text: str) -> ErrorBody:
     if isinstance(body, list) and body:
         body = body[0]
     if not isinstance(body, Mapping):
-        words = str(body) if body else text
-        return ErrorBody((), words, "(a web page)" if words.lstrip().startswith("<") else words)
+        message = str(body) if body else text
+        return ErrorBody((), message, "(a web page)" if message.lstrip().startswith("<") else message)
     inner = body.get("error", body)
-    parts = [part for part in (body, inner) if isinstance(part, Mapping)]
+    objects = [source for source in (body, inner) if isinstance(source, Mapping)]
     names = tuple(
-        name for part in parts for key in ("code", "type", "status") if (name := part.get(key)) is not None
+        name
+        for source in objects
+        for key in ("code", "type", "status")
+        if (name := source.get(key)) is not None
     )
     sentences: list[object] = [inner] if isinstance(inner, str) else []
     sentences += [
-        sentence for part in reversed(parts) for key in ("message", "detail") if (sentence := part.get(key))
+        text_field
+        for source in reversed(objects)
+        for key in ("message", "detail")
+        if (text_field := source.get(key))
     ]
-    shown = str(sentences[0]) if sentences else str(inner)
-    return ErrorBody(names, text or str(body), shown)
+    sentence = str(sentences[0]) if sentences else str(inner)
+    return ErrorBody(names, text or str(body), sentence)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

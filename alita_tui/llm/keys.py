@@ -128,15 +128,15 @@ def _rewrite(path: Path, name: str, key: str | None) -> None:
     target = Path(os.path.realpath(path))  # a link stays a link
     try:
         entries = parse_env_file(target.read_text("utf-8")) if target.exists() else ()
-        others = [entry.text for entry in entries if entry.name != name]
-        if key is None and len(others) == len(entries):
+        lines = [entry.text for entry in entries if entry.name != name]
+        if key is None and len(lines) == len(entries):
             return
-        if others and not others[-1].endswith("\n"):
-            others.append("\n")
+        if lines and not lines[-1].endswith("\n"):
+            lines.append("\n")
         if key is not None:
-            others.append(f"{name}={quoted(key)}\n")
+            lines.append(f"{name}={quoted(key)}\n")
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _replace(target, "".join(others))
+        _replace(target, "".join(lines))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise StoreError(f"The key could not be saved in {path}: {reason}.") from error

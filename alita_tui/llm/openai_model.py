@@ -40,7 +40,7 @@ class OpenAIModel(RemoteModel):
         stream = await self._open_stream(request)
         async with stream:
             draft.content_type = stream.response.headers.get("content-type", "")
-            reading = _Reading(draft)
+            reading = _StreamReader(draft)
             async for chunk in stream:
                 draft.events += 1
                 for delta in reading.take(chunk):
@@ -83,8 +83,8 @@ class _Dispatched:
                 yield event
 
 
-class _Reading:
-    """The chunks of one stream, put into a draft."""
+class _StreamReader:
+    """Puts the chunks of one stream into a draft."""
 
     def __init__(self, draft: ReplyDraft) -> None:
         self._draft = draft
@@ -132,8 +132,8 @@ class _Reading:
         if index is not None:
             call = self._indexes.get(index)
         else:
-            same = [known for known in calls if piece.id and known.call_id == piece.id]
-            call = same[-1] if same else None if piece.id else (calls[-1] if calls else None)
+            matches = [call for call in calls if piece.id and call.call_id == piece.id]
+            call = matches[-1] if matches else None if piece.id else (calls[-1] if calls else None)
         if call is None or _begins_another(call, piece.id or "", name):
             call = CallDraft()
             calls.append(call)
@@ -172,15 +172,15 @@ def merged(details: list[Any]) -> list[dict[str, Any]]:
     """Return OpenRouter's `reasoning_details` with the pieces of each thought joined, in the form to send back."""
     thoughts: list[dict[str, Any]] = []
     for piece in details:
-        last = thoughts[-1] if thoughts else {}
+        newest = thoughts[-1] if thoughts else {}
         if not isinstance(piece, dict):
             continue
-        if not last or any(piece.get(key) != last.get(key) for key in ("type", "index", "id")):
+        if not newest or any(piece.get(key) != newest.get(key) for key in ("type", "index", "id")):
             thoughts.append(dict(piece))
             continue
         for key, value in piece.items():
-            joined = key in ("text", "summary", "data") and isinstance(last.get(key), str)
-            last[key] = last[key] + value if joined and isinstance(value, str) else value
+            joined = key in ("text", "summary", "data") and isinstance(newest.get(key), str)
+            newest[key] = newest[key] + value if joined and isinstance(value, str) else value
     return thoughts
 
 
@@ -190,13 +190,16 @@ def _count(draft: ReplyDraft, usage: Any) -> None:
     Gemini and xAI leave thoughts out of the completion's tokens, but not out of the total and the bill.
     """
     details = getattr(usage, "prompt_tokens_details", None)
-    read, written = usage.prompt_tokens, usage.completion_tokens
+    input_tokens, output_tokens = usage.prompt_tokens, usage.completion_tokens
     total = getattr(usage, "total_tokens", None)
-    if type(read) is type(written) is type(total) is int and total > read + written:
-        written = total - read
+    if (
+        type(input_tokens) is type(output_tokens) is type(total) is int
+        and total > input_tokens + output_tokens
+    ):
+        output_tokens = total - input_tokens
     draft.count(
-        input_tokens=read,
-        output_tokens=written,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
         cached_tokens=getattr(details, "cached_tokens", None),
         cache_write_tokens=getattr(details, "cache_write_tokens", None),
     )

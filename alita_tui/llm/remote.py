@@ -26,7 +26,7 @@ from alita_tui.spine.ports.models import Ability, Delta, ModelRequest, Reply
 from alita_tui.spine.text import one_line
 
 _CONNECT = 10.0
-"""Seconds until a server has to take a connection."""
+"""Seconds within which a server has to accept a connection."""
 _HURRY = 1.2
 """The same, where another model could be asked instead: one lost packet is sent again within it (RFC 6298)."""
 _LOOK = 3.0
@@ -34,7 +34,7 @@ _LOOK = 3.0
 _LOOKS = 3
 """How often a server of one's own is asked for its window, as it may load the model only at the first call."""
 _NAMED = 5
-"""Models that a hint names."""
+"""Maximum number of models named in a hint."""
 _SENDABLE = re.compile(r"[\x21-\x7e]*")
 _UNREACHED = "Check the network and the base URL; is the machine of the server on?"
 _UNUSABLE = "Check the base URL, and HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and SSL_CERT_FILE in the environment."
@@ -124,8 +124,8 @@ class RemoteModel(ABC):
         except httpx2.InvalidURL:  # whose words may show a proxy's password
             raise self._at.fault("unavailable", "A URL cannot be read.", hint=_UNUSABLE) from None
         except (ImportError, OSError, ValueError) as error:
-            what = f"No connection can be set up: {error}"
-            raise self._at.fault("unavailable", what, hint=_UNUSABLE) from None
+            problem = f"No connection can be set up: {error}"
+            raise self._at.fault("unavailable", problem, hint=_UNUSABLE) from None
 
     async def aclose(self) -> None:
         """Close the connections. The model can be asked again afterwards."""
@@ -147,8 +147,8 @@ class RemoteModel(ABC):
             reply = draft.finish(self._at, request)
         except (self._sdk.APIError, httpx2.RequestError, TooMuch) as error:
             fault = self._transport_fault(error)
-            named = fault.kind == "not_found" and fault.status in (400, 404, 410)
-            raise (await self._with_names(fault) if named else fault) from None
+            unknown_model = fault.kind == "not_found" and fault.status in (400, 404, 410)
+            raise (await self._with_names(fault) if unknown_model else fault) from None
         except (ValueError, TypeError, AttributeError, LookupError, AssertionError, RuntimeError) as error:
             # The SDKs build events without validating them, so anything may be missing.
             raise self._at.fault(
@@ -199,8 +199,8 @@ class RemoteModel(ABC):
                 return ()
             raise fault from None
         except (ValueError, TypeError, AttributeError) as error:
-            what = f"The list of models is not what the protocol says ({type(error).__name__})."
-            raise self._at.fault("malformed", what) from None
+            problem = f"The list of models is not what the protocol says ({type(error).__name__})."
+            raise self._at.fault("malformed", problem) from None
 
     @abstractmethod
     def _connect(self) -> Any:

@@ -52,7 +52,7 @@ class Roster:
         try:
             model = self._opened.get(seat.spec) or open_model(seat.spec)
         except ConfigError as problem:
-            if problem.message not in (known.message for known in self.problems):
+            if problem.message not in (earlier.message for earlier in self.problems):
                 self.problems.append(problem)
             return None
         self._opened[seat.spec] = model

@@ -23,12 +23,12 @@ _NEVER: frozenset[ModelErrorKind] = frozenset({"refused", "bad_request"})
 _RETRIES = 2
 """Further attempts on one model in one call."""
 _ATTEMPTS: dict[ModelErrorKind, int] = {"no_tools": 1, "malformed": 1, "context": 0}
-"""The same for kinds that differ: after `no_tools` the second attempt is in text."""
+"""Further attempts for kinds with another number: after `no_tools` the second attempt is in text."""
 _ADD = "Add a model with a larger window or limit: `alita models add PROVIDER:NAME --role ROLE`."
 _PATIENCE = 60.0
 """Seconds that one call waits at most in all; a longer wait is the person's choice."""
 _BUSY = 0.25
-"""Seconds until the next look while another call probes the model."""
+"""Seconds until the model is checked again while another call probes it."""
 
 
 class Router:
@@ -82,8 +82,8 @@ class Router:
 
     def learn(self, name: str, window: int) -> int:
         """Record a window that a server reported; return the valid one, the smaller of two, or 0 if unknown."""
-        known = self._windows.get(name, 0)
-        self._windows[name] = min(known, window) if known and window else known or window
+        previous = self._windows.get(name, 0)
+        self._windows[name] = min(previous, window) if previous and window else previous or window
         return self._windows[name]
 
     def breaker(self, name: str) -> Breaker:
@@ -125,7 +125,7 @@ class Route:
         self._router = router
         self._tokens = {candidate.name: tokens(candidate.model) for candidate in candidates}
         lacks = [(candidate, self._lack(candidate, usd)) for candidate in candidates]
-        self._left = [candidate for candidate, lack in lacks if not lack]
+        self._remaining = [candidate for candidate, lack in lacks if not lack]
         self._lacks = {candidate.name: lack for candidate, lack in lacks if lack}
         why = "; ".join(f"{name} {lack}" for name, lack in self._lacks.items())
         self._last = ModelError(
@@ -151,7 +151,7 @@ class Route:
         soonest: float | None = None
         if self._stay and self._router.breaker(self._stay.name).state != "closed":
             self._stay = None
-        for candidate in (self._stay,) if self._stay else self._left:
+        for candidate in (self._stay,) if self._stay else self._remaining:
             breaker = self._router.breaker(candidate.name)
             ready = breaker.ready_at(now)
             if ready is None:
@@ -180,12 +180,14 @@ class Route:
     def spare(self, candidate: Candidate) -> bool:
         """Return whether another model, which has not failed yet, could be asked at once."""
         now = self._router.clock()
-        others = (
+        alternatives = (
             alternative
-            for alternative in self._left
+            for alternative in self._remaining
             if alternative is not candidate and alternative.name not in self._failures
         )
-        return any(self._router.breaker(alternative.name).ready_at(now) == now for alternative in others)
+        return any(
+            self._router.breaker(alternative.name).ready_at(now) == now for alternative in alternatives
+        )
 
     def why(self, previous: str, candidate: Candidate) -> str:
         """Return why a call goes to this model and not to the previous one."""
@@ -224,23 +226,23 @@ class Route:
         if error.window and self._fits_anew(candidate, error.window) and count == 1:
             self._stay, self._not_before[candidate.name] = candidate, now
         elif kind in _OFF or kind in _NEVER or count > _ATTEMPTS.get(kind, _RETRIES):
-            self._left = [
+            self._remaining = [
                 alternative
-                for alternative in self._left
+                for alternative in self._remaining
                 if alternative is not candidate and not _smaller(alternative, candidate, kind)
             ]
         elif kind in _AGAIN and breaker.state == "closed":
             self._stay = candidate
         elif kind == "no_tools" and "tools" in candidate.needs:
             self._lacks[candidate.name] = _unable(frozenset({"tools"}))
-            self._left = [alternative for alternative in self._left if alternative is not candidate]
+            self._remaining = [alternative for alternative in self._remaining if alternative is not candidate]
         elif kind == "no_tools":
             self._stay, self._not_before[candidate.name] = candidate, now
 
     def _fits_anew(self, candidate: Candidate, window: int) -> bool:
         """Return whether a shorter reply fits into this newly learnt window."""
-        known = self._router.learn(candidate.name, 0)
-        return self._tokens[candidate.name] <= self._router.learn(candidate.name, window) != known
+        previous = self._router.learn(candidate.name, 0)
+        return self._tokens[candidate.name] <= self._router.learn(candidate.name, window) != previous
 
     def _lack(self, candidate: Candidate, usd: Callable[[Model], float | None]) -> str:
         """Return why a model may not take this call; empty if it may."""

@@ -30,18 +30,18 @@ def fitting(schema: Any, rules: Literal["full", "plain", "google"]) -> Any:
         return schema
     if rules == "google":
         schema = _googled(schema)
-    known = _GOOGLE if rules == "google" else _PLAIN
+    keywords = _GOOGLE if rules == "google" else _PLAIN
     fitted: dict[str, Any] = {}
     for key, value in schema.items():
         if key == "properties" and isinstance(value, dict):
-            fitted[key] = {name: fitting(part, rules) for name, part in value.items()}
+            fitted[key] = {name: fitting(inner, rules) for name, inner in value.items()}
         elif key == "items":
             fitted[key] = fitting(value, rules)
         elif key == "anyOf" and isinstance(value, list):
-            fitted[key] = [fitting(part, rules) for part in value]
+            fitted[key] = [fitting(inner, rules) for inner in value]
         elif key == "const":
             fitted["enum"] = [value]
-        elif key in known:
+        elif key in keywords:
             fitted[key] = value
     return fitted
 

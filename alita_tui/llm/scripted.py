@@ -121,12 +121,12 @@ def choose(script: Script, role: ModelRole, messages: Sequence[Message]) -> Scri
     """
     hint = "Configure a model with `alita setup` to go on."
     rules = [rule for rule in script.rules if rule.role == role]
-    for place in range(len(messages) - 1, -1, -1):
-        message = messages[place]
+    for index in range(len(messages) - 1, -1, -1):
+        message = messages[index]
         for rule in rules:
             if rule.told_by != message.role or not re.search(rule.match, message.text, re.IGNORECASE):
                 continue
-            turn = sum(later.role == "assistant" for later in messages[place + 1 :])
+            turn = sum(later.role == "assistant" for later in messages[index + 1 :])
             if turn < len(rule.replies):
                 return rule.replies[turn]
             raise ModelError("unavailable", f"The recording {script.name!r} ends here.", hint=hint)

@@ -165,7 +165,7 @@ def read(reply: Reply, request: ModelRequest) -> Reply:
     blocks = list(_BLOCK.finditer(text))
     if blocks:
         head, tail = text[: blocks[0].start()], _BLOCK.sub("", text[blocks[0].start() :])
-        calls = [_call(block[1], block[2], f"{reply.text}{place}") for place, block in enumerate(blocks)]
+        calls = [_call(block[1], block[2], f"{reply.text}{number}") for number, block in enumerate(blocks)]
     problem = ""
     if _OPEN in (tail if blocks else text):
         problem = "an <action> is not closed, or its first line is not as described"
@@ -202,7 +202,7 @@ def _as_action(match: re.Match[str]) -> str:
     return f'{_OPEN} name="{name}">\n{json.dumps(arguments)}\n</action>'
 
 
-def _call(name: str, body: str, place: str) -> ToolRequest:
+def _call(name: str, body: str, id_source: str) -> ToolRequest:
     try:
         value = json.loads(body, strict=False)  # raw line breaks in texts are common, and clear
         problem = "" if isinstance(value, dict) else "they are no JSON object"
@@ -212,7 +212,7 @@ def _call(name: str, body: str, place: str) -> ToolRequest:
     except (ValueError, RecursionError) as error:
         value, problem = {}, f"they are not JSON: {error}"
     return ToolRequest(
-        call_id=_id(place), name=name or NO_ACTION, arguments={} if problem else value, problem=problem
+        call_id=_id(id_source), name=name or NO_ACTION, arguments={} if problem else value, problem=problem
     )
 
 
@@ -251,13 +251,13 @@ class _Channels:
     """Splits streamed text where the first action begins."""
 
     def __init__(self) -> None:
-        self._held = ""
+        self._held_back = ""
         self._acting = False
 
     def take(self, piece: str) -> list[Delta]:
         if self._acting:
             return [Delta(channel="arguments", text=piece)]
-        text, self._held = self._held + piece, ""
+        text, self._held_back = self._held_back + piece, ""
         at = text.find(_OPEN)
         if at >= 0:
             self._acting = True
@@ -267,5 +267,5 @@ class _Channels:
             ]
             return [Delta(channel=channel, text=part) for channel, part in parts if part]
         keep = next((size for size in range(len(_OPEN) - 1, 0, -1) if text.endswith(_OPEN[:size])), 0)
-        text, self._held = text[: len(text) - keep], text[len(text) - keep :]
+        text, self._held_back = text[: len(text) - keep], text[len(text) - keep :]
         return [Delta(channel="text", text=text)] if text else []

@@ -27,15 +27,15 @@ class Splitter:
     """Separates streamed text into thoughts and text."""
 
     def __init__(self) -> None:
-        self._held = ""
-        self._before = ""
-        """The last character that was given out, which may be a quote."""
+        self._held_back = ""
+        self._last_released = ""
+        """The last character that was released, which may be a quote."""
         self._close = ""
         """The tag that ends the thought; empty outside of one."""
 
     def take(self, piece: str) -> list[Part]:
         """Return what a piece adds; the possible beginning of a tag is held back."""
-        self._held += piece
+        self._held_back += piece
         parts: list[Part] = []
         while part := self._next():
             parts.append(part)
@@ -43,34 +43,37 @@ class Splitter:
 
     def rest(self) -> list[Part]:
         """Return what is held back at the end."""
-        held, self._held = self._held, ""
-        return [("thinking" if self._close else "text", held)] if held else []
+        remainder, self._held_back = self._held_back, ""
+        return [("thinking" if self._close else "text", remainder)] if remainder else []
 
     def _next(self) -> Part | None:
         if self._close:
-            at = self._held.find(self._close)
+            at = self._held_back.find(self._close)
             if at >= 0:
-                thought, self._held = self._held[:at], self._held[at + len(self._close) :]
-                self._close, self._before = "", ""
+                thought, self._held_back = self._held_back[:at], self._held_back[at + len(self._close) :]
+                self._close, self._last_released = "", ""
                 return "thinking", thought
-            return self._give("thinking", (self._close,))
-        whole = self._before + self._held
-        if match := _OPENS.search(whole):
-            text = self._held[: match.start(1) - len(self._before)]
-            self._held = self._held[match.end(1) - len(self._before) :]
+            return self._release("thinking", (self._close,))
+        searched = self._last_released + self._held_back
+        if match := _OPENS.search(searched):
+            text = self._held_back[: match.start(1) - len(self._last_released)]
+            self._held_back = self._held_back[match.end(1) - len(self._last_released) :]
             self._close = _PAIRS[match[1]]
             return "text", text
-        part = self._give("text", tuple(_PAIRS))
+        part = self._release("text", tuple(_PAIRS))
         if part is not None:
-            self._before = part[1][-1]
+            self._last_released = part[1][-1]
         return part
 
-    def _give(self, kind: Literal["text", "thinking"], tags: tuple[str, ...]) -> Part | None:
-        """Return what is held except the possible beginning of a tag; None if nothing is left."""
-        sizes = range(min(_LONGEST + 2, len(self._held)), 0, -1)
-        keep = next((n for n in sizes if any(tag.startswith(self._held[-n:]) for tag in tags)), 0)
-        given, self._held = self._held[: len(self._held) - keep], self._held[len(self._held) - keep :]
-        return (kind, given) if given else None
+    def _release(self, kind: Literal["text", "thinking"], tags: tuple[str, ...]) -> Part | None:
+        """Release what is held back except the possible beginning of a tag; None if nothing is left."""
+        sizes = range(min(_LONGEST + 2, len(self._held_back)), 0, -1)
+        keep = next((n for n in sizes if any(tag.startswith(self._held_back[-n:]) for tag in tags)), 0)
+        released, self._held_back = (
+            self._held_back[: len(self._held_back) - keep],
+            self._held_back[len(self._held_back) - keep :],
+        )
+        return (kind, released) if released else None
 
 
 def tidied(text: str) -> tuple[str, str]:
@@ -78,10 +81,10 @@ def tidied(text: str) -> tuple[str, str]:
     thoughts = [thought.strip() for thought in _HARMONY.findall(text)]
     text = _FINAL.sub("", _HARMONY.sub("", text))
     for opens, closes in _PAIRS.items():
-        before, tag, after = text.partition(closes)
-        if tag and opens not in before:
-            thoughts.append(before.strip())
-            text = after
+        head, tag, tail = text.partition(closes)
+        if tag and opens not in head:
+            thoughts.append(head.strip())
+            text = tail
     return text, "\n".join(filter(None, thoughts))
 
 

@@ -22,22 +22,22 @@ async def window_of(at: Endpoint, client: Any) -> int:
     headers = {"authorization": f"Bearer {at.key}"} if at.key else {}
     try:
         answer = await client._client.get(url, headers=headers)
-        return _read(answer.json(), at.model) if answer.status_code == 200 else 0
+        return _window_in(answer.json(), at.model) if answer.status_code == 200 else 0
     except (httpx2.HTTPError, ValueError, RecursionError):
         return 0
 
 
-def _read(answer: Any, model: str) -> int:
+def _window_in(answer: Any, model: str) -> int:
     if not isinstance(answer, dict):
         return 0
     listed = answer.get("data", answer.get("models"))
     if isinstance(listed, list):
         names = ("id", "name", "model", "root")
-        own = (entry for entry in listed if isinstance(entry, dict) and model in map(entry.get, names))
-        return _read(next(own, None), model)
+        matching = (entry for entry in listed if isinstance(entry, dict) and model in map(entry.get, names))
+        return _window_in(next(matching, None), model)
     settings = answer.get("default_generation_settings")
-    for part in (answer, settings if isinstance(settings, dict) else {}):
+    for source in (answer, settings if isinstance(settings, dict) else {}):
         for key in _KEYS:
-            if type(tokens := part.get(key)) is int and tokens > 0:
+            if type(tokens := source.get(key)) is int and tokens > 0:
                 return tokens
     return 0

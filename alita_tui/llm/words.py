@@ -100,18 +100,18 @@ def kind_of(status: int, names: Iterable[object], text: str) -> ModelErrorKind |
     listed = [str(name) for name in names if isinstance(name, str | int) and not isinstance(name, bool)]
     wording = " ".join((*listed, text))
     allowed = _MAY.get(status, _ANY)
-    for kind, words in _TABLE:
-        if kind in allowed and words.search(wording):
-            return kind
+    for candidate, pattern in _TABLE:
+        if candidate in allowed and pattern.search(wording):
+            return candidate
     if status in STATUSES:
         return STATUSES[status]
     for name in listed:
         if name.isdecimal() and 400 <= int(name) < 600:
             return STATUSES.get(int(name)) or by_range(int(name))
-        if (known := _NAMES.get(name.lower())) not in (None, "bad_request", "server"):
-            return known
-    known = next((_NAMES[name.lower()] for name in listed if name.lower() in _NAMES), None)
-    return by_range(status) if status else known
+        if (kind := _NAMES.get(name.lower())) not in (None, "bad_request", "server"):
+            return kind
+    kind = next((_NAMES[name.lower()] for name in listed if name.lower() in _NAMES), None)
+    return by_range(status) if status else kind
 
 
 def by_range(status: int) -> ModelErrorKind:

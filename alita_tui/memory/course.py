@@ -64,44 +64,47 @@ class Course(Value, frozen=True):
     def chain(self) -> tuple[str, ...]:
         """Return the tools that returned, in order; repeated calls of one tool count once."""
         names = [str(call.name) for call in self.calls]
-        return tuple(name for name, before in zip(names, ["", *names], strict=False) if name != before)
+        return tuple(name for name, previous in zip(names, ["", *names], strict=False) if name != previous)
 
 
 def course_of(envelopes: Sequence[Envelope], task_id: str) -> Course | None:
     """Return the course of one task; None for an unknown task or one that has not ended."""
-    ours = _events_of(envelopes, task_id)
-    last = ours[-1].event if ours else None
+    own_events = _events_of(envelopes, task_id)
+    last_event = own_events[-1].event if own_events else None
     submitted = next(
         (task for task in of_kind(envelopes, TaskSubmitted) if task.task_id == task_id),
         None,
     )
-    if not isinstance(last, TaskFinished) or submitted is None or not submitted.text:
+    if not isinstance(last_event, TaskFinished) or submitted is None or not submitted.text:
         return None
-    calls, failed = _calls(
-        [envelope for envelope in ours if not envelope.delegate]
-    )  # a chain is what one agent did
-    spent = [call.cost_usd for call in of_kind(ours, BudgetSpent)]
-    made = [added.artefact.name for added in of_kind(ours, ArtefactAdded) if added.origin == "tool"]
-    built = [str(tool.card.name) for tool in of_kind(ours, ToolRegistered) if tool.lasting == "library"]
+    # Only the lead's calls: a chain is what one agent did.
+    calls, failed = _calls([envelope for envelope in own_events if not envelope.delegate])
+    costs = [call.cost_usd for call in of_kind(own_events, BudgetSpent)]
+    file_names = [
+        added.artefact.name for added in of_kind(own_events, ArtefactAdded) if added.origin == "tool"
+    ]
+    tool_names = [
+        str(tool.card.name) for tool in of_kind(own_events, ToolRegistered) if tool.lasting == "library"
+    ]
     return Course(
-        session_id=ours[-1].session_id,
+        session_id=own_events[-1].session_id,
         task_id=task_id,
-        seq=ours[-1].seq or 0,
+        seq=own_events[-1].seq or 0,
         task=submitted.text,
-        outcome=last.outcome,
-        answer=last.answer,
-        reason=last.reason,
+        outcome=last_event.outcome,
+        answer=last_event.answer,
+        reason=last_event.reason,
         calls=calls,
         failed=failed,
-        built=tuple(dict.fromkeys(built)),
-        given=_given(envelopes, submitted.files),
-        made=tuple(dict.fromkeys(made)),
-        cost_usd=sum(cost for cost in spent if cost is not None),
-        unpriced=None in spent,
+        built=tuple(dict.fromkeys(tool_names)),
+        given=_names_of_files(envelopes, submitted.files),
+        made=tuple(dict.fromkeys(file_names)),
+        cost_usd=sum(cost for cost in costs if cost is not None),
+        unpriced=None in costs,
     )
 
 
-def _given(envelopes: Sequence[Envelope], handles: tuple[str, ...]) -> frozenset[str]:
+def _names_of_files(envelopes: Sequence[Envelope], handles: tuple[str, ...]) -> frozenset[str]:
     if not handles:
         return frozenset()
     names = {
@@ -115,7 +118,7 @@ def _events_of(envelopes: Sequence[Envelope], task_id: str) -> list[Envelope]:
 
     In schema 1 tasks ran one at a time: the events between two ends belong to the later one.
     """
-    first, previous_end = None, 0
+    submitted_at, previous_end = None, 0
     spans: list[tuple[int, int]] = []
     for envelope in of(envelopes, TaskSubmitted, TaskFinished):
         seq, event = envelope.seq or 0, envelope.event
@@ -124,23 +127,21 @@ def _events_of(envelopes: Sequence[Envelope], task_id: str) -> list[Envelope]:
                 spans.append((previous_end, seq))
             previous_end = seq
         elif isinstance(event, TaskSubmitted) and event.task_id == task_id:
-            first = seq - 1
-    if first is None or not spans:
+            submitted_at = seq - 1
+    if submitted_at is None or not spans:
         return []
     return [
         envelope
-        for envelope in between(envelopes, min(first, spans[0][0]), spans[-1][1])
+        for envelope in between(envelopes, min(submitted_at, spans[0][0]), spans[-1][1])
         if envelope.task_id == task_id
-        or (
-            envelope.schema_version == 1 and any(after < (envelope.seq or 0) <= upto for after, upto in spans)
-        )
+        or (envelope.schema_version == 1 and any(begin < (envelope.seq or 0) <= end for begin, end in spans))
     ]
 
 
 def _calls(envelopes: list[Envelope]) -> tuple[tuple[Call, ...], tuple[tuple[str, str], ...]]:
-    """Return the agent's own calls that returned, and those that failed with why."""
+    """Return the agent's calls that returned, and the tools that failed, each with the reason."""
     open_calls: dict[str, ToolCalled] = {}
-    made: dict[str, set[str]] = {}
+    files_by_source: dict[str, set[str]] = {}
     calls: list[Call] = []
     failed: dict[str, str] = {}
     for envelope in envelopes:
@@ -148,7 +149,7 @@ def _calls(envelopes: list[Envelope]) -> tuple[tuple[Call, ...], tuple[tuple[str
             case ToolCalled(call_id=call_id, depth=0):
                 open_calls[call_id] = envelope.event
             case ArtefactAdded(artefact=file, source=source):
-                made.setdefault(source, set()).update((file.handle, file.name))
+                files_by_source.setdefault(source, set()).update((file.handle, file.name))
             case ToolReturned(call_id=call_id, report=report) if call_id in open_calls:
                 called = open_calls.pop(call_id)
                 if report.status == "ok":
@@ -159,7 +160,7 @@ def _calls(envelopes: list[Envelope]) -> tuple[tuple[Call, ...], tuple[tuple[str
                             seq=envelope.seq or 0,
                             result=None if report.result_handle else report.result,
                             names=frozenset((called.label, called.name, called.alias)) - {""},
-                            made=frozenset(made.get(call_id, ())),
+                            made=frozenset(files_by_source.get(call_id, ())),
                         )
                     )
             case ToolFailed(call_id=call_id, reason=reason, report=report) if call_id in open_calls:

@@ -51,7 +51,7 @@ from alita_tui.spine.text import neutralise, one_line
 from alita_tui.spine.wording import standing
 
 _MOST = 6
-"""Facts that one task teaches at most."""
+"""Maximum number of facts learned from one task."""
 _RESULT = 20_000
 """Characters of a result that are searched for a fact."""
 
@@ -84,7 +84,7 @@ def facts_of(
 ) -> tuple[MemoryItem, ...]:
     """Return the facts that a task teaches: those that the person stated, then the proposals that hold."""
     facts: dict[str, MemoryItem] = {}
-    for statement in (*_said_by_person(envelopes, course), *_borne_out(envelopes, course, proposed)):
+    for statement in (*_said_by_person(envelopes, course), *_confirmed(envelopes, course, proposed)):
         item = fact(
             statement.subject, statement.statement, course.session_id, statement.seq, statement.origin
         )
@@ -98,17 +98,21 @@ def facts_of(
 
 def _said_by_person(envelopes: Sequence[Envelope], course: Course) -> Iterator[Said]:
     answers = _answers(envelopes, course)
-    known: list[MemoryItem] = []
+    recalled: list[MemoryItem] = []
     for envelope in of(envelopes, TaskSubmitted, Steered, QuestionAnswered, MemoryRecalled):
         event, seq = envelope.event, envelope.seq or 0
         if not envelope.belongs_to(course.task_id):
             continue
         match event:
             case MemoryRecalled(items=items):
-                known += [item for item in items if item.subject and item.origin in OWN_WORDS]
+                recalled += [item for item in items if item.subject and item.origin in OWN_WORDS]
             case TaskSubmitted(text=text, again="") | Steered(text=text):
                 for subject, statement, turn in stated(neutralise(text)):
-                    about = _meant(subject, statement, known) if turn or PRONOUN.match(subject) else subject
+                    about = (
+                        _subject_of_correction(subject, statement, recalled)
+                        if turn or PRONOUN.match(subject)
+                        else subject
+                    )
                     if about and words(about):
                         yield Said(
                             seq=seq, subject=about, statement=statement,
@@ -125,7 +129,7 @@ def _answers(envelopes: Sequence[Envelope], course: Course) -> dict[int, str]:
 
     A model wrote the question and its choices: if anything came from outside, that may have dictated them.
     """
-    asked: dict[str, QuestionAsked] = {}
+    questions: dict[str, QuestionAsked] = {}
     answers: dict[int, str] = {}
     for envelope in of(envelopes, QuestionAsked, QuestionAnswered):
         if not envelope.belongs_to(course.task_id):
@@ -133,9 +137,9 @@ def _answers(envelopes: Sequence[Envelope], course: Course) -> dict[int, str]:
         match envelope.event:
             # A stuck task asks how to continue with this task only.
             case QuestionAsked(question_id=question_id, about="task") if not question_id.startswith("stuck-"):
-                asked[question_id] = envelope.event
-            case QuestionAnswered(question_id=question_id, text=text) if question_id in asked:
-                question, answer = asked[question_id], neutralise(text).strip()
+                questions[question_id] = envelope.event
+            case QuestionAnswered(question_id=question_id, text=text) if question_id in questions:
+                question, answer = questions[question_id], neutralise(text).strip()
                 chosen = plain(answer) in map(plain, question.choices)
                 if plain(answer) and not chosen and not _ONE_OFF.fullmatch(answer):
                     answers[envelope.seq or 0] = question.text
@@ -144,20 +148,20 @@ def _answers(envelopes: Sequence[Envelope], course: Course) -> dict[int, str]:
     return answers if answers and not _reached_from_outside(envelopes) else {}
 
 
-def _meant(subject: str, statement: str, known: Sequence[MemoryItem]) -> str:
+def _subject_of_correction(subject: str, statement: str, recalled: Sequence[MemoryItem]) -> str:
     """Return what a correction is about: its own subject, or for "it" the one remembered fact that it refers to."""
     if not PRONOUN.match(subject) and words(subject):
         return subject
     about = {stem for stem, _ in words(statement)}
-    near = [item for item in known if about & {stem for stem, _ in words(item.text)}]
-    subjects = {item.subject for item in near}
+    related = [item for item in recalled if about & {stem for stem, _ in words(item.text)}]
+    subjects = {item.subject for item in related}
     return subjects.pop() if len(subjects) == 1 else ""
 
 
 # --- what a model proposes -------------------------------------------------------------------------
 
 
-def _borne_out(
+def _confirmed(
     envelopes: Sequence[Envelope], course: Course, proposed: Sequence[ProposedFact]
 ) -> Iterator[Said]:
     """Yield the proposals that the record confirms; a model's own words are never stored."""
@@ -181,25 +185,25 @@ def _borne_out(
 
 
 def _clause(statement: str, text: str) -> str:
-    """Return the sentence of a text that contains a statement in whole words; empty for none.
+    """Return the sentence of a text that contains a statement in whole words; empty if there is none.
 
-    The rest of the sentence may not negate it, ask it or quote it: half a sentence can say the opposite.
+    A sentence that negates, asks or quotes the statement does not count: half a sentence can say the opposite.
     """
     text = neutralise(text)
-    own = own_words(text)
-    for sentence in SENTENCE.finditer(own):
-        if own[sentence.end() : sentence.end() + 1] == "?":
+    unquoted = own_words(text)
+    for sentence in SENTENCE.finditer(unquoted):
+        if unquoted[sentence.end() : sentence.end() + 1] == "?":
             continue
         original = text[sentence.start() : sentence.end()]
         for begin, end in standing(statement, original):
-            rest = f"{original[:begin]} … {original[end:]}"
-            if original[begin:end] == sentence[0][begin:end] and not _NEGATES.search(rest):
+            remainder = f"{original[:begin]} … {original[end:]}"
+            if original[begin:end] == sentence[0][begin:end] and not _NEGATES.search(remainder):
                 return original
     return ""
 
 
 _PLAIN_LEAST = 4
-"""Letters that a proposed fact has at least."""
+"""Minimum number of letters of a proposed fact."""
 
 
 def _sources(

@@ -15,7 +15,7 @@ from alita_tui.spine.ports.memory import OFFERED, Remembered
 from alita_tui.spine.text import one_line
 
 _FEWEST, _MOST = 2, 8
-"""Calls of a pipeline: one alone is a tool already."""
+"""Minimum and maximum number of calls in a pipeline: a single call is a tool already."""
 _HINTS = {
     "string": "str",
     "integer": "int",
@@ -58,7 +58,9 @@ def offerable(recipe: Remembered) -> bool:
         recipe.sort == "recipe"
         and recipe.shape_worked >= OFFERED
         and _FEWEST <= len(recipe.steps) <= _MOST
-        and not any(place.endswith(MADE) for step in recipe.steps for place in _references(step.arguments))
+        and not any(
+            reference.endswith(MADE) for step in recipe.steps for reference in _references(step.arguments)
+        )
     )
 
 
@@ -73,22 +75,22 @@ def drafted(recipe: Remembered, name: str, schemas: Mapping[str, tuple[Json, Jso
             hint=f"A recipe is, once the same {_FEWEST} to {_MOST} calls have worked {OFFERED} times, "
             "and no file goes between them.",
         )
-    wanted = _parameters(recipe.steps, schemas)
-    last = str(recipe.steps[-1].tool)
+    schemas_by_name = _parameters(recipe.steps, schemas)
+    last_tool = str(recipe.steps[-1].tool)
     calls = in_words(recipe.steps)
     description = one_line(f"Calls {calls}. It answered: {recipe.item.text.partition(': ')[0]}", 400)
     return ToolDraft(
         name=ToolName(name),
         description=description,
-        code=_code(recipe.steps, wanted, schemas[last][1], description),
-        tests=_tests(name, recipe.steps, wanted, schemas),
+        code=_code(recipe.steps, schemas_by_name, schemas[last_tool][1], description),
+        tests=_tests(name, recipe.steps, schemas_by_name, schemas),
         input_schema={
             "type": "object",
-            "properties": dict(wanted),
-            "required": list(wanted),
+            "properties": dict(schemas_by_name),
+            "required": list(schemas_by_name),
             "additionalProperties": False,
         },
-        output_schema=schemas[last][1],
+        output_schema=schemas[last_tool][1],
         capabilities=Capabilities(tools=tuple(sorted({str(step.tool) for step in recipe.steps}))),
     )
 
@@ -109,15 +111,17 @@ def _hint(schema: Json) -> str:
     return _HINTS.get(str(schema.get("type")), "object") if isinstance(schema, dict) else "object"
 
 
-def _code(steps: Sequence[RecipeStep], wanted: Mapping[str, Json], output: Json, description: str) -> str:
-    signature = ", ".join(f"{name}: {_hint(schema)}" for name, schema in wanted.items())
+def _code(
+    steps: Sequence[RecipeStep], schemas_by_name: Mapping[str, Json], output: Json, description: str
+) -> str:
+    signature = ", ".join(f"{name}: {_hint(schema)}" for name, schema in schemas_by_name.items())
     doc = description.replace("\\", "/").replace('"', "'")
     lines = [_HEAD.format(doc=doc), "", f"def run({signature}) -> {_hint(output)}:", f'    """{doc}"""']
     for number, step in enumerate(steps, 1):
         lines.append(f"    arguments = {_expression(step.arguments)}")
-        place = f'os.environ["ALITA_BROKER"] + "/tools/{step.tool}"'
+        address = f'os.environ["ALITA_BROKER"] + "/tools/{step.tool}"'
         lines.append(
-            f"    s{number} = _answer(urllib.request.Request({place}, data=json.dumps(arguments).encode()))"
+            f"    s{number} = _answer(urllib.request.Request({address}, data=json.dumps(arguments).encode()))"
         )
     lines.append(f"    return s{len(steps)}")
     return "\n".join(lines) + "\n"
@@ -127,8 +131,8 @@ def _expression(value: Json) -> str:
     """Return a value of a recipe as a Python expression."""
     if (name := single(value, PARAMETER)) is not None:
         return name
-    if (place := single(value, REFERENCE)) is not None:
-        step, keys = _place(place)
+    if (reference := single(value, REFERENCE)) is not None:
+        step, keys = _parsed_reference(reference)
         return f"_at({', '.join((step, *map(repr, keys)))})" if keys else step
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key!r}: {_expression(inner)}" for key, inner in value.items()) + "}"
@@ -137,34 +141,34 @@ def _expression(value: Json) -> str:
     return repr(value)
 
 
-def _place(place: str) -> tuple[str, list[str]]:
-    step, _, pointer = place.partition("#")
+def _parsed_reference(reference: str) -> tuple[str, list[str]]:
+    step, _, pointer = reference.partition("#")
     return step, [key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:]]
 
 
-# --- tests: each call is made with the right arguments, and a failure of one is told ----------------
+# --- tests: each call gets the right arguments, and a failed call raises -----------------------------
 
 
 def _tests(
     name: str,
     steps: Sequence[RecipeStep],
-    wanted: Mapping[str, Json],
+    schemas_by_name: Mapping[str, Json],
     schemas: Mapping[str, tuple[Json, Json]],
 ) -> str:
-    given = {parameter: _sample(schema, parameter) for parameter, schema in wanted.items()}
+    arguments = {parameter: _sample(schema, parameter) for parameter, schema in schemas_by_name.items()}
     results = [_result(number, steps, schemas) for number in range(1, len(steps) + 1)]
-    bodies = [_filled(step.arguments, given, results) for step in steps]
+    bodies = [_filled(step.arguments, arguments, results) for step in steps]
     canned = "\n".join(
         f"    hosts.tool({str(step.tool)!r}, {result!r}, arguments={body!r})"
         for step, result, body in zip(steps, results, bodies, strict=True)
     )
-    # One call with the same arguments twice would be answered once: then the newest answer holds for both.
+    # Two calls with the same arguments share one canned answer: the newest.
     return f"""import json
 
 import hosts
 from {name} import run
 
-GIVEN = {given!r}
+GIVEN = {arguments!r}
 
 
 def answers():
@@ -208,67 +212,67 @@ def _sample(schema: Json, name: str) -> Json:
     kind = kind[0] if isinstance(kind, list) and kind else kind
     match kind:
         case "integer" | "number":
-            least: float = schema.get("minimum", schema.get("exclusiveMinimum", 6)) or 0
-            return int(least) + 1
+            minimum: float = schema.get("minimum", schema.get("exclusiveMinimum", 6)) or 0
+            return int(minimum) + 1
         case "boolean":
             return True
         case "array":
             return [_sample(schema.get("items", {}), name)]
         case "object":
             properties: dict[str, Json] = schema.get("properties") or {}
-            wanted: list[str] = schema.get("required") or list(properties)
-            return {key: _sample(properties.get(key, {}), key) for key in wanted}
+            required: list[str] = schema.get("required") or list(properties)
+            return {key: _sample(properties.get(key, {}), key) for key in required}
         case _:
             return f"some {name}"
 
 
 def _result(number: int, steps: Sequence[RecipeStep], schemas: Mapping[str, tuple[Json, Json]]) -> Json:
-    """Return a result of a step in which every place that is referred to exists."""
+    """Return a sample result of a step that contains every part that other steps refer to."""
     result = _sample(schemas[str(steps[number - 1].tool)][1], f"result {number}")
-    for place in (reference for step in steps for reference in _references(step.arguments)):
-        step, keys = _place(place)
+    for reference in (inner for step in steps for inner in _references(step.arguments)):
+        step, keys = _parsed_reference(reference)
         if step == f"s{number}" and keys:
             result = _with(result, keys, f"part {keys[-1]} of {number}")
     return result
 
 
 def _with(value: Json, keys: Sequence[str], leaf: Json) -> Json:
-    """Return the value with a leaf at a place; existing parts are kept."""
+    """Return the value with a leaf added at a path of keys; existing parts stay."""
     if not keys:
         return leaf if value is None else value
-    key, rest = keys[0], keys[1:]
+    key, deeper = keys[0], keys[1:]
     if key.isdigit() and not isinstance(value, dict):
         listed = list(value) if isinstance(value, list) else []
         while len(listed) <= int(key):
             listed.append(None)
-        listed[int(key)] = _with(listed[int(key)], rest, leaf)
+        listed[int(key)] = _with(listed[int(key)], deeper, leaf)
         return listed
-    known = value if isinstance(value, dict) else {}
-    return {**known, key: _with(known.get(key), rest, leaf)}
+    fields = value if isinstance(value, dict) else {}
+    return {**fields, key: _with(fields.get(key), deeper, leaf)}
 
 
-def _filled(value: Json, given: Mapping[str, Json], results: Sequence[Json]) -> Json:
-    """Return arguments with parameters and references replaced by what the tests have."""
+def _filled(value: Json, arguments: Mapping[str, Json], results: Sequence[Json]) -> Json:
+    """Return arguments with parameters and references replaced by the tests' values."""
     if (name := single(value, PARAMETER)) is not None:
-        return given[name]
-    if (place := single(value, REFERENCE)) is not None:
-        step, keys = _place(place)
+        return arguments[name]
+    if (reference := single(value, REFERENCE)) is not None:
+        step, keys = _parsed_reference(reference)
         referred = results[int(step[1:]) - 1]
         for key in keys:
             referred = referred[int(key)] if isinstance(referred, list) else referred[key]
         return referred
     if isinstance(value, dict):
-        return {key: _filled(inner, given, results) for key, inner in value.items()}
+        return {key: _filled(inner, arguments, results) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_filled(inner, given, results) for inner in value]
+        return [_filled(inner, arguments, results) for inner in value]
     return value
 
 
 def _references(value: Json) -> list[str]:
-    if (place := single(value, REFERENCE)) is not None:
-        return [place]
+    if (reference := single(value, REFERENCE)) is not None:
+        return [reference]
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [place for element in inner for place in _references(element)]
+    return [reference for element in inner for reference in _references(element)]
 
 
 def name_for(recipe: Remembered) -> str:

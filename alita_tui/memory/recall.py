@@ -37,7 +37,7 @@ from alita_tui.spine.ranking.vectors import NOT_ENCODED, Near, Vectors
 from alita_tui.spine.text import one_line
 
 _ALIKE = 0.28
-"""Least score of a recalled recipe; a single recipe has no others to compare it with."""
+"""Minimum score of a recalled recipe; needed because a single recipe has no others to compare it with."""
 _RELEVANT = 0.3
 """Share of a task's words that any other item has to cover."""
 _CLOSE = 0.06
@@ -49,14 +49,14 @@ _OTHER_WORDS = "the same in other words"
 _WORTH = 0.1
 """Relevance × trust × age below which nothing is recalled."""
 _OTHERS = 5
-"""Most items other than recipes that are recalled."""
+"""Maximum number of recalled items other than recipes."""
 _LESSONS = 5
 _TASKS = 12
 """Number of newest tasks that a recipe stores."""
 _TOMBSTONE = "forgotten:"
 
 
-def _meant(matched: tuple[str, ...]) -> str:
+def _why(matched: tuple[str, ...]) -> str:
     """Return the words of a match that carry meaning, the weightiest first."""
     return ", ".join([word for word in matched if words(word)][:8])
 
@@ -71,25 +71,25 @@ class Recollection:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         vectors: Vectors | None = None,
     ) -> None:
-        """What is written belongs to `project`, but for recipes and rejections; empty: to all.
+        """Items written here belong to `project`, except recipes and rejections; empty: to all.
 
-        `vectors` are what an encoder gave for what is remembered; without them it is recalled by its words.
+        `vectors` are an encoder's vectors of the items; without them items are recalled by their words.
         """
         self.vectors = vectors
         self._documents = documents
         self._project = project
         self._now = now
-        self._seen: tuple[Json, ...] | None = None
+        self._read_documents: tuple[Json, ...] | None = None
         self._stored: dict[str, StoredItem] = {}
         self._graves: dict[str, Tombstone] = {}
-        self._cut_short: dict[str, StoredItem | None] = {}
+        self._unfinished: dict[str, StoredItem | None] = {}
         """Changes that a kill left undone: items as they should be on disk, None for forgotten ones."""
         self._parsed: dict[int, tuple[Json, StoredItem | Tombstone | None]] = {}
         """Documents by their identity, with their parsed value: only changed ones are parsed again."""
-        self._gone: dict[str, StoredItem] = {}
+        self._forgotten_here: dict[str, StoredItem] = {}
         """Items that were forgotten in this process, so that it can be undone."""
         self._recipes = Relevance()
-        self._others = Ranker()
+        self._other_items = Ranker()
         self._guard = threading.RLock()  # the engine asks from its loop and from threads
 
     # --- what the agent asks ----------------------------------------------------------------
@@ -110,65 +110,65 @@ class Recollection:
             self._refresh()
             if self._is_forgotten(item):
                 return None
-            bare = msgspec.structs.replace(item, score=0.0, why="")
-            known = self._stored.get(item.item_id)
+            unscored = msgspec.structs.replace(item, score=0.0, why="")
+            existing = self._stored.get(item.item_id)
             source = f"{item.source_session}:{item.source_seq}"
-            fresh = StoredItem(
-                item=bare, worked=1, sources=(source,), tasks=(item.text,), at=self._stamp(),
+            new = StoredItem(
+                item=unscored, worked=1, sources=(source,), tasks=(item.text,), at=self._stamp(),
                 project="" if item.item_id.startswith(REJECTION) else self._project,
             )  # fmt: skip
-            if fresh.is_recipe:
-                self._count(fresh, known, source)
+            if new.is_recipe:
+                self._count(new, existing, source)
                 return ()
-            if known is not None and known.item.origin == "person":
+            if existing is not None and existing.item.origin == "person":
                 return ()  # the person's edit is not overwritten
-            if known is not None and source in known.sources and known.item.text == item.text:
-                return known.closes  # written again, as after a crash
-            if known is not None:
-                sources = (*known.sources, source)[-_TASKS:]
-                fresh = msgspec.structs.replace(
-                    fresh, sources=sources, pinned=known.pinned, project=known.project
+            if existing is not None and source in existing.sources and existing.item.text == item.text:
+                return existing.closes  # written again, as after a crash
+            if existing is not None:
+                sources = (*existing.sources, source)[-_TASKS:]
+                new = msgspec.structs.replace(
+                    new, sources=sources, pinned=existing.pinned, project=existing.project
                 )
-            return self._keep_fact(fresh).closes
+            return self._save_fact(new).closes
 
     def lessons(self, name: str, goal: str) -> tuple[MemoryItem, ...]:
         """Return lessons for a build: those of the same name first, newest first, then those that bear on it."""
         with self._guard:
             self._refresh()
             rejections = {key: entry.item for key, entry in self._stored.items() if key.startswith(REJECTION)}
-            named = [item for key, item in rejections.items() if key.startswith(f"{REJECTION}{name}:")]
-            wanted = f"{name.replace('_', ' ')} {goal}"
-            matches = [match for match in self._others.rank(wanted) if match.key in rejections]
+            same_name = [item for key, item in rejections.items() if key.startswith(f"{REJECTION}{name}:")]
+            query = f"{name.replace('_', ' ')} {goal}"
+            matches = [match for match in self._other_items.rank(query) if match.key in rejections]
             near = [
-                msgspec.structs.replace(rejections[match.key], score=match.cover, why=_meant(match.words))
+                msgspec.structs.replace(rejections[match.key], score=match.cover, why=_why(match.words))
                 for match in matches
                 if match.cover >= _RELEVANT
             ]
-            known = {item.item_id for item in named}
-            texts = [*reversed(named), *(item for item in near if item.item_id not in known)]
+            named_ids = {item.item_id for item in same_name}
+            texts = [*reversed(same_name), *(item for item in near if item.item_id not in named_ids)]
             return tuple(texts[:_LESSONS])
 
     def offers(self, item_id: str) -> bool:
         """Return whether a recipe has just worked often enough to be offered as one tool."""
-        stored = self._known(item_id)
+        stored = self._current(item_id)
         return stored is not None and stored.graph.worked == OFFERED and offerable(stored.remembered())
 
     def record(self, tools: tuple[str, ...]) -> tuple[int, int]:
         """Return how often this chain of tools answered a task, and how often it did not."""
-        known = self._known(recipe_id(tools))
-        return known.record if known is not None else (0, 0)
+        recipe = self._current(recipe_id(tools))
+        return recipe.record if recipe is not None else (0, 0)
 
     def recipe_failed(self, item_id: str) -> None:
         """Record that a task which followed this recipe was not answered. Raise StoreError."""
         with self._guard:
-            if (known := self._known(item_id)) is not None:
-                self._keep(msgspec.structs.replace(known, failed=known.failed + 1))
+            if (recipe := self._current(item_id)) is not None:
+                self._save(msgspec.structs.replace(recipe, failed=recipe.failed + 1))
 
     def rate(self, item_id: str, source: str, rating: Rating | None) -> None:
         """Store the person's rating of the answer that an item was learned from. Raise StoreError."""
         with self._guard:
-            if (known := self._known(item_id)) and (rated := known.rated(source, rating)) != known:
-                self._keep(rated)
+            if (stored := self._current(item_id)) and (rated := stored.rated(source, rating)) != stored:
+                self._save(rated)
 
     def forgotten_among(self, item_ids: Collection[str]) -> set[str]:
         """Return those of these ids that the person had forgotten. Raise StoreError."""
@@ -201,17 +201,17 @@ class Recollection:
         return self._find(item_id).remembered()
 
     def edit(self, item_id: str, text: str) -> Remembered:
-        """Put the person's words in place of an item's. Raise UsageError, StoreError."""
+        """Replace an item's text by the person's words. Raise UsageError, StoreError."""
         with self._guard:
-            known = self._find(item_id)
-            if known.is_recipe:
+            existing = self._find(item_id)
+            if existing.is_recipe:
                 raise UsageError(
                     "A recipe says what was run, so it is not edited.",
-                    hint=f"Have it forgotten: alita memory forget {known.item.item_id}",
+                    hint=f"Have it forgotten: alita memory forget {existing.item.item_id}",
                 )
-            item = known.item
+            item = existing.item
             changed = msgspec.structs.replace(item, text=one_line(text, 700), origin="person")
-            if known.sort == "fact":
+            if existing.sort == "fact":
                 worded = fact(subject_of(text), text, item.source_session, item.source_seq, "person")
                 if worded is None:
                     raise UsageError(
@@ -226,77 +226,77 @@ class Recollection:
                     "There is nothing left of it.",
                     hint=f"Have it forgotten: alita memory forget {item.item_id}",
                 )
-            stored = msgspec.structs.replace(known, item=changed, at=self._stamp(), until="")
-            return self._keep_fact(stored).remembered()
+            stored = msgspec.structs.replace(existing, item=changed, at=self._stamp(), until="")
+            return self._save_fact(stored).remembered()
 
     def pin(self, item_id: str, pinned: bool) -> Remembered:
-        """Keep an item from ageing, or no longer. Raise UsageError, StoreError."""
+        """Stop an item from ageing, or let it age again. Raise UsageError, StoreError."""
         return self._change(item_id, pinned=pinned)
 
     def move(self, item_id: str, project: str) -> Remembered:
-        """Let an item belong to a project, or to all. Raise UsageError, StoreError."""
+        """Move an item to a project, or to all with an empty name. Raise UsageError, StoreError."""
         return self._change(item_id, project=project)
 
     def forget(self, item_id: str) -> Remembered | None:
         """Remove one item for good; return what it was, None for a missing one. Raise StoreError."""
         with self._guard:
             self._refresh()
-            if (known := self._stored.get(item_id)) is None:
+            if (stored := self._stored.get(item_id)) is None:
                 return None
             grave = Tombstone(
-                forgotten=id_digest(item_id), content=content_digest(known.item), at=self._stamp()
+                forgotten=id_digest(item_id), content=content_digest(stored.item), at=self._stamp()
             )
             if self.vectors:
-                self.vectors.clear()  # they can be made again; what is forgotten must not be left in them
-            # The stone first: wherever a crash comes between, it is forgotten or it is all there.
+                self.vectors.clear()  # they can be rebuilt, and must hold nothing of a forgotten item
+            # The tombstone first: after a crash in between, the item counts as forgotten.
             self._documents.put(f"{_TOMBSTONE}{grave.forgotten}", msgspec.to_builtins(grave))
             self._documents.remove(item_id)
-            self._gone[item_id] = known
+            self._forgotten_here[item_id] = stored
             if self.vectors:
                 self._refresh()
                 self.vectors.save()
-            return known.remembered()
+            return stored.remembered()
 
     def bring_back(self, item_id: str) -> Remembered:
-        """Take back that this process had an item forgotten. Raise UsageError, StoreError."""
+        """Restore an item that was forgotten in this process. Raise UsageError, StoreError."""
         with self._guard:
-            if (known := self._gone.pop(item_id, None)) is None:
+            if (stored := self._forgotten_here.pop(item_id, None)) is None:
                 raise UsageError(
                     f"{one_line(item_id, 80)} was not forgotten here, so it cannot be brought back."
                 )
-            self._keep(known)
+            self._save(stored)
             self._documents.remove(f"{_TOMBSTONE}{id_digest(item_id)}")
-            return known.remembered()
+            return stored.remembered()
 
     # --- writing ------------------------------------------------------------------------------
 
-    def _count(self, fresh: StoredItem, known: StoredItem | None, source: str) -> None:
-        """Count a recipe's success, with what its calls have in common with those before."""
-        steps = fresh.item.steps
-        bare = msgspec.structs.replace(fresh.item, steps=())
-        graph = (known.graph if known else Graph()).after(steps)
-        if known is None or not known.is_recipe:
-            self._keep(msgspec.structs.replace(fresh, item=bare, graph=graph))
-        elif source not in known.sources:
-            tasks = tuple(dict.fromkeys((*known.tasks, bare.text)))[-_TASKS:]
-            sources = (*known.sources, source)[-_TASKS:]
-            self._keep(
+    def _count(self, new: StoredItem, existing: StoredItem | None, source: str) -> None:
+        """Count a recipe's success and store the calls that all its successes have in common."""
+        steps = new.item.steps
+        item = msgspec.structs.replace(new.item, steps=())
+        graph = (existing.graph if existing else Graph()).after(steps)
+        if existing is None or not existing.is_recipe:
+            self._save(msgspec.structs.replace(new, item=item, graph=graph))
+        elif source not in existing.sources:
+            tasks = tuple(dict.fromkeys((*existing.tasks, item.text)))[-_TASKS:]
+            sources = (*existing.sources, source)[-_TASKS:]
+            self._save(
                 msgspec.structs.replace(
-                    known, item=bare, worked=known.worked + 1, sources=sources, tasks=tasks, at=fresh.at,
+                    existing, item=item, worked=existing.worked + 1, sources=sources, tasks=tasks, at=new.at,
                     graph=graph,
-                    project=known.project if known.project == fresh.project else "",
+                    project=existing.project if existing.project == new.project else "",
                 )
             )  # fmt: skip
 
-    def _keep_fact(self, newer: StoredItem) -> StoredItem:
-        """Keep an item, and close what it contradicts. Return it with that.
+    def _save_fact(self, newer: StoredItem) -> StoredItem:
+        """Store an item and close the facts that it contradicts. Return it with their ids.
 
-        It names what it closes: a crash that comes between leaves no two facts true that contradict each other.
+        The item names them, so after a crash in between no two facts that contradict each other hold.
         """
         newer = msgspec.structs.replace(newer, closes=tuple(self._contradicted(newer)))
-        self._keep(newer)
+        self._save(newer)
         for closed in newer.closes:
-            self._keep(msgspec.structs.replace(self._stored[closed], until=newer.at))
+            self._save(msgspec.structs.replace(self._stored[closed], until=newer.at))
         return newer
 
     def _contradicted(self, newer: StoredItem) -> Iterator[str]:
@@ -308,8 +308,8 @@ class Recollection:
         if newer.sort != "fact" or not about:
             return
         for item_id, older in self._stored.items():
-            same = older.sort == "fact" and not older.until and stems(older.item.subject) == about
-            if item_id == newer.item.item_id or not same or older.project not in ("", newer.project):
+            same_subject = older.sort == "fact" and not older.until and stems(older.item.subject) == about
+            if item_id == newer.item.item_id or not same_subject or older.project not in ("", newer.project):
                 continue
             if TRUST[older.item.origin] <= TRUST[newer.item.origin]:
                 yield item_id
@@ -317,10 +317,10 @@ class Recollection:
     def _change(self, item_id: str, **changes: object) -> Remembered:
         with self._guard:
             stored = msgspec.structs.replace(self._find(item_id), **changes)
-            self._keep(stored)
+            self._save(stored)
             return stored.remembered()
 
-    def _known(self, item_id: str) -> StoredItem | None:
+    def _current(self, item_id: str) -> StoredItem | None:
         with self._guard:
             self._refresh()
             return self._stored.get(item_id)
@@ -329,19 +329,19 @@ class Recollection:
         with self._guard:
             self._refresh()
             exact = self._stored.get(item_id)
-            begun = [stored for key, stored in self._stored.items() if item_id and key.startswith(item_id)]
-            matches = [exact] if exact else begun
+            begins = [stored for key, stored in self._stored.items() if item_id and key.startswith(item_id)]
+            matches = [exact] if exact else begins
             if len(matches) == 1:
                 return matches[0]
-            what = f"{len(matches)} items begin with" if matches else "There is no item"
+            problem = f"{len(matches)} items begin with" if matches else "There is no item"
             raise UsageError(
-                f"{what} {one_line(item_id, 80)!r}.", hint="`alita memory list` shows what there is."
+                f"{problem} {one_line(item_id, 80)!r}.", hint="`alita memory list` shows what there is."
             )
 
-    def _keep(self, item: StoredItem) -> None:
-        while self._cut_short:
-            item_id, left = self._cut_short.popitem()
-            self._store(left) if left else self._documents.remove(item_id)
+    def _save(self, item: StoredItem) -> None:
+        while self._unfinished:
+            unfinished_id, unfinished = self._unfinished.popitem()
+            self._store(unfinished) if unfinished else self._documents.remove(unfinished_id)
         self._store(item)
 
     def _store(self, stored: StoredItem) -> None:
@@ -369,25 +369,25 @@ class Recollection:
             share = fit.score / (fits[0].score or 1.0)
             value = fit.chance * share * stored.trust * stored.freshness(now)
             if value >= _WORTH:
-                meaning = _meant(fit.words) or _OTHER_WORDS
+                meaning = _why(fit.words) or _OTHER_WORDS
                 why = f"{meaning}; fits with {fit.chance:.0%}" if len(recipes) == 0 else meaning
-                shown = stored.shown(self._project)
-                recipes.append(msgspec.structs.replace(shown, score=round(value, 4), why=why))
-        return sorted(recipes, key=lambda item: -item.score)
+                item = stored.shown(self._project)
+                recipes.append(msgspec.structs.replace(item, score=round(value, 4), why=why))
+        return sorted(recipes, key=lambda recipe: -recipe.score)
 
     def _relevant_others(self, task: str, near: Near) -> list[MemoryItem]:
-        now, asked = self._now(), {*stems(task)}
+        now, task_stems = self._now(), {*stems(task)}
         alike: dict[str, MemoryItem] = {}
-        for match in self._others.rank(task, cosines=near.cosines, background=near.background):
+        for match in self._other_items.rank(task, cosines=near.cosines, background=near.background):
             stored = self._stored[match.key]
-            relevant = max(match.cover, bears_on(stored, asked), min(_CLOSE * match.close, 1.0))
+            relevant = max(match.cover, bears_on(stored, task_stems), min(_CLOSE * match.close, 1.0))
             if relevant < _RELEVANT or stored.until or stored.project not in ("", self._project):
                 continue
             value = relevant * stored.trust * stored.freshness(now)
             if value < _WORTH:
                 continue
             item = msgspec.structs.replace(
-                stored.shown(self._project), score=round(value, 4), why=_meant(match.words) or _OTHER_WORDS
+                stored.shown(self._project), score=round(value, 4), why=_why(match.words) or _OTHER_WORDS
             )
             gist = content_digest(item)
             if gist not in alike or alike[gist].score < item.score:
@@ -395,36 +395,36 @@ class Recollection:
         return sorted(alike.values(), key=lambda item: -item.score)[:_OTHERS]
 
     def _refresh(self) -> None:
-        """Read what changed; the documents return the same tuple as long as nothing did."""
+        """Read what changed; `all` returns the same tuple as long as nothing did."""
         documents = self._documents.all()
-        if documents is self._seen:
+        if documents is self._read_documents:
             return
         parsed = {id(raw): self._parsed.get(id(raw)) or (raw, read(raw)) for raw in documents}
         read_now = [stored for _, stored in parsed.values() if stored is not None]
         self._graves = {stone.forgotten: stone for stone in read_now if isinstance(stone, Tombstone)}
-        fresh = {stored.item.item_id: stored for stored in read_now if isinstance(stored, StoredItem)}
-        self._cut_short = {key: None for key in fresh if self._graves and id_digest(key) in self._graves}
-        for forgotten in self._cut_short:
-            del fresh[forgotten]
-        for newer in [stored for stored in fresh.values() if stored.closes]:
+        items = {stored.item.item_id: stored for stored in read_now if isinstance(stored, StoredItem)}
+        self._unfinished = {key: None for key in items if self._graves and id_digest(key) in self._graves}
+        for forgotten in self._unfinished:
+            del items[forgotten]
+        for newer in [stored for stored in items.values() if stored.closes]:
             for closed in newer.closes:
-                older = fresh.get(closed)
+                older = items.get(closed)
                 if older is not None and not older.until and closes(newer, older):
-                    self._cut_short[closed] = fresh[closed] = msgspec.structs.replace(older, until=newer.at)
-        for gone in self._stored.keys() - fresh.keys():
-            self._recipes.remove(gone)
-            self._others.remove(gone)
-        for item_id, stored in fresh.items():
-            before = self._stored.get(item_id)
-            if before == stored:
+                    self._unfinished[closed] = items[closed] = msgspec.structs.replace(older, until=newer.at)
+        for removed_id in self._stored.keys() - items.keys():
+            self._recipes.remove(removed_id)
+            self._other_items.remove(removed_id)
+        for item_id, stored in items.items():
+            previous = self._stored.get(item_id)
+            if previous == stored:
                 continue
             if stored.is_recipe:
-                self._others.remove(item_id)
-                if before is None or before.tasks != stored.tasks:
+                self._other_items.remove(item_id)
+                if previous is None or previous.tasks != stored.tasks:
                     self._recipes.put(item_id, stored.tasks)
             else:
                 self._recipes.remove(item_id)
-                self._others.put(item_id, [(stored.item.text.split(FOOTNOTE)[0], 1.0)])
-        self._stored, self._seen, self._parsed = fresh, documents, parsed
+                self._other_items.put(item_id, [(stored.item.text.split(FOOTNOTE)[0], 1.0)])
+        self._stored, self._read_documents, self._parsed = items, documents, parsed
         if self.vectors:
-            self.vectors.know(encodable(fresh))
+            self.vectors.know(encodable(items))

@@ -20,7 +20,7 @@ from alita_tui.spine.text import one_line
 PARAMETER, REFERENCE = "$param", "$ref"
 _MOST_STEPS = 12
 _MOST_VALUES = 2_000
-"""How many parts of a result are examined."""
+"""Maximum number of parts of a result that are examined."""
 _LONGEST = 400
 """Characters of JSON above which a constant is not stored."""
 _PLAIN = 3
@@ -57,22 +57,22 @@ class _Lifting:
     def __init__(self, course: Course) -> None:
         self._course = course
         self._task = course.task.casefold()
-        self._before: list[Call] = []
+        self._earlier_calls: list[Call] = []
         self._places: dict[str, str] = {}
         """Canonical JSON of a value -> the newest call result that contains it."""
         self._names: dict[str, str] = {}
         """Canonical JSON of a value -> the parameter that replaces it in the whole recipe."""
         self._numbers: Counter[str] = Counter()
-        """Up to which number the names of parameters are taken."""
+        """Parameter name -> the highest number in use for it."""
 
     def returned(self, call: Call) -> None:
         """Register a call's result for later calls."""
-        self._before.append(call)
-        step = f"s{len(self._before)}"
-        brought: dict[str, str] = {}
-        for pointer, part in islice(_parts(call.result), _MOST_VALUES):
-            brought.setdefault(_canonical(part), f"{step}#{pointer}" if pointer else step)
-        self._places |= brought
+        self._earlier_calls.append(call)
+        step = f"s{len(self._earlier_calls)}"
+        references: dict[str, str] = {}
+        for pointer, inner in islice(_parts(call.result), _MOST_VALUES):
+            references.setdefault(_canonical(inner), f"{step}#{pointer}" if pointer else step)
+        self._places |= references
 
     def lifted(self, value: Json, key: str) -> Json:
         """Return a value as a parameter, a reference, or as it is."""
@@ -82,8 +82,8 @@ class _Lifting:
             return self._parameter(value, key)
         if self._in_task(value):
             return self._parameter(value, key)
-        if (place := self._brought(value)) is not None:
-            return {REFERENCE: place}
+        if (reference := self._earlier_place(value)) is not None:
+            return {REFERENCE: reference}
         if isinstance(value, list) and value:
             inner = [self.lifted(element, key) for element in value]
             return inner
@@ -96,10 +96,10 @@ class _Lifting:
     def _parameter(self, value: Json, key: str) -> Json:
         canonical = _canonical(value)
         if canonical not in self._names:
-            wanted, taken = _named(key), self._names.values()
-            self._numbers[wanted] += 1
-            while (free := _numbered(wanted, self._numbers[wanted])) in taken:
-                self._numbers[wanted] += 1
+            name, used = _parameter_name(key), self._names.values()
+            self._numbers[name] += 1
+            while (free := _numbered(name, self._numbers[name])) in used:
+                self._numbers[name] += 1
             self._names[canonical] = free
         return {PARAMETER: self._names[canonical]}
 
@@ -107,8 +107,8 @@ class _Lifting:
         """Return a reference to an event, a tool, a label or a file as one to a step, or as a parameter."""
         handle, _, pointer = referred.partition("#")
         event = _EVENT.fullmatch(handle)
-        for number in range(len(self._before), 0, -1):
-            call = self._before[number - 1]
+        for number in range(len(self._earlier_calls), 0, -1):
+            call = self._earlier_calls[number - 1]
             if (event and int(event[1]) == call.seq) or handle in call.names:
                 return {REFERENCE: f"s{number}#{pointer}" if pointer else f"s{number}"}
             if handle in call.made:
@@ -133,8 +133,8 @@ class _Lifting:
             at = self._task.find(text, at + 1)
         return False
 
-    def _brought(self, value: Json) -> str | None:
-        """Return where an earlier result has exactly this value; None if the match may be chance."""
+    def _earlier_place(self, value: Json) -> str | None:
+        """Return the reference to this exact value in an earlier result; None if the match may be chance."""
         if isinstance(value, bool) or value is None or (isinstance(value, str) and len(value) < _PLAIN):
             return None
         if isinstance(value, int | float) and abs(value) <= 12:
@@ -155,15 +155,15 @@ def _parts(value: Json, pointer: str = "") -> Iterator[tuple[str, Json]]:
             yield from _parts(inner, f"{pointer}/{number}")
 
 
-def merged(old: tuple[RecipeStep, ...], new: tuple[RecipeStep, ...]) -> tuple[RecipeStep, ...] | None:
+def merged(earlier: tuple[RecipeStep, ...], later: tuple[RecipeStep, ...]) -> tuple[RecipeStep, ...] | None:
     """Return what two successes have in common, with differences as parameters; None if their shapes differ."""
-    if not old or [step.tool for step in old] != [step.tool for step in new]:
+    if not earlier or [step.tool for step in earlier] != [step.tool for step in later]:
         return None
-    taken = {name for step in old for name in parameters(step.arguments)}
+    names = {name for step in earlier for name in parameters(step.arguments)}
     try:
         return tuple(
-            RecipeStep(tool=was.tool, arguments=_common(was.arguments, now.arguments, "value", taken))
-            for was, now in zip(old, new, strict=True)
+            RecipeStep(tool=before.tool, arguments=_common(before.arguments, after.arguments, "value", names))
+            for before, after in zip(earlier, later, strict=True)
         )
     except _Unlike:
         return None
@@ -173,22 +173,22 @@ class _Unlike(Exception):
     """Two values with different parts."""
 
 
-def _common(old: Json, new: Json, key: str, taken: set[str]) -> Json:
-    if old == new:
-        return old
-    for side in (old, new):
+def _common(earlier: Json, later: Json, key: str, names: set[str]) -> Json:
+    if earlier == later:
+        return earlier
+    for side in (earlier, later):
         if single(side, PARAMETER) is not None:
             return side
-    if single(old, REFERENCE) is None and single(new, REFERENCE) is None:
-        if isinstance(old, dict) and isinstance(new, dict):
-            if old.keys() != new.keys():
+    if single(earlier, REFERENCE) is None and single(later, REFERENCE) is None:
+        if isinstance(earlier, dict) and isinstance(later, dict):
+            if earlier.keys() != later.keys():
                 raise _Unlike
-            return {name: _common(old[name], new[name], name, taken) for name in old}
-        if isinstance(old, dict) or isinstance(new, dict):
+            return {name: _common(earlier[name], later[name], name, names) for name in earlier}
+        if isinstance(earlier, dict) or isinstance(later, dict):
             raise _Unlike
-    wanted = _named(key)
-    name = next(free for n in range(1, len(taken) + 2) if (free := _numbered(wanted, n)) not in taken)
-    taken.add(name)
+    stem = _parameter_name(key)
+    name = next(free for n in range(1, len(names) + 2) if (free := _numbered(stem, n)) not in names)
+    names.add(name)
     return {PARAMETER: name}
 
 
@@ -196,15 +196,15 @@ def _numbered(name: str, number: int) -> str:
     return name if number == 1 else f"{name}_{number}"
 
 
-def _named(key: str) -> str:
+def _parameter_name(key: str) -> str:
     """Return a name for this argument's parameter that is also valid in code."""
     name = re.sub(r"[^a-z0-9_]+", "_", key.casefold()).strip("_")[:40] or "value"
-    odd = (
+    unusable = (
         keyword.iskeyword(name)
         or not name.isidentifier()
         or re.fullmatch(r"s\d+|run|json|os|urllib|arguments", name)
     )
-    return f"the_{name}" if odd else name
+    return f"the_{name}" if unusable else name
 
 
 def parameters(value: Json) -> tuple[str, ...]:
@@ -239,8 +239,8 @@ def _items(arguments: Json) -> list[tuple[str, Json]]:
 def _in_words(value: Json) -> str:
     if (name := single(value, PARAMETER)) is not None:
         return name.upper()
-    if (place := single(value, REFERENCE)) is not None:
-        return place.replace("#/", "/").replace(MADE, "'s file")
+    if (reference := single(value, REFERENCE)) is not None:
+        return reference.replace("#/", "/").replace(MADE, "'s file")
     if isinstance(value, dict):
         return f"{{{', '.join(f'{key}: {_in_words(inner)}' for key, inner in value.items())}}}"
     if isinstance(value, list):

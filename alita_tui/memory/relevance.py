@@ -18,13 +18,13 @@ from alita_tui.spine.ranking import Ranked, Ranker, Served
 from alita_tui.spine.ranking.vectors import NOT_ENCODED, Near
 
 _MOST = 3
-"""How many recipes are shown at most."""
+"""Maximum number of recipes that are shown."""
 _CLOSE = 0.6
 """Share of the best score from which another recipe is shown as well."""
 _RIVALS = 5
 """How many of the next best recipes the best is compared with."""
 _BY_MEANING = 100
-"""How many recipes are compared by vectors, which may change the best."""
+"""Number of recipes compared by vectors, which may change the order."""
 
 
 class Features(NamedTuple):
@@ -133,9 +133,9 @@ class Relevance:
         return self._ranker.rank(task, limit=looked_at, cosines=near.cosines, background=near.background)
 
     def _features(self, ranked: Sequence[Ranked]) -> Features:
-        best, others = ranked[0], ranked[1 : _RIVALS + 1]
-        margin = best.score - (others[0].score if others else 0.0)
-        crowd = best.score - sum(rival.score for rival in others) / _RIVALS
+        best, rivals = ranked[0], ranked[1 : _RIVALS + 1]
+        margin = best.score - (rivals[0].score if rivals else 0.0)
+        crowd = best.score - sum(rival.score for rival in rivals) / _RIVALS
         tasks = math.log(max(self._tasks[best.key], 1))
         return Features(
             base=1.0,

@@ -76,8 +76,8 @@ def stems(subject: str) -> tuple[str, ...]:
 
 def asked_of(text: str) -> str:
     """Return a task without sentences that only ask to be remembered; all of it if nothing else is left."""
-    rest = "".join(match[0] for match in _WHOLE.finditer(text) if not [*stated(match[0])]).strip()
-    return rest if words(rest) else text
+    remainder = "".join(match[0] for match in _WHOLE.finditer(text) if not [*stated(match[0])]).strip()
+    return remainder if words(remainder) else text
 
 
 def stated(text: str) -> Iterator[tuple[str, str, bool]]:
@@ -86,22 +86,22 @@ def stated(text: str) -> Iterator[tuple[str, str, bool]]:
     Only whole sentences that say so: `remember that …`, `from now on …`, `always …`, `actually, …`. What is quoted
     is not the person's own word.
     """
-    own = own_words(text)
-    for match in SENTENCE.finditer(own):
+    unquoted = own_words(text)
+    for match in SENTENCE.finditer(unquoted):
         begin = match.end() - len(match[0].lstrip())
         cue = _CUE.match(match[0].lstrip())
-        if cue is None or own[match.end() : match.end() + 1] == "?":
+        if cue is None or unquoted[match.end() : match.end() + 1] == "?":
             continue
         begin += 0 if cue["rule"] else cue.end()
-        again = _CUE.match(own[begin : match.end()])  # "no, remember that …"
-        begin += again.end() if again and not again["rule"] else 0
-        rest = text[begin : match.end()].rstrip(" ,:.-–")
-        if "\n" in rest or "```" in rest:  # something pasted, not a word in quotation marks
+        second_cue = _CUE.match(unquoted[begin : match.end()])  # "no, remember that …"
+        begin += second_cue.end() if second_cue and not second_cue["rule"] else 0
+        statement = text[begin : match.end()].rstrip(" ,:.-–")
+        if "\n" in statement or "```" in statement:  # something pasted, not a word in quotation marks
             continue
-        subject = subject_of(rest)
+        subject = subject_of(statement)
         needs_verb = cue["turn"] or cue["bare"]
-        if subject and (not needs_verb or _IS.search(rest)):
-            yield subject, rest, bool(cue["turn"])
+        if subject and (not needs_verb or _IS.search(statement)):
+            yield subject, statement, bool(cue["turn"])
 
 
 def own_words(text: str) -> str:

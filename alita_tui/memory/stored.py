@@ -85,15 +85,17 @@ class StoredItem(Value, frozen=True):
     @property
     def record(self) -> tuple[int, int]:
         """How often a recipe worked and failed; a 👍 counts as one more success, a 👎 turns one into a failure."""
-        good, wrong = (sum(given == rating for given in self.ratings.values()) for rating in ("up", "down"))
+        good, wrong = (sum(value == rating for value in self.ratings.values()) for rating in ("up", "down"))
         return max(self.worked - wrong, 0) + good, self.failed + wrong
 
     def rated(self, source: str, rating: Rating | None) -> StoredItem:
-        """Return it with the person's rating of the answer at a source; None removes the rating."""
-        others = {known: word for known, word in self.ratings.items() if known != source}
+        """Return the item with the person's rating of the answer at a source; None removes the rating."""
+        remaining = {
+            rated_source: value for rated_source, value in self.ratings.items() if rated_source != source
+        }
         if rating is None or not (self.is_recipe or self.item.origin in _RATED_ORIGINS):
-            return msgspec.structs.replace(self, ratings=others)
-        return msgspec.structs.replace(self, ratings={**others, source: rating})
+            return msgspec.structs.replace(self, ratings=remaining)
+        return msgspec.structs.replace(self, ratings={**remaining, source: rating})
 
     def freshness(self, now: datetime) -> float:
         """Freshness, 0 to 1; pinned items, and those from before dates were recorded, do not age."""
@@ -112,14 +114,14 @@ class StoredItem(Value, frozen=True):
         calls = in_words(self.graph.steps) if self.graph.steps else " → ".join(self.item.tools)
         worked, failed = self.record
         record = f"worked {worked} of {worked + failed} times"
-        own = project is None or self.project in ("", project)
-        text = f"{self.item.text}: {calls} ({record})" if own else f"{calls} ({record})"
+        same_project = project is None or self.project in ("", project)
+        text = f"{self.item.text}: {calls} ({record})" if same_project else f"{calls} ({record})"
         return msgspec.structs.replace(self.item, text=text, steps=())
 
     def remembered(self) -> Remembered:
-        """Return it in the form for display."""
+        """Return the item in its form for display."""
         worked, failed = self.record
-        wrong = sum(given == "down" for given in self.ratings.values())
+        wrong = sum(rating == "down" for rating in self.ratings.values())
         return Remembered(
             item=self.shown(), project=self.project, at=self.at, until=self.until, pinned=self.pinned,
             worked=worked, failed=failed, sources=self.sources, steps=self.graph.steps,
@@ -136,12 +138,12 @@ class Tombstone(Value, frozen=True):
     at: str = ""
 
 
-def bears_on(stored: StoredItem, asked: set[str]) -> float:
+def bears_on(stored: StoredItem, task_stems: set[str]) -> float:
     """Return how much of a fact's subject a task names, however long the task is."""
     about = stems(stored.item.subject) if stored.sort == "fact" else ()
-    named = sum(stem in asked for stem in about)
-    share = named / len(about) if about else 0.0
-    return _ABOUT * share if share == 1 or (share >= 0.5 and named > 1) else 0.0
+    matching = sum(stem in task_stems for stem in about)
+    share = matching / len(about) if about else 0.0
+    return _ABOUT * share if share == 1 or (share >= 0.5 and matching > 1) else 0.0
 
 
 def closes(newer: StoredItem, older: StoredItem) -> bool:
@@ -149,12 +151,12 @@ def closes(newer: StoredItem, older: StoredItem) -> bool:
     return older.at < newer.at or (older.at == newer.at and newer.item.item_id not in older.closes)
 
 
-def encodable(known: Mapping[str, StoredItem]) -> dict[str, tuple[str, tuple[str, ...]]]:
+def encodable(items: Mapping[str, StoredItem]) -> dict[str, tuple[str, tuple[str, ...]]]:
     """Return the texts for an encoder: the tasks of recipes, newest first, then all current items."""
-    newest = [*known.values()][::-1]
+    newest = [*items.values()][::-1]
     recipes = {stored.item.item_id: ("", stored.tasks) for stored in newest if stored.is_recipe}
-    others = [stored.item for stored in newest if not stored.is_recipe and not stored.until]
-    return recipes | {item.item_id: ("", (item.text.split(FOOTNOTE)[0],)) for item in others}
+    current = [stored.item for stored in newest if not stored.is_recipe and not stored.until]
+    return recipes | {entry.item_id: ("", (entry.text.split(FOOTNOTE)[0],)) for entry in current}
 
 
 def id_digest(item_id: str) -> str:
@@ -167,8 +169,8 @@ def content_digest(item: MemoryItem) -> str:
     text = item.text.split(FOOTNOTE)[0]
     tools = item.tools if item.memory == "procedural" else ()
     plain = "".join(char if char.isalnum() else " " for char in text.casefold()).split()
-    said_so = " ".join(tools) if tools else " ".join(plain)
-    return sha256(f"{item.memory}\n{said_so}".encode("utf-8", "replace")).hexdigest()
+    content = " ".join(tools) if tools else " ".join(plain)
+    return sha256(f"{item.memory}\n{content}".encode("utf-8", "replace")).hexdigest()
 
 
 def read(document: Json) -> StoredItem | Tombstone | None:

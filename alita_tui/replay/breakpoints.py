@@ -28,7 +28,7 @@ class Breakpoint(NamedTuple):
 
 def breakpoints(text: str) -> tuple[Breakpoint, ...]:
     """Return the conditions in a text; empty for none. Raises UsageError for an invalid one."""
-    return tuple(Breakpoint(part, _condition(part)) for part in text.replace(",", " ").split())
+    return tuple(Breakpoint(condition, _condition(condition)) for condition in text.replace(",", " ").split())
 
 
 def stopped_by(points: tuple[Breakpoint, ...], envelope: Envelope) -> str:
@@ -36,17 +36,17 @@ def stopped_by(points: tuple[Breakpoint, ...], envelope: Envelope) -> str:
     return next((point.text for point in points if point.holds(envelope)), "")
 
 
-def _condition(part: str) -> Callable[[Envelope], bool]:
+def _condition(condition: str) -> Callable[[Envelope], bool]:
     kinds: tuple[Mark, ...] = get_args(Mark)
-    if part in kinds:
-        return lambda envelope: mark(envelope) == part
-    if match := _TOOL.fullmatch(part):
+    if condition in kinds:
+        return lambda envelope: mark(envelope) == condition
+    if match := _TOOL.fullmatch(condition):
         name = match[1]
         return lambda envelope: _touches(envelope.event, name)
-    if match := _COST.fullmatch(part):
+    if match := _COST.fullmatch(condition):
         usd = float(match[1])
         return lambda envelope: _crosses(envelope.event, usd)
-    raise UsageError(f"{one_line(part, 40)!r} is not a breakpoint.", hint=HINT)
+    raise UsageError(f"{one_line(condition, 40)!r} is not a breakpoint.", hint=HINT)
 
 
 def _touches(event: e.SessionEvent, name: str) -> bool:

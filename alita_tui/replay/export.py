@@ -22,8 +22,8 @@ Redact = Callable[[Envelope], Envelope]
 
 def export(envelopes: Iterable[Envelope], wanted: Format, redact: Redact) -> str:
     """Return a session as text in a format. Secrets are removed first, and the text says so."""
-    given = [envelope for envelope in envelopes if envelope.durable]
-    clean = [redact(envelope) for envelope in given]
+    durable = [envelope for envelope in envelopes if envelope.durable]
+    clean = [redact(envelope) for envelope in durable]
     return _written(clean, facts_of(clean), wanted)
 
 

@@ -66,10 +66,10 @@ def _events(envelopes: Sequence[Envelope], facts: Facts) -> Iterator[tuple[float
 
 def _row(row: TraceRow) -> Iterator[str]:
     sign, ink = _SIGNS[row.kind]
-    headline, *more = _wrapped(row.title, WIDTH - 4 - len(row.meta)) or [""]
+    headline, *continuation = _wrapped(row.title, WIDTH - 4 - len(row.meta)) or [""]
     meta = "  " + _ink("90", row.meta) if row.meta else ""
     yield f"{_ink(ink, sign)} {_ink(_TONES.get(row.tone, ink), headline)}{meta}"
-    yield from (f"  {_ink(_TONES.get(row.tone, ink), text)}" for text in more)
+    yield from (f"  {_ink(_TONES.get(row.tone, ink), text)}" for text in continuation)
     if row.kind in _OPENED and row.detail != row.title:
         lines = [text for line in row.detail.split("\n") for text in _wrapped(line, WIDTH - 4)]
         yield from (f"    {text}" for text in lines[:_DETAIL_LINES])

@@ -64,8 +64,8 @@ def line_of(envelope: Envelope) -> str:
 def facts_of(envelopes: Sequence[Envelope]) -> Facts:
     """Return the facts of a session, including redactions made when it was written or just now."""
     view = fold_all(envelopes)
-    first = envelopes[0] if envelopes else None
-    opened = first.event if first and isinstance(first.event, e.SessionOpened) else e.SessionOpened()
+    opening = envelopes[0] if envelopes else None
+    opened = opening.event if opening and isinstance(opening.event, e.SessionOpened) else e.SessionOpened()
     forked = f"{opened.parent} at event {opened.parent_seq}" if opened.parent else ""
     return Facts(
         session_id=one_line(view.session_id),
@@ -73,7 +73,7 @@ def facts_of(envelopes: Sequence[Envelope]) -> Facts:
         model=view.model,
         version=one_line(opened.version),
         parent=one_line(forked),
-        started=first.at if first else None,
+        started=opening.at if opening else None,
         events=len(envelopes),
         cost_usd=view.spend.total_usd,
         redacted=sum(bool(MARK.search(line_of(envelope))) for envelope in envelopes),

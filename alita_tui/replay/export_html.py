@@ -46,8 +46,8 @@ def player(envelopes: Sequence[Envelope], facts: Facts) -> str:
     return re.sub("|".join(parts), lambda match: parts[match[0]], page)
 
 
-def _hash(part: re.Pattern[str], page: str) -> str:
-    match = part.search(page)
+def _hash(pattern: re.Pattern[str], page: str) -> str:
+    match = pattern.search(page)
     assert match is not None
     return f"sha256-{b64encode(sha256(match[1].encode()).digest()).decode()}"
 
@@ -64,7 +64,7 @@ def _frames(envelopes: Sequence[Envelope]) -> Iterator[dict[str, object]]:
     """Return what each event adds; a pane is named if it changed."""
     view = SessionView()
     for at, envelope in zip(seconds_of(envelopes), envelopes, strict=True):
-        before, view = view, fold(view, envelope)
+        previous, view = view, fold(view, envelope)
         frame: dict[str, object] = {"at": round(at, 3), "step": envelope.step}
         if (kind := mark(envelope)) is not None:
             frame["mark"] = kind
@@ -79,15 +79,15 @@ def _frames(envelopes: Sequence[Envelope]) -> Iterator[dict[str, object]]:
                 }
                 for row in rows
             ]
-        if view.phase != before.phase:
+        if view.phase != previous.phase:
             frame["phase"] = view.phase
-        if view.spend != before.spend:
+        if view.spend != previous.spend:
             frame["spend"] = _spend(view.spend)
-        if view.plan != before.plan:
+        if view.plan != previous.plan:
             frame["plan"] = view.plan
-        if view.library != before.library:
+        if view.library != previous.library:
             frame["library"] = [_tool(card) for card in view.library]
-        if view.runs and view.runs != before.runs:
+        if view.runs and view.runs != previous.runs:
             frame["run"] = _run(view.runs[-1])
         yield frame
 

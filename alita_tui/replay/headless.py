@@ -51,11 +51,11 @@ class Folded(Value, frozen=True):
 
 def play_through(envelopes: Iterable[Envelope]) -> Folded:
     """Fold every event, and compare at each close."""
-    view, before = SessionView(), SessionView()
+    view, previous = SessionView(), SessionView()
     closings: list[Closing] = []
     count, closed = 0, False
     for envelope in envelopes:
-        before, view = view, fold(view, envelope)
+        previous, view = view, fold(view, envelope)
         count += envelope.durable
         closed = isinstance(envelope.event, e.SessionClosed)
         if isinstance(envelope.event, e.SessionClosed) and envelope.event.state:
@@ -63,13 +63,13 @@ def play_through(envelopes: Iterable[Envelope]) -> Folded:
                 Closing(
                     seq=envelope.seq or 0,
                     recorded=envelope.event.state,
-                    folded=fingerprint(before),
+                    folded=fingerprint(previous),
                     version=envelope.event.version,
                 )
             )
     return Folded(
         session_id=view.session_id,
         events=count,
-        state=fingerprint(before if closed else view),
+        state=fingerprint(previous if closed else view),
         closings=tuple(closings),
     )

@@ -219,7 +219,7 @@ class Playback:
     # --- the source ---------------------------------------------------------------------
 
     async def __aiter__(self) -> AsyncIterator[Envelope]:
-        given = 0
+        yielded = 0
         while not self._closed:
             if self.playing and self._position >= self.total:
                 self.playing = False
@@ -231,11 +231,11 @@ class Playback:
             else:
                 envelope = self.recording.envelopes[self._position]
                 self._position += 1
-                given += 1
+                yielded += 1
                 if stopped := stopped_by(self._points, envelope):
                     self.playing, self.stopped = False, stopped
                 yield envelope
-                if given % _SHARE == 0:
+                if yielded % _SHARE == 0:
                     await asyncio.sleep(0)
 
     async def _until_due(self) -> bool:
@@ -246,11 +246,11 @@ class Playback:
             self._waited = max(0.0, self._waited - gap) if speed != float("inf") else 0.0
             return True
         self._changed.clear()
-        seeks, before = self._seeks, self._ticker.now()
+        seeks, started = self._seeks, self._ticker.now()
         await self._ticker.wait(self._changed, (gap - self._waited) / speed)
         if self._seeks == seeks:
             # A late wake-up shortens the next gap; time that the machine slept through is not made up.
-            passed = (self._ticker.now() - before) * speed
+            passed = (self._ticker.now() - started) * speed
             self._waited = min(self._waited + passed, gap + 0.1 * speed)
         return False
 

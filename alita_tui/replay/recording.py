@@ -26,8 +26,8 @@ IDLE_CAP = 2.0
 """Seconds of a pause that are played; the rest is skipped and reported."""
 
 
-class _Elsewhere(Sequence[Envelope]):
-    """The same for a history that is not in memory."""
+class _EnvelopesOnDisk(Sequence[Envelope]):
+    """The envelopes of a history that reads them from the record when needed."""
 
     def __init__(self, history: History) -> None:
         self.history = history
@@ -41,15 +41,15 @@ class _Elsewhere(Sequence[Envelope]):
         return self._count
 
     @overload
-    def __getitem__(self, place: int) -> Envelope: ...
+    def __getitem__(self, key: int) -> Envelope: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[Envelope]: ...
-    def __getitem__(self, place: int | slice) -> Envelope | Sequence[Envelope]:
-        if isinstance(place, slice):
-            return [self[index] for index in range(*place.indices(self._count))]
-        if not -self._count <= place < self._count:
-            raise IndexError(place)
-        return self.history[place + self._count if place < 0 else place]
+    def __getitem__(self, key: slice) -> Sequence[Envelope]: ...
+    def __getitem__(self, key: int | slice) -> Envelope | Sequence[Envelope]:
+        if isinstance(key, slice):
+            return [self[index] for index in range(*key.indices(self._count))]
+        if not -self._count <= key < self._count:
+            raise IndexError(key)
+        return self.history[key + self._count if key < 0 else key]
 
 
 class Recording:
@@ -59,7 +59,7 @@ class Recording:
     """
 
     def __init__(self, envelopes: Iterable[Envelope] = ()) -> None:
-        self._envelopes: list[Envelope] | _Elsewhere = []
+        self._envelopes: list[Envelope] | _EnvelopesOnDisk = []
         self.rows_of: RowMaker = rows_for
         """Makes the rows of an event in the trace."""
         self._last = (0, 0)
@@ -88,10 +88,10 @@ class Recording:
         return recording
 
     def follow(self, history: History) -> None:
-        """Keep no event that the history can read again, and no long texts of the trace. Only while this is empty."""
+        """Read events from the history instead of holding them, and drop long row texts. Only while this is empty."""
         assert not self._envelopes
         if history.stored:
-            self._envelopes = _Elsewhere(history)
+            self._envelopes = _EnvelopesOnDisk(history)
             self.rows_of = leaving_out(lambda seq: history[seq - 1])
 
     def add(self, envelope: Envelope, view: SessionView | None = None) -> None:
@@ -99,25 +99,25 @@ class Recording:
 
         `view` is the view after it, if the caller has it: then it need not be folded again.
         """
-        last, before = self._last
-        if not envelope.durable or envelope.seq is None or envelope.seq <= last:
+        last_seq, last_step = self._last
+        if not envelope.durable or envelope.seq is None or envelope.seq <= last_seq:
             return
         submitted = isinstance(envelope.event, TaskSubmitted)
-        self._last = (envelope.seq, envelope.step if submitted else envelope.step or before)
+        self._last = (envelope.seq, envelope.step if submitted else envelope.step or last_step)
         self._envelopes.append(envelope)
         self._marks.append(mark(envelope))
         count = len(self._envelopes)
-        if submitted or (envelope.step and envelope.step != before):
+        if submitted or (envelope.step and envelope.step != last_step):
             self._steps.append(count)
         self._time(envelope)
         if view is not None and count == len(self._views) * CHECKPOINT_EVERY:
             self._views.append(replace(view, live=Live()))
 
     def _time(self, envelope: Envelope) -> None:
-        before = self._seconds[-1] if self._seconds else 0.0
-        self._start, now = _seconds_after(envelope, self._start, before)
-        gap = now - before if self._seconds else 0.0
-        self._seconds.append(now)
+        previous = self._seconds[-1] if self._seconds else 0.0
+        self._start, seconds = _seconds_after(envelope, self._start, previous)
+        gap = seconds - previous if self._seconds else 0.0
+        self._seconds.append(seconds)
         self._skipped.append(self._skipped[-1] + max(0.0, gap - IDLE_CAP))
 
     @property
@@ -169,8 +169,8 @@ class Recording:
 
     def find(self, position: int, fits: Callable[[Envelope], bool], direction: int) -> int | None:
         """Return the position just after the nearest matching event, forward (1) or back (-1)."""
-        wanted = range(position, len(self)) if direction > 0 else range(position - 2, -1, -1)
-        return next((index + 1 for index in wanted if fits(self._envelopes[index])), None)
+        candidates = range(position, len(self)) if direction > 0 else range(position - 2, -1, -1)
+        return next((index + 1 for index in candidates if fits(self._envelopes[index])), None)
 
     def position_of(self, seq: int) -> int:
         """Return the position just after the event with a number, or after the last one before it."""
@@ -184,8 +184,8 @@ class Recording:
 
     def find_mark(self, position: int, kinds: Collection[Mark], direction: int) -> int | None:
         """Return the position just after the nearest event with a mark, forward (1) or back (-1)."""
-        wanted = range(position, len(self)) if direction > 0 else range(position - 2, -1, -1)
-        return next((index + 1 for index in wanted if self.marks[index] in kinds), None)
+        candidates = range(position, len(self)) if direction > 0 else range(position - 2, -1, -1)
+        return next((index + 1 for index in candidates if self.marks[index] in kinds), None)
 
     def find_step(self, position: int, direction: int) -> int | None:
         """Return the nearest position at which a step begins, forward (1) or back (-1)."""
@@ -195,7 +195,7 @@ class Recording:
 
     def _text(self, index: int) -> str:
         """Return an event's text in the trace, for searching; made when first needed."""
-        if isinstance(self._envelopes, _Elsewhere):
+        if isinstance(self._envelopes, _EnvelopesOnDisk):
             return _searched(self._envelopes[index])
         for envelope in self._envelopes[len(self._texts) : index + 1]:
             self._texts.append(_searched(envelope))
@@ -206,8 +206,8 @@ class Recording:
         sought = needle.casefold()
         if not sought:
             return None
-        wanted = range(position, len(self)) if direction > 0 else range(position - 2, -1, -1)
-        return next((index + 1 for index in wanted if sought in self._text(index)), None)
+        candidates = range(position, len(self)) if direction > 0 else range(position - 2, -1, -1)
+        return next((index + 1 for index in candidates if sought in self._text(index)), None)
 
 
 def _searched(envelope: Envelope) -> str:
@@ -219,15 +219,15 @@ def seconds_of(envelopes: Iterable[Envelope]) -> tuple[float, ...]:
     seconds: list[float] = []
     start: datetime | None = None
     for envelope in envelopes:
-        start, now = _seconds_after(envelope, start, seconds[-1] if seconds else 0.0)
-        seconds.append(now)
+        start, elapsed = _seconds_after(envelope, start, seconds[-1] if seconds else 0.0)
+        seconds.append(elapsed)
     return tuple(seconds)
 
 
 def _seconds_after(
-    envelope: Envelope, start: datetime | None, before: float
+    envelope: Envelope, start: datetime | None, previous: float
 ) -> tuple[datetime | None, float]:
     if isinstance(envelope.event, UnknownEvent):
-        return start, before
+        return start, previous
     start = start or envelope.at
-    return start, max(before, (envelope.at - start).total_seconds())
+    return start, max(previous, (envelope.at - start).total_seconds())

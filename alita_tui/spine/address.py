@@ -45,8 +45,8 @@ def literal(host: str) -> IPv4Address | IPv6Address | None:
     try:
         return ip_address(host)
     except ValueError:
-        last = host.rsplit(".", 1)[-1]
-    if last.isdigit() or (last[:2] == "0x" and all(c in "0123456789abcdef" for c in last[2:])):
+        label = host.rsplit(".", 1)[-1]
+    if label.isdigit() or (label[:2] == "0x" and all(c in "0123456789abcdef" for c in label[2:])):
         raise AddressRefused(
             f"{one_line(host, 80)} is an unusual spelling of an address and was not contacted.",
             hint="Write the host as a name or as a plain dotted address.",

@@ -25,7 +25,7 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.shares import CENTS, Amount, Cap, Shares
 
 DEEPEST = 2
-"""How many times a part may be handed on."""
+"""Maximum depth of hand-overs: an agent of depth 2 cannot hand on a part of its own."""
 Breaches = Iterator[tuple[str, str]]
 """A law and what breaks it."""
 
@@ -54,11 +54,11 @@ class AgentLaws:
         match event:
             case AgentStarted():
                 yield from self._start(envelope, event)
-            case AgentEnded(agent_id=ended):
-                yield from self._end(envelope, ended)
+            case AgentEnded(agent_id=ended_id):
+                yield from self._end(envelope, ended_id)
                 self._files.setdefault(agent_id, set()).update(event.artefacts)
-            case ArtefactAdded(artefact=added) if agent_id:
-                self._files[agent_id].add(added.handle)
+            case ArtefactAdded(artefact=artefact) if agent_id:
+                self._files[agent_id].add(artefact.handle)
             case ActionChosen(action_id=action_id) if agent_id and agent_id not in self.open:
                 yield "act before the end", f"{action_id} was chosen by {agent_id}, which had ended"
             case ToolCalled(call_id=call_id, files=files) if agent_id:
@@ -81,9 +81,9 @@ class AgentLaws:
             case BudgetSpent(call_id=call_id, cost_usd=cost, tokens=tokens):
                 self._shares.spent(call_id, Amount(event.assumed_usd if cost is None else cost, tokens))
             case TaskFinished(task_id=task_id):
-                for left in self.open:
-                    if self._task[left] == task_id:
-                        yield "agents end first", f"task {task_id} ended before {left}"
+                for open_id in self.open:
+                    if self._task[open_id] == task_id:
+                        yield "agents end first", f"task {task_id} ended before {open_id}"
             case _:
                 pass
 
@@ -91,12 +91,12 @@ class AgentLaws:
         name, parent = event.agent_id, envelope.delegate
         if name in self._began:
             yield "one agent per name", f"{name} began twice"
-        above = self._began.get(parent)
-        if event.depth != (above.depth if above else 0) + 1 or event.depth > DEEPEST:
+        parent_start = self._began.get(parent)
+        if event.depth != (parent_start.depth if parent_start else 0) + 1 or event.depth > DEEPEST:
             yield "hand on twice at most", f"{name} is not {event.depth} hand-overs deep"
         if parent and parent not in self.open:
             yield "act before the end", f"{name} began for {parent}, which had ended"
-        handles = {given.handle for given in event.handed if given.handle}
+        handles = {handed.handle for handed in event.handed if handed.handle}
         if parent and not handles <= self._files[parent]:
             yield "use what was handed", f"{name} was handed what {parent} has not"
         if parent and parent in self.open:

@@ -29,7 +29,7 @@ _MERGE_LIMIT = 16_384
 
 
 _TEXTS = 64
-"""Texts that may be coming in pieces at the same time."""
+"""Number of texts that may stream at the same time."""
 
 
 class Subscription:
@@ -109,45 +109,45 @@ class Bus:
         reader.close()
 
     def hint(self, event: Transient, *, span: str = "") -> None:
-        """Tell readers something transient. Event loop only; never blocks, never stored."""
+        """Send readers a transient event. Event loop only; never blocks, never stored."""
         assert isinstance(event, Transient)
         if isinstance(event, ModelDelta | OutputChunk):
-            shown = self._piece(event)
-            if not shown:
+            visible = self._visible_part(event)
+            if not visible:
                 return
-            event = msgspec.structs.replace(event, text=shown)
+            event = msgspec.structs.replace(event, text=visible)
         self._fan_out(self._enveloped(None, event, span))  # type: ignore[arg-type]  # each is in SessionEvent
 
     def _enveloped(self, seq: int | None, event: SessionEvent, span: str) -> Envelope:
-        born = self._origin(span)
+        event_origin = self._origin(span)
         return Envelope(
             seq=seq,
             session_id=self.session_id,
             at=self._clock(),
-            task_id=born.task_id,
-            agent_id=born.agent_id,
-            step=born.step,
-            span=born.span,
-            parent=born.parent,
+            task_id=event_origin.task_id,
+            agent_id=event_origin.agent_id,
+            step=event_origin.step,
+            span=event_origin.span,
+            parent=event_origin.parent,
             schema_version=SCHEMA_VERSION,
             event=self.redacted(event),
         )
 
     def _origin(self, span: str) -> Origin:
-        """Return where an event of a span is born: where the span was opened, at the agent's present step."""
-        here = origin.current()
+        """Return the origin of an event in a span: where the span was opened, at the agent's present step."""
+        current = origin.current()
         if not span:
-            return here
-        opened = self._spans.setdefault(span, here.inside(span))
-        if opened.task_id == here.task_id:
-            return msgspec.structs.replace(opened, step=here.step)
+            return current
+        opened = self._spans.setdefault(span, current.inside(span))
+        if opened.task_id == current.task_id:
+            return msgspec.structs.replace(opened, step=current.step)
         return opened
 
     def forget_spans(self, task_id: str) -> None:
         """Forget the spans of a task that has ended."""
         self._spans = {span: opened for span, opened in self._spans.items() if opened.task_id != task_id}
 
-    def _piece(self, event: ModelDelta | OutputChunk) -> str:
+    def _visible_part(self, event: ModelDelta | OutputChunk) -> str:
         """Return the part of a streamed text that can be shown without revealing half of a secret."""
         key: tuple[str, str]
         match event:
@@ -174,23 +174,23 @@ class Bus:
         assert not isinstance(event, Transient)
         async with self._order:
             envelope = self._enveloped(self._seq + 1, event, span)
-            # What is being recorded is finished first: no event is left untold, no number given twice.
-            await self._patiently(lambda: finished(self._record(envelope)))
+            # A started write is finished even if the caller is cancelled: no event is lost, no number used twice.
+            await self._with_retries(lambda: finished(self._record(envelope)))
             return envelope
 
     async def save_with(self, action: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
         """Run an action that saves something in a thread, with the patience of `emit`. Raises what it raises."""
-        return await self._patiently(lambda: asyncio.to_thread(action, *arguments, **options))
+        return await self._with_retries(lambda: asyncio.to_thread(action, *arguments, **options))
 
     def leave(self) -> None:
-        """The session is being left: from now on nothing waits until it can be saved."""
+        """Stop retrying because the session is being left: from now on a failed save raises at once."""
         self._leaving.set()
 
-    async def _patiently(self, attempt: Callable[[], Awaitable[T]]) -> T:
+    async def _with_retries(self, attempt: Callable[[], Awaitable[T]]) -> T:
         stalled = False
         while True:
             try:
-                done = await attempt()
+                result = await attempt()
             except StoreError as error:
                 if self._retry is None or self._leaving.is_set():
                     raise
@@ -201,7 +201,7 @@ class Bus:
             else:
                 if stalled:
                     self.hint(SavingStalled())
-                return done
+                return result
 
     async def _record(self, envelope: Envelope) -> None:
         await self._recorder.record(envelope, barrier=isinstance(envelope.event, BARRIERS))
@@ -220,15 +220,17 @@ class Bus:
             reader.offer(envelope)
 
 
-def _merge(last: Envelope, new: Envelope) -> Envelope | None:
-    """Two neighbouring pieces of the same thing as one, or None."""
-    a, b = last.event, new.event
-    if isinstance(a, ModelDelta) and isinstance(b, ModelDelta):
-        same = a.call_id == b.call_id and a.channel == b.channel
-    elif isinstance(a, OutputChunk) and isinstance(b, OutputChunk):
-        same = a.run_id == b.run_id and a.stream == b.stream
+def _merge(earlier: Envelope, later: Envelope) -> Envelope | None:
+    """Return two neighbouring pieces of the same text as one; None if they cannot be merged."""
+    first, second = earlier.event, later.event
+    if isinstance(first, ModelDelta) and isinstance(second, ModelDelta):
+        same_text = first.call_id == second.call_id and first.channel == second.channel
+    elif isinstance(first, OutputChunk) and isinstance(second, OutputChunk):
+        same_text = first.run_id == second.run_id and first.stream == second.stream
     else:
         return None
-    if not same or len(a.text) + len(b.text) > _MERGE_LIMIT:
+    if not same_text or len(first.text) + len(second.text) > _MERGE_LIMIT:
         return None
-    return msgspec.structs.replace(new, event=msgspec.structs.replace(b, text=a.text + b.text))
+    return msgspec.structs.replace(
+        later, event=msgspec.structs.replace(second, text=first.text + second.text)
+    )

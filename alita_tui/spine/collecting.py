@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Run without the garbage collector: what is read stays in use, however often it looks."""
+    """Run without the garbage collector: what is read stays in use, so its passes would find nothing."""
     on = gc.isenabled()
     gc.disable()
     try:

@@ -19,8 +19,7 @@ class SubmitTask(Value, frozen=True):
     attach: tuple[str, ...] = ()
     """Paths of files of this machine that are given with it, and become artefacts first."""
     queue_id: str = ""
-    """Its id in the queue. One that is given is recorded once, however often it is handed in; empty: a new one,
-    if it has to wait."""
+    """Its id in the queue; submitting the same id again records nothing. Empty: a new one if it has to wait."""
 
 
 class Retry(Value, frozen=True):
@@ -109,7 +108,7 @@ class Interrupt(Value, frozen=True):
 
 
 class Continue(Value, frozen=True):
-    """Go on with the unfinished work of a session that was opened; until then it waits."""
+    """Continue the unfinished work of a reopened session, which waits for this."""
 
 
 class EnableModel(Value, frozen=True):
@@ -157,11 +156,11 @@ class Improve(Value, frozen=True):
 
 
 class RefreshLibrary(Value, frozen=True):
-    """Put the tools that run now on record: a person did something with them."""
+    """Record which tools run now, after a person changed the library."""
 
 
 class CloseSession(Value, frozen=True):
-    """Let the session go in good order."""
+    """Close the session properly."""
 
 
 Command = (

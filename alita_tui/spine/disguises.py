@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable, Iterator
 from html.entities import html5
 
 LEAST = 4
-"""Bytes of the shortest value that is looked for in other forms than its own."""
+"""Bytes of the shortest value that is searched for in encoded forms, too."""
 _LINE = 12
-"""Letters from which on a line of a value that has several is looked for by itself."""
+"""Characters from which a line of a value of several lines is searched for by itself."""
 _ROUNDS = 3
-"""How often one escape may be written inside of another."""
+"""How deep escapes may be nested."""
 _BETWEEN = b" \t\r\n"
 _URL = rb"%(?P<url>[0-9A-Fa-f]{2})"
 _BACKSLASH = (
@@ -38,9 +38,9 @@ _ESCAPES = (
     ((b"\\",), re.compile(_BACKSLASH)),
     ((b"&",), re.compile(_HTML)),
 )
-"""Of all escapes, and of each kind: what they begin with, and their shape."""
+"""For all escapes together and for each kind: the bytes that they begin with, and their pattern."""
 _QUOTED = re.compile(rb"=\r?\n|=([0-9A-Fa-f]{2})")
-_BEGUN = re.compile(
+_UNFINISHED = re.compile(
     rb"(?:%[0-9A-Fa-f]?|\\+(?:[uU]\{?[0-9A-Fa-f]{0,8}(?:\\u?[0-9A-Fa-f]{0,3})?|x[0-9A-Fa-f]?|[0-3][0-7]?)?"
     rb"|&#?[A-Za-z0-9]{0,32}|=(?:\r|[0-9A-Fa-f])?)\Z"
 )
@@ -49,57 +49,57 @@ _TO_STANDARD = bytes.maketrans(b"-_", b"+/")
 _LOWER = bytes.maketrans(b"ABCDEF", b"abcdef")
 
 Span = tuple[int, int, int]
-"""Where it begins, where it ends, and which of the values it is."""
+"""Begin, end, and the index of the value."""
 
 
 _Means = Callable[[re.Match[bytes]], bytes | None]
-_Back = Callable[[int, int], tuple[int, int]]
-"""From a part of a view to the same part of the text."""
+_ToSource = Callable[[int, int], tuple[int, int]]
+"""Maps a range of a view to the range of the text that it comes from."""
 
 
 class _View:
-    """A text with something of it resolved, and where each part of that comes from."""
+    """A text with its escapes resolved, and the range of the source that each part comes from."""
 
     def __init__(self, source: bytes, shape: re.Pattern[bytes], means: _Means) -> None:
         pieces: list[bytes] = []
         self._starts: list[int] = []
         self._parts: list[tuple[int, int, bool]] = []
-        at = here = 0
+        at = offset = 0
         for match in shape.finditer(source):
             meaning = means(match)
             if meaning is None:
                 continue
-            for part, begin, end, plain in (
+            for piece, begin, end, plain in (
                 (source[at : match.start()], at, match.start(), True),
                 (meaning, match.start(), match.end(), False),
             ):
-                if part:
-                    self._starts.append(here)
+                if piece:
+                    self._starts.append(offset)
                     self._parts.append((begin, end, plain))
-                    pieces.append(part)
-                    here += len(part)
+                    pieces.append(piece)
+                    offset += len(piece)
             at = match.end()
         self.changed = at > 0
         if at < len(source):
-            self._starts.append(here)
+            self._starts.append(offset)
             self._parts.append((at, len(source), True))
             pieces.append(source[at:])
         self.data = b"".join(pieces)
 
     def back(self, begin: int, end: int) -> tuple[int, int]:
-        """Return the place in the source of a part of the view."""
+        """Return the range of the source that a range of the view comes from."""
         return self._edge(begin, 0), self._edge(end - 1, 1)
 
-    def _edge(self, place: int, after: int) -> int:
-        number = bisect_right(self._starts, place) - 1
-        begin, end, plain = self._parts[number]
+    def _edge(self, position: int, at_end: int) -> int:
+        index = bisect_right(self._starts, position) - 1
+        begin, end, plain = self._parts[index]
         if plain:
-            return begin + place - self._starts[number] + after
-        return end if after else begin
+            return begin + position - self._starts[index] + at_end
+        return end if at_end else begin
 
 
 class Disguises:
-    """Some values, and every way of writing them that is looked for."""
+    """Secret values, in every form that is searched for."""
 
     def __init__(self, values: Iterable[str]) -> None:
         self._plain: list[tuple[bytes, int]] = []
@@ -120,23 +120,25 @@ class Disguises:
         return bool(self._plain)
 
     def within(self, data: bytes) -> bool:
-        """Return whether any of the values is in there."""
+        """Return whether the data contains any of the values."""
         return self.any and next(self._spans(data), None) is not None
 
     def within_name(self, name: bytes) -> bool:
-        """Return whether any of them is in a name whose letters may have changed their case."""
-        low = name.lower()
-        return self.within(name) or any(part.lower() in low for part, _ in self._plain if len(part) >= LEAST)
+        """Return whether a name contains any of the values, in any case of its letters."""
+        lowered = name.lower()
+        return self.within(name) or any(
+            part.lower() in lowered for part, _ in self._plain if len(part) >= LEAST
+        )
 
     def spans(self, data: bytes) -> list[Span]:
-        """Return where they are, in order; overlapping matches are one."""
+        """Return the ranges of all matches, in order; overlapping ones are merged."""
         merged: list[Span] = []
-        for begin, end, which in sorted(self._spans(data)) if self.any else ():
+        for begin, end, value_index in sorted(self._spans(data)) if self.any else ():
             if merged and begin < merged[-1][1]:
                 last = merged[-1]
                 merged[-1] = (last[0], max(last[1], end), last[2])
             else:
-                merged.append((begin, end, which))
+                merged.append((begin, end, value_index))
         return merged
 
     def begun(self, data: bytes) -> int:
@@ -144,31 +146,31 @@ class Disguises:
         if not self.any:
             return len(data)
         ends = [len(data)]
-        for view, back in _views(data, ends):
-            for bare, dropped, literals in self._kinds(view):
-                longest = max((_overlap(bare, literal) for literal, _ in literals), default=0)
+        for view, to_source in _views(data, ends):
+            for searched, dropped, literals in self._kinds(view):
+                longest = max((_overlap(searched, literal) for literal, _ in literals), default=0)
                 if longest:
-                    place = _walk_back(view, dropped, longest)
-                    ends.append(back(place, place + 1)[0])
+                    start = _walk_back(view, dropped, longest)
+                    ends.append(to_source(start, start + 1)[0])
         return min(ends)
 
     def _spans(self, data: bytes) -> Iterator[Span]:
-        for view, back in _views(data):
-            for bare, dropped, literals in self._kinds(view):
-                places: array[int] | None = None
-                for literal, which in literals:
-                    at = bare.find(literal)
+        for view, to_source in _views(data):
+            for searched, dropped, literals in self._kinds(view):
+                positions: array[int] | None = None
+                for literal, value_index in literals:
+                    at = searched.find(literal)
                     while at >= 0:
                         end = at + len(literal)
                         if dropped:
-                            places = places or _places_left(view, dropped)
-                            yield (*back(places[at], places[end - 1] + 1), which)
+                            positions = positions or _places_left(view, dropped)
+                            yield (*to_source(positions[at], positions[end - 1] + 1), value_index)
                         else:
-                            yield (*back(at, end), which)
-                        at = bare.find(literal, end)
+                            yield (*to_source(at, end), value_index)
+                        at = searched.find(literal, end)
 
     def _kinds(self, view: bytes) -> Iterator[tuple[bytes, bytes, list[tuple[bytes, int]]]]:
-        """Yield the view as each encoding is searched in it, and the bytes that were dropped for that."""
+        """Yield for each encoding the view to search, the bytes dropped from it, and the (literal, value index)."""
         yield view, b"", self._plain
         if b"\0" in view:
             yield view.translate(None, b"\0"), b"\0", self._plain
@@ -178,24 +180,24 @@ class Disguises:
             yield view.translate(_LOWER, between), between, self._hex
 
 
-def _views(data: bytes, ends: list[int] | None = None) -> Iterator[tuple[bytes, _Back]]:
+def _views(data: bytes, ends: list[int] | None = None) -> Iterator[tuple[bytes, _ToSource]]:
     """Yield the text, and the text with its escapes resolved, each with a function back to places in the text.
 
     With `ends` more may follow the text: an unfinished escape is left out, and its place is added there.
     """
-    view: bytes = _over(data, _same, ends)
-    back: _Back = _same
-    yield view, back
+    view: bytes = _without_unfinished(data, _identity, ends)
+    to_source: _ToSource = _identity
+    yield view, to_source
     if b"=" in view:
         quoted = _View(view, _QUOTED, lambda match: bytes.fromhex(match[1].decode()) if match[1] else b"")
         if quoted.changed:
             yield quoted.data, quoted.back
-    yield from _resolved(view, back, ends, _ROUNDS, {view})
+    yield from _resolved(view, to_source, ends, _ROUNDS, {view})
 
 
 def _resolved(
-    view: bytes, back: _Back, ends: list[int] | None, rounds: int, seen: set[bytes]
-) -> Iterator[tuple[bytes, _Back]]:
+    view: bytes, to_source: _ToSource, ends: list[int] | None, rounds: int, seen: set[bytes]
+) -> Iterator[tuple[bytes, _ToSource]]:
     """Yield the view with its escapes resolved, all kinds together and each alone, and what they contain in turn.
 
     Each alone: a value may itself contain what looks like an escape of another kind (`%41` beside `&quot;`).
@@ -203,33 +205,33 @@ def _resolved(
     for signs, shape in _ESCAPES:
         if not rounds or not any(sign in view for sign in signs):
             continue
-        made = _View(view, shape, _meant)
-        if made.data in seen:
+        resolved = _View(view, shape, _meaning)
+        if resolved.data in seen:
             continue
-        seen.add(made.data)
-        through = _through(made.back, back)
-        inner = _over(made.data, through, ends)
-        yield inner, through
-        yield from _resolved(inner, through, ends, rounds - 1, seen)
+        seen.add(resolved.data)
+        combined = _composed(resolved.back, to_source)
+        inner = _without_unfinished(resolved.data, combined, ends)
+        yield inner, combined
+        yield from _resolved(inner, combined, ends, rounds - 1, seen)
 
 
-def _over(view: bytes, back: _Back, ends: list[int] | None) -> bytes:
+def _without_unfinished(view: bytes, to_source: _ToSource, ends: list[int] | None) -> bytes:
     """Return a view without the unfinished escapes at its end."""
-    while ends is not None and (begun := _BEGUN.search(view, max(len(view) - 48, 0))):
-        ends.append(back(begun.start(), begun.start() + 1)[0])
-        view = view[: begun.start()]
+    while ends is not None and (unfinished := _UNFINISHED.search(view, max(len(view) - 48, 0))):
+        ends.append(to_source(unfinished.start(), unfinished.start() + 1)[0])
+        view = view[: unfinished.start()]
     return view
 
 
-def _same(begin: int, end: int) -> tuple[int, int]:
+def _identity(begin: int, end: int) -> tuple[int, int]:
     return begin, end
 
 
-def _through(inner: _Back, outer: _Back) -> _Back:
+def _composed(inner: _ToSource, outer: _ToSource) -> _ToSource:
     return lambda begin, end: outer(*inner(begin, end))
 
 
-def _meant(match: re.Match[bytes]) -> bytes | None:
+def _meaning(match: re.Match[bytes]) -> bytes | None:
     kind, text = match.lastgroup, match[match.lastgroup or 0]
     match kind:
         case "url" | "byte":
@@ -243,8 +245,8 @@ def _meant(match: re.Match[bytes]) -> bytes | None:
         case "control":
             return _CONTROLS[text]
         case "name":
-            known = html5.get(text.decode())
-            return known.encode("utf-8", "replace") if known else None
+            character = html5.get(text.decode())
+            return character.encode("utf-8", "replace") if character else None
         case _:
             return _letter(int(text, 10 if kind == "number" else 16))
 
@@ -254,14 +256,14 @@ def _letter(code: int) -> bytes | None:
 
 
 def _parts(value: str) -> list[bytes]:
-    """Return what to look for of a value: all of it without surrounding blanks, and each longer line."""
-    whole = value.strip()
-    lines = [line for line in map(str.strip, whole.splitlines()) if len(line) >= _LINE]
-    texts = dict.fromkeys((whole, *lines) if len(lines) > 1 or whole not in lines else (whole,))
+    """Return the byte strings to search for: the stripped value, each longer line, both in other encodings."""
+    stripped = value.strip()
+    lines = [line for line in map(str.strip, stripped.splitlines()) if len(line) >= _LINE]
+    texts = dict.fromkeys((stripped, *lines) if len(lines) > 1 or stripped not in lines else (stripped,))
     parts = [text.encode("utf-8", "surrogatepass") for text in texts if text]
     # Of plain letters UTF-16 and UTF-32 are the same with zeros between them; of others they are other bytes.
-    others = ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "latin-1")
-    wide = [text.encode(code, "replace") for text in texts if not text.isascii() for code in others]
+    encodings = ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "latin-1")
+    wide = [text.encode(code, "replace") for text in texts if not text.isascii() for code in encodings]
     # A server that takes a header's bytes for Latin-1 writes each of them as a letter.
     mistaken = [part.decode("latin-1").encode() for part in parts if not part.isascii()]
     return [*parts, *dict.fromkeys((*mistaken, *wide))]
@@ -270,9 +272,9 @@ def _parts(value: str) -> list[bytes]:
 def _cores(part: bytes) -> list[bytes]:
     """Return the base64 letters that depend on the value alone, for each offset at which it can begin."""
     cores = []
-    for before in range(3):
-        coded = base64.b64encode(b"\0" * before + part)
-        core = coded[-(-before * 8 // 6) : (before + len(part)) * 8 // 6]
+    for offset in range(3):
+        coded = base64.b64encode(b"\0" * offset + part)
+        core = coded[-(-offset * 8 // 6) : (offset + len(part)) * 8 // 6]
         if len(core) >= LEAST:
             cores.append(core)
     return cores
@@ -292,13 +294,13 @@ def _overlap(text: bytes, literal: bytes) -> int:
 
 def _places_left(view: bytes, dropped: bytes) -> array[int]:
     """Return, for each byte that is left after dropping some, its place in the original text."""
-    return array("Q", (place for place, byte in enumerate(view) if byte not in dropped))
+    return array("Q", (position for position, byte in enumerate(view) if byte not in dropped))
 
 
 def _walk_back(view: bytes, dropped: bytes, count: int) -> int:
     """Return where the last `count` bytes begin, not counting dropped ones."""
-    place = len(view)
+    position = len(view)
     while count:
-        place -= 1
-        count -= view[place] not in dropped
-    return place
+        position -= 1
+        count -= view[position] not in dropped
+    return position

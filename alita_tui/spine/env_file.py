@@ -36,18 +36,18 @@ def parse(text: str) -> tuple[Entry, ...]:
     )
 
     def entry(binding: Binding) -> Entry:
-        written = binding.original.string
-        blank = len(written) - len(written.lstrip())
-        line = binding.original.line + written[:blank].count("\n")
+        source = binding.original.string
+        blank = len(source) - len(source.lstrip())
+        line = binding.original.line + source[:blank].count("\n")
         if binding.error:
-            opened = _OPEN_QUOTE.match(written)
+            opened = _OPEN_QUOTE.match(source)
             reason = f" ({opened['name'][:40]} has an open quote)" if opened else ""
-            return Entry(written, line, problem=f"is not a KEY=VALUE line{reason}")
+            return Entry(source, line, problem=f"is not a KEY=VALUE line{reason}")
         if binding.key is None:
-            return Entry(written, line)
+            return Entry(source, line)
         if binding.value is None or not _NAME.fullmatch(binding.key):
-            return Entry(written, line, problem="is not a KEY=VALUE line")
-        return Entry(written, line, binding.key, binding.value)
+            return Entry(source, line, problem="is not a KEY=VALUE line")
+        return Entry(source, line, binding.key, binding.value)
 
     return tuple(map(entry, parse_stream(io.StringIO(text))))
 

@@ -59,7 +59,7 @@ _encoder = msgspec.json.Encoder()
 
 @cache
 def _decoder() -> msgspec.json.Decoder[Envelope]:
-    """Made when first needed: knowing forty kinds of event takes a while."""
+    """Return the decoder, built on first use: preparing it for forty kinds of event takes a while."""
     return msgspec.json.Decoder(ready(Envelope))
 
 
@@ -109,8 +109,8 @@ def _upgraded(raw: object) -> Envelope | None:
 
 
 def _unknown(raw: object, reason: str, *, session_id: str, seq: int) -> Envelope:
-    place = raw if isinstance(raw, dict) else {}
-    own_seq, own_at, own_id = place.get("seq"), place.get("at"), place.get("session_id")
+    fields = raw if isinstance(raw, dict) else {}
+    own_seq, own_at, own_id = fields.get("seq"), fields.get("at"), fields.get("session_id")
     try:
         at = datetime.fromisoformat(str(own_at))
         at = at if at.tzinfo else _LONG_AGO
@@ -124,9 +124,9 @@ def _unknown(raw: object, reason: str, *, session_id: str, seq: int) -> Envelope
     )
 
 
-def _timed(made: Envelope) -> Envelope:
-    """With a time that can be compared: one without a zone is taken to be UTC."""
-    return made if made.at.tzinfo else replace(made, at=made.at.replace(tzinfo=UTC))
+def _timed(envelope: Envelope) -> Envelope:
+    """Return the envelope with a comparable time: one without a zone is taken to be UTC."""
+    return envelope if envelope.at.tzinfo else replace(envelope, at=envelope.at.replace(tzinfo=UTC))
 
 
 def _text(raw: object) -> str:

@@ -74,7 +74,7 @@ class RequirementsError(AlitaError):
 
 
 class IndexUnreachable(RequirementsError):
-    """The package index did not answer, and the wheels are not in the cache: no fault of the tool."""
+    """The package index did not answer, and the wheels are not cached: not the tool's fault."""
 
 
 class RegistryError(AlitaError):

@@ -78,7 +78,7 @@ def example_in_tests(draft: ToolDraft) -> Example | None:
             for argument in (*node.args.posonlyargs, *node.args.args)
         ]
         for call, result in _compared(ast.parse(draft.tests)):
-            example = _read(call, result, names)
+            example = _example_of(call, result, names)
             if example is not None:
                 return example
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -101,17 +101,17 @@ def _compared(tests: ast.Module) -> Iterator[tuple[ast.Call, ast.expr]]:
                 yield side, opposite
 
 
-def _read(call: ast.Call, result: ast.expr, names: list[str]) -> Example | None:
+def _example_of(call: ast.Call, result: ast.expr, names: list[str]) -> Example | None:
     if len(call.args) > len(names) or any(keyword.arg is None for keyword in call.keywords):
         return None
     try:
         arguments: dict[str, Any] = {
-            name: ast.literal_eval(given) for name, given in zip(names, call.args, strict=False)
+            name: ast.literal_eval(argument) for name, argument in zip(names, call.args, strict=False)
         }
         arguments |= {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
-        written = msgspec.json.encode({"arguments": arguments, "result": ast.literal_eval(result)})
+        encoded = msgspec.json.encode({"arguments": arguments, "result": ast.literal_eval(result)})
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError, OverflowError):
         return None
-    if len(written) > _LONGEST:
+    if len(encoded) > _LONGEST:
         return None
-    return msgspec.json.decode(written, type=ready(Example))
+    return msgspec.json.decode(encoded, type=ready(Example))

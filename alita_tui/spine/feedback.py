@@ -7,18 +7,18 @@ from collections.abc import Iterable
 from alita_tui.events import FeedbackGiven
 
 
-def standing(given: Iterable[FeedbackGiven]) -> list[FeedbackGiven]:
+def standing(events: Iterable[FeedbackGiven]) -> list[FeedbackGiven]:
     """Return the feedback that was not taken back, oldest first.
 
     Each undo takes back the newest rating of its answer, run or build.
     """
     valid: list[FeedbackGiven] = []
-    for feedback in given:
+    for feedback in events:
         if not feedback.undone:
             valid.append(feedback)
             continue
-        for place in range(len(valid) - 1, -1, -1):
-            if valid[place].target == feedback.target:
-                del valid[place]
+        for index in range(len(valid) - 1, -1, -1):
+            if valid[index].target == feedback.target:
+                del valid[index]
                 break
     return valid

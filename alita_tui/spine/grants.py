@@ -21,11 +21,11 @@ _SECRET = re.compile(r"([A-Za-z_]\w{0,63})(?:@(\S+))?", re.ASCII)
 _TOOL = re.compile(r"([a-z][a-z0-9_]{0,63})@(\d{1,9}):([0-9a-f]{12,64})(?: may (.+))?", re.ASCII)
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-"""What a grant may be limited to; and all that is passed on."""
+"""HTTP methods that a grant can be limited to; the broker passes on no others."""
 
 
 ON_HOST = "host:all"
-"""Beside the words of `Capabilities.items`: what a tool of a server may use that runs on this machine."""
+"""Addition to `Capabilities.items`: the item of a tool whose server runs on this machine."""
 BROKER = "ALITA_BROKER"
 """The environment variable with the broker's address."""
 FILES = "/files/"
@@ -38,9 +38,9 @@ BROWSER = "ALITA_BROWSER"
 BROWSER_TRUST = "ALITA_BROWSER_TRUST"
 """The environment variable with the fingerprint of the broker's authority, where TLS ends at the broker."""
 DEEPEST_CALL = 3
-"""How many calls a tool's call may be inside of: the agent's call of a tool is inside of none."""
+"""How deep calls of tools by tools may be nested; the agent's own call has depth 0."""
 MOST_TOOL_CALLS = 20
-"""Calls of tools by tools while the agent's call runs, however deep."""
+"""Maximum number of calls of tools by tools, at any depth, during one call of the agent."""
 REACHED: dict[str, str] = {
     "network": "hosts as `name:port`, or with methods, as `GET,HEAD api.example.org:443`. "
     "Any HTTP client works as usual.",
@@ -55,11 +55,11 @@ REACHED: dict[str, str] = {
 }
 """How a tool reaches what it is granted, by the field of its capabilities, as models are told."""
 _BROWSER_REACHED = "`true` for pages that need scripts: Chromium, which loads from the granted hosts."
-"""The same of a browser, where the person allows them."""
+"""The entry of `REACHED` for a browser, added where the person allows one."""
 
 
 BROWSER_OFF = "`alita config set sandbox.browser true` allows one."
-"""How a person allows a browser: said to models and people where one is missing."""
+"""How to allow a browser; shown to models and people where one is missing."""
 
 
 def offered(*, browser: bool) -> dict[str, str]:
@@ -107,13 +107,13 @@ class ToolGrant(Value, frozen=True):
 
     @property
     def phrase(self) -> str:
-        """Return it for people, with all that it may use itself."""
+        """Return the grant in words, with everything that the tool may use itself."""
         reach = f"which may itself use {self.uses}" if self.may else "which only computes"
         return f"the tool {self.label}, {reach}"
 
     @property
     def uses(self) -> str:
-        """Return what it may use itself, for people; empty for nothing."""
+        """Return in words what the tool may use itself; empty for nothing."""
         further = _of_items(self.may)
         tools = (f"the tool {grant.label}" for grant in tool_grants(further))
         host = ("ALL YOUR RIGHTS on this machine, outside of the sandbox",) if ON_HOST in self.may else ()
@@ -121,7 +121,7 @@ class ToolGrant(Value, frozen=True):
 
     @property
     def label(self) -> str:
-        """Return which tool it is, for people."""
+        """Return the tool's name and version as people read it."""
         return f"{self.name} v{self.version} ({self.digest[:12]})"
 
 
@@ -139,8 +139,10 @@ def used_by(granted: Capabilities) -> tuple[str, ...]:
     """Return what a tool with these grants may use, by way of the tools that it calls included."""
     hosts = list(host_grants(granted))
     sent = tuple("@".join(_home(entry, hosts)) for entry in granted.secrets)
-    own = msgspec.structs.replace(granted, secrets=sent).items
-    return tuple(dict.fromkeys((*own, *(item for grant in tool_grants(granted) for item in grant.may))))
+    granted_items = msgspec.structs.replace(granted, secrets=sent).items
+    return tuple(
+        dict.fromkeys((*granted_items, *(item for grant in tool_grants(granted) for item in grant.may)))
+    )
 
 
 def host_grants(capabilities: Capabilities) -> tuple[HostGrant, ...]:
@@ -273,19 +275,19 @@ def _tool(entry: str) -> ToolGrant | None:
 def _of_items(items: tuple[str, ...]) -> Capabilities:
     """Return the capabilities that these items name; of several of a kind, the widest."""
     split = [item.partition(":") for item in items]
-    words: dict[str, tuple[str, ...]] = {
-        kind: tuple(value for word, _, value in split if word == kind)
+    values: dict[str, tuple[str, ...]] = {
+        kind: tuple(value for prefix, _, value in split if prefix == kind)
         for kind in ("network", "workspace", "secret", "model", "browser", "tool")
     }
     reach: dict[bool, Literal["none", "read", "write"]] = {True: "write", False: "read"}
-    calls = [int(value) for value in words["model"] if value.isascii() and value.isdigit()]
+    calls = [int(value) for value in values["model"] if value.isascii() and value.isdigit()]
     return Capabilities(
-        network=words["network"],
-        workspace=reach["write" in words["workspace"]] if words["workspace"] else "none",
-        secrets=words["secret"],
+        network=values["network"],
+        workspace=reach["write" in values["workspace"]] if values["workspace"] else "none",
+        secrets=values["secret"],
         model_calls=max(calls, default=0),
-        tools=words["tool"],
-        browser=bool(words["browser"]),
+        tools=values["tool"],
+        browser=bool(values["browser"]),
     )
 
 

@@ -19,30 +19,33 @@ from alita_tui.spine.envelope import Envelope
 E = TypeVar("E", bound=msgspec.Struct)
 
 _KEPT = 512
-"""Newest events that are in memory at least."""
+"""Minimum number of newest events held in memory."""
 
 
 class Stored(Protocol):
-    """Where a session's events are recorded: event n at place n - 1."""
+    """A session's recorded events: event n is at place n - 1."""
 
     def __len__(self) -> int: ...
 
     def reader(self, *, ahead: bool = True) -> Callable[[int], Envelope]:
-        """Gives the event at a place; `ahead`: many will be asked for, in order. One thread. Raises StoreError."""
+        """Return a function that reads the event at a place; `ahead` for many in order. One thread only.
+
+        The function raises StoreError.
+        """
 
     def kind(self, place: int) -> str:
-        """The kind (tag) of the event at a place; empty if it has to be read to know."""
+        """Return the kind (tag) of the event at a place; empty if the event has to be read to know it."""
 
 
 class History(Sequence[Envelope]):
     """See the module. Grows at its end while the session runs; an iteration includes events that arrive meanwhile."""
 
-    def __init__(self, known: Iterable[Envelope] = (), stored: Stored | None = None) -> None:
+    def __init__(self, in_memory: Iterable[Envelope] = (), stored: Stored | None = None) -> None:
         """Events in `stored` are not held in memory, and new ones only until they are recorded there."""
         self._stored = stored
         self._read_one = self.__getitem__ if stored is None else stored.reader(ahead=False)
-        self._newest: tuple[int, list[Envelope]] = (0 if stored is None else len(stored), list(known))
-        """Place of the first event that is in memory, and all from there on."""
+        self._newest: tuple[int, list[Envelope]] = (0 if stored is None else len(stored), list(in_memory))
+        """Place of the first event in memory, and the events from there on."""
 
     @property
     def stored(self) -> bool:
@@ -51,32 +54,32 @@ class History(Sequence[Envelope]):
 
     def append(self, envelope: Envelope) -> None:
         """Append the next event, which has been recorded."""
-        first, newest = self._newest
+        first_index, newest = self._newest
         newest.append(envelope)
         if self._stored is not None and len(newest) > 2 * _KEPT:
-            first_left = min(first + len(newest) - _KEPT, len(self._stored)) - first
-            self._newest = (first + first_left, newest[first_left:])
+            first_left = min(first_index + len(newest) - _KEPT, len(self._stored)) - first_index
+            self._newest = (first_index + first_left, newest[first_left:])
 
     def __len__(self) -> int:
-        first, newest = self._newest
-        return first + len(newest)
+        first_index, newest = self._newest
+        return first_index + len(newest)
 
     @overload
-    def __getitem__(self, place: int) -> Envelope: ...
+    def __getitem__(self, index: int) -> Envelope: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[Envelope]: ...
-    def __getitem__(self, place: int | slice) -> Envelope | Sequence[Envelope]:
-        """One event, or a list of some."""
-        if isinstance(place, slice):
-            return list(self._at(range(*place.indices(len(self)))))
-        first, newest = self._newest
-        if place < 0:
-            place += first + len(newest)
-        if place < 0:
-            raise IndexError(place)
-        if place >= first:
-            return newest[place - first]
-        return self._read_one(place)
+    def __getitem__(self, index: slice) -> Sequence[Envelope]: ...
+    def __getitem__(self, index: int | slice) -> Envelope | Sequence[Envelope]:
+        """Return one event, or a list for a slice."""
+        if isinstance(index, slice):
+            return list(self._at(range(*index.indices(len(self)))))
+        first_index, newest = self._newest
+        if index < 0:
+            index += first_index + len(newest)
+        if index < 0:
+            raise IndexError(index)
+        if index >= first_index:
+            return newest[index - first_index]
+        return self._read_one(index)
 
     def __iter__(self) -> Iterator[Envelope]:
         return self._at(count(), open_ended=True)
@@ -84,35 +87,35 @@ class History(Sequence[Envelope]):
     def __reversed__(self) -> Iterator[Envelope]:
         return self._at(reversed(range(len(self))))
 
-    def _at(self, places: Iterable[int], *, open_ended: bool = False) -> Iterator[Envelope]:
+    def _at(self, indices: Iterable[int], *, open_ended: bool = False) -> Iterator[Envelope]:
         read = self._stored.reader() if self._stored is not None else self.__getitem__
-        for place in places:
-            first, newest = self._newest
-            if open_ended and place >= first + len(newest):
+        for index in indices:
+            first_index, newest = self._newest
+            if open_ended and index >= first_index + len(newest):
                 return
-            yield read(place) if place < first else newest[place - first]
+            yield read(index) if index < first_index else newest[index - first_index]
 
     def of(self, *kinds: type[SessionEvent], since: int = 0) -> Iterator[Envelope]:
-        """The events of some kinds, in order, from a place on."""
-        return self._some(range(since, len(self)), kinds)
+        """Yield the events of some kinds, in order, from the place `since` on."""
+        return self._of_kinds(range(since, len(self)), kinds)
 
     def newest(self, *kinds: type[SessionEvent]) -> Iterator[Envelope]:
-        """The events of some kinds, the newest first."""
-        return self._some(reversed(range(len(self))), kinds)
+        """Yield the events of some kinds, newest first."""
+        return self._of_kinds(reversed(range(len(self))), kinds)
 
-    def _some(self, places: Iterable[int], kinds: tuple[type[SessionEvent], ...]) -> Iterator[Envelope]:
+    def _of_kinds(self, indices: Iterable[int], kinds: tuple[type[SessionEvent], ...]) -> Iterator[Envelope]:
         tags = {"", *(str(kind.__struct_config__.tag) for kind in kinds)}
         stored = self._stored
-        wanted = (
-            place
-            for place in places
-            if stored is None or place >= self._newest[0] or stored.kind(place) in tags
+        matching = (
+            index
+            for index in indices
+            if stored is None or index >= self._newest[0] or stored.kind(index) in tags
         )
-        return (envelope for envelope in self._at(wanted) if isinstance(envelope.event, kinds))
+        return (envelope for envelope in self._at(matching) if isinstance(envelope.event, kinds))
 
 
 def between(history: Sequence[Envelope], after: int, upto: int) -> Sequence[Envelope]:
-    """The events whose numbers are above `after` and not above `upto`."""
+    """Return the events with `after` < sequence number <= `upto`."""
 
     def place(seq: int) -> int:
         return bisect_right(history, seq, key=lambda envelope: envelope.seq or 0)
@@ -133,7 +136,7 @@ def of_kind(history: Iterable[Envelope], kind: type[E]) -> Iterator[E]:
 
 
 def newest(history: Sequence[Envelope], *kinds: type[SessionEvent]) -> Iterator[Envelope]:
-    """The events of some kinds, the newest first."""
+    """Return the events of some kinds, newest first."""
     if isinstance(history, History):
         return history.newest(*kinds)
     return (envelope for envelope in reversed(history) if isinstance(envelope.event, kinds))

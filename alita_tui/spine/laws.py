@@ -105,14 +105,14 @@ class _Court:
         self._started: dict[str, set[str]] = {}
         """Server -> its starts."""
         self._at: dict[str, str] = {}
-        self._counted: set[str] = set()
+        self._logged_pages: set[str] = set()
         """Open call -> the server that its tool is one of."""
         self._task = ""
         self._tasks: set[str] = set()
         self._task_of_call: dict[str, str] = {}
         self._asked_by: dict[str, str] = {}
         """Build -> its task; a task that continues a parked one takes over its builds."""
-        self._lent: dict[str, str] = {}
+        self._lent_to: dict[str, str] = {}
         """Digest -> the task that it was approved for alone, which has not ended."""
         self._paid: set[str] = set()
         self._weighed: dict[str, int] = {}
@@ -164,9 +164,9 @@ class _Court:
             case ContextSwitched(block=block, on=on):
                 (self._off.discard if on else self._off.add)(block)
             case ContextGiven(blocks=blocks):
-                for given in blocks:
-                    if given.name in self._off:
-                        self.breach("off is not given", seq, f"{given.name} was switched off")
+                for part in blocks:
+                    if part.name in self._off:
+                        self.breach("off is not given", seq, f"{part.name} was switched off")
             case TaskQueued() | TaskEdited() | TaskMoved() | TaskCancelled() | QueueSwitched():
                 for law, text in self._queue.apply(event):
                     self.breach(law, seq, text)
@@ -176,13 +176,15 @@ class _Court:
                 self._task = submitted
                 self._tasks.add(submitted)
                 if again:
-                    for owners in (self._asked_by, self._lent):
+                    for owners in (self._asked_by, self._lent_to):
                         owners.update(
                             {call_id: submitted for call_id, owner in owners.items() if owner == again}
                         )
             case TaskFinished(task_id=finished, outcome=outcome):
                 if outcome not in ("parked", "budget"):
-                    self._lent = {digest: owner for digest, owner in self._lent.items() if owner != finished}
+                    self._lent_to = {
+                        digest: owner for digest, owner in self._lent_to.items() if owner != finished
+                    }
             case BuildStarted(build_id=build_id):
                 self._asked_by[build_id] = task_id
             case BuildDrafted() | RequirementsLocked():
@@ -293,7 +295,7 @@ class _Court:
                 elif event.lasting == "library":
                     self._runnable.add(card.digest)
                 else:
-                    self._lent[card.digest] = self._asked_by.get(build_id, "")
+                    self._lent_to[card.digest] = self._asked_by.get(build_id, "")
 
     def _alias(self, seq: int, event: ToolAliased) -> None:
         name, target = event.name, event.target
@@ -321,7 +323,7 @@ class _Court:
                 if self._files.get(file.handle) != file.digest:
                     self.breach("use what was added", seq, f"{file.handle} was never added like this")
             self._nested(seq, event)
-            approved = event.digest in self._runnable or self._lent.get(event.digest) == task_id
+            approved = event.digest in self._runnable or self._lent_to.get(event.digest) == task_id
             if (event.name, event.version) in self._suspended:
                 self.breach("run what was approved", seq, f"{event.name} ran although its server changed it")
             if event.server:
@@ -332,10 +334,10 @@ class _Court:
             started = any(call_id in starts for starts in self._started.values())
             if call_id not in self.open_calls and call_id not in self._drafted and not started:
                 self.breach("grants within a call", seq, f"call {call_id} is not open")
-            if isinstance(event, PageLogged) and call_id in self._counted:
+            if isinstance(event, PageLogged) and call_id in self._logged_pages:
                 self.breach("messages end with a number", seq, f"call {call_id} has one more")
             if isinstance(event, PageLogged) and event.more:
-                self._counted.add(call_id)
+                self._logged_pages.add(call_id)
         elif self.open_calls.pop(call_id, None) is None:
             self.breach("one end per call", seq, f"call {call_id} is not open")
         else:

@@ -22,7 +22,7 @@ _BY_PERSON = ("statement", "answer", "correction")
 
 
 class MemoryLaws:
-    """Hears a stream, event by event."""
+    """Checks a stream, event by event."""
 
     def __init__(self) -> None:
         self._statements: dict[int, str] = {}
@@ -37,8 +37,8 @@ class MemoryLaws:
                 self._statements[seq] = text
             case ToolReturned():
                 self._returned.add(seq)
-            case MemoryForgotten(item_id=item_id, back=back):
-                (self._forgotten.discard if back else self._forgotten.add)(item_id)
+            case MemoryForgotten(item_id=item_id, back=restored):
+                (self._forgotten.discard if restored else self._forgotten.add)(item_id)
             case MemoryRecalled(items=items):
                 for item in items:
                     if item.item_id in self._forgotten:
@@ -46,7 +46,7 @@ class MemoryLaws:
             case MemoryWritten(item=item):
                 if item.item_id in self._forgotten:
                     yield "forgotten is not written", f"{item.item_id} was forgotten before"
-                if item.source_session == envelope.session_id and not self._stands(item):
+                if item.source_session == envelope.session_id and not self._is_in_record(item):
                     yield (
                         "remember what was said",
                         f"{item.item_id} does not stand in event {item.source_seq}",
@@ -54,17 +54,17 @@ class MemoryLaws:
             case _:
                 pass
 
-    def _stands(self, item: MemoryItem) -> bool:
-        """Return whether a fact is in the event that it names; other items are derived from a whole task."""
+    def _is_in_record(self, item: MemoryItem) -> bool:
+        """Return whether the event that a fact names contains it; other items derive from a whole task and pass."""
         if item.origin == "result":
             return item.source_seq in self._returned
         if item.origin not in _BY_PERSON:
             return True
-        # Before the statement there may be what it is about, or the question.
+        # The item's text may begin with its subject or the question, which the statement lacks.
         statement = neutralise(self._statements.get(item.source_seq, ""))
-        parts = (
+        wordings = (
             item.text,
             item.text.removeprefix(f"{item.subject}: "),
             item.text.removeprefix(f"{item.subject} → "),
         )
-        return any(True for part in parts for _ in standing(part, statement))
+        return any(True for wording in wordings for _ in standing(wording, statement))

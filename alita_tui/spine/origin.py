@@ -41,7 +41,7 @@ _current: ContextVar[Origin] = ContextVar("origin", default=_NOWHERE)
 
 
 def current() -> Origin:
-    """Return where an event that is emitted here is born."""
+    """Return the origin of an event that is emitted here."""
     return _current.get()
 
 
@@ -53,7 +53,7 @@ def delegate() -> str:
 
 @contextmanager
 def working_on(origin: Origin) -> Iterator[None]:
-    """Emit events with this origin meanwhile."""
+    """Emit events with this origin inside the `with` block."""
     token = _current.set(origin)
     try:
         yield

@@ -9,7 +9,7 @@ class Proxies:
     """The proxies of an environment. Loopback hosts never go through one."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        self._named = {
+        self._by_scheme = {
             name[: -len("_proxy")].lower(): value
             for name, value in sorted(environ.items())  # lower-case names come last and win
             if name.lower().endswith("_proxy") and value
@@ -17,10 +17,10 @@ class Proxies:
 
     def of(self, scheme: str, host: str) -> str:
         """Return the proxy's address, or an empty string for a direct connection."""
-        proxy = self._named.get(scheme) or self._named.get("all", "")
+        proxy = self._by_scheme.get(scheme) or self._by_scheme.get("all", "")
         if not proxy or host == "localhost" or host.startswith("127.") or host == "::1":
             return ""
-        for entry in self._named.get("no", "").lower().split(","):
+        for entry in self._by_scheme.get("no", "").lower().split(","):
             name = entry.strip().lstrip(".")
             if name == "*" or (name and (host == name or host.endswith(f".{name}"))):
                 return ""

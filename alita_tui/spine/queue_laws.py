@@ -19,9 +19,9 @@ class QueueLaws:
 
     def __init__(self) -> None:
         self._waiting: list[str] = []
-        """In the order in which they are to begin."""
-        self._gone: set[str] = set()
-        """Began or were cancelled."""
+        """Queue ids, in the order in which they are to begin."""
+        self._left: set[str] = set()
+        """Queue ids that began or were cancelled."""
         self._paused = False
         self._begun = 0
         """How many began since the queue was paused."""
@@ -35,7 +35,7 @@ class QueueLaws:
                 self._paused = paused
                 self._begun = 0
             case TaskQueued(queue_id=queue_id):
-                if queue_id in self._waiting or queue_id in self._gone:
+                if queue_id in self._waiting or queue_id in self._left:
                     yield "queue a task once", f"{queue_id} was queued before"
                 self._waiting.append(queue_id)
             case TaskMoved(queue_id=queue_id, before=before):
@@ -44,9 +44,9 @@ class QueueLaws:
                     yield from self._waits(before)
                 if queue_id in self._waiting and queue_id != before:
                     self._waiting.remove(queue_id)
-                    known = before in self._waiting
+                    next_waits = before in self._waiting
                     self._waiting.insert(
-                        self._waiting.index(before) if known else len(self._waiting), queue_id
+                        self._waiting.index(before) if next_waits else len(self._waiting), queue_id
                     )
             case TaskEdited(queue_id=queue_id):
                 yield from self._waits(queue_id)
@@ -71,4 +71,4 @@ class QueueLaws:
     def _leave(self, queue_id: str) -> None:
         if queue_id in self._waiting:
             self._waiting.remove(queue_id)
-        self._gone.add(queue_id)
+        self._left.add(queue_id)

@@ -20,10 +20,10 @@ MARK = re.compile(r"\[redacted[^\]\n]{0,80}\]")
 """The mark that replaces a secret."""
 
 _DISGUISED = 8
-"""Characters from which on a value is looked for in other ways of writing as well: shorter ones are found by chance."""
+"""Characters from which a value is searched for in encoded forms as well: shorter ones match by chance."""
 
 LEAST = 4
-"""Characters of the shortest value that can be taken out: shorter ones are parts of words."""
+"""Characters of the shortest value that is redacted: shorter ones occur inside words."""
 
 _WORD = r"(?<![A-Za-z0-9_])"
 _SHAPES: tuple[tuple[str, str, str], ...] = (
@@ -92,19 +92,19 @@ class Redactor:
 
     def _sorted(self) -> None:
         # The longest first: one may be a part of another.
-        self._known = sorted(
+        self._literals = sorted(
             ((value, mark) for value, mark in self._values.items() if len(value) >= LEAST),
             key=lambda entry: -len(entry[0]),
         )
         markers = (marker.encode() for marker, _, _ in self._shapes)
-        self._markers = (*markers, *(_escaped(value) for value, _ in self._known))
-        disguised = [(value, mark) for value, mark in self._known if len(value) >= _DISGUISED]
+        self._markers = (*markers, *(_escaped(value) for value, _ in self._literals))
+        disguised = [(value, mark) for value, mark in self._literals if len(value) >= _DISGUISED]
         self._disguises = Disguises(value for value, _ in disguised)
         self._marks = [mark for _, mark in disguised]
 
     def text(self, text: str) -> str:
         """Return a text without secrets."""
-        for value, mark in self._known:
+        for value, mark in self._literals:
             text = text.replace(value, mark)
         text = self._undisguised(text)
         for marker, mark, shape in self._shapes:
@@ -115,7 +115,7 @@ class Redactor:
     def holds(self, text: str) -> bool:
         """Return whether a text contains a known secret value in any form."""
         raw = text.encode("utf-8", "surrogatepass")
-        return any(value in text for value, _ in self._known) or self._disguises.within(raw)
+        return any(value in text for value, _ in self._literals) or self._disguises.within(raw)
 
     def _undisguised(self, text: str) -> str:
         """Return a text without values in another form: escaped, in base64, in hex."""
@@ -123,21 +123,21 @@ class Redactor:
             return text
         raw = text.encode("utf-8", "surrogatepass")
         pieces, at = [], 0
-        for begin, end, which in self._disguises.spans(raw):
-            pieces += [raw[at:begin], self._marks[which].encode()]
+        for begin, end, value_index in self._disguises.spans(raw):
+            pieces += [raw[at:begin], self._marks[value_index].encode()]
             at = end
         return b"".join((*pieces, raw[at:])).decode("utf-8", "surrogatepass") if at else text
 
     def begun(self, text: str) -> int:
         """Return where a secret with blanks may begin that continues after the text's end."""
         at = text.rfind("-----BEGIN ")
-        first = len(text) if at < 0 or text.find("-----END ", at) >= 0 else at
-        for value, _ in self._known:
+        start = len(text) if at < 0 or text.find("-----END ", at) >= 0 else at
+        for value, _ in self._literals:
             longest = min(len(value) - 1, len(text))
-            part = next((n for n in range(longest, 0, -1) if text.endswith(value[:n])), 0)
-            first = min(first, len(text) - part)
+            overlap = next((n for n in range(longest, 0, -1) if text.endswith(value[:n])), 0)
+            start = min(start, len(text) - overlap)
         raw = text.encode("utf-8", "surrogatepass")
-        return min(first, len(raw[: self._disguises.begun(raw)].decode("utf-8", "ignore")))
+        return min(start, len(raw[: self._disguises.begun(raw)].decode("utf-8", "ignore")))
 
     def value(self, value: T) -> T:
         """Return a struct, or JSON, without secrets in any text; the same object if there are none."""
@@ -145,8 +145,8 @@ class Redactor:
             raw = msgspec.json.encode(value)
         except UnicodeEncodeError:  # a lone surrogate
             raw = None
-        known = raw is None or any(marker in raw for marker in self._markers)
-        if not known and raw is not None and not self._disguises.within(raw):
+        suspected = raw is None or any(marker in raw for marker in self._markers)
+        if not suspected and raw is not None and not self._disguises.within(raw):
             return value
         clean: T = self._walk(value)
         return clean

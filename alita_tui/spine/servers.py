@@ -21,7 +21,7 @@ Place = Literal["sandbox", "host", "url"]
 
 
 class ServerSpec(Value, frozen=True):
-    """How a server is started or reached, whole: nothing else has a say in what runs."""
+    """How a server is started or reached. It is complete: nothing else decides what runs."""
 
     name: str
     """The person's word for it."""
@@ -67,7 +67,7 @@ class ServerSpec(Value, frozen=True):
 
     @property
     def requests_said(self) -> tuple[str, ...]:
-        """What it may ask for, in words."""
+        """The requests that it may make, in words."""
         times = "once" if self.model_calls == 1 else f"{self.model_calls} times"
         requests = (
             (f"ask your model {times} a run", bool(self.model_calls)),
@@ -78,7 +78,7 @@ class ServerSpec(Value, frozen=True):
 
     @property
     def where(self) -> str:
-        """Where it runs, in a word, or its address, without what may be a key in it."""
+        """Where it runs, in one word, or its address without anything that may be a key."""
         return self.url.partition("?")[0] or self.place
 
     @property
@@ -88,7 +88,7 @@ class ServerSpec(Value, frozen=True):
 
 
 class Pinned(Value, frozen=True):
-    """What the code of a remote tool is."""
+    """The document that is the code of a remote tool."""
 
     server: ServerSpec
     calls_itself: dict[str, str]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from alita_tui.events import Value
 
 CENTS = 1e-9
-"""US dollars that sums of floating point numbers may be off."""
+"""Tolerance in US dollars for sums of floating point numbers."""
 
 
 class Cap(Value, frozen=True):
@@ -39,7 +39,7 @@ class _Agent:
         """The agent that it works for; empty for the lead."""
         self.cap = cap
         self.spent = Amount()
-        """With what those took that worked for it."""
+        """Includes what the agents below it spent."""
         self.open = True
 
 
@@ -67,11 +67,11 @@ class Shares:
         return agent_id if agent_id in self._agents else ""
 
     def reserved(self, call_id: str, task_id: str, agent_id: str, amount: Amount) -> None:
-        """A call is about to be made."""
+        """Record a call that is about to be made."""
         self._calls[call_id] = (task_id, self.payer(agent_id), amount)
 
     def spent(self, call_id: str, amount: Amount) -> None:
-        """A call took this; it counts for its agent and for all that this one works for."""
+        """Record what a call cost; it counts for its agent and for all agents above it."""
         _, agent_id, _ = self._calls.pop(call_id, ("", "", Amount()))
         while agent := self._agents.get(agent_id):
             agent.spent = agent.spent.plus(amount)
@@ -102,11 +102,11 @@ class Shares:
     def left(self, agent_id: str) -> Cap:
         """Return what an agent may still give away; None if nothing limits it."""
         agent = self._agents[agent_id]
-        held = self.held(agent.task_id, agent_id)
+        committed = self.held(agent.task_id, agent_id)
         cap = agent.cap
         return Cap(
-            usd=None if cap.usd is None else max(cap.usd - agent.spent.usd - held.usd, 0.0),
-            tokens=None if cap.tokens is None else max(cap.tokens - agent.spent.tokens - held.tokens, 0),
+            usd=None if cap.usd is None else max(cap.usd - agent.spent.usd - committed.usd, 0.0),
+            tokens=None if cap.tokens is None else max(cap.tokens - agent.spent.tokens - committed.tokens, 0),
         )
 
     def refusal(self, agent_id: str, amount: Amount) -> str:

@@ -29,7 +29,7 @@ class TaskLaws:
         self._ended: set[str] = set()
         self._steps: dict[tuple[str, str], int] = {}
         """Task and agent -> its newest step."""
-        self._asked: dict[str, str] = {}
+        self._open_questions: dict[str, str] = {}
         """Open question -> its task."""
         self._continued: dict[str, str] = {}
         """Task -> the task that continues it."""
@@ -49,24 +49,24 @@ class TaskLaws:
             case ActionChosen(action_id=action_id) if task_id:
                 if task_id in self._ended:
                     yield "act before the end", f"{action_id} was chosen in task {task_id}, which had ended"
-                whose = task_id, envelope.agent_id
-                if envelope.step < self._steps.get(whose, 0):
+                actor = task_id, envelope.agent_id
+                if envelope.step < self._steps.get(actor, 0):
                     yield "steps go on", f"{action_id} is of an earlier step of task {task_id}"
-                self._steps[whose] = max(envelope.step, self._steps.get(whose, 0))
+                self._steps[actor] = max(envelope.step, self._steps.get(actor, 0))
             case ToolCalled(call_id=call_id) if task_id in self._ended:
                 yield "act before the end", f"call {call_id} began in task {task_id}, which had ended"
             case QuestionAsked(question_id=question_id) if task_id:
-                self._asked[question_id] = task_id
+                self._open_questions[question_id] = task_id
             case QuestionAnswered(question_id=question_id) if task_id:
-                asker = self._asked.pop(question_id, "")
-                if asker not in (task_id, *self._before(task_id)):
+                asker = self._open_questions.pop(question_id, "")
+                if asker not in (task_id, *self._predecessors(task_id)):
                     yield "answer what was asked", f"task {task_id} has no open question {question_id}"
             case _:
                 pass
 
-    def _before(self, task_id: str) -> Iterator[str]:
+    def _predecessors(self, task_id: str) -> Iterator[str]:
         """Yield the tasks that a task continues."""
-        known = {later: earlier for earlier, later in self._continued.items()}
-        while task_id in known:
-            task_id = known[task_id]
+        continues = {later: earlier for earlier, later in self._continued.items()}
+        while task_id in continues:
+            task_id = continues[task_id]
             yield task_id

@@ -30,7 +30,7 @@ _VISIBLE = frozenset(map(chr, range(0x20, 0x7F))) | {"\n"}
 
 
 def _plain(text: str) -> bool:
-    """Return whether nothing in it is hostile, without looking at each character."""
+    """Return True if a text is certainly harmless, a quick test without a loop over its characters."""
     return text.replace("\n", "").isprintable() and (text.isascii() or not _PRINTABLE.search(text))
 
 
@@ -69,13 +69,13 @@ def reveal(text: str) -> SafeText:
     spelled = {
         ord(char): f"⟨U+{ord(char):04X}⟩" for char in {*spelled_out, "\t"} if not joins(char) or unseen(char)
     }
-    shown = text.translate(spelled)
+    visible = text.translate(spelled)
     if any(map(joins, spelled_out)):
-        shown = "".join(
-            f"⟨U+{ord(char):04X}⟩" if joins(char) and not carries(before, char) else char
-            for before, char in zip(" " + shown, shown, strict=False)
+        visible = "".join(
+            f"⟨U+{ord(char):04X}⟩" if joins(char) and not carries(previous, char) else char
+            for previous, char in zip(" " + visible, visible, strict=False)
         )
-    return SafeText(shown)
+    return SafeText(visible)
 
 
 def hidden_characters(text: str) -> int:
@@ -86,7 +86,7 @@ def hidden_characters(text: str) -> int:
     if not marks:
         return always
     pairs = zip(" " + text, text, strict=False)
-    return always + sum(char in marks and not carries(before, char) for before, char in pairs)
+    return always + sum(char in marks and not carries(previous, char) for previous, char in pairs)
 
 
 def _to_spell(text: str) -> set[str]:

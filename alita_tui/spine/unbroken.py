@@ -11,7 +11,7 @@ from os.path import commonprefix
 from alita_tui.spine.redaction import Redactor
 
 _CONTEXT = 400
-"""Characters before a piece that are looked at with it, for instance `Authorization: Bearer `."""
+"""Characters before a piece that are searched together with it, for instance `Authorization: Bearer `."""
 
 _LONGEST = 65_536
 """Most characters held back; a longer text without a blank is no longer streamed."""
@@ -25,19 +25,19 @@ class PieceRedactor:
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self._context = ""
-        self._waiting = ""
+        self._held_back = ""
         self._mute = False
 
     def take(self, piece: str) -> str:
         """Add the next piece; return the text that may now be shown, without secrets."""
         if self._mute:
             return ""
-        text, start = self._context + self._waiting + piece, len(self._context)
+        text, start = self._context + self._held_back + piece, len(self._context)
         safe = max(start, min(len(text.rstrip(_PRINTABLE)), self._redactor.begun(text)))
-        shown, self._waiting = text[:safe], text[safe:]
-        if len(self._waiting) > _LONGEST:
-            self._mute, self._waiting = True, ""
-        clean = self._redactor.text(shown)
-        same = len(commonprefix((self._redactor.text(self._context), clean)))
-        self._context = shown[-_CONTEXT:]
-        return clean[same:]
+        ready, self._held_back = text[:safe], text[safe:]
+        if len(self._held_back) > _LONGEST:
+            self._mute, self._held_back = True, ""
+        clean = self._redactor.text(ready)
+        repeated = len(commonprefix((self._redactor.text(self._context), clean)))
+        self._context = ready[-_CONTEXT:]
+        return clean[repeated:]

@@ -35,7 +35,7 @@ JOINERS = "\u200c\u200d\ufe0e\ufe0f"
 
 
 def _within(number: int, ranges: tuple[tuple[int, int], ...]) -> bool:
-    return any(first <= number <= last for first, last in ranges)
+    return any(low <= number <= high for low, high in ranges)
 
 
 def unseen(char: str) -> bool:

@@ -10,11 +10,14 @@ _WORD = re.compile(r"(?:(?<!\w)[-+−](?=\d))?\w+(?:[.@'’/−-]\w+|[,:]\d+)*%?
 
 
 def standing(part: str, text: str) -> Iterator[tuple[int, int]]:
-    """Yield from where to where a text has just these words, in order; case, blanks and marks do not count."""
-    wanted = [match[0].casefold() for match in _WORD.finditer(part)]
-    there = [*_WORD.finditer(text)]
-    words = [match[0].casefold() for match in there]
-    for first in range(len(words) - len(wanted) + 1) if wanted else ():
-        last = first + len(wanted) - 1
-        if words[first : last + 1] == wanted:
-            yield there[first].start(), there[last].end()
+    """Yield begin and end of each place where a text has exactly these words in order.
+
+    Case, blanks and punctuation between words do not count.
+    """
+    sought = [match[0].casefold() for match in _WORD.finditer(part)]
+    matches = [*_WORD.finditer(text)]
+    words = [match[0].casefold() for match in matches]
+    for begin in range(len(words) - len(sought) + 1) if sought else ():
+        end = begin + len(sought) - 1
+        if words[begin : end + 1] == sought:
+            yield matches[begin].start(), matches[end].end()

@@ -26,7 +26,7 @@ class AgentState(msgspec.Struct, frozen=True, gc=False):
     agent_id: str
     task_id: str
     parent: str
-    """The agent that handed it its part; empty for the lead."""
+    """The agent that delegated to it; empty for the lead."""
     role: str
     goal: str
     started: datetime
@@ -94,21 +94,21 @@ def after(agents: Agents, envelope: Envelope) -> Agents:
 def paid(agents: Agents, envelope: Envelope) -> Agents:
     """Return the agents after an event of one of them: what its calls took."""
     agent_id = envelope.delegate
-    mine = of(agents, agent_id)
-    if mine is None:
+    agent = of(agents, agent_id)
+    if agent is None:
         return agents
     match envelope.event:
         case e.BudgetSpent(cost_usd=cost, tokens=tokens):
             return _change(
                 agents,
                 agent_id,
-                usd=mine.usd + (cost or 0.0),
-                tokens=mine.tokens + tokens,
-                paid=mine.paid + 1,
-                unpriced=mine.unpriced + (cost is None),
+                usd=agent.usd + (cost or 0.0),
+                tokens=agent.tokens + tokens,
+                paid=agent.paid + 1,
+                unpriced=agent.unpriced + (cost is None),
             )
         case e.ModelReplied(duration_ms=duration):
-            return _change(agents, agent_id, model_ms=mine.model_ms + duration)
+            return _change(agents, agent_id, model_ms=agent.model_ms + duration)
         case _:
             return agents
 

@@ -69,7 +69,7 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
     passed: bool | None = None
     problem: str = ""
     granted: Capabilities = Capabilities()
-    """What a person had the tests run with again; nothing while that was not asked for."""
+    """What was granted to a repeated test run that a person asked for; empty without one."""
     granted_reports: tuple[RunReport, ...] = ()
     granted_problem: str = ""
     language_reason: str = ""
@@ -130,7 +130,7 @@ class BuildState(msgspec.Struct, frozen=True, gc=False):
     """True if the task continues without it."""
     approval_id: str = ""
     digest: BuildDigest = BuildDigest("")
-    """The digest that approval is asked for; empty before."""
+    """The digest that approval is asked for; empty before the request."""
     requested_at: datetime | None = None
     resolved_at: datetime | None = None
     verdict: Verdict | None = None
@@ -160,8 +160,8 @@ class BuildState(msgspec.Struct, frozen=True, gc=False):
     @property
     def presented(self) -> Attempt | None:
         """The draft that approval is asked for; the newest one when none has that digest."""
-        asked = (attempt for attempt in reversed(self.attempts) if attempt.build_digest == self.digest)
-        return next(asked, self.current)
+        matching = (attempt for attempt in reversed(self.attempts) if attempt.build_digest == self.digest)
+        return next(matching, self.current)
 
     @property
     def merges_into(self) -> str:

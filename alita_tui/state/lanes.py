@@ -44,8 +44,8 @@ def owner(state: SessionState, envelope: Envelope) -> str:
 def turned(state: SessionState, task_id: str) -> SessionState:
     """Return the state with the task of a lane in focus; the task that was in focus moves to a lane."""
     lane = next(lane for lane in state.lanes if lane.task_id == task_id)
-    here = _lane(state)
-    lanes = tuple(here if lane_now is lane else lane_now for lane_now in state.lanes)
+    current = _lane(state)
+    lanes = tuple(current if lane_now is lane else lane_now for lane_now in state.lanes)
     return _focused_on(replace(state, lanes=lanes), lane)
 
 
@@ -63,12 +63,14 @@ def ended(state: SessionState) -> SessionState:
 
 def turned_back(state: SessionState, task_id: str) -> SessionState:
     """Return the state with the previous task in focus again; the other one takes its lane, unless it has ended."""
-    place = next((n for n, lane in enumerate(state.lanes) if lane.task_id == task_id), None)
-    if place is None:
+    index = next((n for n, lane in enumerate(state.lanes) if lane.task_id == task_id), None)
+    if index is None:
         return state
-    lane = state.lanes[place]
-    here = (_lane(state),) if runs(state) else ()
-    return _focused_on(replace(state, lanes=(*state.lanes[:place], *here, *state.lanes[place + 1 :])), lane)
+    lane = state.lanes[index]
+    current = (_lane(state),) if runs(state) else ()
+    return _focused_on(
+        replace(state, lanes=(*state.lanes[:index], *current, *state.lanes[index + 1 :])), lane
+    )
 
 
 def runs(state: SessionState) -> bool:
@@ -82,8 +84,8 @@ def runs(state: SessionState) -> bool:
 
 def running(state: SessionState) -> tuple[str, ...]:
     """Return the ids of the tasks that run, in the order in which they began."""
-    here = {state.focus} if runs(state) else set()
-    ids = here | {lane.task_id for lane in state.lanes}
+    focused = {state.focus} if runs(state) else set()
+    ids = focused | {lane.task_id for lane in state.lanes}
     return tuple(task.task_id for task in state.tasks if task.task_id in ids) if len(ids) > 1 else (*ids,)
 
 

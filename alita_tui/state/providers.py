@@ -37,13 +37,17 @@ def after_reply(providers: Providers, event: e.ModelReplied) -> Providers:
     seconds = (event.duration_ms - event.first_ms) / 1000
     long_enough = event.first_ms and seconds >= _SHORTEST_WRITING
     speed = event.usage.output_tokens / seconds if long_enough else 0.0
-    before = _find(providers, event.model)
+    previous = _find(providers, event.model)
     orchestrates = event.role == "orchestrator"
-    others = tuple(replace(provider, serves=False) for provider in providers) if orchestrates else providers
+    providers_before = (
+        tuple(replace(provider, serves=False) for provider in providers) if orchestrates else providers
+    )
     return _put(
-        others,
+        providers_before,
         replace(
-            before, tokens_per_second=speed or before.tokens_per_second, serves=orchestrates or before.serves
+            previous,
+            tokens_per_second=speed or previous.tokens_per_second,
+            serves=orchestrates or previous.serves,
         ),
     )
 
@@ -52,8 +56,8 @@ def after_change(providers: Providers, at: datetime, event: e.ProviderChanged) -
     """Return the models after one of them was turned off, or on again."""
     until = at + timedelta(seconds=event.retry_in) if event.retry_in is not None else None
     reason = event.reason.removeprefix(f"{event.model}: ")
-    before = _find(providers, event.model)
-    return _put(providers, replace(before, state=event.state, reason=reason, until=until))
+    previous = _find(providers, event.model)
+    return _put(providers, replace(previous, state=event.state, reason=reason, until=until))
 
 
 def reopened(providers: Providers) -> Providers:
@@ -65,7 +69,7 @@ def _find(providers: Providers, model: str) -> Provider:
     return next((provider for provider in providers if provider.model == model), Provider(model))
 
 
-def _put(providers: Providers, new: Provider) -> Providers:
-    if any(provider.model == new.model for provider in providers):
-        return tuple(new if provider.model == new.model else provider for provider in providers)
-    return (*providers, new)
+def _put(providers: Providers, changed: Provider) -> Providers:
+    if any(provider.model == changed.model for provider in providers):
+        return tuple(changed if provider.model == changed.model else provider for provider in providers)
+    return (*providers, changed)

@@ -51,6 +51,6 @@ def moved(queue: Queue, queue_id: str, before: str) -> Queue:
     task = next((queued for queued in queue if queued.queue_id == queue_id), None)
     if task is None or queue_id == before:
         return queue
-    others = without(queue, queue_id)
-    place = next((n for n, queued in enumerate(others) if queued.queue_id == before), len(others))
-    return (*others[:place], task, *others[place:])
+    remaining = without(queue, queue_id)
+    index = next((n for n, queued in enumerate(remaining) if queued.queue_id == before), len(remaining))
+    return (*remaining[:index], task, *remaining[index:])

@@ -10,5 +10,5 @@ Ratings = tuple[tuple[tuple[str, str, str], Rating], ...]
 
 def after(ratings: Ratings, event: FeedbackGiven) -> Ratings:
     """Return the ratings after an event: a newer one takes the place of an earlier one, or takes it back."""
-    others = tuple(one for one in ratings if one[0] != event.target)
-    return others if event.undone else (*others, (event.target, event.rating))
+    remaining = tuple(rating for rating in ratings if rating[0] != event.target)
+    return remaining if event.undone else (*remaining, (event.target, event.rating))

@@ -54,8 +54,8 @@ def reduce(state: SessionState, envelope: Envelope) -> SessionState:
     )
     event = envelope.event
     if isinstance(event, servers.Told):
-        seen = servers.after(state.servers, envelope, event)
-        state = state if seen is state.servers else replace(state, servers=seen)
+        used_servers = servers.after(state.servers, envelope, event)
+        state = state if used_servers is state.servers else replace(state, servers=used_servers)
     state = _apply(state, envelope)
     if agent:
         state = agents.turned_back(replace(state, agents=agents.paid(state.agents, envelope)), agent, lead)
@@ -127,13 +127,13 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
         case e.QueueSwitched(paused=paused):
             return replace(state, paused=paused)
         case e.ArtefactAdded(artefact=artefact, origin=origin):
-            others = (
+            other_files = (
                 file
                 for file in state.artefacts
                 if (file.handle, file.name) != (artefact.handle, artefact.name)
             )
-            given = state.given | {artefact.handle} if origin == "person" else state.given
-            return replace(state, artefacts=(*others, artefact), given=given)
+            given_handles = state.given | {artefact.handle} if origin == "person" else state.given
+            return replace(state, artefacts=(*other_files, artefact), given=given_handles)
         case e.PlanProposed(steps=steps, status=status):
             return replace(state, plan=steps, ticks=status, phase="thinking")
         case e.QuestionAsked(question_id=question_id, text=text, about=about, choices=choices):
@@ -179,8 +179,8 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
             )
             return replace(state, library=library)
         case e.ToolSuspended(name=name, version=version):
-            left = tuple(card for card in state.library if (card.name, card.version) != (name, version))
-            return replace(state, library=left)
+            remaining = tuple(card for card in state.library if (card.name, card.version) != (name, version))
+            return replace(state, library=remaining)
         case e.MemoryRecalled(items=items):
             return replace(state, recalled=items)
         case e.ContextSwitched(block=block, on=on):
@@ -250,7 +250,7 @@ def _finish(state: SessionState, event: e.TaskFinished) -> SessionState:
 
 
 def _tick_at_end(outcome: TaskOutcome, tick: StepStatus) -> StepStatus:
-    """Return what becomes of a step when its task ends: what was being done was done, or failed with it."""
+    """Return a step's status after its task ended: a step in progress is done, or failed with the task."""
     if tick != "doing" or outcome in ("parked", "budget"):
         return tick
     return "done" if outcome == "answered" else "failed"
@@ -395,9 +395,9 @@ def _with_gate(build: BuildState, result: GateResult) -> BuildState:
     if not build.attempts:
         return build
     newest = build.attempts[-1]
-    others = [result_before for result_before in newest.gates if result_before.gate != result.gate]
+    remaining = [earlier for earlier in newest.gates if earlier.gate != result.gate]
     order = list(CHECKS)
-    gates = tuple(sorted((*others, result), key=lambda checked: order.index(checked.gate)))
+    gates = tuple(sorted((*remaining, result), key=lambda checked: order.index(checked.gate)))
     return replace(build, attempts=(*build.attempts[:-1], replace(newest, gates=gates)))
 
 
@@ -426,4 +426,4 @@ def _counted(card: ToolCard, failed: bool) -> ToolCard:
 
 
 def _with_card(library: tuple[ToolCard, ...], card: ToolCard) -> tuple[ToolCard, ...]:
-    return tuple(sorted((*(one for one in library if one.name != card.name), card), key=lambda one: one.name))
+    return tuple(sorted((*(old for old in library if old.name != card.name), card), key=lambda old: old.name))

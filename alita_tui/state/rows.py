@@ -29,10 +29,10 @@ class Rows(msgspec.Struct, Generic[T], frozen=True, gc=False):
 
     def replace(self, index: int, item: T) -> Rows[T]:
         """Return the rows with another item in one place."""
-        chunk, place = divmod(index, _CHUNK)
+        chunk, offset = divmod(index, _CHUNK)
         if chunk >= len(self.full):
-            return Rows(self.full, _put(self.tail, place, item))
-        return Rows(_put(self.full, chunk, _put(self.full[chunk], place, item)), self.tail)
+            return Rows(self.full, _put(self.tail, offset, item))
+        return Rows(_put(self.full, chunk, _put(self.full[chunk], offset, item)), self.tail)
 
     def change_newest(self, fits: Callable[[T], bool], change: Callable[[T], T]) -> Rows[T]:
         """Return the rows with the newest item that fits changed: nearly always the last one."""
@@ -47,8 +47,8 @@ class Rows(msgspec.Struct, Generic[T], frozen=True, gc=False):
     def __getitem__(self, index: int) -> T:
         if index < 0:
             index += len(self)
-        chunk, place = divmod(index, _CHUNK)
-        return self.full[chunk][place] if chunk < len(self.full) else self.tail[place]
+        chunk, offset = divmod(index, _CHUNK)
+        return self.full[chunk][offset] if chunk < len(self.full) else self.tail[offset]
 
     def __iter__(self) -> Iterator[T]:
         for chunk in self.full:
@@ -62,8 +62,8 @@ class Rows(msgspec.Struct, Generic[T], frozen=True, gc=False):
 
     def since(self, index: int) -> Iterator[T]:
         """Yield the rows from `index` on."""
-        for place in range(max(index, 0), len(self)):
-            yield self[place]
+        for number in range(max(index, 0), len(self)):
+            yield self[number]
 
 
 def follow(shown: Rows[U], before: Rows[T], now: Rows[T], convert: Callable[[T], U]) -> Rows[U]:
@@ -81,5 +81,5 @@ def follow(shown: Rows[U], before: Rows[T], now: Rows[T], convert: Callable[[T],
     return shown
 
 
-def _put(items: tuple[U, ...], place: int, item: U) -> tuple[U, ...]:
-    return (*items[:place], item, *items[place + 1 :])
+def _put(items: tuple[U, ...], index: int, item: U) -> tuple[U, ...]:
+    return (*items[:index], item, *items[index + 1 :])

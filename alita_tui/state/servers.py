@@ -56,7 +56,7 @@ def after(servers: Servers, envelope: Envelope, event: Told) -> Servers:
     """Return the servers after an event."""
     match event:
         case e.ToolReturned(call_id=call_id) | e.ToolFailed(call_id=call_id):
-            server = next((seen for seen in servers if call_id in seen.open), None)
+            server = next((candidate for candidate in servers if call_id in candidate.open), None)
             return servers if server is None else _put(servers, _ended(server, envelope.at, event))
         case e.ToolCalled(server=""):
             return servers
@@ -69,7 +69,9 @@ def _updated(
     at: datetime,
     event: e.ServerStarted | e.ServerStopped | e.ServerAsked | e.ToolSuspended | e.ToolCalled,
 ) -> SeenServer:
-    server = next((seen for seen in servers if seen.name == event.server), SeenServer(name=event.server))
+    server = next(
+        (candidate for candidate in servers if candidate.name == event.server), SeenServer(name=event.server)
+    )
     note = ServerNote(at=at, text="")
     match event:
         case e.ToolCalled(call_id=call_id, name=name):
@@ -93,22 +95,22 @@ def _updated(
             note = replace(note, text=f"asked for {request} and was refused{f': {reason}' if reason else ''}")
         case e.ToolSuspended(name=name, version=version, reason=reason):
             note = replace(note, text=f"{name} v{version} is suspended: {reason}", bad=True)
-    return _noted(server, note)
+    return _with_note(server, note)
 
 
 def _ended(server: SeenServer, at: datetime, event: e.ToolReturned | e.ToolFailed) -> SeenServer:
-    left = tuple(call_id for call_id in server.open if call_id != event.call_id)
-    server = replace(server, open=left)
+    still_open = tuple(call_id for call_id in server.open if call_id != event.call_id)
+    server = replace(server, open=still_open)
     if isinstance(event, e.ToolReturned):
         took = event.report.duration_ms
         answered = replace(server, call_ms=took, failures=0, error="")
-        return _noted(answered, ServerNote(at=at, text=f"answered after {took:,.0f} ms"))
-    return _noted(server, ServerNote(at=at, text=event.text, bad=True))
+        return _with_note(answered, ServerNote(at=at, text=f"answered after {took:,.0f} ms"))
+    return _with_note(server, ServerNote(at=at, text=event.text, bad=True))
 
 
-def _noted(server: SeenServer, note: ServerNote) -> SeenServer:
+def _with_note(server: SeenServer, note: ServerNote) -> SeenServer:
     return replace(server, log=(*server.log, note)[-_LINES:])
 
 
 def _put(servers: Servers, server: SeenServer) -> Servers:
-    return (*(seen for seen in servers if seen.name != server.name), server)[-_SERVERS:]
+    return (*(other for other in servers if other.name != server.name), server)[-_SERVERS:]

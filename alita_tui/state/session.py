@@ -67,7 +67,7 @@ class Question(msgspec.Struct, frozen=True, gc=False):
 
 
 class SessionState(msgspec.Struct, frozen=True, gc=False):
-    """Everything that the events of a session come to."""
+    """The state of a session after all of its events so far."""
 
     session_id: str = ""
     title: str = ""
@@ -131,7 +131,7 @@ class SessionState(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def asked(self) -> Question | None:
-        """The question that has waited longest, of whichever task."""
+        """The question that has waited longest, of any task."""
         return next((lane.question for lane in self.lanes if lane.question), self.question)
 
     def build(self, build_id: str) -> BuildState | None:

@@ -161,8 +161,10 @@ def after_run(state: SessionState, name: str) -> Spend:
 def _add(shares: tuple[Share, ...], name: str, usd: float, tokens: int) -> tuple[Share, ...]:
     if not name:  # events of an earlier version do not say
         return shares
-    for place, share in enumerate(shares):
+    for index, share in enumerate(shares):
         if share.name == name:
-            more = replace(share, calls=share.calls + 1, usd=share.usd + usd, tokens=share.tokens + tokens)
-            return (*shares[:place], more, *shares[place + 1 :])
+            increased = replace(
+                share, calls=share.calls + 1, usd=share.usd + usd, tokens=share.tokens + tokens
+            )
+            return (*shares[:index], increased, *shares[index + 1 :])
     return (*shares, Share(name, calls=1, usd=usd, tokens=tokens))

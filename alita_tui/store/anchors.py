@@ -70,18 +70,18 @@ def differences(raw: bytes, public: str, lines: Iterable[bytes]) -> list[str]:
     return problems
 
 
-def _run(target: str, given: bytes) -> bytes:
+def _run(target: str, stdin: bytes) -> bytes:
     try:
-        words = shlex.split(target[1:])
+        arguments = shlex.split(target[1:])
     except ValueError as error:
         raise UsageError(f"{target!r} is not a command: {error}.") from error
-    if not words:
+    if not arguments:
         raise UsageError("There is no command behind the `|`.")
     try:
-        done = subprocess.run(words, input=given, capture_output=True, timeout=_SECONDS, check=False)
+        process = subprocess.run(arguments, input=stdin, capture_output=True, timeout=_SECONDS, check=False)
     except (OSError, subprocess.SubprocessError) as error:
-        raise StoreError(f"{words[0]} could not be run: {one_line(str(error), 200)}.") from error
-    if done.returncode:
-        message = one_line(done.stderr.decode("utf-8", "replace"), 300)
-        raise StoreError(f"{words[0]} ended with {done.returncode}: {message}")
-    return done.stdout
+        raise StoreError(f"{arguments[0]} could not be run: {one_line(str(error), 200)}.") from error
+    if process.returncode:
+        message = one_line(process.stderr.decode("utf-8", "replace"), 300)
+        raise StoreError(f"{arguments[0]} ended with {process.returncode}: {message}")
+    return process.stdout

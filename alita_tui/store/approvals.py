@@ -20,7 +20,7 @@ class AuditedApprovals:
 
     def __init__(self, audit: AuditLog) -> None:
         self._audit = audit
-        self._seen: Reading | None = None
+        self._reduced_reading: Reading | None = None
         self._standing = Standing()
         self._guard = threading.Lock()  # the engine calls from its loop and from threads
 
@@ -33,12 +33,12 @@ class AuditedApprovals:
                 with suppress(StoreError):  # a read-only home is used as it is
                     self._audit.settle()
                     reading = self._audit.reading()
-            if reading is not self._seen:
+            if reading is not self._reduced_reading:
                 problem = (
                     f"the audit log is not to be relied on: {reading.problems[0]}" if reading.problems else ""
                 )
                 self._standing = Standing(problem=problem) if problem else standing(reading.chain.entries)
-                self._seen = reading
+                self._reduced_reading = reading
             return self._standing
 
 

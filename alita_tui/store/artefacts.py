@@ -81,21 +81,21 @@ class SessionArtefacts:
         return folder
 
     def spare_landing(self) -> Path | None:
-        """Return such a folder that an earlier run left empty, if there is one; never blocks."""
+        """Return a landing folder that an earlier run left empty; None if there is none. Never blocks."""
         return self._spare.pop() if self._spare else None
 
     def give_back(self, landing: Path, *, ended: bool) -> None:
-        """Remove such a folder with what is in it; if the run `ended`, an empty one may be the next run's."""
+        """Remove a landing folder and its files; if the run `ended`, an empty one is kept for the next run."""
         if ended and self._reuse and not self._spare and not any(os.scandir(landing)):
             self._spare.append(landing)
             return
         try:
-            landing.rmdir()  # as a rule nothing was left
+            landing.rmdir()  # usually it is empty
         except OSError:
             shutil.rmtree(landing, ignore_errors=True)
 
     def close(self) -> None:
-        """Remove the folder that was meant for the next run."""
+        """Remove the landing folder kept for the next run."""
         while self._spare:
             shutil.rmtree(self._spare.pop(), ignore_errors=True)
 
@@ -115,8 +115,8 @@ class SessionArtefacts:
         """Return where an artefact's bytes are. Raise StoreError if they are missing or changed."""
         path = self.folder / artefact.digest
         try:
-            known = path.stat()
-            stamp = (known.st_ino, known.st_size, known.st_mtime_ns, known.st_ctime_ns)
+            status = path.stat()
+            stamp = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
             if self._checked.get(artefact.digest) == stamp:
                 return path
             with path.open("rb") as content:
@@ -134,10 +134,10 @@ class SessionArtefacts:
         self._checked[artefact.digest] = stamp
         return path
 
-    def _check(self, size: int, what: str) -> None:
+    def _check(self, size: int, label: str) -> None:
         if size > self._most:
             raise UsageError(
-                f"{one_line(what, 200)} has {size / 1e6:,.1f} MB; one file may have {self._most / 1e6:,.0f} MB.",
+                f"{one_line(label, 200)} has {size / 1e6:,.1f} MB; one file may have {self._most / 1e6:,.0f} MB.",
                 hint="Raise it: alita config set artefacts.file_mb N",
             )
 
@@ -152,19 +152,19 @@ class SessionArtefacts:
             with suppress(OSError):  # `sweep` removes it
                 draft.unlink(missing_ok=True)
 
-    def _written(self, source: int, name: str, what: str) -> Artefact:
+    def _written(self, source: int, name: str, label: str) -> Artefact:
         """Copy a descriptor's bytes to a file of their digest; on failure nothing is left."""
         draft = self._draft()
         sha, size, head = sha256(), 0, b""
         try:
             target = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, disk.PRIVATE)
             try:
-                while piece := os.read(source, _CHUNK):
-                    head = head or piece[:HEAD_BYTES]
-                    sha.update(piece)
-                    disk.write_all(target, piece, size)
-                    size += len(piece)
-                    self._check(size, what)  # it may grow while it is read
+                while chunk := os.read(source, _CHUNK):
+                    head = head or chunk[:HEAD_BYTES]
+                    sha.update(chunk)
+                    disk.write_all(target, chunk, size)
+                    size += len(chunk)
+                    self._check(size, label)  # it may grow while it is read
                 os.fsync(target)
             finally:
                 os.close(target)
@@ -201,8 +201,8 @@ class SessionArtefacts:
 
 def file_name(name: str) -> str:
     """Return a name without folders and invisible characters, short enough for any file system."""
-    last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
-    clean = "".join(character if character.isprintable() else "_" for character in last).strip(" .") or "file"
+    base = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    clean = "".join(character if character.isprintable() else "_" for character in base).strip(" .") or "file"
     stem, dot, suffix = clean.rpartition(".")
     if len(clean.encode()) <= _LONGEST_NAME:
         return clean

@@ -82,7 +82,7 @@ class AuditLog:
             return list(reading.problems)
 
     def head(self) -> Head | None:
-        """Return how far the log goes, signed; None if nothing was signed yet. Raises StoreError if it is broken."""
+        """Return the log's signed head; None if nothing was signed yet. Raises StoreError if the log is broken."""
         self.settle()
         reading = self.reading()
         return reading.heads[-1] if reading.heads else None
@@ -91,14 +91,16 @@ class AuditLog:
 
     def append(self, entry: AuditEntry) -> AuditEntry:
         """Sign and add one entry; return it as it is on disk. Raises StoreError, also if the log is broken."""
-        bare = _storable(msgspec.structs.replace(entry, at=self._clock().isoformat()))
+        unsigned = _storable(msgspec.structs.replace(entry, at=self._clock().isoformat()))
         with self._writing() as fd:
-            private, reading = self._taken_up(fd)
+            private, reading = self._ready_to_write(fd)
             # A build is decided once: entering a verdict again returns the existing entry.
-            same = (known for known in reversed(reading.chain.entries) if known.same_verdict(bare))
-            if bare.session_id and (known := next(same, None)):
-                return known
-            return self._write(fd, reading, private, bare)
+            duplicates = (
+                duplicate for duplicate in reversed(reading.chain.entries) if duplicate.same_verdict(unsigned)
+            )
+            if unsigned.session_id and (duplicate := next(duplicates, None)):
+                return duplicate
+            return self._write(fd, reading, private, unsigned)
 
     def enter(
         self,
@@ -117,15 +119,15 @@ class AuditLog:
         left alone: they may belong to the session that this one was forked from. Only what this home signed counts:
         a session's file can be written by anyone.
         """
-        asked: dict[str, ApprovalRequested] = {}
+        requests: dict[str, ApprovalRequested] = {}
         decided: list[ApprovalResolved] = []
         kinds = (ApprovalRequested, ApprovalResolved, SessionOpened, SessionResumed, SessionClosed)
         for envelope in of(history, *kinds):
             match envelope.event:
                 case ApprovalRequested() as request:
-                    asked[request.approval_id] = request
+                    requests[request.approval_id] = request
                 case ApprovalResolved(approval_id=approval_id) as resolved if resolved.verdict.by:
-                    if approval_id in asked and self._is_own(asked[approval_id], resolved):
+                    if approval_id in requests and self._is_own(requests[approval_id], resolved):
                         decided.append(resolved)
                 case SessionOpened() | SessionResumed() | SessionClosed():
                     decided = []
@@ -133,10 +135,10 @@ class AuditLog:
                     pass
         if not decided:
             return ()
-        known = {entry.approval_id for entry in self.entries()}
+        entered = {entry.approval_id for entry in self.entries()}
         for resolved in decided:
-            if resolved.approval_id not in known:
-                self.enter(session_id, asked[resolved.approval_id], resolved)
+            if resolved.approval_id not in entered:
+                self.enter(session_id, requests[resolved.approval_id], resolved)
         return tuple(resolved.approval_id for resolved in decided)
 
     def sign_verdict(self, request: ApprovalRequested, resolved: ApprovalResolved) -> ApprovalResolved:
@@ -157,7 +159,7 @@ class AuditLog:
         reading = self.reading()
         if reading.behind or not reading.public:
             with self._writing() as fd:
-                self._taken_up(fd)
+                self._ready_to_write(fd)
 
     def repair(self, copies: Iterable[bytes] = ()) -> str:
         """Repair a broken log; return what was done, or an empty string if nothing was wrong.
@@ -169,7 +171,7 @@ class AuditLog:
         with self._writing() as fd:
             reading = self._look(fully=True)
             if not reading.problems:
-                self._taken_up(fd)
+                self._ready_to_write(fd)
                 return ""
             aside = disk.set_aside(self._path)
             intact = next((copy for copy in (reading.raw, *copies) if reading.counts(copy)), None)
@@ -177,10 +179,10 @@ class AuditLog:
             if intact is not None and private is not None:
                 content = intact[: max(head.size for head in reading.claimed)]
                 _replace(fd, content)
-                done, verdict = "what is on record was brought back, what is not was cut off", REPAIRED
+                outcome, verdict = "what is on record was brought back, what is not was cut off", REPAIRED
             else:
                 content, verdict = b"", BEGUN_ANEW
-                done = "a new log was begun: every tool has to be approved anew"
+                outcome = "a new log was begun: every tool has to be approved anew"
                 if private is None:
                     private = new_key()
                 _replace(fd, b"")
@@ -189,17 +191,19 @@ class AuditLog:
             chain = read_chain(content, public_of(private))
             if chain.problems:
                 raise StoreError(f"{aside} could not be mended: {chain.problems[0]}.")
-            now = self._look()
+            reading_now = self._look()
             digest = sha256(reading.raw).hexdigest()
-            self._write(fd, now, private, _upkeep(verdict, self._clock(), digest, reading.problems[0]))
-            return f"The damaged log is kept as {aside.name}; {done}."
+            self._write(
+                fd, reading_now, private, _upkeep(verdict, self._clock(), digest, reading.problems[0])
+            )
+            return f"The damaged log is kept as {aside.name}; {outcome}."
 
     # --- signing for others
 
     def signed(self, kind: str, text: str) -> str:
         """Return a signature (hex) of this home over a text of this kind. Raises StoreError."""
         with self._writing() as fd:
-            private, _ = self._taken_up(fd)
+            private, _ = self._ready_to_write(fd)
         return sign(private, kind, text)
 
     def vouched(self, kind: str, text: str, signature: str) -> bool:
@@ -219,7 +223,7 @@ class AuditLog:
         self._last = judged(raw, heads_raw, self._heads, self._seal.public, fully=fully)
         return self._last
 
-    def _taken_up(self, fd: int) -> tuple[Ed25519PrivateKey, Reading]:
+    def _ready_to_write(self, fd: int) -> tuple[Ed25519PrivateKey, Reading]:
         """Return the key and the log, created or brought up to date if needed. Raises StoreError if it is broken."""
         reading = self._look()
         if reading.problems:
@@ -242,41 +246,41 @@ class AuditLog:
             self._write(fd, reading, private, _upkeep(ADOPTED, self._clock(), "", text))
             reading = self._look()
         elif len(reading.heads) < 2 or any(head.size != reading.chain.size for head in reading.heads):
-            self._count(private, reading)
+            self._extend_heads(private, reading)
             reading = self._look()
         return private, reading
 
-    def _write(self, fd: int, reading: Reading, private: Ed25519PrivateKey, bare: AuditEntry) -> AuditEntry:
+    def _write(self, fd: int, reading: Reading, private: Ed25519PrivateKey, entry: AuditEntry) -> AuditEntry:
         chain, size = reading.chain, len(reading.raw)
         # A torn tail is ended, not removed: nothing ever leaves this file.
         ending = b"" if chain.ended else b"\n"
-        if bare.verdict == ADOPTED:
-            bare = msgspec.structs.replace(bare, digest=sha256(reading.raw + ending).hexdigest())
-        bare = msgspec.structs.replace(
-            bare,
+        if entry.verdict == ADOPTED:
+            entry = msgspec.structs.replace(entry, digest=sha256(reading.raw + ending).hexdigest())
+        entry = msgspec.structs.replace(
+            entry,
             sequence=chain.sequence + 1,
             previous=chain.previous,
             format=SIGNED,
             key=public_of(private),
         )
-        hashed = msgspec.structs.replace(bare, hash=bare.own_hash)
-        entry = msgspec.structs.replace(hashed, signature=sign(private, "audit entry", hashed.hash))
+        hashed = msgspec.structs.replace(entry, hash=entry.own_hash)
+        signed = msgspec.structs.replace(hashed, signature=sign(private, "audit entry", hashed.hash))
         try:
-            disk.write_all(fd, ending + entry.line + b"\n", size)
+            disk.write_all(fd, ending + signed.line + b"\n", size)
             os.fsync(fd)
         except OSError:
             os.ftruncate(fd, size)
             raise
-        self._count(private, self._look())
-        return entry
+        self._extend_heads(private, self._look())
+        return signed
 
-    def _count(self, private: Ed25519PrivateKey, reading: Reading) -> None:
+    def _extend_heads(self, private: Ed25519PrivateKey, reading: Reading) -> None:
         """Extend the heads to the whole log. If that fails, the entry is on record and the next one extends them."""
         with suppress(OSError, StoreError):
             self._heads.write(self._signed_head(private, reading.chain, reading.raw))
 
     def _signed_head(self, private: Ed25519PrivateKey, chain: Chain, raw: bytes) -> Head:
-        bare = Head(
+        head = Head(
             sequence=chain.sequence,
             hash=chain.previous,
             size=chain.size,
@@ -284,7 +288,7 @@ class AuditLog:
             at=self._clock().isoformat(),
             key=public_of(private),
         )
-        return msgspec.structs.replace(bare, signature=sign(private, "audit head", bare.text))
+        return msgspec.structs.replace(head, signature=sign(private, "audit head", head.text))
 
     @contextmanager
     def _writing(self) -> Iterator[int]:
@@ -298,11 +302,11 @@ class AuditLog:
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
-        known = self._path.exists()
+        existed = self._path.exists()
         fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, disk.PRIVATE)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
-            if not known:
+            if not existed:
                 disk.sync_folder(self._path.parent)
             yield fd
         finally:

@@ -78,7 +78,7 @@ class Backups:
     def create(self, reason: Reason = "manual") -> Backup:
         """Back up everything as it is now."""
         at = self._clock()
-        files = dict(self._now())
+        files = dict(self._current_files())
         backup = Backup(
             backup_id=f"{at:%Y%m%d-%H%M%S}-{reason}-{secrets.token_hex(2)}",
             reason=reason,
@@ -114,19 +114,19 @@ class Backups:
         """
         chosen, files = self._read(self._find(wanted))
         databases = {name: _tables(chosen, files[name]) for name in self._databases if name in files}
-        before = self.create("restore")
+        safety_copy = self.create("restore")
         # Tool files come first: an index never names files that are not there yet.
         for name, raw in files.items():
-            top, _, rest = name.partition("/")
-            if top in self._folders and rest:
-                _put(self._folders[top] / PurePosixPath(rest), raw)
+            folder, _, relative = name.partition("/")
+            if folder in self._folders and relative:
+                _put(self._folders[folder] / PurePosixPath(relative), raw)
         for name, tables in databases.items():
             disk.make_folder(self._databases[name].parent)
             JournalStorage(self._databases[name], mode="shared").write(tables)
-        return chosen, before
+        return chosen, safety_copy
 
     def logs(self) -> Iterator[bytes]:
-        """Return the copies of the logs in all backups, newest first."""
+        """Yield the copies of the logs in all backups, newest first."""
         for backup in self.list():
             _, files = self._read(Path(backup.path))
             yield from (files[name] for name in self._logs if name in files)
@@ -136,16 +136,16 @@ class Backups:
         older = 0 < _version(path) < SCHEMA_VERSION
         return self.create("upgrade") if older else None
 
-    def _now(self) -> Mapping[str, bytes]:
+    def _current_files(self) -> Mapping[str, bytes]:
         # A missing database is packed as an empty one, so that restoring can empty it, too.
         files = {
-            name: b"".join(whole(journal_reader.read(path).tables)) for name, path in self._databases.items()
+            key: b"".join(whole(journal_reader.read(path).tables)) for key, path in self._databases.items()
         }
-        files |= {name: disk.read_bytes(path) or b"" for name, path in self._logs.items()}
-        for top, folder in self._folders.items():
+        files |= {key: disk.read_bytes(path) or b"" for key, path in self._logs.items()}
+        for name, folder in self._folders.items():
             for path in sorted(folder.rglob("*")):
                 if path.is_file() and not path.is_symlink():
-                    files[f"{top}/{path.relative_to(folder).as_posix()}"] = disk.read_bytes(path) or b""
+                    files[f"{name}/{path.relative_to(folder).as_posix()}"] = disk.read_bytes(path) or b""
         return files
 
     def _find(self, wanted: str) -> Path:
@@ -154,8 +154,8 @@ class Backups:
             backup_id for backup_id in ids if wanted and backup_id.startswith(wanted)
         ]
         if len(matches) != 1:
-            what = "More than one backup begins with" if matches else "There is no backup"
-            raise UsageError(f"{what} {one_line(wanted, 60)!r}.", hint="`alita backup list` shows them.")
+            problem = "More than one backup begins with" if matches else "There is no backup"
+            raise UsageError(f"{problem} {one_line(wanted, 60)!r}.", hint="`alita backup list` shows them.")
         return self.folder / (matches[0] + _ENDING)
 
     def _read(self, path: Path) -> tuple[Backup, dict[str, bytes]]:
@@ -178,9 +178,9 @@ class Backups:
                     draft.unlink(missing_ok=True)
 
     def _forget_old(self) -> None:
-        own = [backup for backup in self.list() if backup.reason != "manual"]
-        for old in own[_KEPT:]:
-            Path(old.path).unlink(missing_ok=True)
+        automatic = [backup for backup in self.list() if backup.reason != "manual"]
+        for expired in automatic[_KEPT:]:
+            Path(expired.path).unlink(missing_ok=True)
 
 
 def _packed(files: Mapping[str, bytes]) -> bytes:
@@ -204,9 +204,9 @@ def _unpacked(path: Path, raw: bytes) -> dict[str, bytes]:
     try:
         with tarfile.open(fileobj=io.BytesIO(raw), mode="r:gz") as archive:
             for entry in archive:
-                place = PurePosixPath(entry.name)
+                entry_path = PurePosixPath(entry.name)
                 content = archive.extractfile(entry) if entry.isreg() else None
-                if content is None or place.is_absolute() or ".." in place.parts:
+                if content is None or entry_path.is_absolute() or ".." in entry_path.parts:
                     raise StoreError(
                         f"{path} holds something that no backup has: {one_line(entry.name, 80)!r}."
                     )

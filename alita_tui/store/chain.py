@@ -42,7 +42,7 @@ def read_chain(raw: bytes, public: str, *, trusted: int = 0, unsigned: int = 0) 
     for number, begin, end, line in _lines(raw):
         entry = read_entry(line)
         if entry is None:
-            _unreadable(chain, number, line, last=end >= len(raw) and not chain.ended)
+            _unreadable(chain, number, line, is_last=end >= len(raw) and not chain.ended)
             continue
         if end > trusted:
             wrong = _faults(chain, entry, line, memoryview(raw)[:begin], public, genuine)
@@ -67,10 +67,10 @@ def _lines(raw: bytes) -> Iterator[tuple[int, int, int, bytes]]:
         begin = end
 
 
-def _unreadable(chain: Chain, number: int, line: bytes, *, last: bool) -> None:
+def _unreadable(chain: Chain, number: int, line: bytes, *, is_last: bool) -> None:
     """Report a line that is not an entry: a torn write if it begins the next entry, else damage."""
     cut = unfinished(line, chain.sequence + 1)
-    if cut and last:
+    if cut and is_last:
         chain.torn = True
     elif not cut:  # a torn entry was written again, or the next entry says that it was dropped
         chain.problems.append(
@@ -82,25 +82,25 @@ def _faults(
     chain: Chain,
     entry: AuditEntry,
     line: bytes,
-    before: memoryview,
+    preceding: memoryview,
     public: str,
     genuine: Callable[[str, str], bool],
 ) -> list[str]:
-    wrong = []
+    faults = []
     if entry.own_hash != entry.hash or (entry.signed and line != entry.line):
-        wrong.append("was changed after it was written")
+        faults.append("was changed after it was written")
     if entry.previous != chain.previous:
-        wrong.append("does not follow the one before it")
+        faults.append("does not follow the one before it")
     if entry.sequence != chain.sequence + 1:
-        wrong.append(f"follows entry {chain.sequence}")
+        faults.append(f"follows entry {chain.sequence}")
     if entry.signed:
         if entry.key != public:
-            wrong.append("is signed with a key that is not this home's")
+            faults.append("is signed with a key that is not this home's")
         elif not genuine(entry.hash, entry.signature):
-            wrong.append("bears a signature that is not genuine")
+            faults.append("bears a signature that is not genuine")
         if chain.entries and not chain.signed:
-            if entry.verdict != ADOPTED or entry.digest != sha256(before).hexdigest():
-                wrong.append("does not adopt the unsigned entries before it as they are")
+            if entry.verdict != ADOPTED or entry.digest != sha256(preceding).hexdigest():
+                faults.append("does not adopt the unsigned entries before it as they are")
     elif chain.signed:
-        wrong.append("is not signed")
-    return wrong
+        faults.append("is not signed")
+    return faults

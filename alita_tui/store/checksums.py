@@ -61,8 +61,8 @@ def closing(
         schema_version=schema_version,
         tables={name: _hex(sums) for name, sums in tables.items()},
     )
-    rest = msgspec.json.encode(line)[1:]
-    row = b'%s%08x",%s' % (_HEAD, zlib.crc32(rest), rest)
+    content = msgspec.json.encode(line)[1:]
+    row = b'%s%08x",%s' % (_HEAD, zlib.crc32(content), content)
     return b'%s"%s":{\n%s\n}\n}\n' % (b"" if first else b",\n", TABLE.encode(), row)
 
 
@@ -88,29 +88,29 @@ def found_in(raw: bytes) -> Sums | None:
 def fit(raw: bytes, sums: Sums) -> bool:
     """Return True if every byte of the file is as it was written."""
     lines = iter(BytesIO(raw))
-    for due, end in _layout(sums):
+    for expected, end in _layout(sums):
         line = next(lines, b"")
         if not line.endswith(end):
             return False
         body = line[: -len(end)]
-        if (body if isinstance(due, bytes) else zlib.crc32(body)) != due:
+        if (body if isinstance(expected, bytes) else zlib.crc32(body)) != expected:
             return False
     return next(lines, None) is None
 
 
 def undamaged(raw: bytes, sums: Sums) -> Iterator[tuple[str, str, bytes]]:
     """Yield table, id and JSON of each intact document line of a damaged file."""
-    home = {crc: name for name, table in sums.tables.items() for crc in table}
+    table_of = {crc: name for name, table in sums.tables.items() for crc in table}
     for line in BytesIO(raw):
         for body in (line[:-1], line[:-2], line):
-            name = home.get(zlib.crc32(body))
+            name = table_of.get(zlib.crc32(body))
             if name is not None and body[:1] == b'"' and (colon := body.find(b'":')) > 0:
                 yield name, body[1:colon].decode("ascii", "replace"), body[colon + 2 :]
                 break
 
 
 def _layout(sums: Sums) -> Iterator[tuple[bytes | int, bytes]]:
-    """Yield each line of the file, or the CRC-32 of it, and what ends it."""
+    """Yield each expected line of the file, or its CRC-32, and its ending (comma and line end)."""
     yield b"{", b"\n"
     for name, table in sums.tables.items():
         yield b"%s:{" % msgspec.json.encode(name), b"\n"

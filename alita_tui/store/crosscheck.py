@@ -18,7 +18,7 @@ def contradictions(
     names it at all.
     """
     by_approval = {entry.approval_id: entry for entry in entries if entry.on_build}
-    own = {entry.approval_id: entry for entry in entries if entry.session_id == session_id}
+    expected = {entry.approval_id: entry for entry in entries if entry.session_id == session_id}
     problems: list[str] = []
     recorded: set[str] = set()
     for envelope in envelopes:
@@ -39,7 +39,7 @@ def contradictions(
                 pass
     problems += [
         f"{entry.label}: the session has no verdict on {entry.approval_id}"
-        for entry in own.values()
+        for entry in expected.values()
         if entry.approval_id not in recorded
     ]
     return problems

@@ -31,18 +31,18 @@ class Damage(Value, frozen=True):
     @property
     def hint(self) -> str:
         """What to do about it."""
-        back = "Bring back what is missing from a backup (`alita backup list`)"
+        advice = "Bring back what is missing from a backup (`alita backup list`)"
         if self.original:
-            return f"{back}, then delete {Path(self.original).name}: it is no longer mentioned."
-        return f"{back}; the next change to it keeps the original aside and goes on with the rest."
+            return f"{advice}, then delete {Path(self.original).name}: it is no longer mentioned."
+        return f"{advice}; the next change to it keeps the original aside and goes on with the rest."
 
 
 def damages(paths: Iterable[Path]) -> tuple[Damage, ...]:
     """Return current damage of these files, and past damage until its saved original is removed. Never raises."""
-    return tuple(damage for path in paths for damage in (*_now(path), *_before(path)))
+    return tuple(damage for path in paths for damage in (*_current(path), *_past(path)))
 
 
-def _now(path: Path) -> Iterator[Damage]:
+def _current(path: Path) -> Iterator[Damage]:
     try:
         snapshot = journal_reader.read(path)
     except StoreError as error:
@@ -52,7 +52,7 @@ def _now(path: Path) -> Iterator[Damage]:
         yield Damage(path=str(path), problem=_problem(snapshot.discarded, "; ".join(snapshot.problems)))
 
 
-def _before(path: Path) -> Iterator[Damage]:
+def _past(path: Path) -> Iterator[Damage]:
     journal = journal_reader.journal_of(path)
     asides = [*path.parent.glob(f"{path.name}.damaged-*"), *path.parent.glob(f"{journal.name}.damaged-*")]
     for aside in sorted(asides):

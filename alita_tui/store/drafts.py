@@ -60,19 +60,19 @@ class DraftFile:
             return {}
         with self._locked():
             drafts = self._load()
-            mine = {draft.field: draft.text for draft in drafts if draft.session == session}
-            if fresh and not mine:
-                left = [draft for draft in drafts if draft.fresh and not self._used(draft)]
-                if left:
-                    newest = max(left, key=lambda draft: draft.at).session
-                    taken = [draft for draft in left if draft.session == newest]
-                    mine = {draft.field: draft.text for draft in taken}
+            texts = {draft.field: draft.text for draft in drafts if draft.session == session}
+            if fresh and not texts:
+                orphans = [draft for draft in drafts if draft.fresh and not self._in_use(draft)]
+                if orphans:
+                    newest = max(orphans, key=lambda draft: draft.at).session
+                    adopted = [draft for draft in orphans if draft.session == newest]
+                    texts = {draft.field: draft.text for draft in adopted}
                     moved = [
                         msgspec.structs.replace(draft, session=session, process=os.getpid())
-                        for draft in taken
+                        for draft in adopted
                     ]
-                    self._save([*(draft for draft in drafts if draft not in taken), *moved])
-        return mine
+                    self._save([*(draft for draft in drafts if draft not in adopted), *moved])
+        return texts
 
     def write(self, session: str, fields: Mapping[str, str], *, fresh: bool) -> None:
         """Store the text of some fields; empty ones are removed. Raises OSError."""
@@ -90,7 +90,7 @@ class DraftFile:
             ]
             self._save(sorted(drafts, key=lambda draft: draft.at)[-MOST:])
 
-    def _used(self, draft: Draft) -> bool:
+    def _in_use(self, draft: Draft) -> bool:
         return draft.process != os.getpid() and self._alive(draft.process)
 
     def _load(self) -> list[Draft]:

@@ -118,8 +118,8 @@ class AuditEntry(Value, frozen=True, kw_only=True):
     @property
     def own_hash(self) -> str:
         """The value that `hash` must have."""
-        bare = msgspec.structs.replace(self, hash="", signature="")
-        return sha256(msgspec.json.encode(bare, order="sorted")).hexdigest()
+        unhashed = msgspec.structs.replace(self, hash="", signature="")
+        return sha256(msgspec.json.encode(unhashed, order="sorted")).hexdigest()
 
     @property
     def label(self) -> str:

@@ -30,21 +30,21 @@ class Followed:
     def now(self) -> SessionSummary | None:
         """Return the up-to-date summary; None if the files have to be read as a whole."""
         if disk.signature(self._path) != self._json_at:
-            return None  # the journal was folded, so what is in it now is something else
-        size, raw = self._news()
-        whole = raw.rfind(b"\n") + 1
-        done = [operation(line) for line in raw[:whole].split(b"\n")[:-1]]
+            return None  # the journal was folded, so its offsets are no longer valid
+        size, appended = self._appended()
+        complete = appended.rfind(b"\n") + 1
+        changes = [operation(line) for line in appended[:complete].split(b"\n")[:-1]]
         if size < self._end or disk.signature(self._path) != self._json_at:
             return None
-        for change in done:
+        for change in changes:
             if change is None or (change[0] == "del" and change[1] == "events"):
                 return None
             if change[0] == "put" and change[1] == "events":
                 self._tally.take(change[3])
-        self._end += whole
+        self._end += complete
         return self._tally.summary(self._session_id, str(self._path))
 
-    def _news(self) -> tuple[int, bytes]:
+    def _appended(self) -> tuple[int, bytes]:
         """Return the journal's size and its new bytes; a closed session has none."""
         try:
             with journal_of(self._path).open("rb") as file:
@@ -75,32 +75,34 @@ class Summaries:
 
     def of(self, paths: Iterable[Path]) -> dict[str, SessionSummary]:
         """Return the summary of each session, by file name."""
-        known = self._read_index()
-        fresh: dict[str, _Indexed] = {}
+        cached = self._read_index()
+        entries: dict[str, _Indexed] = {}
         for path in paths:
             at = (disk.signature(path), disk.signature(journal_of(path)))
-            entry = known.get(path.name)
+            entry = cached.get(path.name)
             if entry is None or entry.at != at:
-                entry = _Indexed(at=at, summary=self._now(path))
-            fresh[path.name] = entry
-        current = {name: indexed for name, indexed in fresh.items() if indexed.summary.state != "unreadable"}
-        if current != known:
+                entry = _Indexed(at=at, summary=self._up_to_date(path))
+            entries[path.name] = entry
+        current = {
+            name: indexed for name, indexed in entries.items() if indexed.summary.state != "unreadable"
+        }
+        if current != cached:
             self._write_index(current)
-        return {name: entry.summary for name, entry in fresh.items()}
+        return {name: entry.summary for name, entry in entries.items()}
 
     def follow(self, path: Path, followed: Followed | None) -> None:
         """From now on keep this summary up to date, if the session is whole."""
         if followed is not None:
             self._followed[path.name] = followed
 
-    def _now(self, path: Path) -> SessionSummary:
+    def _up_to_date(self, path: Path) -> SessionSummary:
         followed = self._followed.pop(path.name, None)
         summary = followed.now() if followed is not None else None
         if summary is None:
             followed = self._read(path)
             summary = followed.now() if followed is not None else None
         if summary is None:
-            return _whole(path)
+            return _summary_of_all(path)
         self.follow(path, followed)
         return summary
 
@@ -124,7 +126,7 @@ class Summaries:
             return  # it is only a cache
 
 
-def _whole(path: Path) -> SessionSummary:
+def _summary_of_all(path: Path) -> SessionSummary:
     """Return the summary of a possibly damaged session, after reading all of it."""
     try:
         snapshot = read(path)

@@ -48,8 +48,8 @@ class JournalTable(Table):
     def next_id(self) -> int:
         """Return one more than the highest id."""
         rows = self.rows
-        last = int(next(reversed(rows), "0"))
-        return last + 1 if str(last + 1) not in rows else max(map(int, rows)) + 1
+        newest = int(next(reversed(rows), "0"))
+        return newest + 1 if str(newest + 1) not in rows else max(map(int, rows)) + 1
 
 
 class JournalDB(TinyDB):

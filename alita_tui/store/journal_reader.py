@@ -105,11 +105,11 @@ def operation(raw: bytes) -> Operation | None:
     try:
         if int(raw[:8], 16) != zlib.crc32(body):
             return None
-        done = msgspec.convert(load(body), ready(Operation))
+        decoded = msgspec.convert(load(body), ready(Operation))
     except (ValueError, RecursionError):
         return None
-    number = done[1] if done[0] == "gen" else done[2]
-    return done if _ID.fullmatch(number) else None
+    number = decoded[1] if decoded[0] == "gen" else decoded[2]
+    return decoded if _ID.fullmatch(number) else None
 
 
 def read(path: Path, known: Snapshot | None = None) -> Snapshot:
@@ -118,18 +118,18 @@ def read(path: Path, known: Snapshot | None = None) -> Snapshot:
     Raises StoreError if the file may not be read, or is replaced faster than it can be read.
     """
     for _ in range(50):
-        before = disk.signature(path)
-        if known is not None and known.json_at == before:
+        signature = disk.signature(path)
+        if known is not None and known.json_at == signature:
             if disk.signature(journal_of(path))[2] == known.end:
                 return known
-            snapshot, fresh = known, False
+            snapshot, from_scratch = known, False
         else:
-            snapshot, fresh = _checkpoint(path), True
-            snapshot.json_at = before
+            snapshot, from_scratch = _checkpoint(path), True
+            snapshot.json_at = signature
         raw = disk.read_bytes(journal_of(path)) or b""
         # A writer folds the journal by replacing the file first, so the same file before and after
         # means that the journal belongs to it.
-        if disk.signature(path) == before and (fresh or len(raw) >= snapshot.end):
+        if disk.signature(path) == signature and (from_scratch or len(raw) >= snapshot.end):
             _follow(snapshot, path, raw)
             upgrade(snapshot.tables, snapshot.schema_version)
             return snapshot
@@ -149,12 +149,12 @@ def _checkpoint(path: Path) -> Snapshot:
     with uncollected():
         if sums is None:
             _unchecked(snapshot, path, raw)
-        elif checksums.fit(raw, sums) and (tables := _whole(raw)) is not None:
+        elif checksums.fit(raw, sums) and (tables := _tables_of(raw)) is not None:
             snapshot.tables = tables
         else:
             snapshot.tables = _rescued(raw, sums)
-            whole = sum(map(len, sums.tables.values()))
-            snapshot.discarded = whole - sum(map(len, snapshot.tables.values()))
+            recorded = sum(map(len, sums.tables.values()))
+            snapshot.discarded = recorded - sum(map(len, snapshot.tables.values()))
             _damaged(snapshot, path, f"{path.name} was damaged")
     about = snapshot.tables.get(ABOUT, {}).get("1")
     facts = about if isinstance(about, dict) else {}
@@ -163,11 +163,11 @@ def _checkpoint(path: Path) -> Snapshot:
     snapshot.generation = generation if type(generation) is int else 0
     snapshot.schema_version = version if type(version) is int else OLDEST
     if snapshot.tables.pop(checksums.TABLE, None) or snapshot.schema_version >= checksums.SINCE:
-        _missed(snapshot, path, raw, sums)
+        _note_missing_sums(snapshot, path, raw, sums)
     return snapshot
 
 
-def _missed(snapshot: Snapshot, path: Path, raw: bytes, sums: checksums.Sums | None) -> None:
+def _note_missing_sums(snapshot: Snapshot, path: Path, raw: bytes, sums: checksums.Sums | None) -> None:
     """Record what it means that a file has no checksums although it should."""
     if sums is not None or snapshot.damaged:
         return
@@ -187,7 +187,7 @@ def _damaged(snapshot: Snapshot, path: Path, problem: str) -> None:
 
 def _unchecked(snapshot: Snapshot, path: Path, raw: bytes) -> None:
     """Read a file without checksums: an older one, another program's, or a damaged one."""
-    tables = _whole(raw)
+    tables = _tables_of(raw)
     if tables is not None:
         snapshot.tables = tables
         return
@@ -216,7 +216,7 @@ def _checked(raw: Json) -> Tables:
     return tables
 
 
-def _whole(raw: bytes) -> Tables | None:
+def _tables_of(raw: bytes) -> Tables | None:
     """Return the tables of a file; None if any record in it has no number. Earlier versions could write such files."""
     try:
         return _checked(load(raw))
@@ -236,22 +236,22 @@ def _salvaged(text: str) -> tuple[Tables, int]:
     rows: dict[str, Json] | None = None
     decoder = json.JSONDecoder()
     text = text.rstrip()
-    discarded, at = 0, 0
-    while at < len(text):
-        if (close := _CLOSE.match(text, at)) is not None:
-            rows, at = None, close.end()
+    discarded, position = 0, 0
+    while position < len(text):
+        if (close := _CLOSE.match(text, position)) is not None:
+            rows, position = None, close.end()
             continue
-        key = _KEY.match(text, at)
+        key = _KEY.match(text, position)
         if key is not None and not _ID.fullmatch(key[1]) and text.startswith("{", key.end()):
-            rows, at = tables.setdefault(key[1], {}), key.end() + 1
+            rows, position = tables.setdefault(key[1], {}), key.end() + 1
             continue
         try:
             if key is None or rows is None or not _ID.fullmatch(key[1]):
                 raise ValueError
-            rows[key[1]], at = decoder.raw_decode(text, key.end())
+            rows[key[1]], position = decoder.raw_decode(text, key.end())
         except (ValueError, RecursionError):
             discarded += 1
-            at = text.find("\n", key.end() if key else at) + 1 or len(text)
+            position = text.find("\n", key.end() if key else position) + 1 or len(text)
     return tables, max(discarded, 1)
 
 
@@ -261,28 +261,28 @@ def _follow(snapshot: Snapshot, path: Path, raw: bytes) -> None:
     end = raw.rfind(b"\n") + 1
     lines = raw[start:end].split(b"\n")[:-1] if end > start else []
     if start == 0:
-        first = operation(lines[0]) if lines else None
-        if first is not None and first[0] == "gen":
-            if int(first[1]) < snapshot.generation:
+        header = operation(lines[0]) if lines else None
+        if header is not None and header[0] == "gen":
+            if int(header[1]) < snapshot.generation:
                 return  # a crash came between the checkpoint and the emptying of the journal
-            if int(first[1]) > snapshot.generation:
+            if int(header[1]) > snapshot.generation:
                 snapshot.problems.append(f"only the journal of {path.name} could be restored")
-                snapshot.generation, snapshot.schema_version = int(first[1]), OLDEST
+                snapshot.generation, snapshot.schema_version = int(header[1]), OLDEST
             lines = lines[1:]
-    bad = 0
+    damaged = 0
     for raw_line in lines:
-        done = operation(raw_line)
-        if done is None:
-            bad += 1
+        change = operation(raw_line)
+        if change is None:
+            damaged += 1
         else:
-            apply(snapshot.tables, done)
-    if bad:
+            apply(snapshot.tables, change)
+    if damaged:
         snapshot.problems.append(f"the journal of {path.name} was damaged")
         snapshot.damaged.append(journal_of(path))
     if end < len(raw) and start == 0:
         snapshot.problems.append(TORN)
-        bad += 1
-    snapshot.discarded += bad
+        damaged += 1
+    snapshot.discarded += damaged
     snapshot.end = max(end, start)
 
 

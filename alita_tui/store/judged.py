@@ -30,8 +30,8 @@ class Reading:
     @property
     def behind(self) -> bool:
         """True if a head does not include the last entries yet, or unsigned entries are not adopted."""
-        counted = len(self.heads) == 2 and all(head.size == self.chain.size for head in self.heads)
-        return bool(self.chain.entries) and not (counted and self.chain.signed)
+        up_to_date = len(self.heads) == 2 and all(head.size == self.chain.size for head in self.heads)
+        return bool(self.chain.entries) and not (up_to_date and self.chain.signed)
 
     @property
     def claimed(self) -> list[Head]:
@@ -55,30 +55,30 @@ def judged(raw: bytes, heads_raw: HeadsRaw, heads: Heads, own: str, *, fully: bo
     """
     far = read_head(heads_raw[1])
     public = own or (far.key if far is not None else "")
-    good: list[Head] = []
-    problems = list(_against_heads(raw, heads_raw, heads, public, good))
-    sure = max((head.size for head in good), default=0)
+    fitting: list[Head] = []
+    problems = list(_against_heads(raw, heads_raw, heads, public, fitting))
+    covered = max((head.size for head in fitting), default=0)
     chain = read_chain(
         raw,
         public,
-        trusted=0 if fully or problems else sure,
-        unsigned=sure if public else len(raw),
+        trusted=0 if fully or problems else covered,
+        unsigned=covered if public else len(raw),
     )
     listed = tuple(dict.fromkeys((*chain.problems, *problems)))  # which entry first, then the consequences
-    return Reading(raw, heads_raw, chain, listed, public, tuple(good))
+    return Reading(raw, heads_raw, chain, listed, public, tuple(fitting))
 
 
 def _against_heads(
     raw: bytes, heads_raw: HeadsRaw, heads: Heads, public: str, good: list[Head]
 ) -> Iterator[str]:
-    """Return what the heads show to be wrong with a log, and add the heads that fit it to `good`."""
-    both: tuple[tuple[Path, bytes | None], ...] = ((heads.near, heads_raw[0]), (heads.far, heads_raw[1]))
-    for path, text in both:
-        if text is None and (path == heads.near or not public):
+    """Yield what the heads show to be wrong with a log, and add the heads that fit it to `good`."""
+    stored: tuple[tuple[Path, bytes | None], ...] = ((heads.near, heads_raw[0]), (heads.far, heads_raw[1]))
+    for path, head_raw in stored:
+        if head_raw is None and (path == heads.near or not public):
             continue  # the far head counts; this one is written again
-        head = read_head(text)
+        head = read_head(head_raw)
         if head is None or not head.genuine:
-            yield f"the head {path} is " + ("gone" if text is None else "not genuine")
+            yield f"the head {path} is " + ("gone" if head_raw is None else "not genuine")
         elif not public:
             yield f"the key of this log is gone from {heads.far.parent}"
         elif head.key != public:
@@ -90,11 +90,11 @@ def _against_heads(
 
 
 def _missing(head: Head, raw: bytes) -> str:
-    """Return what a head shows to be wrong with a log."""
+    """Return how a log contradicts a genuine head: entries are gone, or it is another log."""
     chain = read_chain(raw, head.key)
     if chain.sequence < head.sequence:
         first = chain.sequence + 1
-        which = f"entry {first} is" if first == head.sequence else f"entries {first} to {head.sequence} are"
-        missing = f"{which} gone, or an older copy was put back"
+        subject = f"entry {first} is" if first == head.sequence else f"entries {first} to {head.sequence} are"
+        missing = f"{subject} gone, or an older copy was put back"
         return f"the log ends at entry {chain.sequence}, and its head counts {head.sequence}: {missing}"
     return f"the log is not the one that its head counts up to entry {head.sequence}"

@@ -135,7 +135,7 @@ def _file(scanned: Scan[T], path: Path, table: str, load_row: Load[T], look: Loo
 
 
 def _documents(lines: Iterator[bytes]) -> Iterator[tuple[int, int, bytes, int]]:
-    """Yield each document as (id, place of its text in the line, line, its end); then (0, 0, last line, 0)."""
+    """Yield each document as (id, start of its JSON in the line, line, stop); then (0, 0, last line, 0)."""
     comma = True
     for line in lines:
         if line[:1] == b'"':
@@ -164,13 +164,13 @@ def _grown(
     checked = int(about.get("schema_version", 0)) >= checksums.SINCE
     scanned.sums = sums
     places, look, crc32 = scanned.places, reads.look, zlib.crc32
-    at, last, comma = start, 0, True
+    at, last_id, comma = start, 0, True
     for line in lines:
         if line[:1] != b'"':
             break
         colon = line.index(b'":')
         digits = line[1:colon]
-        if not comma or not digits.isdigit() or (number := int(digits)) <= last:
+        if not comma or not digits.isdigit() or (number := int(digits)) <= last_id:
             raise Irregular
         comma = line[-2:-1] == b","
         text = line[: -2 if comma else -1]
@@ -186,11 +186,11 @@ def _grown(
             scanned.count = number
         else:
             _count(scanned, number)
-        last = number
+        last_id = number
     else:
         raise Irregular
     line = _end_of_table(line, lines, comma)
-    scanned.last = last
+    scanned.last = last_id
     scanned.span = (start, at)
     # The empty line of an empty table has no checksum.
     return at - start + len(line) + (0 if scanned.count else 1), line == b"},\n"
@@ -208,7 +208,7 @@ def _end_of_table(line: bytes, lines: Iterator[bytes], comma: bool) -> bytes:
 
 
 def _count(scanned: Scan[T], number: int) -> None:
-    """Locate one more document."""
+    """Count one more document; list the ids once they are not 1, 2, 3 …"""
     if number != scanned.count + 1 and not scanned.ids:
         scanned.ids.extend(range(1, scanned.count + 1))
     if scanned.ids or number != scanned.count + 1:
@@ -218,37 +218,36 @@ def _count(scanned: Scan[T], number: int) -> None:
 
 def _small(rows: dict[str, object], lines: Iterator[bytes], sums: array[int]) -> tuple[int, bool]:
     size = 0
-    for number, place, line, cut in _documents(lines):
+    for number, start, line, stop in _documents(lines):
         if not number:
             return size + len(line) + (0 if rows else 1), line == b"},\n"
-        rows[str(number)] = load(line[place:cut])
-        sums.append(zlib.crc32(line[:cut]))
+        rows[str(number)] = load(line[start:stop])
+        sums.append(zlib.crc32(line[:stop]))
         size += len(line)
     raise Irregular
 
 
 def _journal(scanned: Scan[T], path: Path, table: str, look: Look) -> None:
-    for number, body, after in journal_lines(journal_of(path)):
+    for number, body, end in journal_lines(journal_of(path)):
         document = document_of(body, table)
         if number == 0:
-            first = load(body)
-            if not isinstance(first, list) or first[:2] != ["gen", str(scanned.generation)]:
+            header = load(body)
+            if not isinstance(header, list) or header[:2] != ["gen", str(scanned.generation)]:
                 raise Irregular
         elif document is None:
-            done = operation(b"%08x %s" % (zlib.crc32(body), body))
-            if done is None or done[1] == table:
+            change = operation(b"%08x %s" % (zlib.crc32(body), body))
+            if change is None or change[1] == table:
                 raise Irregular
-            apply(scanned.tables, done)
+            apply(scanned.tables, change)
         else:
             doc_id, raw = document
             if doc_id <= scanned.last:
                 raise Irregular
-            scanned.places.add(
-                after - 2 - len(raw), len(raw), look(raw)
-            )  # the line ends in "]" and its line end
+            # The line ends in "]" and a line end.
+            scanned.places.add(end - 2 - len(raw), len(raw), look(raw))
             scanned.last = doc_id
             _count(scanned, doc_id)
-        scanned.end = after
+        scanned.end = end
     scanned.size = disk.signature(journal_of(path))[2]
 
 

@@ -19,13 +19,13 @@ def take(path: Path, patience: float) -> int:
     """
     journal, until = journal_of(path), time.monotonic() + patience
     while True:
-        known = journal.exists()
+        existed = journal.exists()
         fd = os.open(journal, os.O_RDWR | os.O_CREAT, disk.PRIVATE)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # The last holder may have removed it between open and lock.
             if _same_file(fd, journal):
-                if not known:
+                if not existed:
                     disk.sync_folder(path.parent)
                 return fd
             os.close(fd)
@@ -60,13 +60,13 @@ def is_open(path: Path) -> bool:
 
 def _same_file(fd: int, path: Path) -> bool:
     try:
-        there = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return False
-    return os.path.samestat(os.fstat(fd), there)
+    return os.path.samestat(os.fstat(fd), status)
 
 
 def _owner(fd: int) -> str:
     """Return ` (process 123)` as the journal's first line names it, or an empty string."""
-    first = operation(os.pread(fd, 200, 0).split(b"\n", 1)[0])
-    return f" (process {first[2]})" if first is not None and first[0] == "gen" else ""
+    header = operation(os.pread(fd, 200, 0).split(b"\n", 1)[0])
+    return f" (process {header[2]})" if header is not None and header[0] == "gen" else ""

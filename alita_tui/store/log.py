@@ -46,7 +46,7 @@ class LogStorage(JournalStorage, Generic[T]):
         look: Look = lambda _: 0,
         first: Tables | None = None,
     ) -> None:
-        """`first`: what else a file that does not exist yet begins with."""
+        """`first`: the other tables of a file that does not exist yet."""
         self._table = table
         self._first: Tables = first or {}
         self._new = False
@@ -65,7 +65,7 @@ class LogStorage(JournalStorage, Generic[T]):
         self._span = self._next = ((0, 0), checksums.new_sums())
         """Where the table's lines are in the file, with checksums; and the same for the file being written."""
         self._next_places: Places | None = None
-        self._old: int | None = None
+        self._file_fd: int | None = None
         self._journal_fd: int | None = None
         self.last = self.count = 0
         """The highest id, and the number of documents."""
@@ -96,7 +96,7 @@ class LogStorage(JournalStorage, Generic[T]):
         """The file's signature and the journal's offset if both hold ids 1, 2, 3 … undamaged; else None."""
         if self._places is None or self._ids:
             return None
-        return self._now.json_at, self._now.end
+        return self._snapshot.json_at, self._snapshot.end
 
     def note(self, index: int) -> int:
         """Return the number that `look` gave a document, by its place from 0 on."""
@@ -109,25 +109,28 @@ class LogStorage(JournalStorage, Generic[T]):
 
     def reader(self, ahead: int = _AHEAD) -> Callable[[int], tuple[bytes, int]]:
         """Return a function like `document` for reading many: it reads neighbours together."""
-        seen: tuple[Places | None, bool] = (None, False)
-        """What `held` was read from; places are renewed when it changes."""
+        source: tuple[Places | None, bool] = (None, False)
+        """What `block` was read from; another object once the places are renewed."""
         start, block = 0, b""
 
         def read(index: int) -> tuple[bytes, int]:
-            nonlocal seen, start, block
+            nonlocal source, start, block
             with self._guard:
                 places = self._places
                 folded = places is not None and index < places.folded
-                fd = self._held(folded=folded)
+                fd = self._descriptor(folded=folded)
                 if places is None or fd is None:
                     raise StoreError(f"{self.path} is closed.")
                 at, size = places.starts[index], places.sizes[index]
-                same = seen[0] is places and seen[1] == folded
-                if not same or not (start <= at and at + size <= start + len(block)):
-                    back = same and at < start  # backwards
-                    seen, start = (places, folded), max(at + size - max(ahead, size), 0) if back else at
+                unchanged = source[0] is places and source[1] == folded
+                if not unchanged or not (start <= at and at + size <= start + len(block)):
+                    backwards = unchanged and at < start
+                    source, start = (
+                        (places, folded),
+                        max(at + size - max(ahead, size), 0) if backwards else at,
+                    )
                     try:
-                        block = os.pread(fd, at + size - start if back else max(ahead, size), start)
+                        block = os.pread(fd, at + size - start if backwards else max(ahead, size), start)
                     except OSError as error:
                         raise disk.store_error("read", self.path, error) from error
                 number = self._ids[index] if self._ids else index + 1
@@ -139,7 +142,7 @@ class LogStorage(JournalStorage, Generic[T]):
         """Fold the journal and release the lock. Raises StoreError if it cannot be folded; the journal stays."""
         super().close()
         if self.mode == "readonly":
-            self._let_go()
+            self._close_descriptors()
 
     def read(self) -> Tables:
         """All tables, read from disk."""
@@ -159,9 +162,9 @@ class LogStorage(JournalStorage, Generic[T]):
             super()._open()
             discarded, note = self.restored.discarded, self.restored.note
             if writes and not self._new:
-                self._now.tables.setdefault(self._table, {})
+                self._snapshot.tables.setdefault(self._table, {})
                 self.checkpoint()
-            scanned = self._anew() if writes else self._loaded(self._now)
+            scanned = self._rescanned() if writes else self._loaded(self._snapshot)
             self.restored = Restored(events=scanned.count, discarded=discarded, note=note)
         else:
             torn = scanned.size > scanned.end and not is_open(self.path)  # a writer may be half way
@@ -169,31 +172,31 @@ class LogStorage(JournalStorage, Generic[T]):
         self._adopt(scanned)
 
     def _repair(self) -> None:
-        self._new = not self._now.json_at[2] and not self._now.tables and not self._now.damaged
+        self._new = not self._snapshot.json_at[2] and not self._snapshot.tables and not self._snapshot.damaged
         if self._new:
-            self._now.tables = {**self._first, self._table: {}}
+            self._snapshot.tables = {**self._first, self._table: {}}
         super()._repair()
 
-    def _anew(self) -> Scan[T]:
+    def _rescanned(self) -> Scan[T]:
         scanned = scan(self.path, self._table, self._load_row, self._look)
         if scanned is None:
             raise StoreError(f"{self.path} could not be read again after its repair.", hint="Check the disk.")
         return scanned
 
-    def _loaded(self, now: Snapshot) -> Scan[T]:
+    def _loaded(self, snapshot: Snapshot) -> Scan[T]:
         """Read a file that has to be read as a whole."""
-        rows = now.tables.get(self._table, {})
+        rows = snapshot.tables.get(self._table, {})
         numbers = sorted(map(int, rows))
         loaded = [self._load_row(dump(rows[str(number)]), number) for number in numbers]
         return Scan(
-            tables={name: table for name, table in now.tables.items() if name != self._table},
+            tables={name: table for name, table in snapshot.tables.items() if name != self._table},
             rows=loaded,
             count=len(loaded),
             last=numbers[-1] if numbers else 0,
-            generation=now.generation,
-            schema_version=now.schema_version,
-            json_at=now.json_at,
-            end=now.end,
+            generation=snapshot.generation,
+            schema_version=snapshot.schema_version,
+            json_at=snapshot.json_at,
+            end=snapshot.end,
         )
 
     def _adopt(self, scanned: Scan[T]) -> None:
@@ -201,10 +204,14 @@ class LogStorage(JournalStorage, Generic[T]):
         self._ids = scanned.ids
         self.last, self.count = scanned.last, scanned.count
         self._hold((scanned.span, scanned.sums), scanned.places if scanned.rows is None else None)
-        if self.mode == "readonly" and self._old is not None and _signature(self._old) != scanned.json_at:
+        if (
+            self.mode == "readonly"
+            and self._file_fd is not None
+            and _signature(self._file_fd) != scanned.json_at
+        ):
             self._places = None  # it was folded meanwhile
         self._synced = scanned.end
-        self._now = Snapshot(
+        self._snapshot = Snapshot(
             tables=scanned.tables,
             generation=scanned.generation,
             schema_version=scanned.schema_version,
@@ -215,25 +222,25 @@ class LogStorage(JournalStorage, Generic[T]):
 
     def _note_places(self, data: bytes) -> None:
         """Locate the documents that were just written to the journal's end."""
-        at = self._now.end - len(data)
+        at = self._snapshot.end - len(data)
         for line in data.split(b"\n")[:-1]:
             at += len(line) + 1
             document = document_of(line[9:], self._table)
             if document is not None and self._places is not None:
                 self._places.add(at - 2 - len(document[1]), len(document[1]), self._look(document[1]))
 
-    def _keep(self, done: list[Operation], data: bytes, synced: bool) -> None:
+    def _add_appended(self, operations: list[Operation], data: bytes, synced: bool) -> None:
         self._note_places(data)
-        for operation in done:
+        for operation in operations:
             if operation[1] == self._table:
                 if self._ids or int(operation[2]) != self.count + 1:
                     self._ids = self._ids or array("Q", range(1, self.count + 1))
                     self._ids.append(int(operation[2]))
                 self.last, self.count = int(operation[2]), self.count + 1
             else:
-                apply(self._now.tables, operation)
+                apply(self._snapshot.tables, operation)
         if synced:
-            self._unsynced, self._synced = [], self._now.end
+            self._unsynced, self._synced = [], self._snapshot.end
         else:
             self._unsynced.append(data)
         self._rows = None
@@ -245,90 +252,90 @@ class LogStorage(JournalStorage, Generic[T]):
     def _hold(self, span: _Span, places: Places | None) -> None:
         """Keep the current file open: it can be copied from even if a replacement fails half way."""
         with self._guard:
-            self._let_go()
+            self._close_descriptors()
             self._span, self._places = span, places
             if self.mode == "exclusive" or (places is not None and self.path.exists()):
-                self._old = os.open(self.path, os.O_RDONLY)
+                self._file_fd = os.open(self.path, os.O_RDONLY)
             if self.mode == "exclusive":
                 self._journal_fd = self._fd
             elif places is not None and places.folded < len(places):
                 self._journal_fd = os.open(self._journal, os.O_RDONLY)
 
-    def _let_go(self) -> None:
-        if self._old is not None:
-            os.close(self._old)
-            self._old = None
+    def _close_descriptors(self) -> None:
+        if self._file_fd is not None:
+            os.close(self._file_fd)
+            self._file_fd = None
         if self._journal_fd is not None and self.mode != "exclusive":
             os.close(self._journal_fd)
         self._journal_fd = None
 
-    def _held(self, *, folded: bool) -> int | None:
-        """Return the file or its journal; once this is closed, the file only if it was not replaced since."""
+    def _descriptor(self, *, folded: bool) -> int | None:
+        """Return the descriptor of file or journal, None if it is gone; a closed file is reopened if unchanged."""
         if not folded:
             return self._journal_fd
-        if self._old is None and self._places is not None:
+        if self._file_fd is None and self._places is not None:
             try:
                 fd = os.open(self.path, os.O_RDONLY)
             except OSError:
                 return None
-            if _signature(fd) != self._now.json_at:
+            if _signature(fd) != self._snapshot.json_at:
                 os.close(fd)
                 return None
-            self._old = fd
-        return self._old
+            self._file_fd = fd
+        return self._file_fd
 
     def __del__(self) -> None:
         """Release the descriptors of a reader that was never closed."""
-        if getattr(self, "_old", None) is not None:
-            os.close(self._old)  # type: ignore[arg-type]
+        if getattr(self, "_file_fd", None) is not None:
+            os.close(self._file_fd)  # type: ignore[arg-type]
         if self.mode == "readonly" and getattr(self, "_journal_fd", None) is not None:
             os.close(self._journal_fd)  # type: ignore[arg-type]
 
     def _unlock(self) -> None:
         with self._guard:
-            self._let_go()
+            self._close_descriptors()
         super()._unlock()
 
-    def _whole(self) -> Iterator[bytes]:
-        if self._table in self._now.tables:  # while it is being repaired
-            yield from whole(self._now.tables)
+    def _content(self) -> Iterator[bytes]:
+        if self._table in self._snapshot.tables:  # while it is being repaired
+            yield from whole(self._snapshot.tables)
             self._next_places = None
             return
-        places = moved = self._places
+        places = shifted = self._places
         sums: dict[str, array[int]] = {}
-        head = b"".join(documents(self._now.tables, sums)) + b",\n%s:{\n" % dump(self._table)
+        head = b"".join(documents(self._snapshot.tables, sums)) + b",\n%s:{\n" % dump(self._table)
         yield head
-        mine = sums[self._table] = self._span[1][:]
-        at, before = len(head), b""
+        own_sums = sums[self._table] = self._span[1][:]
+        offset, separator = len(head), b""
         if places is not None:
-            moved = places.moved(at - self._span[0][0])
-        for piece in self._old_lines():
-            at, before = at + len(piece), b",\n"
-            yield piece
+            shifted = places.moved(offset - self._span[0][0])
+        for block in self._old_lines():
+            offset, separator = offset + len(block), b",\n"
+            yield block
         for number, raw in self._new_documents():
             row = b'"%d":%s' % (number, raw)
-            mine.append(zlib.crc32(row))
-            at += len(before) + len(row)
-            if moved is not None:
-                moved.add(at - len(raw), len(raw), self._look(raw))
-            yield before + row
-            before = b",\n"
-        yield b"\n}" + ending(self._now.tables, sums)
-        self._next = ((len(head), at + 1 if at > len(head) else at), mine)
-        if moved is not None:
-            moved.folded = len(moved)
-        self._next_places = moved
+            own_sums.append(zlib.crc32(row))
+            offset += len(separator) + len(row)
+            if shifted is not None:
+                shifted.add(offset - len(raw), len(raw), self._look(raw))
+            yield separator + row
+            separator = b",\n"
+        yield b"\n}" + ending(self._snapshot.tables, sums)
+        self._next = ((len(head), offset + 1 if offset > len(head) else offset), own_sums)
+        if shifted is not None:
+            shifted.folded = len(shifted)
+        self._next_places = shifted
 
     def _old_lines(self) -> Iterator[bytes]:
         """Yield the growing table's lines of the current file, without the last line end."""
         at, end = self._span[0]
         while at < end - 1:
-            assert self._old is not None
-            piece = os.pread(self._old, min(_PIECE, end - 1 - at), at)
-            if not piece:
+            assert self._file_fd is not None
+            block = os.pread(self._file_fd, min(_PIECE, end - 1 - at), at)
+            if not block:
                 raise OSError(errno.EIO, "the file was cut short by someone else")
-            at += len(piece)
-            yield piece
+            at += len(block)
+            yield block
 
     def _new_documents(self) -> Iterator[tuple[int, bytes]]:
         """Yield newer documents: those that were synced from the journal, then those in memory."""

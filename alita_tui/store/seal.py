@@ -67,8 +67,8 @@ class Seal:
 
     @property
     def _name(self) -> str:
-        place = str(self.folder.resolve()).encode("utf-8", "surrogateescape")
-        return f"audit key {sha256(place).hexdigest()[:16]}"
+        folder = str(self.folder.resolve()).encode("utf-8", "surrogateescape")
+        return f"audit key {sha256(folder).hexdigest()[:16]}"
 
     def _in_file(self) -> str:
         try:

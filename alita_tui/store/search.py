@@ -25,7 +25,7 @@ CREATE VIRTUAL TABLE rows USING fts5(
 );
 """
 _WORD = re.compile(r"\w+")
-_TAKEN = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 """The index is intact, but another process has it."""
 _OPEN, _CLOSE = "\x02", "\x03"
 
@@ -42,16 +42,16 @@ class SessionSearch:
 
         Indexes what changed since the last search. Raises StoreError.
         """
-        words = [" ".join(_WORD.findall(part)) for part in query.split()]
-        wanted = " ".join(f'"{word}"*' for word in words if word)
-        if not wanted:
+        terms = [" ".join(_WORD.findall(term)) for term in query.split()]
+        match_query = " ".join(f'"{term}"*' for term in terms if term)
+        if not match_query:
             return ()
         return tuple(
             SessionHit(session_id=session, seq=seq, kind=kind, at=at, pieces=_pieces(text))
-            for session, seq, kind, at, text in self._asked(wanted, limit)
+            for session, seq, kind, at, text in self._matches(match_query, limit)
         )
 
-    def _asked(self, wanted: str, limit: int) -> list[tuple[str, int, str, str, str]]:
+    def _matches(self, match_query: str, limit: int) -> list[tuple[str, int, str, str, str]]:
         """Return rows from the updated cache, which is rebuilt once if it is damaged. Raises StoreError."""
         for last_try in (False, True):
             try:
@@ -61,10 +61,10 @@ class SessionSearch:
                     return db.execute(
                         "SELECT session, seq, kind, at, snippet(rows, 0, ?, ?, '…', 16) FROM rows"
                         " WHERE rows MATCH ? ORDER BY rank, session DESC, seq LIMIT ?",
-                        (_OPEN, _CLOSE, wanted, limit),
+                        (_OPEN, _CLOSE, match_query, limit),
                     ).fetchall()
             except (sqlite3.Error, ValueError, TypeError) as error:  # text that is not UTF-8 is a ValueError
-                if last_try or getattr(error, "sqlite_errorcode", 0) in _TAKEN:
+                if last_try or getattr(error, "sqlite_errorcode", 0) in _BUSY:
                     raise StoreError(f"{self._path} cannot be searched: {error}.") from error
                 for damaged in (self._path, self._path.with_name(f"{self._path.name}-journal")):
                     with suppress(OSError):
@@ -95,32 +95,33 @@ class SessionSearch:
 
     def _update(self, db: sqlite3.Connection) -> None:
         if not db.in_transaction:
-            db.execute(
-                "BEGIN IMMEDIATE"
-            )  # another process that updates at the same moment waits, and finds it done
-        known = {name: (at, last) for name, at, last in db.execute("SELECT name, at, last FROM files")}
-        now = {path.name: path for path in self._sessions.paths()}
-        for name in known.keys() - now.keys():
+            # Another process that updates at the same moment waits, and then finds nothing to do.
+            db.execute("BEGIN IMMEDIATE")
+        indexed = {
+            name: (at, last_seq) for name, at, last_seq in db.execute("SELECT name, at, last FROM files")
+        }
+        present = {path.name: path for path in self._sessions.paths()}
+        for name in indexed.keys() - present.keys():
             self._forget(db, name)
-        for name, path in now.items():
+        for name, path in present.items():
             at = repr((disk.signature(path), disk.signature(journal_reader.journal_of(path))))
-            before, last = known.get(name, ("", 0))
-            if at != before:
+            indexed_at, last_seq = indexed.get(name, ("", 0))
+            if at != indexed_at:
                 with suppress(StoreError):  # unreadable sessions are not searched
-                    self._take_in(db, path, at, last)
+                    self._index(db, path, at, last_seq)
 
-    def _take_in(self, db: sqlite3.Connection, path: Path, at: str, last: int) -> None:
+    def _index(self, db: sqlite3.Connection, path: Path, at: str, last_seq: int) -> None:
         file = SessionFile.open(path, readonly=True)
         try:
             envelopes = file.envelopes()
         finally:
             file.close()
-        if not envelopes or (envelopes[-1].seq or 0) < last:  # another file under the same name
+        if not envelopes or (envelopes[-1].seq or 0) < last_seq:  # another file under the same name
             self._forget(db, path.name)
-            last = 0
+            last_seq = 0
         db.executemany(
             "INSERT INTO rows (text, session, seq, kind, at) VALUES (?, ?, ?, ?, ?)",
-            _texts((envelope for envelope in envelopes if (envelope.seq or 0) > last), path.stem),
+            _texts((envelope for envelope in envelopes if (envelope.seq or 0) > last_seq), path.stem),
         )
         newest = envelopes[-1].seq or 0 if envelopes else 0
         db.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", (path.name, at, newest))
@@ -133,13 +134,13 @@ class SessionSearch:
 def _texts(envelopes: Iterable[Envelope], session: str) -> Iterator[tuple[str, str, int, str, str]]:
     for envelope in envelopes:
         for row in rows_for(envelope):
-            both = row.title if row.detail.startswith(row.title) else f"{row.title}\n{row.detail}"
-            text = (row.detail or row.title) if both == row.title else both
+            combined = row.title if row.detail.startswith(row.title) else f"{row.title}\n{row.detail}"
+            text = (row.detail or row.title) if combined == row.title else combined
             yield text, session, row.seq, row.kind, row.at.isoformat()
 
 
 def _pieces(text: str) -> tuple[str, ...]:
-    """Yield alternating plain and matched text, neutralised: the cache is a file that others could write."""
+    """Return alternating plain and matched text, neutralised: the cache is a file that others could write."""
     parts = re.split(f"[{_OPEN}{_CLOSE}]", text)
     return tuple(_flat(part) for part in parts)
 

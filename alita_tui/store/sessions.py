@@ -93,7 +93,7 @@ class SessionFile:
         if not _exists(path):
             raise UsageError(f"There is no session file {path}.", hint="`alita sessions` lists them.")
         try:
-            is_session = readonly or _ours(path)
+            is_session = readonly or _was_session(path)
         except OSError as error:
             raise disk.store_error("opened", path, error) from error
         if not is_session:
@@ -118,7 +118,7 @@ class SessionFile:
         stored, self._begun = self._begun or self._log.take(), None
         if len(stored) == (stored[-1].seq if stored else 0):
             return tuple(stored)
-        return tuple(_whole(stored, self.session_id))
+        return tuple(_gaps_filled(stored, self.session_id))
 
     def history(self) -> History:
         """Return the envelopes as a history that reads them when needed, while this is open. Raises StoreError."""
@@ -171,10 +171,10 @@ class SessionFile:
     def fill(self, envelopes: Iterable[Envelope]) -> None:
         """Store many durable envelopes; they are on disk when this returns. Blocks. Raises StoreError."""
         rows: list[journal_reader.Operation] = []
-        for due, envelope in enumerate(envelopes, self._log.last + 1):
-            if envelope.seq != due:
-                raise StoreError(f"{self.path}: event {envelope.seq} cannot follow event {due - 1}.")
-            rows.append(("put", "events", str(due), _raw(envelope)))
+        for expected, envelope in enumerate(envelopes, self._log.last + 1):
+            if envelope.seq != expected:
+                raise StoreError(f"{self.path}: event {envelope.seq} cannot follow event {expected - 1}.")
+            rows.append(("put", "events", str(expected), _raw(envelope)))
         self._log.append(rows)
 
     def _write(self, envelope: Envelope, barrier: bool) -> None:
@@ -199,15 +199,15 @@ def _envelope(raw: bytes, seq: int) -> Envelope:
     return envelope if envelope.seq == seq else msgspec.structs.replace(envelope, seq=seq)
 
 
-def _whole(stored: Iterable[Envelope], session_id: str) -> Iterator[Envelope]:
+def _gaps_filled(stored: Iterable[Envelope], session_id: str) -> Iterator[Envelope]:
     """Yield the records in order, with a placeholder for each missing one."""
-    at, last = datetime.fromtimestamp(0, UTC), 0
+    at, last_seq = datetime.fromtimestamp(0, UTC), 0
     for envelope in stored:
         seq = envelope.seq or 0
-        if seq - last <= _GAP_LIMIT:
-            yield from (_gap(lost, session_id, at) for lost in range(last + 1, seq))
+        if seq - last_seq <= _GAP_LIMIT:
+            yield from (_gap(missing, session_id, at) for missing in range(last_seq + 1, seq))
         yield envelope
-        at, last = envelope.at, seq
+        at, last_seq = envelope.at, seq
 
 
 class SessionStore:
@@ -240,14 +240,14 @@ class SessionStore:
         return tuple(sorted(summaries, key=lambda summary: summary.session_id, reverse=True))
 
     def know(self, file: SessionFile) -> None:
-        """Keep the summary of a session that has just been opened up to date from now on."""
+        """Keep the summary of a session that was just opened up to date from now on."""
         self._summaries.follow(file.path, file.followed())
 
     def latest(self, *, own: bool = False) -> SessionSummary | None:
         """Return the session with the latest activity; with `own` none from elsewhere."""
         long_ago = datetime.fromtimestamp(0, UTC)
-        listed = [summary for summary in self.list() if not (own and summary.imported)]
-        return max(listed, key=lambda summary: summary.last_activity or long_ago, default=None)
+        candidates = [summary for summary in self.list() if not (own and summary.imported)]
+        return max(candidates, key=lambda summary: summary.last_activity or long_ago, default=None)
 
     def find(self, wanted: str) -> Path:
         """Return the file of a session by id, unique prefix of an id, or path. Raises UsageError."""
@@ -255,7 +255,9 @@ class SessionStore:
         if wanted.endswith(".json") and _exists(as_path):
             return as_path
         ids = sorted({path.stem for path in self.paths()})
-        matches = [wanted] if wanted in ids else [known for known in ids if known.startswith(wanted)]
+        matches = (
+            [wanted] if wanted in ids else [session_id for session_id in ids if session_id.startswith(wanted)]
+        )
         if wanted and len(matches) == 1:
             return self.path(matches[0])
         if wanted and matches:
@@ -316,8 +318,8 @@ class SessionStore:
             draft.replace(path)
             disk.sync_folder(self.folder)
         except BaseException as error:
-            for part in _drafts_of(draft):
-                part.unlink(missing_ok=True)
+            for leftover in _drafts_of(draft):
+                leftover.unlink(missing_ok=True)
             if isinstance(error, OSError):
                 raise disk.store_error("saved", path, error) from error
             raise
@@ -355,10 +357,10 @@ class SessionStore:
         with suppress(OSError):
             for draft in (*self.folder.glob(".*.json"), *self.folder.glob(".*.json.journal")):
                 base = draft.with_name(draft.name.removesuffix(".journal"))
-                old = time.time() - draft.stat().st_mtime > _DRAFT_SECONDS
-                if old and _ID.fullmatch(base.stem[1:]) and not is_open(base):
-                    for part in _drafts_of(base):
-                        part.unlink(missing_ok=True)
+                abandoned = time.time() - draft.stat().st_mtime > _DRAFT_SECONDS
+                if abandoned and _ID.fullmatch(base.stem[1:]) and not is_open(base):
+                    for leftover in _drafts_of(base):
+                        leftover.unlink(missing_ok=True)
             for draft in self.folder.glob("*.json.tmp"):
                 if not is_open(draft.with_suffix("")):
                     draft.unlink(missing_ok=True)
@@ -372,7 +374,7 @@ def _exists(path: Path) -> bool:
     return path.exists() or journal_reader.journal_of(path).exists()
 
 
-def _ours(path: Path) -> bool:
+def _was_session(path: Path) -> bool:
     """Return False for a file that never was a session: a repair would destroy it."""
     if journal_reader.journal_of(path).exists() or not path.stat().st_size:
         return True
@@ -410,15 +412,15 @@ def _gap(seq: int, session_id: str, at: datetime) -> Envelope:
 
 def as_imported(envelopes: Iterable[Envelope]) -> Iterator[Envelope]:
     """Yield a session from elsewhere, always marked as imported."""
-    for place, envelope in enumerate(envelopes):
-        if place == 0 and isinstance(envelope.event, SessionOpened):
+    for index, envelope in enumerate(envelopes):
+        if index == 0 and isinstance(envelope.event, SessionOpened):
             opened = msgspec.structs.replace(envelope.event, imported=True)
             envelope = msgspec.structs.replace(envelope, event=opened)
         yield envelope
 
 
 def from_elsewhere(session: str) -> UsageError:
-    """Return the error for going on with a session whose verdicts and evidence are not those of this home."""
+    """Return the error for continuing a session whose verdicts and evidence are not those of this home."""
     return UsageError(
         f"The session {one_line(session, 200)} comes from elsewhere: what was approved there is not approved here, "
         "so it does not go on.",

@@ -40,7 +40,7 @@ class SpendBook:
         self._db = JournalDB(path, mode="shared")
         self._table = self._db.documents("days")
         self._session_id = session_id
-        self._mine: set[str] = set()
+        self._reserved_here: set[str] = set()
         """Calls reserved here. Other reservations of this session are of processes that died before settling."""
         self._today = today
         self._guard = threading.Lock()
@@ -48,7 +48,7 @@ class SpendBook:
     def another(self, session_id: str) -> SpendBook:
         """Return the same open book for another session of this process; closing this one closes both."""
         book = copy(self)
-        book._session_id, book._mine = session_id, set()
+        book._session_id, book._reserved_here = session_id, set()
         return book
 
     def today(self) -> DaySpend:
@@ -70,13 +70,13 @@ class SpendBook:
         with self._guard, self._db.journal.writing():
             self._release()
             day = self._today().isoformat()
-            spent = self._sum(day)
-            if limit_usd is not None and spent.usd + usd > limit_usd:
+            today = self._sum(day)
+            if limit_usd is not None and today.usd + usd > limit_usd:
                 return False
-            if limit_tokens is not None and spent.tokens + tokens > limit_tokens:
+            if limit_tokens is not None and today.tokens + tokens > limit_tokens:
                 return False
             doc_id, row = self._row(day)
-            self._mine.add(call_id)
+            self._reserved_here.add(call_id)
             self._table.put(doc_id, {**row, "reserved": {**row["reserved"], call_id: [usd, tokens]}})
             return True
 
@@ -86,7 +86,7 @@ class SpendBook:
         A process that dies between this and the session's own record settles its last call again.
         """
         with self._guard, self._db.journal.writing():
-            doc_id, row = self._holding(call_id) or self._row(self._today().isoformat())
+            doc_id, row = self._row_with(call_id) or self._row(self._today().isoformat())
             open_calls = {
                 reserved_id: cost for reserved_id, cost in row["reserved"].items() if reserved_id != call_id
             }
@@ -118,7 +118,7 @@ class SpendBook:
         for doc_id, row in self._rows():
             if row["day"] == day and row["session"] == self._session_id:
                 return doc_id, row
-        fresh = {
+        empty = {
             "day": day,
             "session": self._session_id,
             "usd": 0.0,
@@ -126,19 +126,21 @@ class SpendBook:
             "reserved": {},
             "last": [*NOTHING],
         }
-        return self._table.next_id(), fresh
+        return self._table.next_id(), empty
 
-    def _holding(self, call_id: str) -> tuple[int, Json] | None:
+    def _row_with(self, call_id: str) -> tuple[int, Json] | None:
         for doc_id, row in self._rows():
-            knows = call_id in row["reserved"] or row["last"][0] == call_id
-            if row["session"] == self._session_id and knows:
+            named = call_id in row["reserved"] or row["last"][0] == call_id
+            if row["session"] == self._session_id and named:
                 return doc_id, row
         return None
 
     def _release(self) -> None:
         """Release reservations of calls that were never recorded; recorded ones have been settled."""
         for doc_id, row in list(self._rows()):
-            open_calls = {call_id: cost for call_id, cost in row["reserved"].items() if call_id in self._mine}
+            open_calls = {
+                call_id: cost for call_id, cost in row["reserved"].items() if call_id in self._reserved_here
+            }
             if row["session"] == self._session_id and open_calls != row["reserved"]:
                 self._table.put(doc_id, {**row, "reserved": open_calls})
 

@@ -47,11 +47,11 @@ class JournalStorage(Storage):
         self._journal = journal_of(self.path)
         self._fold_at = fold_at
         self._fd: int | None = None
-        self._now = Snapshot()
-        self.restored = self._now.restored
+        self._snapshot = Snapshot()
+        self.restored = self._snapshot.restored
         """The result of opening."""
         self._signature = 0
-        """Size of the journal's first line while there is no other."""
+        """Size of the journal while it has only its first line; else 0."""
         self._doubtful = False  # True if what is on disk may be less than what is in memory
         if mode == "exclusive":
             self._fd = self._lock()
@@ -60,24 +60,26 @@ class JournalStorage(Storage):
         except BaseException:
             self._unlock()
             raise
-        if mode == "exclusive" and self._now.end == 0:
-            with suppress(OSError):  # it only shows other processes who has the file
+        if mode == "exclusive" and self._snapshot.end == 0:
+            with suppress(OSError):  # only tells other processes who holds the file
                 self._sign()
 
     # --- TinyDB's interface
 
     def read(self) -> Tables | None:
         """Return the tables as they are in memory."""
-        return dict(self._now.tables) or None
+        return dict(self._snapshot.tables) or None
 
     def write(self, data: Mapping[str, Mapping[str, Json]]) -> None:
         """Replace everything atomically, as TinyDB's general operations need; writes the whole file."""
         with self.writing():
-            self._now.tables = {name: dict(rows) for name, rows in data.items() if name != checksums.TABLE}
+            self._snapshot.tables = {
+                name: dict(rows) for name, rows in data.items() if name != checksums.TABLE
+            }
             try:
                 self.checkpoint()
             except StoreError:
-                self._now = read(self.path)
+                self._snapshot = read(self.path)
                 raise
 
     def close(self) -> None:
@@ -87,11 +89,11 @@ class JournalStorage(Storage):
         """
         if self.mode == "readonly" or (self.mode == "exclusive" and self._fd is None):
             return
-        if self.mode == "shared" and not self._now.end and not self._doubtful:
-            return  # nothing in the journal is from here; a reader creates no file
+        if self.mode == "shared" and not self._snapshot.end and not self._doubtful:
+            return  # nothing to fold; a process that only read creates no file
         with self.writing():
             try:
-                if self._now.end > self._signature or self._now.json_at[2] == 0 or self._doubtful:
+                if self._snapshot.end > self._signature or self._snapshot.json_at[2] == 0 or self._doubtful:
                     self.checkpoint()
                 if self.mode == "exclusive":
                     with suppress(OSError):
@@ -104,18 +106,18 @@ class JournalStorage(Storage):
     @property
     def tables(self) -> Tables:
         """Return the documents without copying: to be read, never changed."""
-        return self._now.tables
+        return self._snapshot.tables
 
     def refresh(self) -> bool:
         """Read what other processes wrote; return True if there was something. For `shared`."""
-        before = (self._now.json_at, self._now.end)
-        self._now = read(self.path, self._now)
-        return (self._now.json_at, self._now.end) != before
+        position = (self._snapshot.json_at, self._snapshot.end)
+        self._snapshot = read(self.path, self._snapshot)
+        return (self._snapshot.json_at, self._snapshot.end) != position
 
     @property
     def position(self) -> tuple[object, ...]:
         """Return how far the file and its journal are read; it changes with every change by any process."""
-        return self._now.json_at, self._now.generation, self._now.end
+        return self._snapshot.json_at, self._snapshot.generation, self._snapshot.end
 
     def sync(self) -> None:
         """Wait until all that was appended is on disk. Raises StoreError."""
@@ -155,73 +157,73 @@ class JournalStorage(Storage):
             assert self._fd is not None
             if self._doubtful:
                 self.checkpoint()
-            done = list(operations)
-            data = b"".join(map(line, done))
-            if self._now.end == 0:
+            changes = list(operations)
+            data = b"".join(map(line, changes))
+            if self._snapshot.end == 0:
                 data = self._first_line() + data
             try:
-                disk.write_all(self._fd, data, self._now.end)
+                disk.write_all(self._fd, data, self._snapshot.end)
                 if barrier:
                     self._sync()
             except OSError as error:
                 self._cut()
                 raise disk.store_error("saved", self.path, error) from error
-            self._now.end += len(data)
+            self._snapshot.end += len(data)
             self._signature = 0
-            self._keep(done, data, barrier)
-            if self._now.end > max(self._fold_at, self._now.json_at[2]):
+            self._add_appended(changes, data, barrier)
+            if self._snapshot.end > max(self._fold_at, self._snapshot.json_at[2]):
                 self._fold()
 
     def checkpoint(self) -> None:
         """Rewrite the file and empty the journal. Raises StoreError, and then both are unchanged."""
         assert self._fd is not None
-        generation = self._now.generation + 1
+        generation = self._snapshot.generation + 1
         about = {"schema_version": SCHEMA_VERSION, "generation": generation}
-        self._now.tables.pop(ABOUT, None)
-        self._now.tables = {ABOUT: {"1": about}, **self._now.tables}
+        self._snapshot.tables.pop(ABOUT, None)
+        self._snapshot.tables = {ABOUT: {"1": about}, **self._snapshot.tables}
         try:
-            disk.replace(self.path, self._whole())
-            self._now.generation, self._now.json_at = generation, disk.signature(self.path)
-            self._now.schema_version = SCHEMA_VERSION
-            self._now.end, self._doubtful = 0, True
+            disk.replace(self.path, self._content())
+            self._snapshot.generation, self._snapshot.json_at = generation, disk.signature(self.path)
+            self._snapshot.schema_version = SCHEMA_VERSION
+            self._snapshot.end, self._doubtful = 0, True
             self._folded()
             os.ftruncate(self._fd, 0)
         except OSError as error:
             # A file of a newer generation than the journal would make readers ignore the journal.
-            self._doubtful = self._doubtful or disk.signature(self.path) != self._now.json_at
+            self._doubtful = self._doubtful or disk.signature(self.path) != self._snapshot.json_at
             raise disk.store_error("saved", self.path, error) from error
         self._doubtful = False
 
     def _open(self) -> None:
-        self._now = read(self.path)
-        self.restored = self._now.restored
+        self._snapshot = read(self.path)
+        self.restored = self._snapshot.restored
         if self.mode == "exclusive":
             self._repair()
-        elif self.mode == "shared" and self._now.schema_version < SCHEMA_VERSION:
+        elif self.mode == "shared" and self._snapshot.schema_version < SCHEMA_VERSION:
             with suppress(StoreError), self.writing():
-                pass  # upgraded; if it cannot be written, in memory only
+                pass  # taking the lock upgraded it; if it cannot be written, in memory only
 
     def _first_line(self) -> bytes:
         """Return the journal's first line: which checkpoint it builds upon, and who writes it."""
-        return line(("gen", str(self._now.generation), str(os.getpid()), None))
+        return line(("gen", str(self._snapshot.generation), str(os.getpid()), None))
 
     def _sign(self) -> None:
         assert self._fd is not None
         data = self._first_line()
         disk.write_all(self._fd, data, 0)
-        self._now.end = self._now.size = self._signature = len(data)
+        self._snapshot.end = self._snapshot.size = self._signature = len(data)
 
-    def _keep(self, done: list[Operation], data: bytes, synced: bool) -> None:
-        """Read the journal, whose bytes are `data`."""
-        for operation in done:
-            apply(self._now.tables, operation)
+    def _add_appended(self, operations: list[Operation], data: bytes, synced: bool) -> None:
+        """Apply operations in memory after they were appended to the journal as `data`."""
+        for operation in operations:
+            apply(self._snapshot.tables, operation)
 
     def _folded(self) -> None:
         """Note that the file holds everything; called before the journal is emptied."""
 
-    def _whole(self) -> Iterable[bytes]:
+    def _content(self) -> Iterable[bytes]:
         """Yield the file as it should be, in pieces."""
-        return whole(self._now.tables)
+        return whole(self._snapshot.tables)
 
     def _lock(self) -> int:
         try:
@@ -236,27 +238,32 @@ class JournalStorage(Storage):
 
     def _repair(self) -> None:
         """Leave a whole file and a journal that ends with a line end. Called with the lock held."""
-        now = self._now
+        snapshot = self._snapshot
         assert self._fd is not None
-        if now.schema_version > SCHEMA_VERSION:
+        if snapshot.schema_version > SCHEMA_VERSION:
             raise StoreError(
-                f"{self.path} was written by a newer alita (schema {now.schema_version}).",
+                f"{self.path} was written by a newer alita (schema {snapshot.schema_version}).",
                 hint="Update alita, or open it for reading only.",
             )
         try:
-            for path in now.damaged:
+            for path in snapshot.damaged:
                 aside = disk.set_aside(path)
-                now.problems.append(f"the damaged original is kept as {aside.name}")
-            self.restored = now.restored if now.damaged else self.restored
-            if now.size > now.end:
-                os.ftruncate(self._fd, now.end)
+                snapshot.problems.append(f"the damaged original is kept as {aside.name}")
+            self.restored = snapshot.restored if snapshot.damaged else self.restored
+            if snapshot.size > snapshot.end:
+                os.ftruncate(self._fd, snapshot.end)
         except OSError as error:
             raise disk.store_error("repaired", self.path, error) from error
-        older = now.schema_version < SCHEMA_VERSION
-        if now.damaged or older or now.json_at[2] == 0 or (self.mode == "exclusive" and now.end):
+        outdated = snapshot.schema_version < SCHEMA_VERSION
+        if (
+            snapshot.damaged
+            or outdated
+            or snapshot.json_at[2] == 0
+            or (self.mode == "exclusive" and snapshot.end)
+        ):
             self.checkpoint()
-        now.size = now.end
-        now.damaged, now.problems, now.discarded = [], [], 0
+        snapshot.size = snapshot.end
+        snapshot.damaged, snapshot.problems, snapshot.discarded = [], [], 0
 
     def _sync(self) -> None:
         assert self._fd is not None
@@ -271,7 +278,7 @@ class JournalStorage(Storage):
         """Remove a record that was not acknowledged from the journal."""
         assert self._fd is not None
         try:
-            os.ftruncate(self._fd, self._now.end)
+            os.ftruncate(self._fd, self._snapshot.end)
         except OSError:
             self._doubtful = True
 

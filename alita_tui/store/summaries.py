@@ -98,7 +98,7 @@ class Tally:
         self.pending: dict[str, ParkedBuild] = {}
 
     def summary(self, session_id: str, path: str, *, discarded: int = 0) -> SessionSummary:
-        """The summary so far."""
+        """Return the summary so far."""
         return SessionSummary(
             session_id=session_id,
             path=path,
@@ -134,10 +134,10 @@ class Tally:
     def take(self, row: Json) -> None:
         """Add one stored event."""
         self.events += 1
-        place = row if isinstance(row, dict) else {}
-        if (at := _time(place.get("at"))) is not None:
+        fields = row if isinstance(row, dict) else {}
+        if (at := _time(fields.get("at"))) is not None:
             self.started, self.last = self.started or at, at
-        event = place.get("event")
+        event = fields.get("event")
         if isinstance(event, dict) and event.get("kind") in _KINDS:
             self._apply(from_builtins(row))
 
@@ -160,14 +160,14 @@ class Tally:
                 self.tools += 1
             case BudgetSpent() as spent:
                 self.spent = spent
-            case ApprovalRequested() as asked:
-                self.pending[asked.approval_id] = ParkedBuild(
-                    approval_id=asked.approval_id,
-                    build_id=asked.build_id,
+            case ApprovalRequested() as request:
+                self.pending[request.approval_id] = ParkedBuild(
+                    approval_id=request.approval_id,
+                    build_id=request.build_id,
                     session_id=envelope.session_id,
-                    digest=asked.digest,
-                    name=asked.name,
-                    version=asked.version,
+                    digest=request.digest,
+                    name=request.name,
+                    version=request.version,
                     requested_at=envelope.at.isoformat(),
                     task=self.task,
                 )

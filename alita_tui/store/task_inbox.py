@@ -65,8 +65,8 @@ class TaskInbox:
 
     def leave(self, session_id: str, command: QueueCommand) -> None:
         """Leave a command for a session; it is on disk when this returns. Raises StoreError."""
-        bare = msgspec.structs.replace(TaskNote(session_id), **{_FIELDS[type(command)]: command})
-        note = msgspec.structs.replace(bare, signature=self._sealing.signed(_KIND, bare.text))
+        unsigned = msgspec.structs.replace(TaskNote(session_id), **{_FIELDS[type(command)]: command})
+        note = msgspec.structs.replace(unsigned, signature=self._sealing.signed(_KIND, unsigned.text))
         disk.make_folder(self._folder)
         name = f"{_prefix(session_id)}{time.time_ns():020}-{secrets.token_hex(4)}"
         draft, path = self._folder / f"{name}.tmp", self._folder / f"{name}.json"
@@ -84,7 +84,7 @@ class TaskInbox:
             raw = disk.read_bytes(path)
             if raw is None:
                 continue
-            command = self._believed(session_id, raw)
+            command = self._verified(session_id, raw)
             if command is None:
                 self._set_aside(path)
             else:
@@ -98,7 +98,7 @@ class TaskInbox:
         except OSError as error:
             raise disk.store_error("removed", path, error) from error
 
-    def _believed(self, session_id: str, raw: bytes) -> QueueCommand | None:
+    def _verified(self, session_id: str, raw: bytes) -> QueueCommand | None:
         try:
             note = msgspec.json.decode(raw, type=ready(TaskNote))
         except (msgspec.MsgspecError, UnicodeDecodeError):

@@ -26,7 +26,7 @@ class Trash:
     def ids(self) -> tuple[str, ...]:
         """Return the ids of the sessions in it, the one deleted last first."""
         ids = {path.name.removesuffix(".journal").removesuffix(".json") for path in self._files()}
-        return tuple(sorted(ids, key=self._deleted, reverse=True))
+        return tuple(sorted(ids, key=self._deleted_at, reverse=True))
 
     def put(self, path: Path) -> None:
         """Move a session here. Raises StoreLocked while a process has it open, StoreError."""
@@ -53,14 +53,14 @@ class Trash:
     def restore(self, session_id: str, folder: Path) -> Path:
         """Move a session back into its folder. Raises UsageError if it is not here, StoreError."""
         path = self.folder / f"{session_id}.json"
-        parts = [part for part in (folder_of(path), path, journal_of(path)) if part.exists()]
-        if not parts:
+        sources = [source for source in (folder_of(path), path, journal_of(path)) if source.exists()]
+        if not sources:
             raise UsageError(f"There is no deleted session {session_id!r}.")
-        if any((folder / part.name).exists() for part in parts):
+        if any((folder / source.name).exists() for source in sources):
             raise UsageError(f"There is a session {session_id} again; nothing was put back.")
         try:
-            for part in parts:
-                self._move(part, folder)
+            for source in sources:
+                self._move(source, folder)
             disk.sync_folder(folder)
         except OSError as error:
             raise disk.store_error("put back", path, error) from error
@@ -73,9 +73,9 @@ class Trash:
     def _files(self) -> list[Path]:
         return [*self.folder.glob("*.json"), *self.folder.glob("*.json.journal")]
 
-    def _deleted(self, session_id: str) -> float:
+    def _deleted_at(self, session_id: str) -> float:
         path = self.folder / f"{session_id}.json"
-        times = [part.stat().st_mtime for part in (path, journal_of(path)) if part.exists()]
+        times = [file.stat().st_mtime for file in (path, journal_of(path)) if file.exists()]
         return max(times, default=0.0)
 
     def _forget_old(self) -> None:

@@ -105,15 +105,15 @@ class VerdictInbox:
         UsageError for another digest, or if the build is decided or does not wait; StoreError.
         """
         build = self._find(wanted)
-        given = command.digest.lower().removeprefix("sha256:")
-        if len(given) < len(build.digest) and build.digest.startswith(given):
+        digest = command.digest.lower().removeprefix("sha256:")
+        if len(digest) < len(build.digest) and build.digest.startswith(digest):
             raise UsageError(
-                f"{given or 'An empty string'!r} is too short for a digest.",
+                f"{digest or 'An empty string'!r} is too short for a digest.",
                 hint=f"Give all {len(build.digest)} digits of what you reviewed.",
             )
-        if given != build.digest:
+        if digest != build.digest:
             raise UsageError(
-                f"{build.name} v{build.version} waits with other bytes than {one_line(given, 16)}.",
+                f"{build.name} v{build.version} waits with other bytes than {one_line(digest, 16)}.",
                 hint=f"Look at it again: alita builds show {build.approval_id}",
             )
         command = self._redactor.value(command)
@@ -126,10 +126,10 @@ class VerdictInbox:
         if not self._put(command):
             raise UsageError(_decided_before(build, self._read(build.approval_id)))
         # It may have been decided, and its note cleared, since it was found to wait.
-        first = self._resolved(self._sessions.find(build.session_id), build.approval_id)
-        if first and (first.verdict.by, first.verdict.decision) != (verdict.by, verdict.decision):
+        recorded = self._resolved(self._sessions.find(build.session_id), build.approval_id)
+        if recorded and (recorded.verdict.by, recorded.verdict.decision) != (verdict.by, verdict.decision):
             self.taken(build.approval_id)
-            raise UsageError(_was(first))
+            raise UsageError(_decided_text(recorded))
         return msgspec.structs.replace(build, verdict=verdict.decision)
 
     def claim(self, command: ResolveApproval) -> ResolveApproval:
@@ -153,7 +153,7 @@ class VerdictInbox:
             return None
         if command.approval_id != approval_id:
             return None
-        if why := self._unbelievable(note, command.verdict):
+        if why := self._objection(note, command.verdict):
             try:
                 aside = disk.set_aside(path)
                 path.unlink(missing_ok=True)
@@ -180,12 +180,12 @@ class VerdictInbox:
     def _note(self, command: ResolveApproval) -> VerdictNote:
         """Return a verdict of this process as a signed note."""
         at = self._clock().isoformat()
-        bare = VerdictNote(command=msgspec.to_builtins(command), by=command.verdict.by, at=at)
+        unsigned = VerdictNote(command=msgspec.to_builtins(command), by=command.verdict.by, at=at)
         if self._sealing is None:
-            return bare
-        return msgspec.structs.replace(bare, signature=self._sealing.signed(_KIND, bare.text))
+            return unsigned
+        return msgspec.structs.replace(unsigned, signature=self._sealing.signed(_KIND, unsigned.text))
 
-    def _unbelievable(self, note: VerdictNote, verdict: Verdict) -> str:
+    def _objection(self, note: VerdictNote, verdict: Verdict) -> str:
         """Return why a note is not a person's verdict; empty if it is one."""
         if self._sealing is None:
             return ""
@@ -228,15 +228,15 @@ class VerdictInbox:
                 f"More than one build begins with {one_line(wanted, 60)!r}.", hint=f"Waiting: {ids}."
             )
         raise UsageError(
-            self._past(wanted) or f"No build {one_line(wanted, 60)!r} waits for a verdict.",
+            self._past_decision(wanted) or f"No build {one_line(wanted, 60)!r} waits for a verdict.",
             hint="`alita builds` lists those that do.",
         )
 
-    def _past(self, wanted: str) -> str:
+    def _past_decision(self, wanted: str) -> str:
         """Return who decided on a build that no longer waits; empty for an unknown build."""
         for summary in self._sessions.list() if wanted else ():
             if resolved := self._resolved(Path(summary.path), wanted):
-                return _was(resolved)
+                return _decided_text(resolved)
         return ""
 
     def _resolved(self, path: Path, wanted: str) -> ApprovalResolved | None:
@@ -276,7 +276,7 @@ class VerdictInbox:
             raise disk.store_error("saved", path, error) from error
 
 
-def _was(resolved: ApprovalResolved) -> str:
+def _decided_text(resolved: ApprovalResolved) -> str:
     verdict = resolved.verdict
     return f"{resolved.approval_id} was {verdict.decision} by {verdict.by or 'the engine'} before."
 

@@ -32,8 +32,8 @@ def check_status(answer: Fetched, *, ok: tuple[int, ...] = (200,), hint: str = "
     if answer.status in ok:
         return
     host = host_of(answer)
-    spent = answer.headers.get("x-ratelimit-remaining") == "0"
-    if answer.status in _SPENT or (answer.status == 403 and (spent or "retry-after" in answer.headers)):
+    exhausted = answer.headers.get("x-ratelimit-remaining") == "0"
+    if answer.status in _SPENT or (answer.status == 403 and (exhausted or "retry-after" in answer.headers)):
         wait = _wait(answer.headers)
         when = f"Wait {wait:.0f} s." if wait is not None else "Wait a while."
         raise RateLimited(

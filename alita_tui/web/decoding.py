@@ -43,13 +43,13 @@ def decoded(body: bytes, charset: str = "", *, html: bool = False) -> str:
     """Return a body as text; `charset` is the server's, ignored if it cannot be right."""
     mark = next((name for start, name in _MARKS if body.startswith(start)), "")
     for name in (charset, mark, _declared(body) if html else "", "utf-8-sig"):
-        text = _read(body, name) if name else None
+        text = _decoded_as(body, name) if name else None
         if text is not None:
             return text
-    return _read(body, _guess(body)) or body.decode("cp1252", "replace")
+    return _decoded_as(body, _guess(body)) or body.decode("cp1252", "replace")
 
 
-def _read(body: bytes, name: str) -> str | None:
+def _decoded_as(body: bytes, name: str) -> str | None:
     """Return the text; None if so much of it is broken that the charset must be wrong."""
     try:
         text = body.decode(name, "replace")
@@ -62,7 +62,8 @@ def _declared(body: bytes) -> str:
     from bs4.dammit import EncodingDetector
 
     name = known(EncodingDetector.find_declared_encoding(body[:4096], is_html=True) or "")
-    return "utf-8" if name.startswith(("utf-16", "utf-32")) else name  # it was read, so it is neither
+    # A declaration that could be read as ASCII cannot be in UTF-16 or UTF-32.
+    return "utf-8" if name.startswith(("utf-16", "utf-32")) else name
 
 
 def _guess(body: bytes) -> str:

@@ -125,16 +125,16 @@ def _links(tree: Any, url: str) -> str:
     main = next(iter(tree.xpath("//main | //*[@role='main'] | //article")), tree)
     listed: dict[str, str] = {}
     for anchor in main.xpath(_ANCHORS):
-        words = " ".join(anchor.text_content().split())[:_WORDS]
+        text = " ".join(anchor.text_content().split())[:_WORDS]
         try:
             target = urldefrag(urljoin(url, anchor.get("href").strip())).url
         except ValueError:
             continue
-        if words and target.startswith(("http://", "https://")) and target != url and len(target) <= _ADDRESS:
-            listed.setdefault(target, words)
+        if text and target.startswith(("http://", "https://")) and target != url and len(target) <= _ADDRESS:
+            listed.setdefault(target, text)
         if len(listed) == _LINKS:
             break
-    lines = "\n".join(f"- {words}: {target}" for target, words in listed.items())
+    lines = "\n".join(f"- {text}: {target}" for target, text in listed.items())
     return f"## Links of this page\n\n{lines}" if lines else ""
 
 
@@ -157,8 +157,8 @@ def _headed(text: str) -> str:
         row = line.startswith("|") and line.rstrip().endswith("|")
         lines.append(line.rstrip() if row else line)
         if row and not inside:
-            after = source[number + 1] if number + 1 < len(source) else ""
-            if after.startswith("|") and not after.startswith("|-"):
+            next_line = source[number + 1] if number + 1 < len(source) else ""
+            if next_line.startswith("|") and not next_line.startswith("|-"):
                 lines.append("|" + "---|" * (len(re.findall(r"(?<!\\)\|", line)) - 1))
         inside = row
     return "\n".join(lines)

@@ -118,9 +118,9 @@ class Fetcher:
         posted: bytes | None,
         before: Callable[[str], Awaitable[None]] | None,
     ) -> Fetched:
-        first = origin_of(url)
+        first_origin = origin_of(url)
         for _ in range(_MAX_REDIRECTS + 1):
-            sent = dict(headers) if origin_of(url) == first else {}
+            sent = dict(headers) if origin_of(url) == first_origin else {}
             if _without_fragment(url) == conditions[0]:
                 sent |= conditions[1]
             if before:
@@ -131,12 +131,12 @@ class Fetcher:
                 if response.status_code in _REDIRECTS and location:
                     if posted is not None:
                         raise WebError(
-                            f"{one_line(first[0], 80)} wants what was sent to it sent elsewhere.",
+                            f"{one_line(first_origin[0], 80)} wants what was sent to it sent elsewhere.",
                             hint="Check its base URL.",
                         )
                     url = _parse(location, url)
                     continue
-                body, cut = await _read(response, cap.of(response))
+                body, cut = await _unpacked_body(response, cap.of(response))
                 return Fetched(
                     url=_without_fragment(url),
                     status=response.status_code,
@@ -149,7 +149,8 @@ class Fetcher:
             finally:
                 await response.aclose()
         raise WebError(
-            f"{one_line(first[0], 80)} redirected more than {_MAX_REDIRECTS} times.", hint="Try another page."
+            f"{one_line(first_origin[0], 80)} redirected more than {_MAX_REDIRECTS} times.",
+            hint="Try another page.",
         )
 
     async def _send(
@@ -247,7 +248,7 @@ def _parse(url: str, base: httpx.URL | None = None) -> httpx.URL:
     return parsed
 
 
-async def _read(response: httpx.Response, cap: int) -> tuple[bytes, bool]:
+async def _unpacked_body(response: httpx.Response, cap: int) -> tuple[bytes, bool]:
     """Return the unpacked body and whether it was cut; it never grows past the cap in memory."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):

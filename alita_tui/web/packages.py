@@ -18,7 +18,7 @@ from alita_tui.web.fetch import Fetcher
 _PROJECT_BYTES = 12_000_000
 """A project with thousands of files lists all of them."""
 _DOCUMENT_BYTES = 48_000_000
-"""A package of npm with thousands of versions lists all of them with all that they say."""
+"""npm's document of a package has the metadata of all its versions, which may be thousands."""
 
 
 class _Version(Value, frozen=True):
@@ -33,7 +33,7 @@ class _Packument(Value, frozen=True):
 
 
 async def npm_facts(fetcher: Fetcher, base: str, name: str, version: str) -> PackageFacts | None:
-    """Return facts of one version of a package of npm (`npm:NAME`); None for one of which nothing is known.
+    """Return facts of one version of a package of npm (`npm:NAME`); None if nothing is known of it.
 
     Raise WebError.
     """
@@ -44,15 +44,15 @@ async def npm_facts(fetcher: Fetcher, base: str, name: str, version: str) -> Pac
     if answer.status != 200 or answer.truncated:
         raise WebError(f"The registry gave no usable answer (HTTP {answer.status}).")
     try:
-        # A document may be of tens of megabytes.
-        known = await asyncio.to_thread(msgspec.json.decode, answer.body, type=ready(_Packument))
+        # In a thread: a document may have tens of megabytes.
+        document = await asyncio.to_thread(msgspec.json.decode, answer.body, type=ready(_Packument))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise WebError("The registry gave no usable answer.") from error
-    ours = known.versions.get(version)
-    created = known.time.get("created")
-    yanked = ours is None or bool(ours.deprecated)
+    details = document.versions.get(version)
+    created = document.time.get("created")
+    yanked = details is None or bool(details.deprecated)
     if not isinstance(created, str) and not yanked:
-        return None  # a mirror that leaves the times out: of such a package the age is open
+        return None  # a mirror that leaves out the times, so the package's age is unknown
     return PackageFacts(first_upload=created if isinstance(created, str) else "", yanked=yanked)
 
 

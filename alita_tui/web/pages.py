@@ -69,10 +69,10 @@ class PageStore:
             documents = self._documents()
             documents.put(key, {"key": key, "kept": msgspec.to_builtins(stored)})
             chars = 0
-            for number, old in enumerate(reversed(documents.all())):
-                chars += _chars(old)
+            for number, document in enumerate(reversed(documents.all())):
+                chars += _chars(document)
                 if number >= _KEPT or (chars > _CHARS and number):
-                    documents.remove(old["key"])
+                    documents.remove(document["key"])
 
     def _key(self, url: str) -> str:
         return digest_of(url, self._settings)

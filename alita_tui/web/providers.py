@@ -144,8 +144,8 @@ def duckduckgo(query: SearchQuery) -> Request:
 
 async def duckduckgo_results(answer: Fetched) -> Iterable[WebResult]:
     """Read DuckDuckGo's result page. Raise RateLimited for a captcha, WebError for any other page."""
-    lines, ended = await parsed("results", answer.body)
-    verdict = lines.pop() if ended and lines else {}
+    lines, finished = await parsed("results", answer.body)
+    verdict = lines.pop() if finished and lines else {}
     if lines:
         return [_result(line["title"], _unwrapped(answer, line["href"]), line["snippet"]) for line in lines]
     if answer.status == 202 or verdict.get("challenge"):
@@ -162,20 +162,20 @@ async def duckduckgo_results(answer: Fetched) -> Iterable[WebResult]:
 def _unwrapped(answer: Fetched, href: str) -> str:
     try:
         url = urljoin(answer.url, href)
-        parts = urlsplit(url)
-        return parse_qs(parts.query).get("uddg", [""])[0] if parts.path == "/l/" else url
+        split = urlsplit(url)
+        return parse_qs(split.query).get("uddg", [""])[0] if split.path == "/l/" else url
     except ValueError:
         return ""
 
 
-def _github(query: SearchQuery, path: str, words: str) -> Request:
+def _github(query: SearchQuery, path: str, text: str) -> Request:
     headers = {
         "Accept": "application/vnd.github.text-match+json",
         "X-GitHub-Api-Version": "2022-11-28",
     }
     if query.key:
         headers["Authorization"] = f"Bearer {query.key}"
-    return Request(query.at(f"search/{path}", q=words, per_page=str(query.limit)), headers)
+    return Request(query.at(f"search/{path}", q=text, per_page=str(query.limit)), headers)
 
 
 def github(query: SearchQuery) -> Request:

@@ -111,8 +111,8 @@ def _table(table: Tag) -> str:
 
 
 def _cell(cell: Tag) -> str:
-    words = [str(text) for text in cell.find_all(string=True) if not _hidden(text, cell)]
-    return " ".join(" ".join(words).split()).replace("|", "\\|")
+    texts = [str(text) for text in cell.find_all(string=True) if not _hidden(text, cell)]
+    return " ".join(" ".join(texts).split()).replace("|", "\\|")
 
 
 def _hidden(text: Any, cell: Tag) -> bool:

@@ -76,8 +76,8 @@ async def _page(answer: Fetched, max_chars: int) -> Page:
     kind, charset = _content_type(answer)
     complete = not answer.truncated
     if kind == _PDF:
-        title, text, ended = await _pdf(answer, max_chars)
-        complete = complete and ended
+        title, text, finished = await _pdf(answer, max_chars)
+        complete = complete and finished
     elif kind == _NO_TEXT:
         title, text = "", ""
     elif kind in _HTML:
@@ -150,7 +150,7 @@ async def _pdf(answer: Fetched, max_chars: int) -> tuple[str, str, bool]:
             f"{address} is a PDF of more than {len(answer.body) / 1e6:.0f} MB.",
             hint="Try another source, or raise web.max_pdf_bytes in the settings.",
         )
-    lines, ended = await parsed("pdf", answer.body, room=max_chars)
+    lines, finished = await parsed("pdf", answer.body, room=max_chars)
     problem = next((line["problem"] for line in lines if "problem" in line), "")
     head = next((line for line in lines if "pages" in line), None)
     if problem or head is None:
@@ -165,4 +165,4 @@ async def _pdf(answer: Fetched, max_chars: int) -> tuple[str, str, bool]:
             hint="It may hold scanned images only; look for another source.",
         )
     text = "\n\n".join(f"[page {page['page']} of {head['pages']}]\n{page['text']}" for page in pages)
-    return head["title"], text, ended and len(pages) == head["pages"]
+    return head["title"], text, finished and len(pages) == head["pages"]

@@ -29,20 +29,20 @@ class Rule(Value, frozen=True):
     allows: bool
 
     def matches(self, path: str) -> bool:
-        """Return whether a path fits: `*` stands for anything, `$` at the end for the end."""
+        """Return whether a path matches: `*` stands for any text, a final `$` for the path's end."""
         anchored = self.pattern.endswith("$")
-        first, *others = self.pattern.removesuffix("$").split("*")
-        if not path.startswith(first):
+        prefix, *literals = self.pattern.removesuffix("$").split("*")
+        if not path.startswith(prefix):
             return False
-        if not others:
-            return not anchored or path == first
-        place = len(first)
-        for piece in others[:-1] if anchored else others:
-            place = path.find(piece, place)
-            if place < 0:
+        if not literals:
+            return not anchored or path == prefix
+        position = len(prefix)
+        for literal in literals[:-1] if anchored else literals:
+            position = path.find(literal, position)
+            if position < 0:
                 return False
-            place += len(piece)
-        return not anchored or (path.endswith(others[-1]) and len(path) - len(others[-1]) >= place)
+            position += len(literal)
+        return not anchored or (path.endswith(literals[-1]) and len(path) - len(literals[-1]) >= position)
 
 
 class Robots:
@@ -79,9 +79,9 @@ class Robots:
 
 def rules(text: str) -> tuple[Rule, ...]:
     """Return the rules for alita, or those for all programs if it has none."""
-    own: list[Rule] = []
-    anybody: list[Rule] = []
-    named = False
+    for_alita: list[Rule] = []
+    for_all: list[Rule] = []
+    names_alita = False
     agents: set[str] = set()
     listing = False
     for line in text.removeprefix("\ufeff").splitlines():
@@ -92,16 +92,16 @@ def rules(text: str) -> tuple[Rule, ...]:
         if field == "user-agent":
             agents = agents if listing else set()
             agents.add(value.lower())
-            listing, named = True, named or value.lower() == _NAME
+            listing, names_alita = True, names_alita or value.lower() == _NAME
         elif field in ("allow", "disallow"):
             listing = False
-            if value and len(own) + len(anybody) < _RULES:
+            if value and len(for_alita) + len(for_all) < _RULES:
                 rule = Rule(pattern=_normal(value), allows=field == "allow")
                 if _NAME in agents:
-                    own.append(rule)
+                    for_alita.append(rule)
                 if "*" in agents:
-                    anybody.append(rule)
-    return tuple(own if named else anybody)
+                    for_all.append(rule)
+    return tuple(for_alita if names_alita else for_all)
 
 
 def allowed(listed: tuple[Rule, ...], path: str) -> bool:

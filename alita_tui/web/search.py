@@ -61,7 +61,7 @@ class Searches:
         """Return what the first provider that answers says. Raise WebError when none does."""
         failed: list[SearchFailure] = []
         errors: list[WebError] = []
-        known: tuple[WebResult, ...] = ()
+        package: tuple[WebResult, ...] = ()
         for provider in await self._in_turn(kind):
             if provider == "pypi" and not _NAME.fullmatch(words):
                 continue  # it cannot search; it returns facts of a package by name
@@ -72,14 +72,14 @@ class Searches:
                 failed.append(SearchFailure(provider=provider, reason=error.message))
                 continue
             if provider == "pypi":
-                known = results
+                package = results
                 continue
-            both = clean((*known, *results))[: self._results]
+            merged = clean((*package, *results))[: self._results]
             return SearchPage(
-                provider=f"pypi, {provider}" if known else provider, results=both, failed=tuple(failed)
+                provider=f"pypi, {provider}" if package else provider, results=merged, failed=tuple(failed)
             )
-        if known:
-            return SearchPage(provider="pypi", results=known, failed=tuple(failed))
+        if package:
+            return SearchPage(provider="pypi", results=package, failed=tuple(failed))
         raise _none(failed, errors)
 
     async def _in_turn(self, kind: SearchKind) -> tuple[SearchProvider, ...]:

@@ -83,7 +83,7 @@ def accounts(lab: Lab) -> None:
             assert end.usd == pytest.approx(spent.get(end.agent_id, 0.0)), end
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @example(  # the session closes while a task is being stopped whose second agent has just begun
     teams=[["report", "report"], []], parallel=2, waits=[0] * 8, act="stop a task", reopens=True
 )
@@ -106,7 +106,7 @@ def test_laws_accounts_and_replay_hold_however_tasks_and_agents_interleave(
 
 
 @pytest.mark.walk
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     teams=st.lists(st.lists(st.sampled_from(KINDS), max_size=3), min_size=2, max_size=5),
     parallel=st.integers(1, 3),

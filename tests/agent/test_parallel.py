@@ -410,7 +410,7 @@ def behaving(name: str, kind: str) -> Rule:
     return doing(name, *replies[kind])
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     kinds=st.lists(st.sampled_from(KINDS), min_size=3, max_size=5),
     parallel=st.integers(1, 3),

@@ -190,7 +190,7 @@ CHANGES = st.lists(
 
 
 @given(changes=CHANGES)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_any_changes_leave_the_engine_and_the_record_with_the_same_queue(
     changes: list[tuple[str, int, int]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:

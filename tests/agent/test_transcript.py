@@ -124,7 +124,7 @@ def test_a_text_that_was_counted_is_not_kept() -> None:
     assert grown < 50_000, f"{grown} bytes of 1,000,000"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.tuples(

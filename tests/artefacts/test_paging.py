@@ -47,7 +47,7 @@ WORDS = st.text(alphabet='ab,"\n;é ', max_size=12)
 
 
 @given(st.lists(st.lists(WORDS, min_size=2, max_size=4), min_size=1, max_size=60), st.integers(40, 4_000))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_rows_are_those_that_the_csv_module_reads(rows: list[list[str]], chunk: int) -> None:
     written = io.StringIO(newline="")
     csv.writer(written, lineterminator="\n").writerows(rows)
@@ -66,7 +66,7 @@ def test_rows_are_those_that_the_csv_module_reads(rows: list[list[str]], chunk: 
 
 
 @given(st.binary(max_size=3_000), st.integers(1, 900))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_the_pieces_of_any_file_are_the_file(data: bytes, chunk: int) -> None:
     patched = pytest.MonkeyPatch()
     with patched.context() as patch:

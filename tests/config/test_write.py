@@ -176,7 +176,7 @@ def values(key: str):
 CHANGES = st.sampled_from(sorted(fields())).flatmap(lambda key: st.tuples(st.just(key), values(key)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(CHANGES, min_size=1, max_size=6), st.sampled_from(["", MINE, "[web]\n[console]\n"]))
 def test_what_is_set_is_what_is_loaded(changes, start):
     with tempfile.TemporaryDirectory() as folder:

@@ -15,7 +15,7 @@ PAUSES = st.one_of(st.floats(0, 0.2), st.floats(0, 3), st.sampled_from([0.0, QUI
 KEYS = st.sampled_from(["a", "j"])
 
 
-@settings(max_examples=2_000, deadline=None)
+@settings(max_examples=2_000)
 @given(st.floats(0, 1e6), st.lists(st.tuples(PAUSES, KEYS), min_size=1, max_size=12))
 def test_nothing_counts_but_after_quiet_and_another_key(
     opened: float, inputs: list[tuple[float, str]]
@@ -35,7 +35,7 @@ def test_nothing_counts_but_after_quiet_and_another_key(
         last, before = at, key
 
 
-@settings(max_examples=1_000, deadline=None)
+@settings(max_examples=1_000)
 @given(st.lists(st.floats(0, 30), min_size=1, max_size=60))
 def test_a_held_key_never_counts_again_however_long_it_waits_to_repeat(pauses: list[float]) -> None:
     timing = InputTiming()
@@ -49,7 +49,7 @@ def test_a_held_key_never_counts_again_however_long_it_waits_to_repeat(pauses: l
     assert not objection(timing.note("a", at + 2), paint.at)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.floats(-100, 0), st.integers(1, 5))
 def test_input_made_before_painting_never_counts_however_late_it_is_handled(ago: float, times: int) -> None:
     timing = InputTiming()

@@ -41,7 +41,7 @@ def undotted(text: str) -> str:
     return text.replace("·", " ")
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(NASTY, st.integers(12, 90))
 def test_no_byte_of_code_is_left_out_at_any_width(code: str, width: int) -> None:
     lines = [
@@ -53,7 +53,7 @@ def test_no_byte_of_code_is_left_out_at_any_width(code: str, width: int) -> None
     assert all(width_of(line) <= max(width, 14) for row in code_rows(code) for line in fold_row(row, width))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(NASTY, NASTY)
 def test_a_diff_holds_every_line_that_is_new_and_every_one_that_is_gone(old: str, new: str) -> None:
     rows = diff_rows(new, Base("v1", old))

@@ -107,14 +107,14 @@ PIECES = st.sampled_from(
 
 @given(st.lists(PIECES, max_size=40), st.integers(10, 120))
 @example(["# ", "# ", "\u200d", "```", "a" * 40, "```"], 10)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_no_line_is_wider_than_it_may_be(pieces: list[str], width: int) -> None:
     found = markdown_lines(neutralise("".join(pieces)), width)
     assert found and all(width_of(line) <= width for line in found)
 
 
 @given(st.lists(st.text("abc defg", min_size=1, max_size=30), min_size=1, max_size=8), st.integers(12, 60))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_word_is_lost(paragraphs: list[str], width: int) -> None:
     text = "\n\n".join(f"- **{one.strip() or 'x'}**" for one in paragraphs)
     said = "".join("".join(text_of(line) for line in markdown_lines(text, width)).split())

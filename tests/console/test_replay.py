@@ -255,7 +255,7 @@ async def test_a_click_on_the_line_seeks() -> None:
         assert cell_of(playback.position, len(WALK), 120) == pytest.approx(60, abs=2)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.lists(st.sampled_from([None, None, *GLYPHS]), max_size=400), st.integers(0, 400), st.integers(1, 200)
 )
@@ -269,7 +269,7 @@ def test_the_line_fills_its_width_and_hides_no_error(marks: list[object], positi
     assert sum(ink.endswith("-head") for _text, ink in line) == 1
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(1, 3000), st.integers(1, 250), st.data())
 def test_a_click_lands_in_the_cell_that_was_clicked(total: int, width: int, data: st.DataObject) -> None:
     cell = data.draw(st.integers(0, width - 1))

@@ -404,7 +404,7 @@ KINDS = st.sampled_from(
 TONES = st.sampled_from("normal muted good warn bad wait".split())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(NASTY, st.integers(20, 300))
 def test_wrapped_text_fits_and_nothing_is_lost(text: str, width: int) -> None:
     safe = neutralise(text)
@@ -413,7 +413,7 @@ def test_wrapped_text_fits_and_nothing_is_lost(text: str, width: int) -> None:
     assert "".join("".join(found).split()) == "".join(safe.split())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.lists(st.tuples(NASTY, NASTY, KINDS, TONES, st.sampled_from(["", "a", "b"])), min_size=1, max_size=5),
     st.integers(20, 300),
@@ -466,7 +466,7 @@ def test_every_kind_of_row_is_drawn_in_styles_that_the_screen_knows(
             assert {style for _text, style in one.line} | {one.paper} <= {*STYLES, *PAPERS, ""}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 70), min_size=1, max_size=8), st.sampled_from([30, 80, 140]))
 def test_every_state_of_a_build_fits_and_seeking_leaves_the_cards_that_playing_makes(
     places, width: int
@@ -491,7 +491,7 @@ def test_every_state_of_a_build_fits_and_seeking_leaves_the_cards_that_playing_m
         assert all(width_of(line) <= width for line in drawn)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(NASTY, st.integers(20, 300))
 def test_growing_text_fits_its_width(text: str, width: int) -> None:
     safe = neutralise(text)
@@ -552,7 +552,7 @@ def eager(view: SessionView, width: int, chosen: dict[int, bool], level: Level =
     ]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.lists(
         st.one_of(

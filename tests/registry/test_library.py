@@ -432,7 +432,7 @@ STEPS = st.lists(
 @given(steps=STEPS)
 @example([("add", 0, 0), ("run", 0, 0), ("run", 0, 1), ("run", 1, 0), ("forget", 1, 0), ("run", 1, 2)])
 @example([("add", 0, 0), ("run", 0, 0), ("wait", 0, 0)])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_what_is_taken_in_by_and_by_is_what_a_fresh_look_finds(steps: list[tuple[str, int, int]]) -> None:
     at = [datetime(2026, 11, 26, tzinfo=UTC)]
     with tempfile.TemporaryDirectory() as folder:

@@ -164,7 +164,7 @@ def test_a_bomb_is_not_unpacked() -> None:
         read(many.getvalue())
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(place=st.integers(0, len(made()) - 1), byte=st.integers(0, 255))
 def test_a_changed_byte_is_refused_or_changes_nothing(place: int, byte: int) -> None:
     data = bytearray(made())

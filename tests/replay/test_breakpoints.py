@@ -115,7 +115,7 @@ def test_a_recording_that_grew_is_the_one_that_was_read_at_once(name: str) -> No
         assert grown.elapsed(position) == at_once.elapsed(position)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, len(WALK)), st.integers(0, len(WALK)))
 def test_a_player_stays_where_it_is_while_its_tape_grows(first: int, position: int) -> None:
     tape = LiveTape(WALK[:first])

@@ -213,7 +213,7 @@ async def test_cancelling_the_reader_lets_go_at_once(desk: Desk) -> None:
     reader.task = asyncio.create_task(reader._read())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.sampled_from("tsfbmejw"), st.integers(0, 50)), max_size=25))
 def test_whatever_is_pressed_the_reader_shows_the_fold(moves: list[tuple[str, int]]) -> None:
     """A seek's view may be handed over late: it still fits what the source yields next."""

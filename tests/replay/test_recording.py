@@ -37,7 +37,7 @@ def test_every_position_is_the_fold_of_what_came_before(position: int) -> None:
     assert Recording(WALK).view_at(position) == fold_all(DURABLE[:position])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.integers(-5, len(LONG) + 5), min_size=1, max_size=6))
 def test_seeking_in_any_order_gives_the_plain_fold(positions: list[int]) -> None:
     recording = Recording(LONG.envelopes)

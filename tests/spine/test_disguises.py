@@ -43,7 +43,7 @@ def test_no_reader_gets_a_value_back_from_what_is_left_of_it(form, value):
         assert len(left) == len(written) and value.encode() not in read(left) and value.encode() not in left
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     TEXT, st.sampled_from(sorted(FORMS)), st.lists(st.integers(0, 400), max_size=6), st.binary(max_size=30)
 )
@@ -58,7 +58,7 @@ def test_any_value_in_any_form_cut_anywhere(value, form, cuts, around):
     assert not Disguises([value]).within(left)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.binary(max_size=400), st.lists(st.integers(0, 400), max_size=6))
 def test_what_holds_no_value_is_left_alone(data, cuts):
     if (

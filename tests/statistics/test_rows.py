@@ -181,7 +181,7 @@ _LINES = [one for one in streams.walkthrough() if one.durable and isinstance(one
     st.lists(st.binary(max_size=60), max_size=4),
     st.randoms(use_true_random=False),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_events_in_any_order_missing_or_damaged_raise_nothing(
     places: list[int], junk: list[bytes], rng: Any
 ) -> None:

@@ -390,7 +390,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     steps=st.lists(
         st.tuples(st.sampled_from(["put", "del", "fold", "reopen", "kill"]), st.integers(1, 6), JSON),

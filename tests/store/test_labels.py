@@ -99,7 +99,7 @@ def test_a_session_that_was_never_closed_keeps_its_journal(tmp_path: Path) -> No
     assert file._log._fd is not None
     os.close(file._log._fd)
     file._log._fd = None
-    file._log._let_go()
+    file._log._close_descriptors()
     assert journal_of(shelf.path("cut")).stat().st_size
     shelf.delete("cut")
     shelf.restore("cut")

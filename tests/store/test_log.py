@@ -32,7 +32,7 @@ def kill(log: LogStorage[Any]) -> None:
     assert log._fd is not None
     os.close(log._fd)
     log._fd = None
-    log._let_go()
+    log._close_descriptors()
 
 
 def numbers(path: Path) -> list[int]:
@@ -196,7 +196,7 @@ def test_any_document_is_found_again_whatever_was_folded_meanwhile(path, monkeyp
     other = opened(path)
     put(other, 30)
     other.close()
-    log._let_go()
+    log._close_descriptors()
     with pytest.raises(StoreError, match="closed"):
         log.document(0)
     looking = opened(path, "readonly")

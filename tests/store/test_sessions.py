@@ -42,7 +42,7 @@ def crash(file: SessionFile) -> None:
     assert file._log._fd is not None
     os.close(file._log._fd)
     file._log._fd = None
-    file._log._let_go()
+    file._log._close_descriptors()
 
 
 async def test_what_was_recorded_is_read_back_and_lawful(tmp_path):
@@ -208,7 +208,7 @@ EVENTS = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(events=st.lists(EVENTS, max_size=8), cut=st.integers(0, 400), fold=st.booleans())
 def test_any_events_come_back_and_a_cut_leaves_a_prefix(tmp_path_factory, events, cut, fold):
     path = tmp_path_factory.mktemp("h") / "s.json"

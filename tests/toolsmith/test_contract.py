@@ -206,7 +206,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.fixed_dictionaries({}, optional={field: json_values for field in GOOD}))
 def test_any_json_is_a_draft_or_a_contract_error(changes):
     try:
@@ -310,7 +310,7 @@ pieces = st.lists(
 ).map("".join)  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(pieces | st.text(), st.lists(st.sampled_from(["attrs", "idna>=3", 'a; extra == "b"']), unique=True))
 def test_normalising_is_idempotent_and_keeps_the_meaning(code, requirements):
     done = normal(code, tuple(sorted(requirements)))

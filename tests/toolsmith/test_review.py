@@ -419,7 +419,7 @@ schemas = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(source, source, schemas, schemas, st.lists(st.text(max_size=10), max_size=2))
 def test_any_text_is_reviewed(code, tests, input_schema, output_schema, requirements):
     draft = msgspec.structs.replace(

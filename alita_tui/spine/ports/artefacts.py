@@ -21,10 +21,10 @@ class Artefacts(Protocol):
         """Return an empty folder for what a run leaves; the caller gives it back. Raise StoreError."""
 
     def spare_landing(self) -> Path | None:
-        """Return such a folder that an earlier run left empty, if there is one; never blocks."""
+        """Return a landing folder that an earlier run left empty; None if there is none. Never blocks."""
 
     def give_back(self, landing: Path, *, ended: bool) -> None:
-        """Remove such a folder with what is in it; if the run `ended`, an empty one may be the next run's."""
+        """Remove a landing folder and its files; if the run `ended`, an empty one is kept for the next run."""
 
     def path(self, artefact: Artefact) -> Path:
         """Return where an artefact's bytes are. Raise StoreError if they are missing or changed."""

@@ -1,4 +1,4 @@
-"""What makes vectors of texts, so that a search finds what means the same in other words."""
+"""Encoders: they turn texts into vectors, so that a search finds the same meaning in other words."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Encoder(Protocol):
         """Make vectors of texts. Raises ModelError, at once where the last calls failed."""
 
     def price(self, usage: Usage) -> float | None:
-        """The US dollars for a usage, or None when no price is known."""
+        """Return the US dollars for a usage, or None when no price is known."""
 
     async def aclose(self) -> None:
         """Close connections."""

@@ -49,30 +49,30 @@ class SearchResult(Value, frozen=True):
 
 
 class KeptAnswers(Protocol):
-    """How tools answered probes, by the digest of their bytes and by what they were given. Blocks on the disk."""
+    """Answers of tools to probes, by the digest of the tool and by the probe's input. Blocks on the disk."""
 
     def of(self, digest: str) -> Mapping[str, Json]:
-        """What these bytes answered; empty if nothing is known."""
+        """Return the answers of the tool with this digest by input; empty if none is known."""
 
     def keep(self, digest: str, given: Mapping[str, Json], *, registered: bool) -> None:
-        """Keep answers of a tool, or hold those of a build until it is one. Raises StoreError."""
+        """Store answers of a tool, or hold a build's until it is registered. Raises StoreError."""
 
 
 class Library(Protocol):
     """The approved tools of all sessions. Met by `registry`; synchronous and in memory."""
 
     def cards(self) -> tuple[ToolCard, ...]:
-        """The newest runnable version of every tool, by name."""
+        """Return the newest runnable version of every tool, by name."""
 
     @property
     def answers(self) -> KeptAnswers:
-        """What the tools answered to probes."""
+        """Return the store of the tools' answers to probes."""
 
     def records(self) -> tuple[ToolRecord, ...]:
-        """The current version of every tool as it is on record, by name; its files are not read."""
+        """Return the recorded current version of every tool, by name; its files are not read."""
 
     def search(self, query: str, *, limit: int = 5) -> SearchResult:
-        """Tools that fit a need, best first, and those that nearly do."""
+        """Return the tools that fit a need, best first, and those that nearly do."""
 
     def get(self, name: str, version: int | None = None) -> ToolRecord:
         """One version (default: the newest runnable one) of a tool by its name or another name of it.
@@ -83,7 +83,7 @@ class Library(Protocol):
         """
 
     def next_version(self, name: str) -> int:
-        """The number a new build of this name would get."""
+        """Return the version that a new build of this name would get."""
 
     def register(
         self,
@@ -105,10 +105,10 @@ class Library(Protocol):
         """
 
     def banned(self, name: str, draft: ToolDraft | None = None, digest: str = "") -> str:
-        """Why a build of this name, a draft or bytes may not be; empty when they may."""
+        """Return why a name, draft or digest is banned; empty if it is not."""
 
     def ban(self, ban: Ban) -> None:
-        """Keep a ban. Doing it again changes nothing. Raises StoreError."""
+        """Store a ban. Repeating it changes nothing. Raises StoreError."""
 
     def record_runs(self, runs: Sequence[FinishedRun]) -> tuple[ToolState | None, ...]:
         """Count runs, and on success learn that their queries are served by these tools; keep outcomes that are given.
@@ -118,7 +118,7 @@ class Library(Protocol):
         """
 
     def reliability(self, name: str, version: int) -> Reliability:
-        """How far a version is relied on, and why."""
+        """Return how far a version is relied on, and why."""
 
     def note(
         self, name: str, version: int, outcomes: Sequence[RunOutcome], showings: Sequence[Showing] = ()
@@ -130,7 +130,7 @@ class Library(Protocol):
 
 
 class ToolShelf(Library, Protocol):
-    """The library as one session has it, with what was approved for its running task alone."""
+    """One session's library: the shared tools, and those approved only for its running task."""
 
     def lend(
         self,
@@ -142,16 +142,16 @@ class ToolShelf(Library, Protocol):
         digest: BuildDigest,
         grants: Capabilities | None = None,
     ) -> ToolRecord:
-        """Have an approved build at hand until `give_back`, on no disk. Raises DigestMismatch, RegistryError."""
+        """Hold an approved build in memory until `give_back`. Raises DigestMismatch, RegistryError."""
 
     async def find(self, query: str) -> SearchResult:
         """Search for what the agent needs, with the encoder if there is one."""
 
     def lends(self, digest: str) -> bool:
-        """Whether this is at hand because it was lent."""
+        """Return whether the build with this digest was lent and not given back."""
 
     def give_back(self, keep: Container[str] = ()) -> bool:
-        """Let go what was lent, but for these digests; False when nothing was."""
+        """Drop the lent builds except those with these digests; return False if there was none."""
 
 
 class Approval(Value, frozen=True):
@@ -195,7 +195,7 @@ class Documents(Protocol):
     """A keyed table of JSON documents. Met by `store`, used by `registry` and `memory`."""
 
     def all(self) -> tuple[Json, ...]:
-        """Every document, oldest first."""
+        """Return every document, oldest first."""
 
     def put(self, key: str, document: Json, *, barrier: bool = True) -> None:
         """Insert or replace; with `barrier` on disk when it returns, and all that was put before. Raises StoreError."""

@@ -63,7 +63,7 @@ class Remembered(Value, frozen=True):
     at: str = ""
     """When it was last learned or confirmed (ISO 8601, UTC); empty in older files."""
     until: str = ""
-    """For a fact that was contradicted: since when it is no longer true."""
+    """For a contradicted fact: the time from which it is no longer true."""
     pinned: bool = False
     worked: int = 0
     failed: int = 0
@@ -76,7 +76,7 @@ class Remembered(Value, frozen=True):
     liked: int = 0
     """How many of the answers that it was learned from got a 👍."""
     disliked: int = 0
-    """And how many a 👎: these count as failures of a recipe, and let an answer hardly be recalled."""
+    """And how many a 👎: they count as failures of a recipe, and an answer is then hardly ever recalled."""
 
     @property
     def said(self) -> str:

@@ -105,7 +105,7 @@ class Model(Protocol):
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """Return its known abilities; the first use may show that one is missing."""
+        """Return its known abilities; a call may still show that one is missing."""
 
     def reply(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
         """Stream one reply: any number of deltas, then exactly one Reply.

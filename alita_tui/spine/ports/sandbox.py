@@ -106,7 +106,7 @@ class RunningProgram(Protocol):
 
     @property
     def ended(self) -> str:
-        """Why it ended, in one line; empty while it lives."""
+        """The reason why it ended, in one line; empty while it runs."""
 
     @property
     def said(self) -> bytes | bytearray:

@@ -11,7 +11,7 @@ from alita_tui.events.base import Json, Value
 from alita_tui.events.library import ToolRecord
 
 Tell = Callable[[str], None]
-"""Called on the event loop with one line about how far a call is."""
+"""Called on the event loop with one line about a call's progress."""
 
 
 class Client(Value, frozen=True):
@@ -99,7 +99,7 @@ class Served(Protocol):
         """Begin a build that waits for a person's verdict. Raise UsageError."""
 
     async def standing(self, build_id: str) -> Standing:
-        """Return how far a build is that was asked for here. Raise UsageError."""
+        """Return the progress of a build that a client asked for. Raise UsageError."""
 
     def prompts(self) -> tuple[Prompt, ...]:
         """Return what worked before, if the settings offer it. Blocks."""

@@ -31,7 +31,7 @@ class CommandSink(Protocol):
 
 
 class Recorder(Protocol):
-    """Keeps durable envelopes. Met by `store`."""
+    """Stores durable envelopes. Met by `store`."""
 
     async def record(self, envelope: Envelope, *, barrier: bool) -> None:
         """Store one durable envelope; with `barrier` return only once it is on disk. Raise StoreError."""

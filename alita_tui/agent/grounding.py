@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cached_property, partial
 from typing import NamedTuple
 
 _SMALL = 12
@@ -54,30 +55,80 @@ class _Figure(NamedTuple):
     unit: str
 
 
+class _Claim(NamedTuple):
+    """Something in an answer that evidence has to hold."""
+
+    start: int
+    text: str
+    is_in: Callable[[_Evidence], bool]
+
+
+class _Evidence:
+    """A text of the evidence; what is compared with it is worked out when it is first needed."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def values(self) -> list[float]:
+        """Return its numbers, in order."""
+        return sorted(_values(self._text))
+
+    @cached_property
+    def dates(self) -> set[str]:
+        """Return its dates as ISO 8601."""
+        return {iso for iso, _ in _dates(self._text)}
+
+    @cached_property
+    def plain(self) -> str:
+        """Return it in lower case with single spaces."""
+        return _plain(self._text)
+
+
 def ungrounded(answer: str, evidence: Iterable[str]) -> tuple[str, ...]:
-    """Return the figures, dates and quotations of an answer that the evidence does not hold, as they are written."""
-    evidence_text = "\n".join(evidence)
-    evidence_values = sorted(_values(evidence_text))
-    dates = {iso for iso, _ in _dates(evidence_text)}
-    plain = _plain(evidence_text)
-    missing: dict[int, str] = {}
+    """Return the figures, dates and quotations of an answer that no text of the evidence holds, as they are written.
+
+    No further text is read once each of them is found, so a long session costs nothing where the newest texts hold
+    them.
+    """
+    missing = _claims(answer)
+    texts = iter(evidence)
+    while missing and (text := next(texts, None)) is not None:
+        evidence_text = _Evidence(text)
+        missing = [claim for claim in missing if not claim.is_in(evidence_text)]
+    return tuple(dict.fromkeys(claim.text for claim in sorted(missing, key=lambda claim: claim.start)))[
+        :_MOST
+    ]
+
+
+def _claims(answer: str) -> list[_Claim]:
+    """Return the quotations, dates and figures of an answer."""
+    claims: list[_Claim] = []
     unchecked = answer
     for match in _QUOTED.finditer(answer):
         if len(match[1].split()) >= _FEWEST_WORDS:
             unchecked = _blanked(unchecked, match.start(), match.end())
-            if _plain(match[1]).strip(" .,;:!?…") not in plain:
-                missing[match.start()] = match[0]
+            claims.append(
+                _Claim(match.start(), match[0], partial(_quoted, _plain(match[1]).strip(" .,;:!?…")))
+            )
     for iso, date in _dates(answer):
         unchecked = _blanked(unchecked, date.start(), date.end())
-        if iso not in dates:
-            missing[date.start()] = date[0]
+        claims.append(_Claim(date.start(), date[0], partial(_dated, iso)))
     for unrelated in _NO_FIGURES.finditer(unchecked):
         unchecked = _blanked(unchecked, unrelated.start(), unrelated.end())
     for match in _NUMBER.finditer(unchecked):
         figure = _figure(match)
-        if not _is_small_count(figure) and not _in_evidence(figure, evidence_values):
-            missing[match.start()] = figure.text
-    return tuple(dict.fromkeys(missing[at] for at in sorted(missing)))[:_MOST]
+        if not _is_small_count(figure):
+            claims.append(_Claim(match.start(), figure.text, partial(_in_evidence, figure)))
+    return claims
+
+
+def _quoted(quotation: str, evidence: _Evidence) -> bool:
+    return quotation in evidence.plain
+
+
+def _dated(iso: str, evidence: _Evidence) -> bool:
+    return iso in evidence.dates
 
 
 def _values(text: str) -> set[float]:
@@ -113,7 +164,8 @@ def _is_small_count(figure: _Figure) -> bool:
     )
 
 
-def _in_evidence(figure: _Figure, evidence_values: list[float]) -> bool:
+def _in_evidence(figure: _Figure, evidence: _Evidence) -> bool:
+    evidence_values = evidence.values
     for value, slack in zip(figure.values, figure.slack, strict=True):
         for scale in (1.0, *_SCALES.get(figure.unit, ())):
             middle, reach = value / scale, slack / scale * 1.000001 + abs(value / scale) * 1e-12

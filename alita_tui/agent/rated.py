@@ -8,7 +8,7 @@ from typing import NamedTuple
 from alita_tui import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.feedback import standing
-from alita_tui.spine.history import of
+from alita_tui.spine.history import of, of_kind
 
 
 class Word(NamedTuple):
@@ -27,13 +27,11 @@ def words_about_memory(history: Sequence[Envelope], task_id: str) -> list[Word]:
     A rating of the answer applies to every item. Without one, a rating of a run applies to the items that used its
     tool, and a rating of a build to the recipe that calls it. Derived from the record, so repeating it is harmless.
     """
-    kinds = (e.FeedbackGiven, e.MemoryWritten, e.ToolCalled, e.ToolRegistered)
-    events = [(envelope.task_id, envelope.event) for envelope in of(history, *kinds)]
-    feedback_events = [
-        event for _, event in events if isinstance(event, e.FeedbackGiven) and event.task_id == task_id
-    ]
+    feedback_events = [event for event in of_kind(history, e.FeedbackGiven) if event.task_id == task_id]
     if not feedback_events:
         return []
+    kinds = (e.MemoryWritten, e.ToolCalled, e.ToolRegistered)
+    events = [(envelope.task_id, envelope.event) for envelope in of(history, *kinds)]
     tools = {str(event.call_id): event.name for _, event in events if isinstance(event, e.ToolCalled)}
     tools |= {
         str(event.build_id): event.card.name for _, event in events if isinstance(event, e.ToolRegistered)

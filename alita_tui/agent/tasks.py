@@ -121,7 +121,7 @@ class CurrentTask:
 
     def text_of(self, task_id: str) -> str:
         """Return a task in the person's own words; empty for an unknown task."""
-        for envelope in self._bus.history.of(e.TaskSubmitted):
+        for envelope in self._bus.history.newest(e.TaskSubmitted):  # mostly one of the last
             if isinstance(envelope.event, e.TaskSubmitted) and envelope.event.task_id == task_id:
                 return envelope.event.text
         return ""

@@ -192,7 +192,8 @@ async def _in_containers(
     if not record.granted.none:
         requests = Requests(output / REQUESTS, await asyncio.to_thread(app.redactor))
         broker = app.broker(requests.tell, None, requests.redactor)
-    sandbox = Fleet(replace(settings, engines=engines, lanes=lanes), f"map-{new_id()}", broker=broker)
+    shared = replace(settings, engines=engines, lanes=lanes, many_calls=True)
+    sandbox = Fleet(shared, f"map-{new_id()}", broker=broker)
     try:
         await sandbox.prepare(lambda *_: None)
         yield Lanes(app, record, sandbox, lanes, requests)

@@ -52,7 +52,7 @@ class Rows:
         """Rows are read from files below `folders` alone."""
         self._app = app
         self._folders = [folder.absolute() for folder in folders]
-        settings = replace(app.sandbox_settings(pool=True), lanes=lanes)
+        settings = replace(app.sandbox_settings(pool=True), lanes=lanes, many_calls=True)
         self._sandbox = Fleet(settings, f"worker-{new_id()}")
         self._lanes = lanes
         self._library = asyncio.Lock()

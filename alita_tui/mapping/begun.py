@@ -6,7 +6,8 @@ There is a file for each batch, removed once the batch is stored. A row that beg
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import BinaryIO
@@ -19,6 +20,14 @@ from alita_tui.spine.errors import StoreError
 from alita_tui.store.disk import make_folder, sync_folder
 
 MAY_HAVE_RUN = "It may have run: alita ended while it did, and the tool may change something."
+
+
+def not_written(folder: Path, error: OSError) -> StoreError:
+    """Return what a person is told where something in the folder of results cannot be written."""
+    return StoreError(
+        f"{error.filename or folder} cannot be written: {error.strerror}.",
+        hint="Finished rows are kept; run the same command to continue.",
+    )
 
 
 class _Line(Value, frozen=True):
@@ -38,26 +47,37 @@ class BeganFile:
         self._file: BinaryIO | None = None
 
     def begin(self, row: int) -> None:
-        """Put on disk that a row begins now. Blocks. Raise OSError, StoreError."""
-        if self._file is None:
-            make_folder(self.path.parent)
-            self._file = self.path.open("xb")
-            sync_folder(self.path.parent)
-        self._write(_Line(row=row))
-        os.fdatasync(self._file.fileno())
+        """Put on disk that a row begins now. Blocks. Raise StoreError."""
+        with self._recording():
+            if self._file is None:
+                make_folder(self.path.parent)
+                self._file = self.path.open("xb")
+                sync_folder(self.path.parent)
+            self._write(_Line(row=row))
+            os.fdatasync(self._file.fileno())
 
     def take_back(self, row: int) -> None:
-        """Say that a row did not begin. Raise OSError."""
-        self._write(_Line(row=row, unbegun=True))
+        """Say that a row did not begin. Raise StoreError."""
+        with self._recording():
+            self._write(_Line(row=row, unbegun=True))
 
     def end(self, outcome: Outcome) -> None:
-        """Record a row's outcome; if a power failure loses it, the row counts as possibly run. Raise OSError."""
-        self._write(_Line(row=outcome.row, outcome=outcome))
+        """Record a row's outcome; if a power failure loses it, the row counts as possibly run. Raise StoreError."""
+        with self._recording():
+            self._write(_Line(row=outcome.row, outcome=outcome))
 
     def close(self) -> None:
         """Close the file; it stays."""
         if self._file is not None:
             self._file.close()
+
+    @contextmanager
+    def _recording(self) -> Iterator[None]:
+        """Turn an error of the disk into a StoreError."""
+        try:
+            yield
+        except OSError as error:
+            raise not_written(self.path.parent, error) from error
 
     def _write(self, line: _Line) -> None:
         assert self._file is not None

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from alita_tui.events import Value, ready
-from alita_tui.mapping.begun import BeganFile, BegunRows
+from alita_tui.mapping.begun import BeganFile, BegunRows, not_written
 from alita_tui.mapping.outcomes import Outcome
 from alita_tui.spine.errors import StoreError, UsageError
 from alita_tui.store.disk import replace
@@ -79,6 +79,7 @@ class Journal:
             self._file = path.open("a+b")
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _remove_halves(folder)
                 self._take_up()
                 self._begun = BegunRows(folder / "begun")
                 self._leave_open()
@@ -88,7 +89,7 @@ class Journal:
         except BlockingIOError as error:
             raise UsageError(f"Another alita is at work in {folder}.") from error
         except OSError as error:
-            raise _failed(folder, error) from error
+            raise not_written(folder, error) from error
 
     def _take_up(self) -> None:
         self._file.seek(0)
@@ -188,7 +189,7 @@ class Journal:
             try:
                 self._begun.forget_rows([outcome.row for outcome in outcomes], begun)
             except OSError as error:
-                raise _failed(self._folder, error) from error
+                raise not_written(self._folder, error) from error
 
     def _keep(self, outcomes: Sequence[Outcome]) -> None:
         """Write a part, then that it is done. Raise StoreError."""
@@ -219,7 +220,7 @@ class Journal:
             replace(self._folder / name, [good])
             self._append(part)
         except OSError as error:
-            raise _failed(self._folder, error) from error
+            raise not_written(self._folder, error) from error
         self._put(part)
 
     def finish(self) -> tuple[int, int]:
@@ -239,7 +240,7 @@ class Journal:
                 replace(self._folder / FAILED, pieces)
             replace(self._folder / MANIFEST, [msgspec.json.format(msgspec.json.encode(manifest)) + b"\n"])
         except OSError as error:
-            raise _failed(self._folder, error) from error
+            raise not_written(self._folder, error) from error
         return ok, failed
 
     @property
@@ -257,6 +258,12 @@ class Journal:
         os.fdatasync(self._file.fileno())
 
 
+def _remove_halves(folder: Path) -> None:
+    """Remove the files that a killed map was writing. Raise OSError."""
+    for half in (*folder.glob("part-*.jsonl.tmp"), *folder.glob("failed/*.jsonl.tmp")):
+        half.unlink()
+
+
 def _pieces(outcomes: Sequence[Outcome]) -> Iterator[Sequence[Outcome]]:
     """Yield outcomes in pieces, each unsure one alone: so it can be run again without its neighbours."""
     start = 0
@@ -268,10 +275,3 @@ def _pieces(outcomes: Sequence[Outcome]) -> Iterator[Sequence[Outcome]]:
             start = place + 1
     if start < len(outcomes):
         yield outcomes[start:]
-
-
-def _failed(folder: Path, error: OSError) -> StoreError:
-    return StoreError(
-        f"{error.filename or folder} cannot be written: {error.strerror}.",
-        hint="Finished rows are kept; run the same command to continue.",
-    )

@@ -267,11 +267,12 @@ class Containers:
             await self._service.request(method, path)
 
 
-def spawn(work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:
-    """Run something in the background; `tasks` holds it until it is done."""
+def spawn(work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> asyncio.Task[None]:
+    """Run something in the background and return its task; `tasks` holds it until it is done."""
     task = asyncio.create_task(work)
     tasks.add(task)
     task.add_done_callback(tasks.discard)
+    return task
 
 
 def _forced(name: str) -> str:

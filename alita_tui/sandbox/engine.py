@@ -93,7 +93,7 @@ class PodmanSandbox:
             warm=settings.pool_warm,
             environments=settings.pool_environments,
         )
-        self._sessions = Sessions(self._containers, broker, settings.lanes)
+        self._sessions = Sessions(self._containers, broker, settings.lanes, many_calls=settings.many_calls)
         self._known = _Known()
         self._held = Held()
         self._preparing = asyncio.Lock()

@@ -3,12 +3,14 @@
 Only for code whose digest a person approved. Each call has its own process and user id; in between every process is
 killed and /tmp emptied. Any end out of the ordinary ends the container. It has user ids for a number of calls; its
 successor is created while some of them are left. A tool that is called many times at once may have one in each lane.
+Where many calls are known to come, the first one in each lane waits for its container.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter, OrderedDict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -55,10 +57,20 @@ class _SessionContainer:
 class Sessions:
     """Session containers by digest, kind and lane; the least recently called are ended first."""
 
-    def __init__(self, containers: Containers, broker: Broker | None = None, lanes: int = 1) -> None:
+    def __init__(
+        self,
+        containers: Containers,
+        broker: Broker | None = None,
+        lanes: int = 1,
+        *,
+        many_calls: bool = False,
+    ) -> None:
         self._containers = containers
         self._broker = broker
         self._lanes = lanes
+        self._many_calls = many_calls
+        self._tried: set[_Key] = set()
+        """Lanes in which a container was started."""
         self._counts: Counter[tuple[str, Kind]] = Counter()
         self._open: OrderedDict[_Key, _SessionContainer] = OrderedDict()
         self._starting: set[_Key] = set()
@@ -69,13 +81,10 @@ class Sessions:
     ) -> RunReport | None:
         """Return the job's report, or None where a fresh container has to take it. Raise SandboxUnavailable."""
         self._counts[job.digest, kind] += 1
-        if self._counts[job.digest, kind] < _AFTER:
+        if self._counts[job.digest, kind] < (1 if self._many_calls else _AFTER):
             return None
-        lanes: list[_Key] = [(job.digest, kind, lane) for lane in range(self._lanes)]
-        key = next((lane for lane in lanes if lane in self._open and not self._open[lane].busy), None)
+        key = await self._lane([(job.digest, kind, lane) for lane in range(self._lanes)], imports)
         if key is None:
-            if unopened := [lane for lane in lanes if lane not in self._open and lane not in self._starting]:
-                self._start(unopened[0], imports)
             return None
         session = self._open[key]
         session.busy = True
@@ -101,7 +110,8 @@ class Sessions:
         if report.status in _ORDINARY and session.calls_left and not session.last:
             session.ready = asyncio.create_task(_ready(session.container))
             session.busy = False
-            if session.calls_left == min(session.container.kind.calls // 2, _AHEAD):
+            few = session.calls_left == min(session.container.kind.calls // 2, _AHEAD)
+            if few and key not in self._starting:
                 self._start(key, imports)
         else:
             spawn(self._containers.end(self._retire(key, session)), self._tasks)
@@ -127,10 +137,32 @@ class Sessions:
             while session := self._open.get(key):  # and its successor
                 await self._drop(key, session)
 
-    def _start(self, key: _Key, imports: frozenset[str]) -> None:
-        if key not in self._starting:
-            self._starting.add(key)
-            spawn(self._make(key, imports), self._tasks)
+    async def _lane(self, lanes: Sequence[_Key], imports: frozenset[str]) -> _Key | None:
+        """Return a lane whose container is idle, or None; start one in a lane that has none.
+
+        That is waited for where many calls are to come, once a lane: a fresh container would take as long to start,
+        and only for one call.
+        """
+        while True:
+            for lane in lanes:
+                if lane in self._open and not self._open[lane].busy:
+                    return lane
+            missing = [lane for lane in lanes if lane not in self._open and lane not in self._starting]
+            if not missing:
+                return None
+            waits = self._many_calls and missing[0] not in self._tried
+            making = self._start(missing[0], imports)
+            if not waits:
+                return None
+            await asyncio.wait((making,))
+            if missing[0] not in self._open:
+                return None
+
+    def _start(self, key: _Key, imports: frozenset[str]) -> asyncio.Task[None]:
+        """Start a container in the background, in a lane in which none is being started."""
+        self._starting.add(key)
+        self._tried.add(key)
+        return spawn(self._make(key, imports), self._tasks)
 
     async def _make(self, key: _Key, imports: frozenset[str]) -> None:
         """Create one in the background. The fresh container of the next call reports a failure."""

@@ -55,6 +55,8 @@ class EngineSettings(Value, frozen=True):
     """Whether calls of an approved build may share a container; each has its own processes and user id."""
     lanes: int = 1
     """Containers that calls of one approved build may share at the same time, each taking one call at a time."""
+    many_calls: bool = False
+    """Whether many calls of one build are to come: the first calls then wait for the containers that they share."""
     languages: tuple[str, ...] = LANGUAGES
     """What tools may be written in. Python always runs: the checks and the tests of every tool are written in it."""
     environments_mb: int = 4096

@@ -13,6 +13,7 @@ from alita_tui.agent.director import branches
 from alita_tui.spine.commands import Command, Steer, SubmitTask
 from tests.agent.lab import Lab, say
 from tests.agent.replies import rules
+from tests.benchmarks.bench_agent import team_seconds
 
 DONE = say("answer", text="done")
 SPLIT = say("plan", steps=["|| north", "|| south", "compare"])
@@ -102,3 +103,13 @@ async def test_without_a_price_the_estimate_says_no_money(tmp_path: Path) -> Non
     one._build()
     await one.do(SubmitTask(text="compare"))
     assert one.events(e.DirectorChosen)[0].usd is None
+
+
+@pytest.mark.slow
+async def test_three_parts_take_at_most_seven_tenths_of_the_time_of_one_after_another(tmp_path: Path) -> None:
+    """Each reply of the model takes 0.2 s: 17 of them in a row, or 7."""
+    folders = tmp_path / "in turn", tmp_path / "at once"
+    for folder in folders:
+        folder.mkdir()
+    in_turn = await team_seconds(folders[0], 1)
+    assert await team_seconds(folders[1], 3) <= 0.7 * in_turn

@@ -83,6 +83,22 @@ def accounts(lab: Lab) -> None:
             assert end.usd == pytest.approx(spent.get(end.agent_id, 0.0)), end
 
 
+def most_at_once(lab: Lab) -> int:
+    """How many tasks were under way at the same time; a task that the next process goes on with counts once."""
+    under_way: set[str] = set()
+    most = 0
+    for one in lab.bus.history:
+        match one.event:
+            case e.TaskSubmitted(task_id=task_id):
+                under_way.add(task_id)
+            case e.TaskFinished(task_id=task_id):
+                under_way.discard(task_id)
+            case _:
+                pass
+        most = max(most, len(under_way))
+    return most
+
+
 @settings(max_examples=8)
 @example(  # the session closes while a task is being stopped whose second agent has just begun
     teams=[["report", "report"], []], parallel=2, waits=[0] * 8, act="stop a task", reopens=True
@@ -174,6 +190,7 @@ async def _interleaved(
     finally:
         patch.undo()
     assert begun(lab) == [f"/team {name}" for name in names], "each begins once, in its turn"
+    assert most_at_once(lab) <= parallel, "no more tasks at once than the setting says"
     assert set(ended(lab).values()) <= ({"answered", "interrupted"} if act == "stop a task" else {"answered"})
     sound(lab)
     accounts(lab)

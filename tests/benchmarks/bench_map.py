@@ -11,18 +11,27 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+from alita_tui.app import mapping as mapping_app
 from alita_tui.app.context import AppContext
 from alita_tui.app.mapping import described, engine_of, map_tool
+from alita_tui.mapping.coordinator import run_map
 from alita_tui.sandbox.settings import default_settings
 from alita_tui.sandbox.setup import repair
 from tests.mapping.clusters import founded, free_port, process, scheduling
 from tests.mcp_box.lab import furnished, schema, tool
 
-_ROWS = 1200
+_ROWS = 2000
+_FEW, _SOME = 100, 1000
+"""Rows of the runs that warm up, and of those that compare a cluster with lanes."""
+_BATCH = 50
+"""Rows of a batch at most where a cluster is compared with lanes."""
+_CORES = len(os.sched_getaffinity(0))
 _BUSY = tool(
     "keep_busy",
     "import time\ndef run(n: int) -> int:\n    end = time.process_time() + 0.02\n"
@@ -40,37 +49,39 @@ def mapping(results: dict[str, Any], row: Callable[..., dict[str, Any]]) -> None
     results["map.coordinator_rows_per_second"] = row(more["rows"] / more["seconds"], "/s")
     with tempfile.TemporaryDirectory(prefix="alita-bench-map-") as name:
         folder = Path(name)
-        given = folder / "in.jsonl"
-        given.write_text("".join(f"{json.dumps({'n': n})}\n" for n in range(_ROWS)))
         home = furnished(folder / "home", _BUSY)
         asyncio.run(repair(default_settings(home / "data", home / "cache"), lambda *_: None))
         app = AppContext.open(home)
-
-        def rows_per_second(lanes: int, *engines: str) -> float:
-            record, file = described(app, "keep_busy", given)
-            output = folder / f"out-{time.monotonic_ns()}"
-            began = time.monotonic()
-            where = engine_of(app, record, file, engines, lanes, output)
-            done = asyncio.run(map_tool(app, record, file, output, where, lambda _: None))
-            assert done.ok == _ROWS, done
-            return _ROWS / (time.monotonic() - began)
-
         try:
-            rows_per_second(1)  # images and caches
-            one = rows_per_second(1)
-            many = rows_per_second(len(os.sched_getaffinity(0)))
-            results["map.rows_per_second"] = row(many, "/s", one)
+            timed = partial(rows_per_second, app, folder)
+            timed(_FEW, 1)  # images and caches
+            one_by_one = timed(_ROWS, 1)
+            results["map.rows_per_second"] = row(timed(_ROWS, _CORES), "/s", one_by_one)
             if find_spec("distributed") is None:
                 why = "not measured: Dask is not installed"
                 results["map.dask_ratio"] = {"value": None, "unit": why, "baseline": None, "ratio": None}
                 return
             with cluster(home, folder) as address:
-                rows_per_second(1, address)
-                two, on_cluster = rows_per_second(2), rows_per_second(1, address)
-            results["map.dask_ratio"] = row(on_cluster, "/s", one)
-            results["map.overhead_ms_per_row"] = row(1000 / on_cluster - 1000 / two, "ms")
+                timed(_FEW, 1, address)
+                results["map.dask_ratio"] = row(timed(_ROWS, 1, address), "/s", one_by_one)
+                with patch.object(mapping_app, "run_map", partial(run_map, most=_BATCH)):
+                    here, there = timed(_SOME, 2), timed(_SOME, 1, address)
+            results["map.overhead_ms_per_row"] = row(1000 / there - 1000 / here, "ms")
         finally:
             app.close()
+
+
+def rows_per_second(app: AppContext, folder: Path, count: int, lanes: int, *engines: str) -> float:
+    """Map so many rows from start to end; return the pace."""
+    given = folder / f"{count}.jsonl"
+    given.write_text("".join(f"{json.dumps({'n': n})}\n" for n in range(count)))
+    record, file = described(app, "keep_busy", given)
+    output = folder / f"out-{time.monotonic_ns()}"
+    began = time.monotonic()
+    where = engine_of(app, record, file, engines, lanes, output)
+    done = asyncio.run(map_tool(app, record, file, output, where, lambda _: None))
+    assert done.ok == count, done
+    return count / (time.monotonic() - began)
 
 
 def coordinated(count: int) -> dict[str, float]:

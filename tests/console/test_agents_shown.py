@@ -132,3 +132,15 @@ def test_an_agent_is_at_work_from_its_first_call_of_a_model_on() -> None:
     stands = {one.agent_id: str(agent_line(one)[1]) for one in reduce_all(events).agents}
     assert stands["boss-1"] == "step 1, thinking" and stands["writer-2"] == "ran out of time"
     assert reduce_all(events).phase == reduce_all(with_agents()).phase, "that of the lead"
+
+
+async def test_on_a_small_screen_agents_are_told_apart_by_their_goals() -> None:
+    """Goals of agents side by side begin alike and end differently."""
+    events = with_agents()
+    begun = next(n for n, one in enumerate(events) if isinstance(one.event, e.AgentStarted))
+    goal = "find the weather of the north"
+    events[begun] = replace(events[begun], event=replace(events[begun].event, goal=goal))
+    async with console(events).run_test(size=(80, 24)) as pilot:
+        listed = await opened(pilot, events)
+        line = next(one for one in rows(listed) if "boss-1" in one)
+        assert goal in line[: listed.scrollable_content_region.width - 2]

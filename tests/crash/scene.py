@@ -24,6 +24,7 @@ from alita_tui.spine.commands import AnswerQuestion, ResolveApproval, SubmitTask
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports.models import Ability, Candidate, Message, ModelRequest, Reply
 from alita_tui.spine.ports.sandbox import Job
+from tests.crash.maps import MAPS
 
 TASKS = ("double 4", "double 5")
 FIVE = ("double 6", "double 7", "double 8", "double 9", "double 10")
@@ -302,7 +303,7 @@ async def in_containers(folder: Path, session_id: str | None = None) -> None:
     await at_the_console(folder, session_id, ContainedHouse)
 
 
-SCENES = {"console": at_the_console, "shell": in_the_shell, "five": five_at_the_console}
+SCENES = {"console": at_the_console, "shell": in_the_shell, "five": five_at_the_console, **MAPS}
 
 
 def furnish(folder: Path, scene: str) -> None:

@@ -16,6 +16,7 @@ from alita_tui.state.reduce import reduce, reduce_all
 from alita_tui.state.session import SessionState
 from alita_tui.store.audit import AuditLog
 from alita_tui.store.sessions import SessionFile, SessionStore
+from tests.crash.maps import MAPS, judge_map
 from tests.crash.scene import FIVE, SCENES, TASKS, CrashApp, in_containers, open_app
 
 
@@ -28,6 +29,8 @@ def the_session(folder: Path) -> str | None:
 
 def judge(folder: Path, scene: str) -> list[str]:
     """Reopen what a killed process left, go on to the end, and say what is wrong."""
+    if scene in MAPS:
+        return judge_map(folder, scene)
     session_id = the_session(folder)
     sessions = folder / "home" / "data" / "sessions"
     before = _read(sessions / f"{session_id}.json") if session_id else []

@@ -18,6 +18,7 @@ from alita_tui.sandbox.conversation import converse
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import ContainerSpec, create_body
 from alita_tui.sandbox.settings import EngineSettings
+from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports.sandbox import Job, Limits
 from tests.sandbox.limits_seen import seen
 
@@ -205,6 +206,57 @@ async def test_a_session_container_says_when_it_takes_no_more_calls(sandbox: Pod
         assert await container.ready() == "it has no user id left"
     finally:
         await sandbox._containers.end(container)
+
+
+@pytest.fixture
+async def for_many(settings: EngineSettings) -> AsyncIterator[PodmanSandbox]:
+    many = msgspec.structs.replace(settings, session_calls=True, lanes=2, many_calls=True, pool_warm=1)
+    made = PodmanSandbox(many, "sessions")
+    yield made
+    await made.close()
+
+
+@pytest.mark.podman
+async def test_where_many_calls_are_to_come_the_first_ones_wait_for_the_containers_they_share(
+    for_many: PodmanSandbox,
+) -> None:
+    """And no container is made that takes only one call."""
+    reports = await asyncio.gather(call(for_many, WHO), call(for_many, WHO))
+    shared_uids = [session.container.uids for session in for_many._sessions._open.values()]
+    assert len(shared_uids) == 2 and not for_many.waiting()
+    assert all(any(report.result[0] in uids for uids in shared_uids) for report in reports)
+
+
+@pytest.mark.podman
+async def test_where_no_shared_container_starts_every_call_has_its_own(
+    for_many: PodmanSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = for_many._containers.make
+
+    async def refuse(kind: Kind) -> Any:
+        if kind.calls > 1:
+            raise SandboxUnavailable("no more user ids")
+        return await make(kind)
+
+    monkeypatch.setattr(for_many._containers, "make", refuse)
+    reports = await asyncio.gather(*(call(for_many, WHO) for _ in range(4)))
+    assert [report.status for report in reports] == ["ok"] * 4
+    assert len({report.result[0] for report in reports}) == 4 and not for_many._sessions._open
+
+
+@pytest.mark.podman
+async def test_a_lane_that_lost_its_container_holds_up_no_call(for_many: PodmanSandbox) -> None:
+    """The next call is taken by a container that waits in the pool, while the lane gets another."""
+    await call(for_many, WHO)
+    lost = current(for_many).container
+    await for_many._sessions.empty()
+    after = await call(for_many, WHO)
+    while for_many._sessions._tasks:
+        await asyncio.wait(for_many._sessions._tasks)
+    assert after.status == "ok" and not lost.alive
+    shared_uids = [uid for session in for_many._sessions._open.values() for uid in session.container.uids]
+    assert shared_uids and after.result[0] not in shared_uids
+    assert (await call(for_many, WHO)).result[0] in shared_uids
 
 
 @pytest.mark.podman

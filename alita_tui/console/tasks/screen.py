@@ -292,7 +292,7 @@ def _agents(view: SessionView, task: TaskState) -> Iterator[_Line]:
 def _row(line: _Line) -> Content:
     style = _PARTS[line.part]
     if line.part == "agent":
-        place, ink = " " * (15 + 2 * line.depth), "" if line.at_work else style
+        place, ink = " " * (1 + 2 * line.depth), "" if line.at_work else style  # room for its goal
         how = _TONES.get(line.tone, style)
         # How it stands comes first: at the end it would be cut off on a small screen.
         return Content.assemble(

@@ -1,4 +1,4 @@
-"""A map over a cluster without the rest of alita: `CERTIFICATES ADDRESS INPUT OUTPUT`."""
+"""A map over a cluster without the rest of alita: `CERTIFICATES ADDRESS INPUT OUTPUT [ROWS-OF-A-BATCH]`."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from alita_tui.mapping.rows import opened, rows
 DIGEST = "d" * 64
 
 
-async def main(folder: Path, scheduler: str, given: Path, output: Path) -> None:
+async def main(folder: Path, scheduler: str, given: Path, output: Path, most: int) -> None:
     file = opened(given, {})
     journal = Journal(output, Head(tool="double_it v1", digest=DIGEST, input=file.sha256))
     async with connected(address(scheduler), credentials(folder), DIGEST, file) as engine:
-        await run_map(rows(given, {}), engine, journal, lambda progress: print(progress.done, flush=True))
+        await run_map(
+            rows(given, {}), engine, journal, lambda progress: print(progress.done, flush=True), most=most
+        )
     journal.finish()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4])))
+    most = int(sys.argv[5]) if len(sys.argv) > 5 else 1000
+    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]), most))

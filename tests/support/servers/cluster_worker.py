@@ -31,7 +31,9 @@ class Doubling:
 
     async def answer(self, text: object) -> str:
         order = read_order(text)
-        piece = Path(order.file).read_bytes()[order.start : order.end]
+        with open(order.file, "rb") as file:
+            file.seek(order.start)
+            piece = file.read(order.end - order.start)
         outcomes = []
         for number, line in enumerate(piece.splitlines(), order.first):
             with self.log.open("a") as log:

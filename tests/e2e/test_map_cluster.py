@@ -98,8 +98,8 @@ def test_a_map_on_a_cluster_is_stopped_by_one_key(machines: Machines) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("worker", "--scheduler", "0.0.0.0"), "no single address"),
-        (("worker", "tls://127.0.0.1:1", "--data", ".", "--bind", "::"), "no single address"),
+        (("worker", "--scheduler", "0.0.0.0"), "is not a single address"),
+        (("worker", "tls://127.0.0.1:1", "--data", ".", "--bind", "::"), "is not a single address"),
         (("worker", "--scheduler", "192.0.2.1:9"), "cannot be listened at"),
     ],
 )  # fmt: skip

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from alita_tui.config.paths import shipped
 from alita_tui.store.sessions import SessionStore
 from tests.support import streams
 
@@ -155,6 +156,13 @@ def test_what_is_wrong_with_the_model_is_said_below_a_restored_screen(shell) -> 
     assert code == 2, told[-1500:]
     assert "Traceback" not in told
     assert "alita: " in told[told.rfind("\x1b[?1049l") :]
+
+
+def test_what_is_typed_while_a_replay_opens_is_not_lost(shell) -> None:
+    terminal = Terminal(shell.environ, "replay", str(shipped("sessions") / "golden-walkthrough.json"))
+    terminal.type(b"\x1b[F")  # End, before anything is on screen
+    terminal.wait(rb"cannot have two periods")
+    terminal.kill()
 
 
 def test_quitting_says_how_to_come_back(shell) -> None:

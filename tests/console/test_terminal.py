@@ -42,10 +42,10 @@ from alita_tui.console import terminal
 if "answers" in sys.argv:  # the terminal answers, if not in time on a busy machine
     terminal._SECONDS = 20
 found = terminal.ask_terminal()
-print(found.graphics)
-print("dark" if found.dark else "light")
 if typed := terminal.typed_meanwhile():
     print("typed", typed, terminal.typed_meanwhile())
+print(found.graphics)
+print("dark" if found.dark else "light")
 """
 
 

@@ -104,7 +104,7 @@ async def _show_next(app: AppContext, wanted_id: str | None, home: Path | None) 
     from alita_tui.app.background.client import running
 
     if wanted_id is not None and any(session.session_id == wanted_id for session in await running(app)):
-        return await _show_attached(app, wanted_id, home)
+        return await _show_attached(app, wanted_id)
     return await _show_session(app, wanted_id, home)
 
 
@@ -177,7 +177,16 @@ class PendingSession:
         await (await self._session()).rebuild()
 
 
-def _options(app: AppContext, draft_text: str = "", terminal: Terminal | None = None) -> ConsoleOptions:
+def _way_back(app: AppContext, opens: str) -> str:
+    """Return the command that opens a session again, up to its id; it works in any shell."""
+    from alita_tui.config.paths import home_options
+
+    return shlex.join(("alita", *home_options(app.paths), opens))
+
+
+def _options(
+    app: AppContext, draft_text: str = "", terminal: Terminal | None = None, *, opens: str = "--session"
+) -> ConsoleOptions:
     from alita_tui.config.paths import shipped
     from alita_tui.console.ports import ConsoleOptions
     from alita_tui.console.terminal import ask_terminal
@@ -195,6 +204,7 @@ def _options(app: AppContext, draft_text: str = "", terminal: Terminal | None = 
         reduced_motion=settings.reduced_motion or os.environ.get("TEXTUAL_ANIMATIONS") == "none",
         detail=settings.detail,
         bell=settings.bell,
+        way_back=_way_back(app, opens),
         written=draft_text,
     )
 
@@ -260,8 +270,7 @@ async def _show_own(
     return await _show(
         app,
         serve,
-        lambda session_id: f"--session {session_id}",
-        home,
+        "--session",
         new=wanted_id is None,
         draft_text=draft_text,
         first=first,
@@ -274,12 +283,10 @@ def open_attached(home: Path | None, session: str | None) -> None:
     atexit.register(_end)
     app = AppContext.open(home)
     app.paths.prepare()
-    _run_until_left(app, *asyncio.run(_show_attached(app, session, home)), home)
+    _run_until_left(app, *asyncio.run(_show_attached(app, session)), home)
 
 
-async def _show_attached(
-    app: AppContext, wanted_id: str | None, home: Path | None
-) -> tuple[int, Switch | None]:
+async def _show_attached(app: AppContext, wanted_id: str | None) -> tuple[int, Switch | None]:
     """Show a session that the background has open until it is left; the background continues with it."""
     from alita_tui.app.background.client import ask, attachable
     from alita_tui.app.background.remote import RemoteSession
@@ -298,23 +305,23 @@ async def _show_attached(
         if not session.left:
             raise StoreError(
                 "The background ended; what it was doing is kept.",
-                hint=f"Start it again with `alita serve`, or open the session here: alita --session {session_id}",
+                hint="Start it again with `alita serve`, or open the session here: "
+                f"{_way_back(app, '--session')} {session_id}",
             )
 
-    return await _show(app, serve, lambda session_id: f"attach {session_id}", home)
+    return await _show(app, serve, "attach")
 
 
 async def _show(
     app: AppContext,
     open_and_serve: Serve,
-    way_back: Callable[[str], str],
-    home: Path | None,
+    opens: str,
     *,
     new: bool = False,
     draft_text: str = "",
     first: FirstFrame | None = None,
 ) -> tuple[int, Switch | None]:
-    """Show what is served until it is left; `way_back` returns the command that opens the session again."""
+    """Show what is served until it is left; `opens` is the option or command that opens the session again."""
     from alita_tui.console.app import AlitaApp
     from alita_tui.console.drafts import Drafts
     from alita_tui.console.terminal import guarded_screen
@@ -336,7 +343,7 @@ async def _show(
         pending,
         pending,
         catalog=AppCatalog(app, painted, pending.history),
-        options=_options(app, draft_text, first.terminal if first else None),
+        options=_options(app, draft_text, first.terminal if first else None, opens=opens),
         upkeep=pending,
         tape=tape,
         drafts=Drafts(DraftFile(app.paths.drafts, lambda text: redactor().text(text)), new=new),
@@ -359,11 +366,9 @@ async def _show(
         session = pending.opened.result()
         await close_session(session, engine)
         if switch is None and console.main.view.tasks:
-            place = f"--home {shlex.quote(str(home))} " if home else ""
-            back = way_back(session.session_id)
             if waits := waiting_words(console.main.view):
                 sys.stdout.write(f"{waits}\n")
-            sys.stdout.write(f"To come back to this session: alita {place}{back}\n")
+            sys.stdout.write(f"To come back to this session: {_way_back(app, opens)} {session.session_id}\n")
     else:
         engine.result()
     return console.return_code or 0, switch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import signal
 import sys
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from alita_tui.app.context import AppContext
 from alita_tui.cli.plain import PlainConsole, Session
 from alita_tui.cli.plain_evaluations import Evaluations
 from alita_tui.cli.typed_lines import Lines
+from alita_tui.config.paths import home_options
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import one_line
 
@@ -57,7 +59,8 @@ async def _live(app: AppContext, wanted_id: str | None) -> None:
         if not running.done():
             await close_session(session, running)
     running.result()
-    typer.echo(f"To come back to this session: alita --plain --session {session.session_id}")
+    again = shlex.join(("alita", *home_options(app.paths), "--plain", "--session", session.session_id))
+    typer.echo(f"To come back to this session: {again}")
 
 
 async def _attached(app: AppContext, wanted_id: str | None) -> None:

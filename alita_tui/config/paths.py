@@ -261,6 +261,11 @@ def locate(home: Path | None, environ: Mapping[str, str]) -> Paths:
     )
 
 
+def home_options(paths: Paths) -> tuple[str, ...]:
+    """Return the options that lead any shell to these paths; none for those of the XDG base directories."""
+    return ("--home", str(paths.config)) if locate(paths.config, {}) == paths else ()
+
+
 def _xdg(environ: Mapping[str, str], name: str) -> Path | None:
     value = environ.get(name, "")
     return Path(value) / _APP if value.startswith("/") else None

@@ -426,5 +426,5 @@ class AlitaApp(
             self.main.action_interrupt()
             self._pressed = monotonic()
         elif not self.main.clear():
-            self._pressed = monotonic()
-            self.notify(f"Press again to quit. {parting(self.main.view)}", markup=False, timeout=2)
+            self._pressed, way_back = monotonic(), self._options.way_back
+            self.notify(f"Press again to quit. {parting(self.main.view, way_back)}", markup=False, timeout=2)

@@ -158,6 +158,8 @@ class ConsoleOptions(msgspec.Struct, frozen=True):
     """How much the trace shows."""
     bell: bool = True
     """Ring when a build waits and the terminal is not in front."""
+    way_back: str = "alita --session"
+    """The command that opens this session again, up to the session's id."""
     written: str = ""
     """What stands in the composer at the start: it was piped in."""
     clock: Clock = lambda: datetime.now(UTC)

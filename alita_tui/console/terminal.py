@@ -22,7 +22,12 @@ _SECONDS = 0.25
 # every terminal answers them, so there is no need to wait for silence.
 _QUESTIONS = b"\x1b]11;?\x07\x1b[16t\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24,U=1;AAAA\x1b\\\x1b[c"
 _ATTRIBUTES = re.compile(rb"\x1b\[\?([0-9;]*)c")
+_ANSWER = re.compile(
+    rb"\x1b\]11;[^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[6;[0-9;]*t|\x1b_G[^\x1b]*\x1b\\|\x1b\[\?[0-9;]*c"
+)
 _SIXEL = b"4"
+_typed: list[bytes] = []
+"""What a person typed while the terminal was asked; the driver takes it when it starts to read."""
 
 
 class Graphics(NamedTuple):
@@ -67,7 +72,16 @@ def _answers() -> bytes:
                 data += os.read(fd, 1024)
     finally:
         termios.tcsetattr(fd, termios.TCSANOW, before)
+    if typed := _ANSWER.sub(b"", data):
+        _typed.append(typed)
     return data
+
+
+def typed_meanwhile() -> bytes:
+    """Return what was typed while the terminal was asked, once; it was read together with the answers."""
+    typed = b"".join(_typed)
+    _typed.clear()
+    return typed
 
 
 def _dark(said: bytes) -> bool | None:

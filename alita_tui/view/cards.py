@@ -39,6 +39,11 @@ _FOLDED: tuple[CardKind, ...] = ("step", "build", "thought", "plan", "note")
 """Cards that fold away with the steps of a task that ended."""
 
 
+def _restores(row: TraceRow) -> bool:
+    """Return whether a row says that a session was opened again with all that it had."""
+    return row.kind == "session" and row.title.startswith("Restored ") and row.tone == "muted"
+
+
 def _notes(row: TraceRow) -> bool:
     """Return whether a row says that something was noted for later; only these rows of the memory have a sort."""
     return row.kind == "memory" and bool(row.meta)
@@ -111,6 +116,8 @@ class Deck:
         """Card of each row."""
         self.ratings: dict[int, Rating] = {}
         """How good the person finds what a card shows."""
+        self._restored: list[int] = []
+        """Cards that say that the session was opened again; only the newest is shown."""
         self._named: dict[str, int] = {}
         self._sections: dict[str, Section] = {}
         self._newest: Section | None = None
@@ -164,6 +171,8 @@ class Deck:
     def hidden(self, card: Card) -> bool:
         """Return whether a card is folded away; never if it waits for the person or has the person's words."""
         section = card.section
+        if self._superseded(card):
+            return True
         if card.kind == "steps":
             assert section is not None
             done = section.tally or section.notes
@@ -174,6 +183,16 @@ class Deck:
             return False
         # What a task noted for later comes after its answer and folds with its steps.
         return section.answered < 0 or card.rows[-1] < section.answered or _notes(self.rows[card.rows[0]])
+
+    def _superseded(self, card: Card) -> bool:
+        """Return whether a card says that the session was opened again, as a newer one does."""
+        return (
+            card.kind == "note"
+            and not card.opened
+            and self.level != "everything"
+            and [card.at] != self._restored[-1:]
+            and _restores(self.rows[card.rows[0]])
+        )
 
     def _waits(self, card: Card) -> bool:
         newest = self.rows[card.rows[-1]]
@@ -195,6 +214,8 @@ class Deck:
     def reveal(self, row: int) -> Card:
         """Unfold and open everything that hides a row; return its card."""
         card = self.cards[self.card_of(row)]
+        if self._superseded(card):
+            card.opened = True
         if self.hidden(card) and card.section is not None:
             card.section.folded = False
         if len(card.rows) > 1:
@@ -221,6 +242,9 @@ class Deck:
                 section.builds.append(card.at)
         card.rows.append(index)
         self._owner.append(card.at)
+        if _restores(row):
+            touched.update(self._restored[-1:])
+            self._restored.append(card.at)
         if section is None:
             return count
         touched.add(section.header)
@@ -277,6 +301,9 @@ class Deck:
             for name in gone.names:
                 if self._named.get(name) == gone.at:
                     del self._named[name]
+        while self._restored and self._restored[-1] >= len(self.cards):
+            self._restored.pop()
+            changed = min(changed, *self._restored[-1:], changed)
         for header in touched:
             changed = min(changed, header)
             self._count_again(self.cards[header].section)

@@ -21,13 +21,13 @@ from alita_tui.view.model import RowKind, Tone, TraceRow
 from alita_tui.view.nesting import card_key, nesting
 from alita_tui.view.plan import offered, ticked, weighing
 from alita_tui.view.queue import CHANGES, changed
+from alita_tui.view.result_words import result_words
 from alita_tui.view.servers import server_row
 from alita_tui.view.statistics import estimated_title
 from alita_tui.view.trace_words import (
     NOTED,
     brokered,
     chosen,
-    json_line,
     lasted,
     line_count,
     numbers,
@@ -284,7 +284,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             misfit_note = f"It does not fit its output schema: {misfit}\n" if misfit else ""
             return row(
                 "observation",
-                json_line(report.result),
+                result_words(report),
                 misfit_note + report_of(report),
                 meta="does not fit its schema" if misfit else lasted(report.duration_ms),
                 tone="warn" if misfit else "good",

@@ -129,11 +129,6 @@ def pretty(value: object) -> str:
     return as_json(value, indent=2)
 
 
-def json_line(value: object) -> str:
-    """Return JSON on one line; of text the text itself."""
-    return value if isinstance(value, str) else as_json(value)
-
-
 def lasted(ms: float) -> str:
     """Return a duration as words; empty for none."""
     return "" if not ms else f"{ms:.0f} ms" if ms < 1000 else f"{ms / 1000:.1f} s"

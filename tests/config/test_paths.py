@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from alita_tui.config.paths import Paths, locate, make_private, shipped
+from alita_tui.config.paths import Paths, home_options, locate, make_private, shipped
 from alita_tui.spine.errors import StoreError
 
 
@@ -32,6 +32,12 @@ def test_the_variable_is_a_home_too(tmp_path):
 def test_a_relative_home_is_made_absolute(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert locate(Path("here"), {}).config_file == tmp_path / "here" / "config.toml"
+
+
+def test_a_home_is_named_in_commands_and_the_usual_places_are_not(tmp_path):
+    assert home_options(locate(None, {"ALITA_HOME": str(tmp_path)})) == ("--home", str(tmp_path))
+    assert home_options(locate(tmp_path, {})) == ("--home", str(tmp_path))
+    assert home_options(locate(None, {"XDG_DATA_HOME": "/d"})) == ()
 
 
 def test_xdg_folders():

@@ -42,6 +42,8 @@ from alita_tui.console import terminal
 if "answers" in sys.argv:  # the terminal answers, if not in time on a busy machine
     terminal._SECONDS = 20
 found = terminal.ask_terminal()
+if typed := terminal.typed_meanwhile():
+    print("typed", typed, terminal.typed_meanwhile())
 print(found.graphics)
 print("dark" if found.dark else "light")
 """
@@ -77,6 +79,12 @@ def ask(answer: bytes, colours: str = "") -> str:
     assert child.stderr.read() == b""
     child.stderr.close()
     return said.decode(errors="replace")
+
+
+def test_what_is_typed_between_the_answers_is_kept_once() -> None:
+    said = ask(b"a\x1b]11;rgb:1010/1010/1010\x07\x1b[F\x1b[6;20;10tb\x1b_Gi=31;OK\x1b\\\x1b[?62;4cc")
+    assert "typed b'a\\x1b[Fbc' b''" in said
+    assert "sixel" in said and "dark" in said
 
 
 @pytest.mark.parametrize(

@@ -700,3 +700,44 @@ async def test_the_chosen_detail_is_remembered_and_holds_in_a_replay() -> None:
     async with again.run_test(size=(120, 36)) as pilot:
         await drawn(pilot, envelopes[-1].seq)
         assert again.main.query_one(Trace).level == "answer"
+
+
+def _opened_again(times: int) -> list[Any]:
+    """A stream that was opened again so often, each time with all that it had."""
+    stream = goldens.walkthrough()
+    last = stream[-1]
+    for number in range(1, times + 1):
+        seq = (last.seq or 0) + number
+        stream.append(replace(last, seq=seq, event=e.SessionResumed(restored=seq - 1)))
+    return stream
+
+
+def _shown(deck: Deck) -> list[str]:
+    lines = [line for at in range(len(deck.cards)) for line in draw(deck, at, 100, lambda _build: None)]
+    return [text for line in lines if "Restored" in (text := text_of(line.line))]
+
+
+def test_of_a_session_opened_again_and_again_only_the_newest_time_is_shown() -> None:
+    deck, stream = Deck(), _opened_again(3)
+    for length in range(len(stream) - 3, len(stream) + 1):
+        deck.show(fold_all(stream[:length]).trace)
+        assert len(_shown(deck)) == min(1, length - len(stream) + 3)
+    newest = _shown(deck)
+    deck.show(fold_all(stream[:-1]).trace)
+    assert len(_shown(deck)) == 1 and _shown(deck) != newest, "after a seek back it is the one before"
+    deck.show(fold_all(stream[:-3]).trace)
+    assert not _shown(deck)
+    deck.show(fold_all(stream).trace)
+    deck.level = "everything"
+    assert len(_shown(deck)) == 3, "nothing is out of reach"
+
+
+def test_an_earlier_opening_that_is_found_is_shown_and_one_with_damage_always_is() -> None:
+    deck, stream = Deck(), _opened_again(3)
+    stream[-2] = replace(stream[-2], event=e.SessionResumed(restored=7, note="2 records were damaged"))
+    rows = fold_all(stream).trace
+    deck.show(rows)
+    assert ["damaged" in line for line in _shown(deck)] == [True, False]
+    assert not any(str(rows[-3].title) in line for line in _shown(deck))
+    deck.reveal(len(rows) - 3)
+    assert any(str(rows[-3].title) in line for line in _shown(deck))

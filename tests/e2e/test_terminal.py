@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
 import struct
 import subprocess
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from alita_tui.config.paths import shipped
 from alita_tui.store.sessions import SessionStore
 from tests.support import streams
 
@@ -156,6 +158,13 @@ def test_what_is_wrong_with_the_model_is_said_below_a_restored_screen(shell) -> 
     assert "alita: " in told[told.rfind("\x1b[?1049l") :]
 
 
+def test_what_is_typed_while_a_replay_opens_is_not_lost(shell) -> None:
+    terminal = Terminal(shell.environ, "replay", str(shipped("sessions") / "golden-walkthrough.json"))
+    terminal.type(b"\x1b[F")  # End, before anything is on screen
+    terminal.wait(rb"cannot have two periods")
+    terminal.kill()
+
+
 def test_quitting_says_how_to_come_back(shell) -> None:
     terminal = Terminal(shell.environ, "--model", "demo:recorded")
     terminal.wait(rb"sandbox ready")
@@ -163,9 +172,18 @@ def test_quitting_says_how_to_come_back(shell) -> None:
     terminal.type(b"\x11")
     assert terminal.end() == 0
     told = terminal.said.decode("utf-8", "replace").rpartition("\x1b[?1049l")[2]
-    found = re.search(r"To come back to this session: alita --session (\S+)", told)
+    found = re.search(r"To come back to this session: (alita .+)", told)
     assert found, told
-    assert shell("sessions", "show", found[1]).returncode == 0
+    # In a shell of its own that knows nothing of ALITA_HOME, what was printed opens the session.
+    elsewhere = {name: value for name, value in shell.environ.items() if name != "ALITA_HOME"}
+    again = Terminal(elsewhere, *shlex.split(found[1])[1:])
+    again.wait(rb"hello")
+    again.wait(rb"Restored \d+ events")
+    again.type(b"\x03", until=rb"Press again to quit")
+    again.wait(re.escape(shlex.split(found[1])[-1].encode()))
+    assert b"--home" in again.said
+    again.type(b"\x11")
+    assert again.end() == 0
 
 
 @pytest.mark.parametrize("pressed", [b"", b"\x1b[19~"], ids=["while writing", "in the review"])

@@ -18,6 +18,7 @@ from textual.drivers.linux_driver import LinuxDriver
 
 from alita_tui.console.input.parser import InputParser
 from alita_tui.console.input.timing import InputTiming
+from alita_tui.console.terminal import typed_meanwhile
 
 _log = logging.getLogger(__name__)
 BEAT, IDLE = 0.02, 0.1
@@ -90,6 +91,9 @@ class TerminalDriver(LinuxDriver):
         """Read until stopped; no input ends the loop."""
         reader = InputParser(self.timing)
         failed: float | None = None
+        if typed := typed_meanwhile():
+            for message in reader.read(typed, time.monotonic()):
+                self.process_message(message)
         while not self.exit_event.is_set():
             try:
                 self._look(reader)

@@ -10,6 +10,7 @@ from rich.cells import cell_len
 
 from alita_tui.console.widgets.styled_text import Line, cut
 from alita_tui.spine.text import counted, one_line
+from alita_tui.view.result_words import single, value_words
 
 _MOST_ROWS, _MOST_COLUMNS, _NARROWEST = 8, 8, 6
 _GAP = "  "
@@ -49,37 +50,27 @@ def _parts(text: str) -> tuple[list[str], Any]:
     return [line for line in lines[:begins] if line != "status ok"], value
 
 
-def _single(value: Any) -> bool:
-    return value is None or isinstance(value, str | int | float | bool)
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return one_line(value if isinstance(value, str) else json.dumps(value), 200)
-
-
 def _named(value: Any) -> list[tuple[str, str]]:
     """Return the single values of a mapping by name; none where it holds anything else besides records."""
     if not isinstance(value, dict) or not value:
         return []
-    others = [member for member in value.values() if not _single(member)]
+    others = [member for member in value.values() if not single(member)]
     if others and not (len(others) == 1 and _records(value)):
         return []
-    return [(one_line(str(name), 40), _shown(member)) for name, member in value.items() if _single(member)]
+    return [
+        (one_line(str(name), 40), value_words(member)) for name, member in value.items() if single(member)
+    ]
 
 
 def _records(value: Any) -> list[dict[str, Any]]:
     """Return records with the same members and single values: the value, or the only member that is a list."""
     if isinstance(value, dict):
-        lists = [member for member in value.values() if not _single(member)]
+        lists = [member for member in value.values() if not single(member)]
         value = lists[0] if len(lists) == 1 else None
     if not isinstance(value, list) or not value or not all(isinstance(record, dict) for record in value):
         return []
     alike = len({tuple(record) for record in value}) == 1 and value[0]
-    return value if alike and all(_single(member) for record in value for member in record.values()) else []
+    return value if alike and all(single(member) for record in value for member in record.values()) else []
 
 
 def _table(records: list[dict[str, Any]], room: int) -> list[Line]:
@@ -88,7 +79,7 @@ def _table(records: list[dict[str, Any]], room: int) -> list[Line]:
     if len(names) > _MOST_COLUMNS:
         return []
     shown = records[:_MOST_ROWS]
-    columns = [[_shown(record[name]) for record in shown] for name in names]
+    columns = [[value_words(record[name]) for record in shown] for name in names]
     heads = [one_line(str(name), 40) for name in names]
     right = [
         all(isinstance(record[name], int | float) and not isinstance(record[name], bool) for record in shown)

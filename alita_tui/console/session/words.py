@@ -90,14 +90,13 @@ def banner(view: SessionView, keys: Mapping[str, str]) -> str:
     return f"◌ {' · '.join(what)}. Nothing runs yet: {key} continues.{steer}"
 
 
-def parting(view: SessionView) -> str:
-    """Return what to know before leaving: the builds that wait, and how to come back."""
-    return f"{waiting_words(view)} {way_back(view)}".strip()
+def parting(view: SessionView, way_back: str) -> str:
+    """Return what to know before leaving: the builds that wait, and how to come back.
 
-
-def way_back(view: SessionView) -> str:
-    """Return the command that opens a session again; one without a task is not worth it."""
-    return f"Come back with: alita --session {view.session_id}" if len(view.tasks) else "Nothing is lost."
+    `way_back` is the command up to the session's id. A session without a task is not worth coming back to.
+    """
+    back = f"Come back with: {way_back} {view.session_id}" if len(view.tasks) else "Nothing is lost."
+    return f"{waiting_words(view)} {back}".strip()
 
 
 def unsaved(view: SessionView) -> str:

@@ -202,16 +202,17 @@ class ServerBook:
         return any(server.protocol.startswith(_LEGACY) for server in self.all() if server.spec.name == name)
 
     def listed(self, spec: ServerSpec, listing: Listing, protocol: str) -> tuple[tuple[str, int, str], ...]:
-        """Store the tools that a server lists, and suspend its approved tools that have changed.
-
-        Return name, version and reason of each.
-        """
+        """Store the tools that a server lists, and suspend its approved tools that have changed."""
         for known in self.all():
             if known.spec == spec:
                 with suppress(UsageError):  # it was removed or replaced a moment ago
                     self.relisted(seen(known, listing, protocol, known.start_ms))
-        codes = {str(draft.name): draft.code for draft in listing.drafts}
-        refused = {tool.name: f"it cannot be used any more: {tool.reason}" for tool in listing.refused}
+        return self.suspend_changed(seen(Known(spec=spec), listing, protocol, 0.0))
+
+    def suspend_changed(self, looked_at: Known) -> tuple[tuple[str, int, str], ...]:
+        """Suspend approved tools of a server that it lists otherwise now; return name, version and reason of each."""
+        spec, refused = looked_at.spec, dict(looked_at.refused)
+        codes = {str(draft.name): draft.code for draft in looked_at.drafts}
         suspended = []
         lineages = self._app.lineages("engine")
         for record in self.tools_of(spec.name):
@@ -220,7 +221,8 @@ class ServerBook:
                 continue
             if (code := codes.get(str(record.draft.name))) == record.draft.code:
                 continue
-            gone = refused.get(approved.tool_name, "it is gone from the server's list")
+            why = refused.get(approved.tool_name)
+            gone = f"it cannot be used any more: {why}" if why else "it is gone from the server's list"
             reason = gone if code is None else what_changed(approved, code)
             lineages.move(record.draft.name, "quarantine", record.version, by="alita", reason=reason)
             suspended.append((str(record.draft.name), record.version, reason))

@@ -210,8 +210,12 @@ class ServerBook:
             if server.spec == spec:
                 with suppress(UsageError):  # it was removed or replaced a moment ago
                     self.relisted(seen(server, listing, protocol, server.start_ms))
-        codes = {str(draft.name): draft.code for draft in listing.drafts}
-        refused = {tool.name: f"it cannot be used any more: {tool.reason}" for tool in listing.refused}
+        return self.suspend_changed(seen(Known(spec=spec), listing, protocol, 0.0))
+
+    def suspend_changed(self, server: Known) -> tuple[tuple[str, int, str], ...]:
+        """Suspend approved tools of a server that it lists otherwise now; return name, version and reason of each."""
+        spec, refused = server.spec, dict(server.refused)
+        codes = {str(draft.name): draft.code for draft in server.drafts}
         suspended = []
         lineages = self._app.lineages("engine")
         for record in self.tools_of(spec.name):
@@ -220,7 +224,8 @@ class ServerBook:
                 continue
             if (code := codes.get(str(record.draft.name))) == record.draft.code:
                 continue
-            missing = refused.get(approved.tool_name, "it is gone from the server's list")
+            refusal = refused.get(approved.tool_name)
+            missing = f"it cannot be used any more: {refusal}" if refusal else "it is gone from the server's list"
             reason = missing if code is None else what_changed(approved, code)
             lineages.move(record.draft.name, "quarantine", record.version, by="alita", reason=reason)
             suspended.append((str(record.draft.name), record.version, reason))

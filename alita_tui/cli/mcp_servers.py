@@ -295,6 +295,8 @@ def test(
         raise typer.Exit(0 if report.status == "ok" else 1)
     known = asyncio.run(look_at(app, known))
     ServerBook(app).relisted(known)
+    for tool, version, reason in ServerBook(app).suspend_changed(known):
+        typer.echo(f"{tool} v{version} is suspended: {one_line(reason, 200)}.", err=True)
     typer.echo(
         f"{name} answered after {known.start_ms:,.0f} ms and lists {counted(len(known.drafts), 'tool')}."
     )
@@ -309,7 +311,9 @@ def login(context: typer.Context, name: Name) -> None:
     known = ServerBook(app).get(name)
     if known.spec.place != "url":
         raise UsageError(f"{name} is no server by its address.")
-    ServerBook(app).relisted(asyncio.run(look_at(app, known, opens)))
+    known = asyncio.run(look_at(app, known, opens))
+    ServerBook(app).relisted(known)
+    ServerBook(app).suspend_changed(known)
     typer.echo(f"{name} answers.")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +10,9 @@ from typing import Any, Literal
 
 import tomlkit
 import yaml
+from tomlkit.container import OutOfOrderTableProxy
 from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import Table, Whitespace
 
 from alita_tui.events import Value
 from alita_tui.mcp_box.jsonc import Unreadable, with_entry
@@ -122,7 +125,12 @@ def _in_toml(text: str, under: str, entry: dict[str, Any]) -> str:
         document = tomlkit.parse(text)
         before = document.unwrap()
         servers = document.setdefault(under, tomlkit.table(is_super_table=True))
+        earlier = servers.get(NAME)
+        if isinstance(earlier, OutOfOrderTableProxy):
+            raise Unreadable(f"{under}.{NAME} is written in several places")
         servers[NAME] = entry
+        if isinstance(earlier, Table):
+            servers[NAME].add(Whitespace(_comments_behind(earlier.as_string())))
         edited = tomlkit.dumps(document)
         after = tomlkit.parse(edited).unwrap()
     except (TOMLKitError, TypeError, AttributeError, ValueError) as error:
@@ -132,17 +140,30 @@ def _in_toml(text: str, under: str, entry: dict[str, Any]) -> str:
     return edited
 
 
+def _comments_behind(table: str) -> str:
+    """Return the blank lines and comments at the end of a table: they are about what follows it."""
+    lines = table.splitlines(keepends=True)
+    behind = len(lines)
+    while behind and (not lines[behind - 1].strip() or lines[behind - 1].lstrip().startswith("#")):
+        behind -= 1
+    return "".join(lines[behind:])
+
+
 def _in_yaml(text: str, under: str, entry: dict[str, Any]) -> str:
     """Return the text with the entry inserted below `under:`; an earlier entry is replaced."""
     before = _read_yaml(text)
     if not isinstance(before.get(under) or {}, dict):
         raise Unreadable(f"{under} is no mapping")
-    lines = text.splitlines()
-    top = next((n for n, line in enumerate(lines) if line.rstrip() == f"{under}:"), None)
+    ends = "\r\n" if "\r\n" in text else "\n"
+    lines = text.splitlines(keepends=True)
+    top = next((n for n, line in enumerate(lines) if re.fullmatch(rf"{under}:\s*(\s#.*)?", line)), None)
     if top is None:
         if under in before:
             raise Unreadable(f"{under} is written in a way that cannot be edited safely")
-        lines, top = [*lines, f"{under}:"], len(lines)
+        closing = ends if text and not text.endswith("\n") else ""
+        lines, top = [*lines, f"{closing}{under}:{ends}"], len(lines)
+    elif not lines[top].endswith("\n"):
+        lines[top] += ends
     first = next(
         (line for line in lines[top + 1 :] if line.strip() and not line.lstrip().startswith("#")), ""
     )
@@ -154,8 +175,8 @@ def _in_yaml(text: str, under: str, entry: dict[str, Any]) -> str:
         end += 1
         while end < len(lines) and lines[end].startswith(f"{indent} "):
             end += 1
-    block = yaml.safe_dump({NAME: entry}, sort_keys=False).splitlines()
-    edited = "\n".join([*lines[:begin], *(f"{indent}{line}" for line in block), *lines[end:]]) + "\n"
+    block = [f"{indent}{line}{ends}" for line in yaml.safe_dump({NAME: entry}, sort_keys=False).splitlines()]
+    edited = "".join([*lines[:begin], *block, *lines[end:]])
     if _read_yaml(edited) != {**before, under: {**(before.get(under) or {}), NAME: entry}}:
         raise Unreadable("it is written in a way that cannot be edited safely")
     return edited

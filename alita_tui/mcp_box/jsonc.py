@@ -85,7 +85,9 @@ def _expected(before: Any, path: tuple[str, ...], value: Any) -> Any:
 
 
 def _replaced(text: str, node: _Node, value: Any) -> str:
-    return text[: node.start] + _rendered(value, _indent(text, node.start)) + text[node.end :]
+    return (
+        text[: node.start] + _rendered(value, _indent(text, node.start), _line_end(text)) + text[node.end :]
+    )
 
 
 def _inserted(text: str, node: _Node, place: list[str], value: Any) -> str:
@@ -96,16 +98,17 @@ def _inserted(text: str, node: _Node, place: list[str], value: Any) -> str:
     inner = _indent(text, node.members[0].start) if node.members else ""
     if not inner.startswith(outer) or inner == outer:
         inner = outer + ("\t" if outer.startswith("\t") else "  ")
-    member = f"\n{inner}{json.dumps(place[0])}: {_rendered(value, inner)}"
+    ends = _line_end(text)
+    member = f"{ends}{inner}{json.dumps(place[0])}: {_rendered(value, inner, ends)}"
     close = node.end - 1
     head = text[:close].rstrip()
     tail = text[len(head) : close]
     if not node.members:
-        return f"{head}{member}\n{outer}{text[close:]}"
+        return f"{head}{member}{ends}{outer}{text[close:]}"
     if not node.comma:
         last = node.members[-1].value.end
         head = f"{text[:last]},{head[last:]}"
-    end = tail if "\n" in tail else f"\n{outer}"
+    end = tail if "\n" in tail else f"{ends}{outer}"
     return f"{head}{member}{end}{text[close:]}"
 
 
@@ -115,9 +118,13 @@ def _indent(text: str, at: int) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _rendered(value: Any, indent: str) -> str:
+def _line_end(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
+
+
+def _rendered(value: Any, indent: str, ends: str) -> str:
     step = "\t" if indent.startswith("\t") else 2
-    return json.dumps(value, indent=step, ensure_ascii=False).replace("\n", f"\n{indent}")
+    return json.dumps(value, indent=step, ensure_ascii=False).replace("\n", f"{ends}{indent}")
 
 
 def _tokens(text: str) -> list[_Token]:

@@ -77,6 +77,12 @@ class Wire:
         *found, self._kept = self._kept.split(b"\n")
         return [json.loads(line) for line in found if line.strip()]
 
+    def wait(self, seconds: float = 240) -> None:
+        """Wait until more of the process's output has come."""
+        assert self.process.stdout is not None
+        assert select.select([self.process.stdout], [], [], seconds)[0], "nothing comes"
+        self._take()
+
     def ask(self, method: str, **params: Any) -> Any:
         """The answer to a request; other messages before it are passed over."""
         self._number += 1

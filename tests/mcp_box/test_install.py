@@ -77,6 +77,30 @@ def test_a_client_gets_one_entry_and_keeps_everything_else(
         assert backup is None and place.path.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+@pytest.mark.parametrize("last", ["closed", "open"])
+@pytest.mark.parametrize("client", CLIENTS)
+def test_every_line_of_a_file_stays_with_its_line_end(client: ClientName, last: str, ends: str) -> None:
+    place = client_file(client, {"HOME": "/home/ada"})
+    text = {"json": ZED.replace("context_servers", place.under), "toml": CODEX, "yaml": GOOSE}[place.form]
+    text = (text if last == "closed" else text.rstrip("\n")).replace("\n", ends)
+    edited = place.changed(text, place.entry(COMMAND))
+    lines = iter(edited.splitlines(keepends=True))
+    assert [line for line in text.splitlines(keepends=True)[:-1] if line not in lines] == []
+    assert edited.endswith("\n") == text.endswith("\n") or place.form == "toml"
+    assert ends == "\n" or place.form != "yaml" or "\n" not in edited.replace("\r\n", "")
+
+
+@pytest.mark.parametrize("table", ["", "[mcp_servers.alita.env]\nKEY = 'x'\n"])
+def test_what_is_written_behind_an_earlier_entry_in_toml_stays(table: str) -> None:
+    behind = "\n# about the screen\n\n# more\n[tui]\nnotifications = true # keep\n"
+    before = f"# mine\n\n[mcp_servers.alita]\ncommand = 'old' # earlier\n{table}"
+    place = client_file("codex", {"HOME": "/home/ada"})
+    edited = place.changed(before + behind, place.entry(COMMAND))
+    assert edited.startswith("# mine\n\n[mcp_servers.alita]\n") and edited.endswith(behind)
+    assert tomllib.loads(edited)["mcp_servers"] == {"alita": place.entry(COMMAND)}
+
+
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("text", ["{{{", "[1, 2", "a: [b\n", '{"mcpServers": 3, "servers": [], "context_servers": ""}', "- a\n- b\n", "mcp_servers = 3", "extensions: 3\n", "extensions: {a: 1}\n", "\x00"])  # fmt: skip
 def test_what_cannot_be_edited_is_left_alone(tmp_path: Path, client: ClientName, text: str) -> None:

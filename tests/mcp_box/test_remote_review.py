@@ -210,7 +210,24 @@ def test_other_clients_files_are_read_without_their_secrets(tmp_path: Path) -> N
     assert not any("verysecret" in f"{one.env}{one.notes}{one.problem}" for one in found.values())
     kept = ServerSpec(name="q", place="url", url="https://a.example/mcp?key=verysecret")
     assert kept.where == "https://a.example/mcp", "what is recorded of it"
-    file.write_text("{} // comment")
+    file.write_text("{} // no servers")
+    with pytest.raises(UsageError):
+        servers_in(file)
+
+
+@pytest.mark.parametrize("key", ["mcpServers", "servers", "context_servers"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_file_with_comments_is_imported(tmp_path: Path, key: str, mark: str) -> None:
+    file = tmp_path / "settings.json"
+    entry = '"time": {"command": "uvx", /* pinned */ "args": ["mcp-server-time", "//"],},'
+    file.write_text(f'{mark}// my settings\n{{\n  "{key}": {{\n    {entry} // the clock\n  }},\n}}\n')
+    assert [entry.command for entry in servers_in(file)] == [("uvx", "mcp-server-time", "//")]
+
+
+@pytest.mark.parametrize("text", [b"\xff\xfe{", b'{"mcpServers": {"a": {"command": "\\ud800"}}}', b'{"mcpServers": NaN}', b"[" * 100_000, b"/*" * 50_000, b'{"mcpServers": {} /* open', b"1" * 10_000])  # fmt: skip
+def test_what_is_no_file_of_servers_is_refused(tmp_path: Path, text: bytes) -> None:
+    file = tmp_path / "settings.json"
+    file.write_bytes(text)
     with pytest.raises(UsageError):
         servers_in(file)
 

@@ -71,6 +71,23 @@ def test_a_look_takes_nothing_back_that_was_decided_meanwhile(alita: Alita, tmp_
         assert "far" not in alita("mcp", "list")
 
 
+@pytest.mark.parametrize("lists", ["say=Says another thing.|", "talk=Says it.|", ""])
+def test_a_look_that_finds_an_approved_tool_changed_suspends_it(
+    alita: Alita, tmp_path: Path, lists: str
+) -> None:
+    told = tmp_path / "told"
+    told.write_text("say=Says it.|")
+    program = Path(__file__).with_name("hostile_server.py")
+    alita("mcp", "add", "rug", "--on-host", "--env", f"TOLD={told}", "--", sys.executable, str(program), "changes")  # fmt: skip
+    (offer,) = json.loads(alita("mcp", "show", "rug", "--json").removesuffix("None"))["tools"]
+    alita("mcp", "approve", "rug", "--digest", offer["digest"], "--accept", "on-host")
+    alita("mcp", "test", "rug")
+    assert "provisional" in alita("tools", "list"), "what is as it was stays"
+    told.write_text(lists)
+    assert "rug_say v1 is suspended" in alita("mcp", "test", "rug")
+    assert "provisional" not in alita("tools", "list")
+
+
 def test_a_look_at_the_server_before_says_nothing_of_the_one_that_replaced_it(tmp_path: Path) -> None:
     with book(tmp_path) as kept:
         before = kept.typed(Known(spec=ServerSpec(name="far", place="url", url="https://a.example/mcp")))

@@ -1,7 +1,11 @@
-"""Reads servers from other clients' configuration files: `mcpServers`, or the keys of VS Code and Zed."""
+"""Reads servers from other clients' configuration files: `mcpServers`, or the keys of VS Code and Zed.
+
+The files may hold comments and commas at the end, as those of VS Code and Zed usually do.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterable, Mapping
@@ -12,6 +16,7 @@ from urllib.parse import parse_qsl, urlsplit
 import msgspec
 
 from alita_tui.events import Value
+from alita_tui.mcp_box.jsonc import Unreadable, parsed
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.redaction import secrets_in
 from alita_tui.spine.text import one_line
@@ -48,11 +53,10 @@ def servers_in(file: Path) -> tuple[Entry, ...]:
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror or error}.") from error
     try:
-        document = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise UsageError(
-            f"{file} is no JSON: {error}.", hint="Comments have to be taken out first."
-        ) from error
+        # msgspec refuses what only Python's json takes: NaN, half of a surrogate pair.
+        document = msgspec.json.decode(json.dumps(parsed(raw.decode("utf-8-sig"))))
+    except (UnicodeDecodeError, Unreadable, msgspec.DecodeError, RecursionError) as error:
+        raise UsageError(f"{file} is no JSON: {one_line(str(error), 200)}.") from error
     servers = next((document[key] for key in _KEYS if isinstance(document, dict) and key in document), None)
     if not isinstance(servers, dict):
         raise UsageError(

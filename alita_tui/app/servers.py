@@ -202,10 +202,7 @@ class ServerBook:
         return any(server.protocol.startswith(_LEGACY) for server in self.all() if server.spec.name == name)
 
     def listed(self, spec: ServerSpec, listing: Listing, protocol: str) -> tuple[tuple[str, int, str], ...]:
-        """Store the tools that a server lists, and suspend its approved tools that have changed.
-
-        Return name, version and reason of each.
-        """
+        """Store what a server lists; suspend and return its changed tools, as `suspend_changed` does."""
         for server in self.all():
             if server.spec == spec:
                 with suppress(UsageError):  # it was removed or replaced a moment ago
@@ -214,7 +211,8 @@ class ServerBook:
 
     def suspend_changed(self, server: Known) -> tuple[tuple[str, int, str], ...]:
         """Suspend approved tools of a server that it lists otherwise now; return name, version and reason of each."""
-        spec, refused = server.spec, dict(server.refused)
+        spec = server.spec
+        refused = {tool: f"it cannot be used any more: {reason}" for tool, reason in server.refused}
         codes = {str(draft.name): draft.code for draft in server.drafts}
         suspended = []
         lineages = self._app.lineages("engine")
@@ -224,8 +222,7 @@ class ServerBook:
                 continue
             if (code := codes.get(str(record.draft.name))) == record.draft.code:
                 continue
-            refusal = refused.get(approved.tool_name)
-            missing = f"it cannot be used any more: {refusal}" if refusal else "it is gone from the server's list"
+            missing = refused.get(approved.tool_name, "it is gone from the server's list")
             reason = missing if code is None else what_changed(approved, code)
             lineages.move(record.draft.name, "quarantine", record.version, by="alita", reason=reason)
             suspended.append((str(record.draft.name), record.version, reason))

@@ -124,7 +124,11 @@ def failed_calls(app: AppContext, name: str) -> tuple[FailedCall, ...]:
 
 def unused(granted: Capabilities, requests: Sequence[e.BrokerAnswered]) -> tuple[str, ...]:
     """Return what was granted and never asked for, as in `Capabilities.items`; of writing also `workspace:read`."""
-    lines = [request.request.lower() for request in requests]
+    lines = [
+        line.lower()
+        for request in requests
+        for line in ([count.target for count in request.more] or [request.request])
+    ]
     secrets = {name for request in requests for name in request.secrets}
     used: set[str] = set()
     for entry in granted.network:

@@ -127,7 +127,11 @@ def unused(granted: Capabilities, requests: Sequence[e.BrokerAnswered]) -> tuple
 
     Where writing is granted, `workspace:read` is listed as well if no file was read.
     """
-    lines = [request.request.lower() for request in requests]
+    lines = [
+        line.lower()
+        for request in requests
+        for line in ([count.target for count in request.more] or [request.request])
+    ]
     secrets = {name for request in requests for name in request.secrets}
     used: set[str] = set()
     for entry in granted.network:

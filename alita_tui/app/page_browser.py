@@ -125,7 +125,7 @@ def _page(result: object, requests: list[BrokerAnswered]) -> Page:
         raise WebError(f"What the browser read is no page: {error}") from error
     safe = neutralise("\n\n".join(page.extracted)).strip()
     refused = dict.fromkeys(
-        _host_of_request(request.request) for request in requests if request.outcome == "refused"
+        host for request in requests if request.outcome == "refused" for host in _hosts_of(request)
     )
     return Page(
         url=one_line(page.url, 2000),
@@ -153,7 +153,9 @@ def _host_and_port(url: str) -> str:
     return f"{(parts.hostname or '').rstrip('.')}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
 
 
-def _host_of_request(request: str) -> str:
-    """Return the host of a request as the broker records it: `CONNECT host:port` or `GET http://host/path`."""
-    target = request.partition(" ")[2]
-    return one_line(urlsplit(target).hostname or "" if "://" in target else target.rpartition(":")[0], 120)
+def _hosts_of(answered: BrokerAnswered) -> tuple[str, ...]:
+    """Return the hosts of a recorded request, or of several that are only counted."""
+    from alita_tui.sandbox.broker.request_counts import asked_of
+
+    targets = [count.target for count in answered.more] or [asked_of(answered.request)]
+    return tuple(one_line(target.rpartition(":")[0] or target, 120) for target in targets)

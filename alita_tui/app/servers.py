@@ -211,14 +211,13 @@ class ServerBook:
 
     def suspend_changed(self, server: Known) -> tuple[tuple[str, int, str], ...]:
         """Suspend approved tools of a server that it lists otherwise now; return name, version and reason of each."""
-        spec = server.spec
         refused = {tool: f"it cannot be used any more: {reason}" for tool, reason in server.refused}
         codes = {str(draft.name): draft.code for draft in server.drafts}
         suspended = []
         lineages = self._app.lineages("engine")
-        for record in self.tools_of(spec.name):
+        for record in self.tools_of(server.spec.name):
             approved = pinned(record.draft)
-            if record.state not in RUNS or approved.server != spec:
+            if record.state not in RUNS or approved.server != server.spec:
                 continue
             if (code := codes.get(str(record.draft.name))) == record.draft.code:
                 continue

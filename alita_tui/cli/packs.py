@@ -80,6 +80,7 @@ def import_pack(
         for tool in tools:
             if tool.problem:
                 typer.echo(reveal(f"{tool.draft.name} cannot be approved yet: {tool.problem}"))
+            _warn_of_order(tool)
         typer.echo(f"\nRead one whole with: alita tools import {pack} --show TOOL")
 
 
@@ -91,6 +92,16 @@ def _tool_named(tools: tuple[Offered, ...], name: str) -> Offered:
         f"The pack has no {one_line(name, 60)}.",
         hint=f"It has: {', '.join(tool.draft.name for tool in tools)}.",
     )
+
+
+def _warn_of_order(offer: Offered) -> None:
+    if offer.packed.arguments_sorted:
+        typer.echo(
+            f"{offer.draft.name} was packed by an older alita, which sorted its arguments. Its tests give them by "
+            "their place and may fail here. If they do, whoever packed it should export it again: "
+            f"alita tools export PACK {offer.draft.name}",
+            err=True,
+        )
 
 
 def _show(pack: Path, offer: Offered) -> None:
@@ -109,6 +120,7 @@ def _show(pack: Path, offer: Offered) -> None:
     for label, schema in (("Input", draft.input_schema), ("Output", draft.output_schema)):
         typer.echo(f"\n{label} schema\n{reveal(msgspec.json.encode(schema).decode())}")
     typer.echo(f"\nCode\n{reveal(draft.code)}\nTests\n{reveal(draft.tests)}")
+    _warn_of_order(offer)
     if offer.problem:
         typer.echo(reveal(f"It cannot be approved yet: {offer.problem}"))
     else:
@@ -143,6 +155,7 @@ def _approve(
             )
             typer.echo(reveal(f"{name} was not approved: {why}"), err=True)
             return False
+        _warn_of_order(offer)
         if not _approve_one(app, pack, opened, offer, accepted_names):
             return False
     return True

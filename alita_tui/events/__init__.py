@@ -29,6 +29,7 @@ from alita_tui.events.base import (
     digest_of,
     ready,
 )
+from alita_tui.events.broker import BrokerAnswered, BrokerOutcome, PageLevel, PageLogged, RequestCount
 from alita_tui.events.build import (
     ApprovalRequested,
     ApprovalResolved,
@@ -151,7 +152,6 @@ from alita_tui.events.task import (
     WaitEnded,
 )
 from alita_tui.events.tool import (
-    BrokerAnswered,
     Capabilities,
     FailureReason,
     FileUse,
@@ -160,8 +160,6 @@ from alita_tui.events.tool import (
     Lock,
     LockedPackage,
     OutputChunk,
-    PageLevel,
-    PageLogged,
     Provided,
     RunReport,
     TestCase,

@@ -80,6 +80,8 @@ class Packed(Value, frozen=True):
     version: int
     digest: str
     evidence: Evidence = Evidence()
+    arguments_sorted: bool = False
+    """True if an older alita packed it, which sorted its arguments, and its tests give them by their place."""
 
 
 class Pack(Value, frozen=True):
@@ -285,8 +287,15 @@ def _tool(tool: PackTool, entries: dict[str, bytes]) -> Packed:
     if draft.name != tool.name:
         raise _refused(f"{tool.name} is called {one_line(draft.name, 60)} in its own file")
     return Packed(
-        draft=draft, lock=facts.requirements.lock, version=tool.version, digest=tool.digest, evidence=evidence
-    )
+        draft=draft, lock=facts.requirements.lock, version=tool.version, digest=tool.digest, evidence=evidence,
+        arguments_sorted=_arguments_sorted(draft, entries[f"{place}{tool.name}.mcp.json"]),
+    )  # fmt: skip
+
+
+def _arguments_sorted(draft: ToolDraft, written_facts: bytes) -> bool:
+    """Return whether the order of the arguments is unknown, as an older alita sorted every name of this file."""
+    by_place = draft.language != "python" and len(runtime_of(draft.language).parameters(draft)) > 1
+    return by_place and written_facts == _json(msgspec.json.decode(written_facts))
 
 
 def _code_files(name: str) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from alita_tui.sandbox.host_folders import (
 from alita_tui.sandbox.processes import bound, running
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.errors import SandboxUnavailable
+from alita_tui.spine.finishing import finished
 
 FIX = "`alita doctor` says what is missing, `alita doctor --fix` installs it."
 _NO_PROCESS_LEFT = "podman system migrate"
@@ -178,6 +179,33 @@ class Host:
                     last = [*last[-4:], line]
                     yield line
                 code = await process.wait()
+        except TimeoutError:
+            raise SandboxUnavailable(f"{argv[0]} {argv[1]} took longer than {seconds:.0f} s.") from None
+        if code:
+            raise SandboxUnavailable(f"{argv[0]} {argv[1]} failed ({code}): {' '.join(last)[-600:]}")
+
+    async def built(self, result: Path, *argv: str, seconds: float) -> AsyncIterator[str]:
+        """Yield the output of a command that makes a file; nothing of it stays if it fails or alita ends.
+
+        Raise SandboxUnavailable.
+        """
+        source = Path(__file__).with_name("build_supervisor.py").read_text()
+        supervised = ("python3", "-I", "-c", source, str(result), *argv)
+        last: list[str] = []
+        try:
+            async with self.started(*supervised, stdin=asyncio.subprocess.PIPE) as process:
+                assert process.stdout is not None
+                assert process.stdin is not None
+                try:
+                    async with asyncio.timeout(seconds):
+                        async for raw in process.stdout:
+                            line = raw.decode("utf-8", "replace").rstrip()
+                            last = [*last[-4:], line]
+                            yield line
+                finally:
+                    process.stdin.close()  # if it still runs, it ends everything and cleans up
+                    await finished(process.communicate())
+                    code = process.returncode
         except TimeoutError:
             raise SandboxUnavailable(f"{argv[0]} {argv[1]} took longer than {seconds:.0f} s.") from None
         if code:

@@ -175,7 +175,7 @@ async def _build(host: Host, recipe: Recipe, progress: Progress) -> None:
         suite, str(tar), *_sources(),
     )  # fmt: skip
     try:
-        async for line in host.lines(*command, seconds=host.settings.build_seconds):
+        async for line in host.built(tar, *command, seconds=host.settings.build_seconds):
             done = next((n for n, step in enumerate(steps, 1) if step in line), 0)
             if done:
                 progress(title, done, len(steps) + 1, re.sub(r"^I: ", "", line)[:80])

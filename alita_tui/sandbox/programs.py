@@ -89,9 +89,9 @@ class RunningProgram:
     async def finish(self) -> None:
         """Take the grants back: its requests are refused, its connections closed."""
         if self._run is not None:
-            await self._run.grants.record_rest()
-            self._run.grants.begin("")
+            self._run.grants.end()
             await self._run.connections.cut()
+            await self._run.grants.record_rest()
 
     async def close(self) -> None:
         """End everything in its container."""

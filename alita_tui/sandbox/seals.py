@@ -26,6 +26,10 @@ FRESH_SECONDS = 1.0
 """How long a look at an environment holds. Whoever can write there could write right after one as well."""
 _STAMP = ".complete"
 """Touched whenever an environment is used."""
+_GRAIN_NS = 50_000_000
+"""How far apart two changes may be and have the same time: the clock of file systems ticks that slowly at worst."""
+_NEVER_SET = stat.S_IWGRP | stat.S_IWOTH | stat.S_ISUID | stat.S_ISGID
+"""No file or folder is installed with any of these bits."""
 
 
 class _Seen(Value, frozen=True):
@@ -80,11 +84,15 @@ def check(folder: Path) -> None:
     seen, now = _SEEN.get(folder), time.monotonic()
     if seen is not None and now - seen.at < FRESH_SECONDS:
         return
-    state = _state(folder)
+    newest, state = _state(folder)
+    settled = newest + _GRAIN_NS < time.time_ns()
     if seen is None or seen.state != state:
         if difference := _difference(folder):
             raise EnvironmentChanged(folder, difference)
-    _SEEN[folder] = _Seen(state=state, at=now)
+    if settled:
+        _SEEN[folder] = _Seen(state=state, at=now)
+    else:  # a second change in the same tick would leave the same times
+        _SEEN.pop(folder, None)
 
 
 def set_aside(folder: Path) -> None:
@@ -92,6 +100,9 @@ def set_aside(folder: Path) -> None:
     _SEEN.pop(folder, None)
     _seal(folder).unlink(missing_ok=True)
     with suppress(FileNotFoundError):
+        if folder.is_symlink():  # somebody put it there; where it leads is not ours to remove
+            folder.unlink()
+            return
         folder.rename(folder.with_name(f"building-{me()}-{os.urandom(4).hex()}"))
 
 
@@ -126,6 +137,11 @@ def _difference(folder: Path) -> str:
         names = set(sealed)
     except (OSError, ValueError, TypeError):
         return "what was installed is not known any more"
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_mode & _NEVER_SET:
+        return "its folder is another one"
+    if not stat.S_ISREG((folder / _STAMP).lstat().st_mode):
+        return f"{_STAMP} is another one"
     there = {_name(folder, entry): entry for entry in _entries(folder)}
     if added := sorted(set(there) - names):
         return f"{one_line(added[0], 120)} was added"
@@ -146,6 +162,8 @@ def _described(entry: os.DirEntry[str], wanted: str = "") -> str:
     status = entry.stat(follow_symlinks=False)
     if stat.S_ISLNK(status.st_mode):
         return f"link:{Path(entry.path).readlink()}"
+    if status.st_mode & _NEVER_SET:
+        return "writable for others:"
     if stat.S_ISDIR(status.st_mode):
         return "folder:"
     if not stat.S_ISREG(status.st_mode):
@@ -164,9 +182,10 @@ def _described(entry: os.DirEntry[str], wanted: str = "") -> str:
     return head + digest.hexdigest()
 
 
-def _state(folder: Path) -> int:
-    """Return what the file system says of everything in a folder, as a number that holds for this process."""
-    numbers: list[tuple[str, int, int, int, int, int]] = []
+def _state(folder: Path) -> tuple[int, int]:
+    """Return the newest time in a folder, and what the file system says of it all, as a number for this process."""
+    own, stamped = folder.lstat(), (folder / _STAMP).lstat()
+    numbers = [("", own.st_mode, own.st_ino, stamped.st_mode, own.st_mtime_ns, own.st_ctime_ns)]
     waiting, stamp = [str(folder)], str(folder / _STAMP)
     while waiting:
         with os.scandir(waiting.pop()) as entries:
@@ -186,7 +205,7 @@ def _state(folder: Path) -> int:
                 )
                 if stat.S_ISDIR(status.st_mode):
                     waiting.append(entry.path)
-    return hash(frozenset(numbers))
+    return max(changed for *_, changed in numbers), hash(frozenset(numbers))
 
 
 def _entries(folder: Path | str) -> Iterator[os.DirEntry[str]]:
@@ -204,6 +223,7 @@ def _entries(folder: Path | str) -> Iterator[os.DirEntry[str]]:
 def _name(folder: Path, entry: os.DirEntry[str]) -> str:
     return (
         entry.path[len(str(folder)) + 1 :]
+        .replace("\\", "\\\\")
         .encode("utf-8", "surrogateescape")
         .decode("utf-8", "backslashreplace")
     )

@@ -105,8 +105,11 @@ class _Court:
         self._started: dict[str, set[str]] = {}
         """Server -> its starts."""
         self._at: dict[str, str] = {}
-        self._logged_pages: set[str] = set()
         """Open call -> the server that its tool is one of."""
+        self._messages_counted: set[str] = set()
+        """Calls whose further page messages were counted, so none may follow."""
+        self._requests_counted: set[str] = set()
+        """Calls whose further requests were counted, so none may follow."""
         self._task = ""
         self._tasks: set[str] = set()
         self._task_of_call: dict[str, str] = {}
@@ -331,13 +334,7 @@ class _Court:
             if not approved and not event.caller:
                 self.breach("run what was approved", seq, f"{event.name} ran as {event.digest[:12]}")
         elif isinstance(event, BrokerAnswered | PageLogged):
-            started = any(call_id in starts for starts in self._started.values())
-            if call_id not in self.open_calls and call_id not in self._drafted and not started:
-                self.breach("grants within a call", seq, f"call {call_id} is not open")
-            if isinstance(event, PageLogged) and call_id in self._logged_pages:
-                self.breach("messages end with a number", seq, f"call {call_id} has one more")
-            if isinstance(event, PageLogged) and event.more:
-                self._logged_pages.add(call_id)
+            self._used(seq, event)
         elif self.open_calls.pop(call_id, None) is None:
             self.breach("one end per call", seq, f"call {call_id} is not open")
         else:
@@ -348,6 +345,22 @@ class _Court:
             self._inner.pop(call_id, None)
             if any(call.call_id == call_id for chain in self._inner.values() for call in chain):
                 self.breach("inner calls end first", seq, f"call {call_id} ended before a call that it made")
+
+    def _used(self, seq: int, event: BrokerAnswered | PageLogged) -> None:
+        """Requests and page messages are recorded within their run, and numbers of further ones end them."""
+        call_id = event.call_id
+        started = any(call_id in starts for starts in self._started.values())
+        if call_id not in self.open_calls and call_id not in self._drafted and not started:
+            self.breach("grants within a call", seq, f"call {call_id} is not open")
+        if isinstance(event, PageLogged):
+            if call_id in self._messages_counted:
+                self.breach("messages end with a number", seq, f"call {call_id} has one more")
+            if event.more:
+                self._messages_counted.add(call_id)
+        elif event.more:
+            self._requests_counted.add(call_id)
+        elif call_id in self._requests_counted and call_id in self.open_calls:  # a build has several runs
+            self.breach("requests end with a number", seq, f"call {call_id} has one more")
 
     def _nested(self, seq: int, event: ToolCalled) -> None:
         """A call of a tool by a tool: while that one runs, of the very bytes that it was granted, in no circle."""

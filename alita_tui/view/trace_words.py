@@ -80,6 +80,7 @@ def brokered(event: e.BrokerAnswered) -> tuple[str, str]:
     """Return the row of a running tool's request and its outcome."""
     how = str(event.status or event.outcome) if event.outcome == "served" else event.outcome
     parts = [event.reason] if event.reason else []
+    parts += [f"{count.target}: {count.count:,}" for count in event.more]
     parts += [f"connected to {event.address}"] if event.address else []
     parts.append(f"{event.sent_bytes:,} bytes sent, {event.received_bytes:,} received")
     parts += [f"with the secret {', '.join(event.secrets)}"] if event.secrets else []

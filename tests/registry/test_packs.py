@@ -34,6 +34,7 @@ from alita_tui.events import (
     ToolRecord,
     build_digest,
 )
+from alita_tui.registry import packs as pack_files
 from alita_tui.registry.packs import SIGNED_AS, Evidence, pack, read, written
 from alita_tui.runtimes.languages import runtime_of
 from alita_tui.spine.errors import RegistryError, UsageError
@@ -78,6 +79,26 @@ def test_arguments_that_tests_give_by_their_place_keep_their_order() -> None:
     (tool,) = read(made(record)).tools
     assert [*tool.draft.input_schema["properties"]] == ["text", "most", "also"]
     assert runtime_of("bash").parameters(tool.draft) == ["text", "most", "also"]
+
+
+@pytest.mark.parametrize(
+    ("language", "names", "unknown"),
+    [("bash", ("text", "most"), True), ("bash", ("text",), False), ("python", ("text", "most"), False)],
+)
+def test_a_pack_of_before_says_that_it_sorted_arguments(
+    language: str, names: tuple[str, ...], unknown: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema: Any = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
+    draft = msgspec.structs.replace(streams.DRAFT, input_schema=schema, language=language)
+    record = msgspec.structs.replace(RECORD, draft=draft, digest=build_digest(draft, streams.LOCK))
+    (today,) = read(made(record)).tools
+    assert not today.arguments_sorted
+    monkeypatch.setattr(
+        pack_files, "as_json", lambda value, indent: pack_files._json(value).decode().rstrip("\n")
+    )
+    (before,) = read(made(record)).tools
+    assert before.arguments_sorted is unknown
+    assert [*before.draft.input_schema["properties"]] == sorted(names)
 
 
 def test_what_was_packed_is_read_again_and_the_bytes_are_the_same_each_time() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 
 import msgspec
 import pytest
@@ -108,11 +109,76 @@ async def test_how_many_more_were_refused_is_told_once_at_the_end_of_a_run() -> 
     await at.record_rest()
     await at.record_rest()
     assert [one.request for one in told] == [*["GET x"] * 3, "7 more requests"]
-    assert told[-1].outcome == "refused" and "first 3" in told[-1].reason and told[-1].call_id == "r"
+    assert told[-1].outcome == "refused" and "first ones" in told[-1].reason and told[-1].call_id == "r"
     few = desk(Caps(recorded_refusals=3), told)
     await few.record(few.answered("GET x").done(Refused(403, "no")))
     await few.record_rest()
     assert len(told) == 5, "there is no rest"
+
+
+async def test_a_page_s_flood_of_requests_is_recorded_up_to_a_count_and_counted_by_host_and_outcome() -> None:
+    told = Told()
+    at = desk(Caps(), told)
+    at.capabilities = msgspec.structs.replace(at.capabilities, browser=True)
+    for n in range(10_000):
+        entry = at.answered(f"GET https://{'a' if n % 4 else 'b'}.example:8443/{n}")
+        entry.received = 10
+        why = Refused(403, "no") if n % 2 else Refused(502, "gone", failed=True) if n % 10 == 0 else None
+        await at.record(entry.done(why))
+    assert len(told) == 100
+    assert Counter(event.outcome == "refused" for event in told) == {True: 50, False: 50}
+    await at.record_rest()
+    await at.record_rest()
+    rest = told[100:]
+    assert [event.outcome for event in rest] == ["served", "refused", "failed"]
+    for outcome, total in (("served", 4000), ("refused", 5000), ("failed", 1000)):
+        alone = [event for event in told[:100] if event.outcome == outcome]
+        (number,) = (event for event in rest if event.outcome == outcome)
+        assert len(alone) + sum(count.count for count in number.more) == total, outcome
+        assert number.request == f"{total - len(alone)} more requests"
+        assert {count.target for count in number.more} <= {"a.example:8443", "b.example:8443"}
+        assert number.received_bytes == 10 * (total - len(alone))
+
+
+async def test_hosts_of_a_flood_are_named_up_to_a_count_and_none_goes_uncounted() -> None:
+    told = Told()
+    at = desk(Caps(), told)
+    at.capabilities = msgspec.structs.replace(at.capabilities, browser=True)
+    for n in range(3000):
+        await at.record(
+            at.answered(f"GET http://{'x' * 500}{n}\x1b[31m\u202e.example/").done(Refused(403, "no"))
+        )
+    for n in range(3000):
+        await at.record(at.answered(f"CONNECT h{n}.example:443").done(Refused(403, "no")))
+    await at.record_rest()
+    number = told[-1]
+    assert len(told) == 51 and sum(count.count for count in number.more) == 5950
+    assert len(number.more) <= 101 and len(msgspec.json.encode(number)) < 50_000
+    assert all(count.target.isprintable() and "\x1b" not in count.target for count in number.more)
+
+
+async def test_secrets_and_endpoints_of_a_flood_are_named() -> None:
+    told = Told()
+    at = desk(Caps(recorded_of_browser=1), told)
+    at.capabilities = msgspec.structs.replace(at.capabilities, browser=True)
+    for request in ("GET http://a.example/", "PUT /files/a", "PUT /files/b", "POST /model"):
+        entry = at.answered(request)
+        entry.secrets = {"KEY"} if "files" in request else set()
+        await at.record(entry.done())
+    await at.record_rest()
+    assert [(count.target, count.count) for count in told[-1].more] == [("PUT /files", 2), ("POST /model", 1)]
+    assert told[-1].secrets == ("KEY",)
+
+
+async def test_what_a_page_asks_of_chromium_s_own_host_is_counted_where_it_is_a_flood() -> None:
+    told = Told()
+    at = desk(Caps(), told)
+    at.capabilities = msgspec.structs.replace(at.capabilities, browser=True)
+    for _ in range(200):
+        await at.record(at.answered("CONNECT update.googleapis.com:443").done(Refused(403, "no")))
+    await at.record_rest()
+    (count,) = told[-1].more
+    assert (count.target, count.count) == ("update.googleapis.com:443", 200 - 20 - 50)
 
 
 @pytest.mark.parametrize("browser", [True, False])

@@ -74,6 +74,51 @@ def forged_seal(folder: Path) -> None:
     folder.with_name(f"{folder.name}.seal").write_text('{"greet.py"')
 
 
+def whole_folder_linked(folder: Path) -> None:
+    """The same files by way of a link in place of the whole folder, which leads elsewhere later."""
+    elsewhere = folder.with_name("whole")
+    folder.rename(elsewhere)
+    folder.symlink_to(elsewhere)
+
+
+def writable_for_all(folder: Path) -> None:
+    (folder / "greet.py").chmod(0o666)
+
+
+def folder_writable_for_all(folder: Path) -> None:
+    (folder / "__pycache__").chmod(0o777)
+
+
+def whole_folder_writable_for_all(folder: Path) -> None:
+    folder.chmod(0o777)
+
+
+def setuid(folder: Path) -> None:
+    (folder / "greet.py").chmod(0o4644)
+
+
+def through_hard_link(folder: Path) -> None:
+    """Other bytes of the same number through a second name of the file, with the times of before."""
+    second = folder.parent / "second.py"
+    os.link(folder / "greet.py", second)
+    before = second.stat()
+    with second.open("r+") as file:
+        file.write(second.read_text().replace("1.0", "6.6"))
+    os.utime(second, ns=(before.st_atime_ns, before.st_mtime_ns))
+    second.unlink()
+
+
+def modules_in_the_stamp(folder: Path) -> None:
+    (folder / ".complete").unlink()
+    (folder / ".complete").mkdir()
+    (folder / ".complete" / "greet.py").write_text("VERSION = '6.6'\n")
+
+
+def stamp_linked(folder: Path) -> None:
+    (folder / ".complete").rename(folder.parent / "stamp")
+    (folder / ".complete").symlink_to(folder.parent / "stamp")
+
+
 ATTACKS: dict[str, tuple[Callable[[Path], None], str]] = {
     "edited": (edit, "greet.py is another one"),
     "bytecode": (rewrite_bytecode, "pyc is another one"),
@@ -84,6 +129,14 @@ ATTACKS: dict[str, tuple[Callable[[Path], None], str]] = {
     "fifo": (fifo, "greet.py is another one"),
     "gone": (gone, "greet.py is missing"),
     "mode": (runs, "greet.py is another one"),
+    "whole folder": (whole_folder_linked, "its folder is another one"),
+    "writable": (writable_for_all, "greet.py is another one"),
+    "writable folder": (folder_writable_for_all, "__pycache__ is another one"),
+    "writable whole folder": (whole_folder_writable_for_all, "its folder is another one"),
+    "setuid": (setuid, "greet.py is another one"),
+    "hard link": (through_hard_link, "greet.py is another one"),
+    "stamp": (modules_in_the_stamp, ".complete is another one"),
+    "stamp linked": (stamp_linked, ".complete is another one"),
     "seal": (forged_seal, "not known any more"),
 }
 
@@ -127,6 +180,7 @@ async def test_what_has_no_seal_is_installed_anew(index: Index, tmp_path: Path) 
 async def test_what_is_as_it_was_is_read_once_and_its_seal_goes_with_it(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(seals, "_GRAIN_NS", 0)
     locked = await lock(["greet"], WHERE, nothing)
     folder = await ensure(locked, tmp_path / "one", WHERE, nothing)
     await ensure(locked, tmp_path / "one", WHERE, nothing)
@@ -141,6 +195,35 @@ async def test_what_is_as_it_was_is_read_once_and_its_seal_goes_with_it(
     assert [row.packages for row in environment_rows(tmp_path / "one")] == [("greet 1.0",)]
     assert tidy(tmp_path / "one", 0) == 1
     assert [path.name for path in (tmp_path / "one").iterdir()] == [".sealing"]
+
+
+async def test_a_look_right_after_a_change_is_not_relied_on(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second change within the same tick of the file system's clock leaves the same times."""
+    monkeypatch.setattr(seals, "_GRAIN_NS", 3600 * 10**9)
+    locked = await lock(["greet"], WHERE, nothing)
+    folder = await ensure(locked, tmp_path / "one", WHERE, nothing)
+    await ensure(locked, tmp_path / "one", WHERE, nothing)
+    state = seals._state(folder)
+    edit(folder)
+    monkeypatch.setattr(seals, "_state", lambda _: state)
+    with pytest.raises(seals.EnvironmentChanged):
+        await ensure(locked, tmp_path / "one", WHERE, nothing)
+
+
+async def test_a_name_that_is_no_text_hides_behind_no_other_name(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draft, folder = tmp_path / "draft", tmp_path / "sealed"
+    draft.mkdir(0o755)
+    (draft / ".complete").write_text("")
+    (draft / "\\xff").write_text("")
+    seals.publish(draft, folder)
+    seals.check(folder)
+    Path(os.fsdecode(os.fsencode(folder) + b"/\xff")).write_text("")
+    with pytest.raises(seals.EnvironmentChanged, match="was added"):
+        seals.check(folder)
 
 
 @pytest.mark.podman

@@ -146,6 +146,26 @@ def test_what_a_page_writes_is_within_a_call_and_ends_with_a_number() -> None:
     assert "messages end with a number" in laws(put_in(called + 1, number, message))
 
 
+def test_requests_of_a_call_end_with_numbers() -> None:
+    stored = [envelope for envelope in streams.walkthrough() if envelope.durable]
+    called = next(i for i, envelope in enumerate(stored) if isinstance(envelope.event, e.ToolCalled))
+    call = stored[called].event
+    assert isinstance(call, e.ToolCalled)
+    served = e.BrokerAnswered(call_id=call.call_id, request="GET http://a.example/", outcome="served")
+    number = msgspec.structs.replace(
+        served, request="7 more requests", more=(e.RequestCount(target="a.example", count=7),)
+    )
+    refused = msgspec.structs.replace(number, outcome="refused")
+
+    def put_in(*events: e.BrokerAnswered) -> list[Envelope]:
+        new = [msgspec.structs.replace(stored[called], event=event) for event in events]
+        stream = [*stored[: called + 1], *new, *stored[called + 1 :]]
+        return [msgspec.structs.replace(envelope, seq=n) for n, envelope in enumerate(stream, 1)]
+
+    assert laws(put_in(served, served, number, refused)) == laws(stored)
+    assert "requests end with a number" in laws(put_in(number, served))
+
+
 @pytest.mark.parametrize(
     "line", [b"", b"{", b'{"seq": 4, "event": {"kind": "from_the_future"}}', b"\xff\xfe", b"[1]"]
 )

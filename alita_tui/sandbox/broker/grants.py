@@ -10,6 +10,7 @@ from os import urandom
 from typing import Literal
 
 from alita_tui.events import BrokerAnswered, CallId, Enforcement, PageLogged, Value
+from alita_tui.sandbox.broker.request_counts import RequestCounts
 from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.disguises import Disguises
 from alita_tui.spine.errors import WebError
@@ -17,7 +18,7 @@ from alita_tui.spine.finishing import finished
 from alita_tui.spine.grants import HostGrant, host_grants, secret_names
 from alita_tui.spine.ports.sandbox import Job
 from alita_tui.spine.proxies import Proxies
-from alita_tui.spine.text import counted, one_line
+from alita_tui.spine.text import one_line
 
 Outcome = Literal["served", "refused", "failed"]
 Told = BrokerAnswered | PageLogged
@@ -59,7 +60,9 @@ class Caps(Value, frozen=True):
     tool_seconds: float = 300.0
     """Added to a run's wall limit for each call of a tool, which has a wall limit of its own."""
     recorded_refusals: int = 50
-    """Refused requests that are recorded one by one; of further ones the number."""
+    """Refused requests that are recorded one by one; further ones are counted."""
+    recorded_of_browser: int = 50
+    """Requests of a run with a browser that are recorded one by one and not refused; further ones are counted."""
     recorded_messages: int = 50
     """Messages of pages that are recorded one by one; of further ones the number."""
 
@@ -76,7 +79,9 @@ class Caps(Value, frozen=True):
 
 
 _BROWSERS_OWN = re.compile(r"[A-Z]+ (?:https?://)?update\.googleapis\.com[:/]")
-"""Requests that Chromium makes for every page and that are always refused, so they are not recorded."""
+"""Requests that Chromium makes for every page. No tool is served them unless it is granted that host."""
+_BROWSERS_OWN_MOST = 20
+"""As many of them in a run are taken for Chromium's and not recorded; a page could make further ones."""
 
 
 class Refused(Exception):
@@ -126,9 +131,14 @@ class RunGrants:
 
     def begin(self, run_id: str) -> None:
         """Count anew, for this run; without one everything is refused and nothing is recorded."""
-        self.run_id = run_id
-        self._requests = self._refused = self._messages = 0
+        self.run_id = self._recorded_as = run_id
+        self._requests = self._refused = self._others = self._browsers_own = self._messages = 0
+        self._counts = RequestCounts()
         self._sent = self._received = self._files = 0
+
+    def end(self) -> None:
+        """Refuse everything from now on; what is under way is still recorded as this run's."""
+        self.run_id = ""
 
     @property
     def ends_tls(self) -> bool:
@@ -191,16 +201,23 @@ class RunGrants:
             raise Refused(413, f"a run may move {self.caps.files_bytes >> 20} MB of workspace files")
 
     async def record(self, answered: BrokerAnswered) -> None:
-        """Record a request; refusals only up to a cap, so that a flood does not fill the log."""
+        """Record a request, or count it: a flood of requests does not fill the log."""
         if not answered.call_id:
             return
         if answered.outcome == "refused":
             if self.capabilities.browser and _BROWSERS_OWN.match(answered.request):
-                return
+                self._browsers_own += 1
+                if self._browsers_own <= _BROWSERS_OWN_MOST:
+                    return
             self._refused += 1
-            if self._refused > self.caps.recorded_refusals:
-                return
-        await finished(self._tell(answered))  # recorded even if the run has ended meanwhile
+            counted_only = self._refused > self.caps.recorded_refusals
+        else:
+            self._others += 1
+            counted_only = self.capabilities.browser and self._others > self.caps.recorded_of_browser
+        if counted_only:
+            self._counts.add(answered)
+        else:
+            await finished(self._tell(answered))  # recorded even if the run has ended meanwhile
 
     async def record_message(self, message: PageLogged) -> None:
         """Record a page's message, or several that are only counted; one by one only up to a cap."""
@@ -211,17 +228,17 @@ class RunGrants:
             await finished(self._tell(message))
 
     async def record_rest(self) -> None:
-        """Record how many refusals, and how many messages of pages, were not recorded one by one."""
+        """Record how many requests, and how many messages of pages, were not recorded one by one."""
         unrecorded, self._messages = self._messages - self.caps.recorded_messages, 0
         if unrecorded > 0:
             await finished(
-                self._tell(PageLogged(call_id=CallId(self.run_id), level="info", text="", more=unrecorded))
+                self._tell(
+                    PageLogged(call_id=CallId(self._recorded_as), level="info", text="", more=unrecorded)
+                )
             )
-        more, self._refused = self._refused - self.caps.recorded_refusals, 0
-        if more > 0:
-            entry = self.answered(f"{counted(more, 'more request')}")
-            why = f"only the first {self.caps.recorded_refusals} that are refused are recorded one by one"
-            await finished(self._tell(entry.done(Refused(0, why))))
+        counts, self._counts = self._counts, RequestCounts()
+        for event in counts.events():
+            await finished(self._tell(event))
 
     def answered(self, request: str) -> Entry:
         """Return the entry for a request that has begun."""

@@ -78,8 +78,9 @@ def _write(piece: bytes) -> None:
 
 def _add(begun: bytearray, part: bytes) -> None:
     if len(begun) < _HEAD:
-        begun += part[: _HEAD - len(begun)]
-        part = part[_HEAD:] if len(begun) >= _HEAD else b""
+        missing = _HEAD - len(begun)
+        begun += part[:missing]
+        part = part[missing:]
     if begun.startswith(_KINDS):
         begun += part[: _MOST_BYTES + 1 - len(begun)]
 

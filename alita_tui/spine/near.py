@@ -16,13 +16,17 @@ def nearest(word: str, valid: Iterable[str], *, alike: float = 0.6) -> str:
 def nearest_names(word: str, valid: Iterable[str], most: int = 3, *, alike: float = 0.6) -> tuple[str, ...]:
     """Return up to `most` valid names that are like a word, the most alike first.
 
-    A name that is much less alike than the first one is left out: it would only distract.
+    A name that is much less alike than the first one is left out, unless it only continues it: it would distract.
     """
     import difflib  # only a mistyped name needs it
 
     names = difflib.get_close_matches(word, list(valid), n=most, cutoff=alike)
     ratios = [difflib.SequenceMatcher(None, name, word).ratio() for name in names]
-    return tuple(name for name, ratio in zip(names, ratios, strict=True) if ratio > ratios[0] - _LESS_ALIKE)
+    return tuple(
+        name
+        for name, ratio in zip(names, ratios, strict=True)
+        if ratio > ratios[0] - _LESS_ALIKE or name.startswith(names[0])
+    )
 
 
 def did_you_mean(word: str, valid: Iterable[str], otherwise: str = "") -> str:

@@ -158,7 +158,7 @@ def fit_weights(by_uses: Mapping[int, list[Case]]) -> None:
     apart = []
     for part in everything:
         others = [other for other in everything if other != part]
-        chosen = max(grid, key=lambda weights, others=others: hit_rate(weights, others))
+        _, chosen = max((hit_rate(weights, others), weights) for weights in grid)
         apart.append(hit_rate(chosen, [part]))
     print(f"  chosen on the other tools: R@1 {sum(apart) / len(apart):.3f}")
 

@@ -158,7 +158,8 @@ def fit_weights(by_uses: Mapping[int, list[Case]]) -> None:
     apart = []
     for part in everything:
         others = [other for other in everything if other != part]
-        _, chosen = max((hit_rate(weights, others), weights) for weights in grid)
+        rates = [hit_rate(weights, others) for weights in grid]
+        chosen = grid[rates.index(max(rates))]
         apart.append(hit_rate(chosen, [part]))
     print(f"  chosen on the other tools: R@1 {sum(apart) / len(apart):.3f}")
 

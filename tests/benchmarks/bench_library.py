@@ -1,7 +1,7 @@
-"""How well the library finds what is there and says what is not, before and after use, and what that takes.
+"""Measures the search of the library: how often it finds the right tool or says that there is none, and how fast it is.
 
-Quality is measured on the tools and questions of a folder (`--data`, see `retrieval_set.py`), through the classes that the
-product searches with; how long it takes, on made-up tools.
+Quality is measured before and after use, on the tools and questions of a folder (`--data`, see `retrieval_set.py`), through
+the classes that the product searches with; speed is measured on generated tools.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ Row = Callable[..., dict[str, float | str | None]]
 _USES = {"untrained": 0, "5_uses": 5, "20_uses": 20}
 _SEEDS = (0, 1, 2)
 _PARTS = 5
-"""Parts of the tools, of which one at a time is taken away."""
+"""Parts of the tools, of which one at a time is hidden."""
 _NEAREST_READ = 5
 
 
 class Quality(NamedTuple):
-    """What a library does on questions that one of its tools answers, in percent."""
+    """Shares of the questions, in percent; one of the library's tools answers each question."""
 
     first: float
-    """The right tool comes first."""
+    """With the right tool first (R@1)."""
     five: float
-    """It is among the first five."""
+    """With it among the first five (R@5)."""
     visible: float
-    """It is among what the model is shown, as a hit or as a near miss."""
+    """With it among what the model is shown, as a hit or as a near miss."""
 
 
 def encoded(questions: Questions, uses: int, encoder: StaticModel) -> Vectors:
@@ -48,7 +48,7 @@ def encoded(questions: Questions, uses: int, encoder: StaticModel) -> Vectors:
     vectors = Vectors(encoder.name, IndexCache(Path(os.devnull)))
     tools = library(questions.tools, questions.learned, uses)
     vectors.know({
-        str(tool.draft.name): (wording(tool), tuple(one.query for one in served)) for tool, served in tools
+        str(tool.draft.name): (wording(tool), tuple(need.query for need in served)) for tool, served in tools
     })  # fmt: skip
     texts = vectors.missing("")
     vectors.keep(texts, asyncio.run(encoder.encode(texts)).vectors)
@@ -56,7 +56,7 @@ def encoded(questions: Questions, uses: int, encoder: StaticModel) -> Vectors:
 
 
 def quality(questions: Questions, uses: int, encoder: StaticModel | None = None) -> Quality:
-    """Return how well a library finds after a number of uses of each tool."""
+    """Return how often a library finds the right tool after a number of uses of each tool."""
     index = ToolIndex()
     index.update(library(questions.tools, questions.learned, uses))
     vectors = encoded(questions, uses, encoder) if encoder else None
@@ -66,9 +66,9 @@ def quality(questions: Questions, uses: int, encoder: StaticModel | None = None)
         if encoder and vectors:
             vectors.keep([question], asyncio.run(encoder.encode([question])).vectors)
             cosines = vectors.cosines(question)
-        found = index.search(question, _NEAREST_READ, cosines=cosines)
-        shown = [str(hit.card.name) for hit in found.hits] + [miss.name for miss in found.near_misses]
-        ranked = [one.key for one in index.rank(question, cosines)[:_NEAREST_READ]]
+        result = index.search(question, _NEAREST_READ, cosines=cosines)
+        shown = [str(hit.card.name) for hit in result.hits] + [miss.name for miss in result.near_misses]
+        ranked = [match.key for match in index.rank(question, cosines)[:_NEAREST_READ]]
         first += ranked[:1] == [right]
         five += right in ranked
         visible += right in shown
@@ -77,23 +77,23 @@ def quality(questions: Questions, uses: int, encoder: StaticModel | None = None)
 
 
 def gap_auroc(questions: Questions, uses: int, seed: int = 0, step: int = 2) -> float:
-    """Return how well the chance tells questions that a tool answers from those whose tool was taken away."""
+    """Return the AUROC of the prior: how well it separates questions that a tool answers from those whose tool is hidden."""
     names = sorted(questions.tools)
     random.Random(seed).shuffle(names)
     part = {name: place % _PARTS for place, name in enumerate(names)}
-    there: list[float] = []
-    away: list[float] = []
+    present: list[float] = []
+    hidden: list[float] = []
     for absent in range(_PARTS):
         index = ToolIndex()
-        kept = {name: text for name, text in questions.tools.items() if part[name] != absent}
-        index.update(library(kept, questions.learned, uses))
+        indexed = {name: text for name, text in questions.tools.items() if part[name] != absent}
+        index.update(library(indexed, questions.learned, uses))
         for question, right in questions.asked[absent % step :: step]:
-            (away if part[right] == absent else there).append(index.search(question, 5).prior)
-    return auroc(there, away)
+            (hidden if part[right] == absent else present).append(index.search(question, 5).prior)
+    return auroc(present, hidden)
 
 
 def auroc(above: Iterable[float], below: Iterable[float]) -> float:
-    """Return how often one of the first lies above one of the second; ties count half."""
+    """Return how often a value of `above` exceeds one of `below`; ties count half."""
     ordered = sorted([(value, 1) for value in above] + [(value, 0) for value in below])
     ranks: dict[float, float] = {}
     at = 0
@@ -108,21 +108,23 @@ def auroc(above: Iterable[float], below: Iterable[float]) -> float:
     return (sum(first) - len(first) * (len(first) + 1) / 2) / (len(first) * others)
 
 
-def _found(
+def _quality_rows(
     results: dict[str, dict[str, float | str | None]], row: Row, data: Path, encoder: Path | None
 ) -> None:
     sets = [read(data, seed) for seed in _SEEDS]
     for name, uses in _USES.items() if encoder else ():
         model = StaticModel(encoder)  # type: ignore[arg-type]
-        found = [quality(one, uses, model) for one in sets]
+        qualities = [quality(questions, uses, model) for questions in sets]
         for place, measure in enumerate(("r1", "r5", "visible")):
             results[f"library.encoder_{measure}_{name}"] = row(
-                statistics.mean(one[place] for one in found), "%"
+                statistics.mean(measured[place] for measured in qualities), "%"
             )
     for name, uses in _USES.items():
-        found = [quality(one, uses) for one in sets]
+        qualities = [quality(questions, uses) for questions in sets]
         for place, measure in enumerate(("r1", "r5", "visible")):
-            results[f"library.{measure}_{name}"] = row(statistics.mean(one[place] for one in found), "%")
+            results[f"library.{measure}_{name}"] = row(
+                statistics.mean(measured[place] for measured in qualities), "%"
+            )
         results[f"library.gap_auroc_{name}"] = row(gap_auroc(sets[0], uses) * 100, "%")
 
 
@@ -166,9 +168,9 @@ def tools(
     data: Path | None,
     encoder: Path | None = None,
 ) -> None:
-    """Fill in the figures of finding; `encoder` is the folder of a static model."""
+    """Fill in the figures of the library's search; `encoder` is the folder of a static model."""
     if data is not None:
-        _found(results, row, data, encoder)
+        _quality_rows(results, row, data, encoder)
     else:
         print("bench: how well the library finds is measured on a set: --data FOLDER", file=sys.stderr)
     for count in (2_000, 10_000):

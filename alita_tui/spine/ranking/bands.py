@@ -1,4 +1,4 @@
-"""How likely the best text is the right one: from what is known of it, and from how often that was true before. Pure.
+"""The probability that the best text is the right one: a prior from its features, corrected by earlier outcomes. Pure.
 
 `PRIOR` was fitted on public questions with a share of the tools hidden (`tests/benchmarks/fit_ranking.py`). Once a
 library has outcomes of its own, they correct it by Platt's method ("Probabilistic Outputs for Support Vector Machines",
@@ -17,32 +17,32 @@ from alita_tui.spine.ranking.ranker import Ranked
 Band = Literal["fits", "perhaps", "none"]
 
 FITS = 0.75
-"""Probability from which a text is surely there."""
+"""Probability from which the best text is taken for the right one."""
 NONE = 0.25
-"""Probability below which there is surely none."""
+"""Probability below which no text is taken for the right one."""
 NEEDED = 30
-"""Outcomes from which a history corrects the prior."""
+"""Least number of outcomes that correct the prior."""
 _LIKENESS, _MARGIN, _SERVED, _WORDS, _OTHERWISE = 9.5, 1.5, -0.2, 0.5, -3.3
 _ROUNDS = 50
 _HELD = 1.0
-"""How strongly few outcomes are held to the prior."""
+"""Strength of the pull toward the prior, which matters where outcomes are few."""
 
 
 class Calibration(Value, frozen=True):
-    """What a history makes of the prior's log odds."""
+    """A correction of the prior's log odds, fitted on a history of outcomes."""
 
     slope: float = 1.0
     shift: float = 0.0
     outcomes: int = 0
-    """How many it was fitted on; 0 for the prior as it is."""
+    """Number of outcomes that it was fitted on; 0 if it changes nothing."""
 
     def chance(self, prior: float) -> float:
-        """Return a probability of the prior as it was found to be."""
+        """Return the corrected probability."""
         return _sigmoid(self.slope * _log_odds(prior) + self.shift)
 
 
 def prior(ranked: Sequence[Ranked]) -> float:
-    """Return how likely it is that the first of these texts is what was asked for, from 0 to 1."""
+    """Return the probability that the first of these texts is the right one, before any correction."""
     if not ranked:
         return 0.0
     best = ranked[0]
@@ -56,12 +56,12 @@ def prior(ranked: Sequence[Ranked]) -> float:
 
 
 def band(chance: float) -> Band:
-    """Return what a probability means for what is done next."""
+    """Return the band that a probability falls in."""
     return "fits" if chance >= FITS else "perhaps" if chance >= NONE else "none"
 
 
 def calibrated(outcomes: Sequence[tuple[float, bool]]) -> Calibration:
-    """Return what outcomes, each a prior probability and whether it was right, make of the prior.
+    """Return the correction fitted on outcomes: pairs of a prior probability and whether the text was right.
 
     Fewer than `NEEDED`, or outcomes that are all the same, change nothing.
     """

@@ -1,4 +1,4 @@
-"""The index behind the ranker: which texts share words with a query, and how much."""
+"""The inverted index behind the ranker: returns which texts share words with a query, and how much."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _ALIKE = 0.5
 """Likeness from which two words count as forms of one."""
 _LEAST_ALIKE = 0.2
 _BACKGROUND = 20
-"""Texts that are taken to exist besides: else every word of a small library would be a common one."""
+"""Texts that are assumed beside the indexed ones: else every word of a small library would be a common one."""
 _COMMON = 10.0
-"""How much less a word counts that all requests share."""
+"""How strongly a word is marked down for being common in requests."""
 _FLOOR = 0.3
-"""The least weight of such a word, since people ask for the same thing in the same phrases."""
+"""Added to that factor, so that common words keep some weight: people ask for the same thing in the same phrases."""
 _KNOWN = 1.0
-"""Served queries a text from which the index knows half of itself what requests share."""
+"""Served queries per text at which being common in requests counts half: the index then shows by itself which are."""
 _POWER = 0.75
 """Exponent of a word's count in the cosine."""
 _FILLER = frozenset(map(stem, FILLER))
@@ -43,20 +43,20 @@ class Match:
 
     key: str
     share: float
-    """The share of the query's words that it has, by their weights."""
+    """The share of the query's words that the text has, by their weights."""
     cover: float
-    """The same by how much it has of them (BM25)."""
+    """The same, with each word counted by how often the text has it (BM25)."""
     pairs: float
-    """The share of its pairs of neighbours that queries had which it has served."""
+    """How many of the query's pairs of neighbouring words occur in queries that the text has served, by rarity."""
     likeness: float
-    """Cosine of the words by their grams."""
+    """Cosine of query and text, where words that share character n-grams are partly the same."""
     served: int
     words: tuple[str, ...]
-    """The query's words that it has, the weightiest first."""
+    """The query's words that the text has, highest weight first."""
 
 
 class Index:
-    """Texts by key: most of them in one segment, those that changed lately in another."""
+    """Texts by key: most of them in a main segment, recently changed ones in a small second one."""
 
     def __init__(self) -> None:
         self.words: list[str] = []
@@ -64,7 +64,7 @@ class Index:
         self._likeness = Likeness(self.words, least=_LEAST_ALIKE)
         self._common = np.empty(0, np.float32)
         self._having = np.empty(0, np.int32)
-        """By word: how many texts have it."""
+        """Number of texts with each word."""
         self._length = 0.0
         self._served = 0
         self._main = Segment(packed([]))
@@ -78,8 +78,8 @@ class Index:
         return len(self._rows) + len(self._late)
 
     @classmethod
-    def of(cls, words: list[str], keys: list[str], arrays: Mapping[str, npt.NDArray[Any]]) -> Index:
-        """Return an index from what `whole` gave."""
+    def from_arrays(cls, words: list[str], keys: list[str], arrays: Mapping[str, npt.NDArray[Any]]) -> Index:
+        """Return the index that `to_arrays` described."""
         self = cls()
         self.words += words
         self._numbers = {word: number for number, word in enumerate(words)}
@@ -91,8 +91,8 @@ class Index:
         self._served = int(self._main.served.sum())
         return self
 
-    def whole(self) -> tuple[list[str], list[str], dict[str, npt.NDArray[Any]]]:
-        """Return all of it: its words, its keys by row, and its arrays."""
+    def to_arrays(self) -> tuple[list[str], list[str], dict[str, npt.NDArray[Any]]]:
+        """Return the index as its words, its keys by row, and its arrays."""
         if self._late or len(self._rows) < len(self._main):
             self._merge()
         return self.words, self._main_keys, self._main.arrays
@@ -100,7 +100,7 @@ class Index:
     def entry(
         self, fields: Sequence[tuple[list[Term], float]], served: Sequence[tuple[list[Term], float]]
     ) -> Entry:
-        """Return a text by its fields and the queries it has served, each with its weight."""
+        """Return the entry of a text with these fields and served queries, each with its weight."""
         counts: dict[int, float] = {}
         sequence: list[int] = []
         for terms, weight in (*fields, *served):
@@ -119,7 +119,7 @@ class Index:
         )
 
     def put(self, key: str, entry: Entry) -> None:
-        """Have a text, in place of an earlier one with this key."""
+        """Add a text, or replace the one with this key."""
         self.remove(key)
         self._late[key] = entry
         self._late_segment = None
@@ -132,11 +132,11 @@ class Index:
             self._late_segment = None
         elif key in self._rows:
             row = self._rows.pop(key)
-            self._main.holds[row] = False
+            self._main.current[row] = False
             self._count(self._main.entry(row), -1)
 
     def rank(self, query: Sequence[Term], limit: int) -> list[Match]:
-        """Return the texts that share something with a query, in no order; of many those that share the most."""
+        """Return the texts that share a word with a query, unordered; at most `limit`, those that share the most."""
         asked = {term.form: term for term in query}
         if not asked or not len(self):
             return []
@@ -184,8 +184,8 @@ class Index:
             )
         return matches
 
-    def bare(self, key: str) -> Match:
-        """Return a text that shares nothing with a query."""
+    def unmatched(self, key: str) -> Match:
+        """Return the match of a text that shares no word with the query."""
         late = self._late.get(key)
         served = late.served if late else int(self._main.served[self._rows[key]])
         return Match(key=key, share=0.0, cover=0.0, pairs=0.0, likeness=0.0, served=served, words=())
@@ -233,7 +233,7 @@ class Index:
         self._late, self._late_segment = {}, None
 
     def _forms(self, terms: Collection[Term]) -> dict[str, tuple[Ids, Floats]]:
-        """Return for each word the indexed ones that equal or resemble it, with their likeness."""
+        """Return for each word the numbers of indexed words that equal or resemble it, with their likeness."""
         plain = [term.form for term in terms if not term.numbered]
         forms = dict(zip(plain, self._likeness.alike(plain), strict=True))
         for term in terms:
@@ -250,17 +250,17 @@ class Index:
         """Return the weights of words: the fewer texts and requests have a word, the higher."""
         others = len(self) + _BACKGROUND
         rare = np.log(1 + (others - having + 0.5) / (having + 0.5))
-        weights: Floats = (rare * self._own(common)).astype(np.float32)
+        weights: Floats = (rare * self._uncommon(common)).astype(np.float32)
         return weights
 
-    def _own(self, common: npt.NDArray[Any]) -> Floats:
-        """Return what is left of a word's weight for being common in requests; all the more the more is served."""
+    def _uncommon(self, common: npt.NDArray[Any]) -> Floats:
+        """Return factors that mark words down for being common in requests; near 1 where many queries were served."""
         known = _KNOWN / (_KNOWN + self._served / max(len(self), 1))
         left: Floats = ((_FLOOR + 1 / (1 + _COMMON * known * common)) / (1 + _FLOOR)).astype(np.float32)
         return left
 
     def _shares(self, segment: Segment, forms: Sequence[tuple[Ids, Floats]]) -> Floats:
-        """Return for each word of the query and each row how well it has the word, from 0 to 1."""
+        """Return for each word of the query and each row how well the row matches the word, from 0 to 1."""
         shares = np.zeros((len(forms), len(segment)), np.float32)
         average = max(self._length / len(self), 1e-6)
         room = _SATURATION * (1 - _LENGTH + _LENGTH * segment.lengths / average)
@@ -269,7 +269,7 @@ class Index:
                 if likeness >= _ALIKE:
                     rows, counts = segment.having(number)
                     best[rows] = np.maximum(best[rows], likeness * counts / (counts + room[rows]))
-        shares[:, ~segment.holds] = 0
+        shares[:, ~segment.current] = 0
         return shares
 
     def _resembling(self, forms: Sequence[tuple[Ids, Floats]], weights: Floats, rows: Ids) -> Floats:
@@ -291,12 +291,14 @@ class Index:
         return cosines / norm
 
     def _rare(self, having: npt.NDArray[Any], common: npt.NDArray[Any]) -> Floats:
-        """Return the same for the cosine, where no weight is zero."""
-        rare: Floats = ((np.log((1 + len(self)) / (1 + having)) + 1) * self._own(common)).astype(np.float32)
+        """Return the weights of words for the cosine, none of them zero."""
+        rare: Floats = ((np.log((1 + len(self)) / (1 + having)) + 1) * self._uncommon(common)).astype(
+            np.float32
+        )
         return rare
 
     def _pairs(self, query: Sequence[int], rows: Ids) -> Floats:
-        """Return how many of the query's pairs of words the rows have served, weighted by how rare each is."""
+        """Return for each row how many of the query's pairs of words are in its served queries, weighted by rarity."""
         size = len(self.words)
         wanted = sorted(
             {a * size + b for a, b in zip(query, query[1:], strict=False) if a != END and b != END}

@@ -1,4 +1,4 @@
-"""Which words of a vocabulary resemble a word: by their character 3- to 5-grams."""
+"""Finds the words of a vocabulary that resemble a word, by their character 3- to 5-grams."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REMEMBERED = 4096
 
 
 class _Grams:
-    """The weight of each gram: the fewer words have it, the higher."""
+    """Weights of grams: the fewer words have a gram, the higher."""
 
     def __init__(self, hashes: Hashes, words: int) -> None:
         ordered = np.sort(hashes)
@@ -68,10 +68,10 @@ class _Part:
 
 
 class Likeness:
-    """The words of a growing vocabulary, by their grams."""
+    """A growing vocabulary, searchable by the grams of its words."""
 
     def __init__(self, words: list[str], *, least: float) -> None:
-        """`words` is the vocabulary itself; it may only grow. What is less alike than `least` is not found."""
+        """`words` is the vocabulary itself; it may only grow. Words less alike than `least` are not returned."""
         self._words = words
         self._least = least
         self._parts: list[_Part] = []
@@ -79,7 +79,7 @@ class Likeness:
         self._known: dict[str, tuple[Ids, Floats]] = {}
 
     def alike(self, words: Sequence[str]) -> list[tuple[Ids, Floats]]:
-        """Return for each of these words those that resemble it as numbers, and how much, from 0 to 1."""
+        """Return for each of these words the numbers of words that resemble it, and their likeness, from 0 to 1."""
         self._grow()
         if len(self._known) >= _REMEMBERED:
             self._known.clear()

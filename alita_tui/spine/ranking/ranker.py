@@ -29,9 +29,9 @@ _LIKENESS = 0.8
 _CLOSE = 0.1
 """What one standard deviation of the cosine counts."""
 _SPREAD, _HELD = 0.08, 5
-"""The prior standard deviation of a query's cosines, and the number of texts that it weighs as much as."""
+"""The prior standard deviation of a query's cosines, and the number of texts that the prior counts as."""
 _CLOSEST = 50
-"""Texts that share no word with the query and are ranked for their vectors."""
+"""Maximum number of texts that share no word with the query and are ranked by their vectors alone."""
 
 
 class Served(Value, frozen=True):
@@ -43,7 +43,7 @@ class Served(Value, frozen=True):
 
 
 class Ranked(Value, frozen=True):
-    """One text that shares something with the query."""
+    """A text with its score for a query."""
 
     key: str
     score: float
@@ -51,9 +51,9 @@ class Ranked(Value, frozen=True):
     share: float = 0.0
     """0 to 1: the share of the query's words, by their weights, that the text has."""
     cover: float = 0.0
-    """0 to 1: the same by how much it has of them (BM25)."""
+    """0 to 1: the same, with each word counted by how often the text has it (BM25)."""
     pairs: float = 0.0
-    """The share that pairs of neighbouring words of the query have which the text has served."""
+    """How many of the query's pairs of neighbouring words occur in queries that the text has served, by rarity."""
     likeness: float = 0.0
     """0 to 1: the cosine by character n-grams."""
     close: float = 0.0
@@ -61,22 +61,22 @@ class Ranked(Value, frozen=True):
     margin: float = 0.0
     """How far its score is above the best of the others; below 0 for all but the first."""
     served: int = 0
-    """How many queries it is known to have served."""
+    """Number of queries that the text has served."""
     asked: int = 0
-    """How many different words that carry meaning the query has."""
+    """Number of different words of the query that carry meaning."""
     words: tuple[str, ...] = ()
-    """The query's words that matched, as they were written, the weightiest first."""
+    """The query's words that matched, as they were written, highest weight first."""
 
 
 class _Text(NamedTuple):
-    """A text that is to be indexed."""
+    """A text to index."""
 
     fields: tuple[tuple[str, float], ...]
     served: tuple[Served, ...]
 
     @property
     def mark(self) -> str:
-        """A digest of it."""
+        """Digest of the text, to see whether it has changed."""
         try:
             raw = msgspec.json.encode((self.fields, self.served))
         except UnicodeEncodeError:  # a lone surrogate
@@ -85,10 +85,10 @@ class _Text(NamedTuple):
 
 
 class Ranker:
-    """An index of texts, changed one text at a time. Not for several threads at once."""
+    """An index of texts, changed one text at a time. Not thread-safe."""
 
     def __init__(self, load: Callable[[], bytes] = bytes) -> None:
-        """`load` returns what `saved` gave an earlier one, or nothing; it is asked when it is needed."""
+        """`load` returns the bytes that `saved` returned earlier, or none; it is called at the first use."""
         self._load = load
         self._pending: dict[str, _Text | None] = {}
         """Texts that are not indexed yet; None for one to remove."""
@@ -102,7 +102,7 @@ class Ranker:
         return len(self._keys)
 
     def put(self, key: str, fields: Iterable[tuple[str, float]], served: Iterable[Served] = ()) -> None:
-        """Have a text given as `(text, weight)` parts and what it has served, in place of an earlier one."""
+        """Add or replace a text, given as `(text, weight)` parts and the queries it has served."""
         self._keys.add(key)
         self._pending[key] = _Text(tuple(fields), tuple(served))
 
@@ -128,10 +128,10 @@ class Ranker:
         cosines: Mapping[str, float] | None = None,
         background: Sequence[float] = (),
     ) -> list[Ranked]:
-        """Return the texts that share something with the query, best first; of many the best.
+        """Return the texts that share something with the query, best first, at most `limit`.
 
-        `cosines` are those of the texts' vectors with the query's, for texts with vectors. They are compared with
-        the cosines of a background, or against each other.
+        `cosines` are the cosines of the query's vector and those of texts that have one. They are compared with the
+        cosines in `background`, or without it with each other.
         """
         index = self.settle()
         query_terms = terms(query)
@@ -144,7 +144,7 @@ class Ranker:
         near = sorted(
             (key for key in close if close[key] > 0 and key not in known), key=lambda key: -close[key]
         )
-        matches += map(index.bare, near[:_CLOSEST])
+        matches += map(index.unmatched, near[:_CLOSEST])
         scores = [
             match.cover
             + _PAIRS * match.pairs
@@ -204,7 +204,10 @@ class Ranker:
 
 
 def _above_others(cosines: Mapping[str, float], background: Sequence[float] = ()) -> dict[str, float]:
-    """Return how many standard deviations each cosine is above the mean; few of them say little of either."""
+    """Return how many standard deviations each cosine is above the mean.
+
+    With few cosines the standard deviation stays near its prior.
+    """
     if not cosines:
         return {}
     others = background or [*cosines.values()]

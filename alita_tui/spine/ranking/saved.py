@@ -1,4 +1,4 @@
-"""An index as bytes, so that a large one need not be rebuilt. A damaged one is detected and ignored."""
+"""Converts an index to bytes and back, so that a large one is not rebuilt. Damaged bytes are detected and ignored."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class _Head(Value, frozen=True):
     words: str
     keys: tuple[str, ...]
     marks: tuple[str, ...]
-    """What each text was when it was indexed, as a digest."""
+    """Digest of each text as it was indexed, in the order of `keys`."""
     arrays: tuple[tuple[str, str, int], ...]
-    """Name, kind and length of each, in order."""
+    """Name, element type and length of each array, in order."""
 
 
 def packed(index: Index, marks: dict[str, str]) -> bytes:
     """Return an index and the marks of its texts as bytes."""
-    words, keys, arrays = index.whole()
+    words, keys, arrays = index.to_arrays()
     head = msgspec.json.encode(
         _Head(
             schema=_SCHEMA,
@@ -45,7 +45,7 @@ def packed(index: Index, marks: dict[str, str]) -> bytes:
 
 
 def unpacked(data: bytes) -> tuple[Index, dict[str, str]] | None:
-    """Return what was packed; None for anything else."""
+    """Return the index and marks that `packed` wrote; None for any other bytes."""
     body = memoryview(data)[_DIGEST:]
     if len(body) < 8 or blake2b(body, digest_size=_DIGEST).digest() != data[:_DIGEST]:
         return None
@@ -61,4 +61,4 @@ def unpacked(data: bytes) -> tuple[Index, dict[str, str]] | None:
         arrays[name] = np.frombuffer(body, _KINDS[kind], length, end)
         end += arrays[name].nbytes
     words = head.words.split("\n") if head.words else []
-    return Index.of(words, list(head.keys), arrays), dict(zip(head.keys, head.marks, strict=True))
+    return Index.from_arrays(words, list(head.keys), arrays), dict(zip(head.keys, head.marks, strict=True))

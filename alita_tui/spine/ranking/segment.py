@@ -1,4 +1,4 @@
-"""Texts as numbers, many in a few arrays: by text, and by word."""
+"""Many texts in a few arrays of word numbers, accessible by text and by word."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Entry:
     sequence: Ids
     """The words of the served queries in order, each query ended by END."""
     served: int
-    """How many queries that is."""
+    """Number of served queries."""
 
 
 class Segment:
-    """Some texts by row, and their words. Only which of them still hold changes."""
+    """Some texts by row, and their words. Only `current` ever changes."""
 
     def __init__(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Build it from what `arrays` or `packed` gave."""
+        """`arrays` are those of `packed`, or of another segment."""
         self.arrays = dict(arrays)
         self.starts: Ids = arrays["starts"]
         self.ids: Ids = arrays["ids"]
@@ -44,7 +44,8 @@ class Segment:
         self.sequence_starts: Ids = arrays["sequence_starts"]
         self.sequence: Ids = arrays["sequence"]
         self.served: Ids = arrays["served"]
-        self.holds = np.ones(len(self.served), np.bool_)
+        self.current = np.ones(len(self.served), np.bool_)
+        """False for rows that were removed or replaced."""
         rows = np.repeat(np.arange(len(self.served), dtype=np.int32), np.diff(self.starts))
         self.lengths: Floats = np.bincount(rows, self.counts, len(self.served)).astype(np.float32)
         # a sort of keys is several times faster than an argsort

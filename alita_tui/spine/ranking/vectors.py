@@ -1,7 +1,7 @@
 """An encoder's vectors of searched texts: stored in a file by the texts' digests, compared in memory.
 
 Each text has one vector: that of its own words and the mean of those of the queries that it has served, in equal
-parts. For tools that found more after five uses than the nearest query did, or the nearest three.
+parts. After five uses of each tool this found the right one more often than the nearest query or the nearest three.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ NOT_ENCODED = Near()
 
 
 class VectorFile(Protocol):
-    """One file that may be lost."""
+    """A cache file: losing it loses nothing that cannot be computed again."""
 
     def read(self) -> bytes:
-        """Return what was written last, or nothing."""
+        """Return the bytes that were written last; empty if there are none."""
 
     def write(self, data: bytes) -> None:
-        """Replace the file; do nothing if it cannot be written."""
+        """Replace the file; a file that cannot be written is left as it is."""
 
     def remove(self) -> None:
         """Remove it, if it is there. Raise StoreError."""
@@ -70,7 +70,7 @@ class Vectors:
         self._known: dict[str, Floats] | None = None
         self._texts: dict[str, tuple[str, tuple[str, ...]]] = {}
         self._lacking: dict[str, None] | None = None
-        """Texts without a vector, once they were looked for."""
+        """Texts without a vector; None until they are computed."""
         self._queries: dict[str, Floats] = {}
         self._changed = False
         """Whether the file is out of date."""
@@ -78,7 +78,7 @@ class Vectors:
         self._guard = threading.Lock()
 
     def know(self, texts: Mapping[str, tuple[str, tuple[str, ...]]]) -> None:
-        """Have exactly these: of each, by its key, its own words if any, and the queries that it has served."""
+        """Replace all texts: by key, the own words (may be empty) and the queries that the text has served."""
         with self._guard:
             if texts != self._texts:
                 before = self._lasting()
@@ -95,7 +95,7 @@ class Vectors:
             return list(dict.fromkeys([query, *self._lacking] if asked else self._lacking))
 
     def keep(self, texts: Sequence[str], vectors: Sequence[Sequence[float]]) -> None:
-        """Keep what the encoder gave for these texts; a vector of another length than the others is dropped."""
+        """Store the encoder's vectors of these texts; a vector of another length than the others is dropped."""
         import numpy as np
 
         with self._guard:
@@ -137,14 +137,14 @@ class Vectors:
         self._file.write(blake2b(body, digest_size=_DIGEST).digest() + body)
 
     def clear(self) -> None:
-        """Remove the file: what is left is written with the next `save`. Raise StoreError."""
+        """Remove the file; the next `save` writes the vectors of the current texts. Raise StoreError."""
         with self._guard:
             self._load()
             self._file.remove()
             self._changed = True
 
     def cosines(self, query: str) -> dict[str, float]:
-        """Return how near each is to a query; nothing without the query's vector."""
+        """Return the cosine of each text with a query; empty if the query has no vector."""
         with self._guard:
             asked = self._load().get(_key(query), self._queries.get(_key(query)))
             if asked is None:
@@ -155,7 +155,10 @@ class Vectors:
             return dict(zip(keys, (matrix @ asked).tolist(), strict=True)) if keys else {}
 
     def near(self, query: str) -> Near:
-        """Return a query's cosines with all texts and the background; NOT_ENCODED while most of that lacks vectors."""
+        """Return a query's cosines with all texts and the background.
+
+        Returns NOT_ENCODED while the query, or more than half of the background, has no vector.
+        """
         cosines = self.cosines(query)
         with self._guard:
             known = self._load()
@@ -208,7 +211,7 @@ def _unit(vector: Any) -> Floats:
 
 
 def _read(data: bytes, encoder: str) -> dict[str, Floats]:
-    """Return the vectors of a file; nothing if it is damaged, or another encoder's."""
+    """Return the vectors of a file; empty if it is damaged or of another encoder."""
     import numpy as np
 
     body = data[_DIGEST:]

@@ -1,7 +1,7 @@
 """Parquet as JSON Lines: pyarrow, an extra, in a process without any access, and what starts it and reads from it.
 
-The process is given the open file alone. It writes a line a row while it is read, so that memory is bounded. A line is an
-object of values, or a text that says why the row has none, or a list with the reason why the file cannot be read.
+The process is given the open file alone. It writes a line a row while it is read, so that memory is bounded. A line is
+an object of values, a text that says why the row has none, or a list with the reason why the file cannot be read.
 """
 
 from __future__ import annotations

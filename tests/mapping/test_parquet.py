@@ -239,6 +239,9 @@ def test_many_rows_take_no_more_memory_than_few_and_what_is_not_read_ends_with_i
     reading = rows(path, takes)
     assert next(reading).arguments == {"n": 0, "s": "0" * 100}
     [child] = children()
+    status = Path(f"/proc/{child}/status").read_text()
+    assert "NoNewPrivs:\t1" in status and "Threads:\t1\n" in status, "it was confined before it parsed"
+    assert os.readlink(f"/proc/{child}/ns/net") != os.readlink("/proc/self/ns/net"), "it has no network"
     most = 0
     for row in reading:
         if row.number % 100_000 == 0:

@@ -25,9 +25,9 @@ test: browser languages
 	$(PY) -m tests.again $$? build/test-cache $$seed
 
 # What `make test` left out: the other seven eighths, the long walks through, odd jobs and clusters with packages of the index
-# among them (the extra `dask` is installed). SHARE=0.2 tries a fifth; WIRE=--other-wire does each job over the other vendor's protocol.
+# among them (the extras `dask` and `parquet` are installed). SHARE=0.2 tries a fifth; WIRE=--other-wire does each job over the other vendor's protocol.
 jobs: browser languages
-	@$(PY) -m pip install -q --disable-pip-version-check -e '.[dask]'
+	@$(PY) -m pip install -q --disable-pip-version-check -e '.[dask,parquet]'
 	@$(PY) -m pytest -q -n 3 --rest --share $(SHARE) tests --ignore=tests/benchmarks $(WIRE)
 
 # The inner loop: what needs no container and no terminal, and a twentieth of what starts processes, servers or apps.

@@ -18,10 +18,19 @@ from alita_tui.app.context import AppContext
 from alita_tui.app.identity import new_id
 from alita_tui.app.mapping import Lanes, grants_nothing
 from alita_tui.events import ToolRecord
-from alita_tui.mapping.cluster.orders import ANSWER_BYTES, Answer, Order, Piece, encoded, read_order
+from alita_tui.mapping.cluster.orders import (
+    ANSWER_BYTES,
+    Answer,
+    Order,
+    Piece,
+    calls_digest,
+    encoded,
+    parquet_calls,
+    read_order,
+)
 from alita_tui.mapping.coordinator import Lost
 from alita_tui.mapping.outcomes import Outcome
-from alita_tui.mapping.rows import KINDS, Row, rows_within
+from alita_tui.mapping.rows import KINDS, Row, is_parquet, rows_within
 from alita_tui.sandbox.fleet import Fleet
 from alita_tui.spine.errors import AlitaError, RegistryError, UsageError
 
@@ -98,13 +107,19 @@ class Rows:
         path = Path(order.file)
         if path.suffix.lower() not in KINDS:
             raise UsageError(f"{path.name} is no file of rows.")
+        schema = record.draft.input_schema
+        another = UsageError(f"{path} is another file here than where the map was started.")
         with os.fdopen(self._opened(path), "rb") as file:
+            if is_parquet(path):
+                calls = parquet_calls(file, schema, order)
+                if calls_digest(calls) != order.sha256:
+                    raise another
+                return calls
             header = file.read(order.header)
             file.seek(order.start)
             piece = Piece(header=header, rows=file.read(order.end - order.start))
         if piece.sha256 != order.sha256:
-            raise UsageError(f"{path} is another file here than where the map was started.")
-        schema = record.draft.input_schema
+            raise another
         rows = rows_within(path, schema, piece.header, piece.rows, order.first)
         calls = [row for row in rows if not row.problem]
         if len(calls) != order.rows or calls[0].number != order.first:

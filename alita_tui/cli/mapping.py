@@ -32,7 +32,7 @@ def map_rows(
     name: str,
     given: Annotated[
         Path,
-        typer.Option("--input", metavar="FILE", help="Arguments: JSON Lines, CSV or TSV.", dir_okay=False),
+        typer.Option("--input", metavar="FILE", help="Arguments: JSON Lines, CSV, TSV or Parquet.", dir_okay=False),
     ],
     output: Annotated[
         Path,

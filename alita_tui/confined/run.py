@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread, Timer
+from typing import BinaryIO
 
 SECONDS = 10
 """Of processor time; three times as much on the clock."""
@@ -65,13 +66,28 @@ def filtered_now(module: str, arguments: Sequence[str], body: bytes) -> tuple[by
     return _read(_started(module, arguments), body)
 
 
-def _started(module: str, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+def stream(module: str, arguments: Sequence[str], file: BinaryIO, memory: int) -> subprocess.Popen[bytes]:
+    """Start a filter on an open file, and return its process; the caller reads its stdout while it works.
+
+    It has a process group of its own, so that Ctrl+C ends what reads from it first.
+    """
+    return _started(module, arguments, file, memory, group=0)
+
+
+def _started(
+    module: str,
+    arguments: Sequence[str],
+    given: int | BinaryIO = subprocess.PIPE,
+    memory: int = MEMORY,
+    group: int | None = None,
+) -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # asyncio's is left running where a loop's end cancels twice
-        (sys.executable, "-I", "-c", _START, _PACKAGE, module, str(SECONDS), str(MEMORY), *arguments),
-        stdin=subprocess.PIPE,
+        (sys.executable, "-I", "-c", _START, _PACKAGE, module, str(SECONDS), str(memory), *arguments),
+        stdin=given,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env={"LC_ALL": "C.UTF-8"},  # no key of the person reaches a parser
+        process_group=group,
     )
 
 

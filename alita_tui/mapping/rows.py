@@ -1,34 +1,36 @@
-"""The inputs of a map: JSON Lines with an object of arguments a line, or CSV with a parameter a column."""
+"""The inputs of a map: JSON Lines with an object of arguments a line, or CSV or Parquet with a parameter a column."""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import file_digest
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from alita_tui.confined import parquet
 from alita_tui.events import Json, Value
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import one_line
 
 LONGEST = 1 << 20
 """Bytes of a line, or characters of a CSV field."""
-KINDS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": ",", ".tsv": "\t"}
+KINDS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": ",", ".tsv": "\t", ".parquet": "parquet"}
 
 
 class Row(NamedTuple):
     """One input."""
 
     number: int
-    """The line of a JSON Lines file, or the record of a CSV file after its header; from 1."""
+    """The line of a JSON Lines file, the record of a CSV file after its header, the row of a Parquet file; from 1."""
     arguments: dict[str, Json] | None
     problem: str = ""
     """Why it is not a call; empty if it is one."""
     start: int = 0
-    """Bytes of the file before it."""
+    """Bytes of the file before it; for Parquet, of its rows as JSON Lines."""
     end: int = 0
     """Bytes of the file up to its end."""
 
@@ -53,6 +55,8 @@ def opened(path: Path, schema: Json) -> InputFile:
         raise UsageError(
             f"{one_line(str(path))} is none of {known}.", hint="Convert it to one of these first."
         )
+    if is_parquet(path):
+        return _opened_parquet(path, schema)
     try:
         with path.open("rb") as file:
             digest = file_digest(file, "sha256").hexdigest()
@@ -72,10 +76,67 @@ def opened(path: Path, schema: Json) -> InputFile:
     return InputFile(path=str(path), sha256=digest, lines=lines, left_out=left_out, header=length)
 
 
+def is_parquet(path: Path) -> bool:
+    """Return whether the rows of a file are in no order of bytes."""
+    return KINDS.get(path.suffix.lower()) == "parquet"
+
+
+@contextmanager
+def _parquet_errors() -> Iterator[None]:
+    """Turn what the parser reports into a UsageError."""
+    try:
+        yield
+    except parquet.NoParser:
+        raise UsageError(
+            "Parquet files need pyarrow, which is not installed here.",
+            hint="Install it: pip install 'alita-tui[parquet]'",
+        ) from None
+    except parquet.Unreadable as error:
+        why = one_line(str(error), 300)
+        raise UsageError(f"The Parquet file cannot be read: {why}") from error
+
+
+def _opened_parquet(path: Path, schema: Json) -> InputFile:
+    """Return what a Parquet file is, once its columns fit the tool. Raise UsageError."""
+    try:
+        with path.open("rb") as file, _parquet_errors():
+            digest = file_digest(file, "sha256").hexdigest()
+            head = parquet.header(file)
+    except OSError as error:
+        raise UsageError(f"{one_line(str(path))} cannot be read: {error.strerror}.") from error
+    left_out = _columns(path, [name for name, _kind in head.columns], schema)
+    for name, kind in head.columns:
+        if kind and name not in left_out:
+            raise UsageError(
+                f"The column {one_line(name, 60)} is {one_line(kind, 60)}, which has no form in JSON.",
+                hint="Write it as text first, binary values in Base64 for example.",
+            )
+    return InputFile(path=str(path), sha256=digest, lines=head.rows, left_out=left_out)
+
+
+def parquet_rows(file: BinaryIO, schema: Json, first: int) -> Generator[Row, None, None]:
+    """Yield the rows of an open Parquet file from row `first` on. Raise UsageError where it is damaged."""
+    kinds = _kinds(schema)
+
+    def parsed(number: int, line: bytes) -> Row:
+        value = parquet.value_of(line)
+        if isinstance(value, str):
+            return Row(number, None, one_line(value, 300))
+        return Row(
+            number, {name: _read(field, kinds[name]) for name, field in value.items() if name in kinds}
+        )
+
+    with _parquet_errors(), parquet.json_lines(file, list(kinds), first) as lines:
+        yield from _from_lines(lines, first - 1, parsed)
+
+
 def rows(path: Path, schema: Json) -> Iterator[Row]:
-    """Yield the rows of a file, the unusable ones with the reason. Raise OSError."""
+    """Yield the rows of a file, the unusable ones with the reason. Raise OSError; UsageError for damaged Parquet."""
     kind = KINDS[path.suffix.lower()]
-    if kind == "jsonl":
+    if kind == "parquet":
+        with path.open("rb") as file:
+            yield from parquet_rows(file, schema, 1)
+    elif kind == "jsonl":
         with path.open("rb") as file:
             yield from _from_lines(file, 0)
     else:
@@ -91,21 +152,6 @@ def rows_within(path: Path, schema: Json, header: bytes, piece: bytes, first: in
     return _from_table(TextIOWrapper(file, **_TEXT), kind, schema, first - 1)
 
 
-def _from_lines(file: BinaryIO, number: int) -> Iterator[Row]:
-    end = 0
-    while line := file.readline(LONGEST + 1):
-        number += 1
-        start, end = end, end + len(line)
-        if len(line) > LONGEST:
-            while line and not line.endswith(b"\n"):
-                line = file.readline(LONGEST)
-                end += len(line)
-            problem = f"The line is longer than {LONGEST:,} bytes."
-            yield Row(number, None, problem, start, end)
-        elif line.strip():
-            yield _parsed(number, line)._replace(start=start, end=end)
-
-
 def _parsed(number: int, line: bytes) -> Row:
     try:
         arguments = json.loads(line.decode("utf-8-sig"), parse_constant=_refused)
@@ -118,6 +164,21 @@ def _parsed(number: int, line: bytes) -> Row:
 
 def _refused(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
+
+
+def _from_lines(file: BinaryIO, number: int, parsed: Callable[[int, bytes], Row] = _parsed) -> Iterator[Row]:
+    end = 0
+    while line := file.readline(LONGEST + 1):
+        number += 1
+        start, end = end, end + len(line)
+        if len(line) > LONGEST:
+            while line and not line.endswith(b"\n"):
+                line = file.readline(LONGEST)
+                end += len(line)
+            problem = f"The line is longer than {LONGEST:,} bytes."
+            yield Row(number, None, problem, start, end)
+        elif line.strip():
+            yield parsed(number, line)._replace(start=start, end=end)
 
 
 _TEXT: Any = {"newline": "", "encoding": "utf-8", "errors": "surrogateescape"}
@@ -216,6 +277,10 @@ def _columns(path: Path, header: Sequence[str] | str | None, schema: Json) -> tu
         takes = ", ".join(one_line(name, 60) for name in kinds) or "nothing"
         raise UsageError(f"{one_line(str(path))} has {what}.", hint=f"The tool takes {takes}.")
     return tuple(name for name in header if name not in kinds)
+
+
+def _read(value: Json, kind: str) -> Json:
+    return _typed(value, kind) if isinstance(value, str) else value
 
 
 def _truth(text: str) -> bool:

@@ -86,6 +86,22 @@ async def test_a_worker_refuses_what_is_not_here_as_it_was_said(
     assert said in await refused(app, shared, asked)
 
 
+async def test_a_worker_refuses_a_parquet_file_that_is_another_one_here(
+    app: AppContext, shared: Path
+) -> None:
+    reason = "pyarrow is an extra: pip install 'alita-tui[parquet]'; `make jobs` does"
+    pyarrow, parquet = (pytest.importorskip(name, reason=reason) for name in ("pyarrow", "pyarrow.parquet"))
+    path = shared / "in.parquet"
+    parquet.write_table(pyarrow.table({"a": [1, 2, 3], "b": [4, 5, 6]}), path)
+    good = order(app, path)
+    for change in ({"rows": 2}, {"first": 2}, {"end": good.end - 1}, {"sha256": "0" * 64}):
+        assert "another file here" in await refused(app, shared, msgspec.structs.replace(good, **change))
+    parquet.write_table(pyarrow.table({"a": [1, 2, 4], "b": [4, 5, 6]}), path)
+    assert "another file here" in await refused(app, shared, good)
+    path.write_bytes(path.read_bytes()[:-9])
+    assert "Parquet file cannot be read" in await refused(app, shared, good)
+
+
 async def test_a_worker_waits_for_no_pipe(app: AppContext, shared: Path) -> None:
     good = order(app, shared / "in.jsonl")
     os.mkfifo(shared / "pipe.jsonl")

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,10 @@ NOTE = tool(
 )
 """Returns 201 where it made its file, 200 where the file was there."""
 ROWS = 600
+PARQUET = pytest.mark.skipif(
+    find_spec("pyarrow") is None,
+    reason="pyarrow is an extra: pip install 'alita-tui[parquet]'; `make jobs` does",
+)
 
 
 def command(home: Path, *words: str) -> list[str]:
@@ -80,6 +85,38 @@ def test_a_map_that_is_killed_goes_on_and_is_right(home: Path, tmp_path: Path) -
     assert {name: (out / name).stat().st_mtime_ns for name in before} == before, "what was done stays"
     shown = json.loads(alita(home, "show", "add_numbers", "--json").stdout)
     assert shown["runs"] == 1, "a map counts once"
+
+
+@PARQUET
+def test_a_map_of_a_parquet_file_that_is_killed_goes_on_and_is_right(home: Path, tmp_path: Path) -> None:
+    from pyarrow import parquet, table
+
+    given, out = tmp_path / "in.parquet", tmp_path / "out"
+    numbers = [float("nan") if n == 99 else n + 0.5 for n in range(ROWS)]
+    parquet.write_table(table({"a": numbers, "b": [1] * ROWS, "c": [b"x"] * ROWS}), given, row_group_size=70)
+    words = ("map", "add_numbers", "--input", str(given), "--output", str(out))
+    with subprocess.Popen(command(home, *words), stderr=subprocess.DEVNULL, text=True) as process:
+        wait_for_batches(process, out, 2)
+        os.kill(process.pid, signal.SIGKILL)
+    assert not (out / MANIFEST).exists()
+    done = alita(home, *words)
+    assert done.returncode == 1 and "does not take these columns: c" in done.stderr, done.stderr
+    assert [(one["row"], one["result"]) for one in results(out)] == [
+        (n + 1, {"sum": n + 1.5}) for n in range(ROWS) if n != 99
+    ]
+    [failed] = [json.loads(line) for line in (out / FAILED).read_text().splitlines()]
+    assert failed["row"] == 100 and "column a has no JSON value" in failed["reason"]
+
+
+@PARQUET
+def test_a_map_of_a_parquet_file_is_stopped_by_one_key(home: Path, tmp_path: Path) -> None:
+    from pyarrow import parquet, table
+
+    given, out = tmp_path / "in.parquet", tmp_path / "out"
+    parquet.write_table(table({"a": [1] * 5_000, "b": [1] * 5_000}), given)
+    words = ("map", "add_numbers", "--input", str(given), "--output", str(out), "--lanes", "1")
+    code, said = interrupted(command(home, *words), out)
+    assert code == 130 and "Traceback" not in said and "Stopped." in said
 
 
 def test_a_map_is_stopped_by_one_key_and_says_how_it_goes_on(home: Path, tmp_path: Path) -> None:

@@ -79,6 +79,23 @@ def test_a_tool_runs_where_it_was_approved(machines: Machines) -> None:
     assert failed["arguments"] == rows[49] and "is not of type 'number'" in failed["reason"]
 
 
+def test_a_worker_reads_rows_of_parquet_itself(machines: Machines) -> None:
+    reason = "pyarrow is an extra: pip install 'alita-tui[parquet]'; `make jobs` does"
+    pyarrow, parquet = (pytest.importorskip(name, reason=reason) for name in ("pyarrow", "pyarrow.parquet"))
+    given = machines.shared / "in.parquet"
+    numbers = [float("nan") if n == 49 else n + 0.5 for n in range(200)]
+    parquet.write_table(pyarrow.table({"a": numbers, "b": [1] * 200}), given, row_group_size=30)
+    out = machines.shared / "of-parquet"
+    words = ("--input", str(given), "--output", str(out), "--engine", machines.address)
+    done = alita(machines.here, "tools", "map", "add_numbers", *words, "--json")
+    assert done.returncode == 1, done.stderr
+    assert [(one["row"], one["result"]) for one in results(out)] == [
+        (n + 1, {"sum": n + 1.5}) for n in range(200) if n != 49
+    ]
+    [failed] = [json.loads(line) for line in (out / FAILED).read_text().splitlines()]
+    assert "column a has no JSON value" in failed["reason"]
+
+
 def test_a_tool_that_was_approved_on_no_worker_runs_nowhere(machines: Machines) -> None:
     done = alita(machines.here, *mapping(machines, "always_fails", [{"why": "x"}]))
     assert done.returncode == 6 and "No worker can run it. No tool with the digest" in done.stderr

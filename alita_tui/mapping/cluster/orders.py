@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from contextlib import closing
 from hashlib import sha256
+from itertools import islice, takewhile
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
-from alita_tui.events import Value, ready
+from alita_tui.events import Json, Value, ready
 from alita_tui.mapping.outcomes import Outcome
-from alita_tui.mapping.rows import InputFile, Row
+from alita_tui.mapping.rows import InputFile, Row, is_parquet, parquet_rows
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.text import one_line
 
@@ -36,7 +40,7 @@ class Order(Value, frozen=True):
     start: int
     end: int
     sha256: str
-    """Of the header and of these bytes."""
+    """Of the header and of these bytes; for Parquet, of the calls as JSON."""
     first: int
     """Number of the first row."""
     rows: int
@@ -70,6 +74,11 @@ def ordered(tool: str, given: InputFile, rows: Sequence[Row]) -> Order:
     """Return the order for the first of these rows, as many as fit into a piece. Blocks. Raise OSError."""
     taken = [row for row in rows if row.end - rows[0].start <= PIECE_BYTES] or list(rows[:1])
     start, end = taken[0].start, taken[-1].end
+    if is_parquet(Path(given.path)):
+        return Order(
+            tool=tool, file=str(Path(given.path).absolute()), header=0, start=start, end=end,
+            sha256=calls_digest(taken), first=taken[0].number, rows=len(taken),
+        )  # fmt: skip
     with Path(given.path).open("rb") as file:
         header = file.read(given.header)
         file.seek(start)
@@ -78,6 +87,18 @@ def ordered(tool: str, given: InputFile, rows: Sequence[Row]) -> Order:
         tool=tool, file=str(Path(given.path).absolute()), header=given.header, start=start, end=end,
         sha256=piece.sha256, first=taken[0].number, rows=len(taken),
     )  # fmt: skip
+
+
+def calls_digest(rows: Sequence[Row]) -> str:
+    """Return the digest of calls: bytes of a Parquet file are not its rows."""
+    return sha256(json.dumps([[row.number, row.arguments] for row in rows]).encode()).hexdigest()
+
+
+def parquet_calls(file: BinaryIO, schema: Json, order: Order) -> list[Row]:
+    """Return the calls of a Parquet file that an order refers to, no more than it says. Raise UsageError."""
+    with closing(parquet_rows(file, schema, order.first)) as rows:
+        within = takewhile(lambda row: row.end <= order.end - order.start, rows)
+        return list(islice((row for row in within if not row.problem), order.rows))
 
 
 def encoded(what: Order | Answer) -> str:

@@ -165,6 +165,7 @@ def _show_tool(app: AppContext, known: Known, offer: Offered) -> None:
     from alita_tui.cli.accepting import list_risks
     from alita_tui.events import build_digest
     from alita_tui.spine.servers import pinned
+    from alita_tui.view.risk import names_of
 
     here = pinned(offer.draft)
     digest = build_digest(offer.draft, known.lock)
@@ -176,7 +177,8 @@ def _show_tool(app: AppContext, known: Known, offer: Offered) -> None:
     )
     typer.echo(f"\nDescriptor, as the server sent it\n{_pretty(here.tool)}\n")
     typer.echo(f"How it is started or reached\n{_pretty(here.server)}\n")
-    list_risks(ServerBook(app).reviewer()(offer.draft), none="none found")
+    risks = ServerBook(app).reviewer()(offer.draft)
+    list_risks(risks, none="none found")
     if offer.before is not None and offer.state == "changed":
         typer.echo(f"\nWhat changed since v{offer.before.version} was approved")
         for line in _difference(pinned(offer.before.draft), here):
@@ -185,7 +187,8 @@ def _show_tool(app: AppContext, known: Known, offer: Offered) -> None:
         typer.echo(reveal(f"\nIt cannot be approved: {offer.problem}"))
     elif offer.state != "approved":
         typer.echo(f"\nTry it: alita mcp test {known.spec.name} {here.tool_name} --arguments '{{…}}'")
-        typer.echo(f"Approve it: alita mcp approve {known.spec.name} --digest {digest}")
+        options = "".join(f" --accept {name}" for name in names_of(risks))
+        typer.echo(f"Approve it: alita mcp approve {known.spec.name} --digest {digest}{options}")
 
 
 def _pretty(value: object) -> str:

@@ -132,6 +132,8 @@ def _in_toml(text: str, under: str, entry: dict[str, Any]) -> str:
         if isinstance(earlier, Table):
             servers[NAME].add(Whitespace(_comments_behind(earlier.as_string())))
         edited = tomlkit.dumps(document)
+        if "\n" in text and "\n" not in text.replace("\r\n", ""):
+            edited = re.sub(r"(?<!\r)\n", "\r\n", edited)
         after = tomlkit.parse(edited).unwrap()
     except (TOMLKitError, TypeError, AttributeError, ValueError) as error:
         raise Unreadable(str(error)) from error
@@ -156,7 +158,10 @@ def _in_yaml(text: str, under: str, entry: dict[str, Any]) -> str:
         raise Unreadable(f"{under} is no mapping")
     ends = "\r\n" if "\r\n" in text else "\n"
     lines = text.splitlines(keepends=True)
-    top = next((n for n, line in enumerate(lines) if re.fullmatch(rf"{under}:\s*(\s#.*)?", line)), None)
+    heading = re.compile(rf"{under}:\s*(\s#.*)?")
+    top = next((n for n, line in enumerate(lines) if heading.fullmatch(line.rstrip("\r\n"))), None)
+    if top is None and not before.get(under):
+        top = _opened(lines, under)
     if top is None:
         if under in before:
             raise Unreadable(f"{under} is written in a way that cannot be edited safely")
@@ -180,6 +185,16 @@ def _in_yaml(text: str, under: str, entry: dict[str, Any]) -> str:
     if _read_yaml(edited) != {**before, under: {**(before.get(under) or {}), NAME: entry}}:
         raise Unreadable("it is written in a way that cannot be edited safely")
     return edited
+
+
+def _opened(lines: list[str], under: str) -> int | None:
+    """Remove an empty value such as `{}` from the line of `under:`, and return that line's number."""
+    empty = re.compile(rf"({under}:)\s+(?:\{{\s*\}}|~|null)(\s*(?:\s#.*)?)", re.DOTALL)
+    for number, line in enumerate(lines):
+        if found := empty.fullmatch(line):
+            lines[number] = found[1] + found[2]
+            return number
+    return None
 
 
 def _read_yaml(text: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.e2e.over_wire import SERVERS
 from tests.e2e.test_jobs import call, run, script
+from tests.e2e.test_terminal import Terminal
 from tests.support.servers.wire import ModelServer
 
 pytestmark = pytest.mark.podman
@@ -78,6 +79,11 @@ def test_the_agent_uses_a_boxed_tool_until_its_server_changes_it(
     log = shell("audit", "list").stdout
     assert "quarantined" in log and "changed: description" in log
     assert shell("audit", "verify").returncode == 0
+
+    (session,) = json.loads(shell("sessions", "list", "--json").stdout)
+    replayed = Terminal({**shell.environ, "ACCESSIBLE": "1"}, "replay", session["session_id"])
+    assert replayed.end() == 0
+    assert b"turner_echo" in replayed.said and b"has changed the tool" in replayed.said
 
 
 @pytest.mark.walk

@@ -91,6 +91,31 @@ def test_every_line_of_a_file_stays_with_its_line_end(client: ClientName, last: 
     assert ends == "\n" or place.form != "yaml" or "\n" not in edited.replace("\r\n", "")
 
 
+@pytest.mark.parametrize("last", ["", "\r\n", "\r\n\r\n[tui]\r\nx = 1\r\n"])
+def test_a_file_whose_lines_all_end_as_on_windows_gets_no_others(last: str) -> None:
+    place = client_file("codex", {"HOME": "/home/ada"})
+    text = f'# mine\r\n[mcp_servers.other]\r\ncommand = """a\r\nb"""{last}'
+    edited = text
+    for program in ("/old/alita", "/new/alita"):
+        edited = place.changed(edited, place.entry((program,)))
+        assert "\n" not in edited.replace("\r\n", "") and "alita" in edited
+    mixed = text + "\n# mine\n"
+    kept = iter(place.changed(mixed, place.entry(COMMAND)).splitlines(keepends=True))
+    assert [line for line in mixed.splitlines(keepends=True) if line not in kept] == []
+
+
+@pytest.mark.parametrize("empty", ["{}", " {  }  # none yet", " ~", " null"])
+@pytest.mark.parametrize("last", ["", "\n", "\r\n", "\nlast: 1\n"])
+def test_goose_without_an_extension_gets_its_first(empty: str, last: str) -> None:
+    place = client_file("goose", {"HOME": "/home/ada"})
+    text = f"GOOSE_MODEL: x\nextensions:{' ' if empty == '{}' else ''}{empty}{last}"
+    edited = place.changed(text, place.entry(COMMAND))
+    assert yaml.safe_load(edited) == {**yaml.safe_load(text), "extensions": {"alita": place.entry(COMMAND)}}
+    assert ("# none yet" in edited) == ("#" in empty)
+    again = place.changed(edited, place.entry(COMMAND))
+    assert again == edited
+
+
 @pytest.mark.parametrize("table", ["", "[mcp_servers.alita.env]\nKEY = 'x'\n"])
 def test_what_is_written_behind_an_earlier_entry_in_toml_stays(table: str) -> None:
     behind = "\n# about the screen\n\n# more\n[tui]\nnotifications = true # keep\n"

@@ -63,6 +63,22 @@ def test_the_digest_covers_all_of_it_and_nothing_but_it() -> None:
     assert pinned(draft()).server == SPEC
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("re\u202ead\u200b", "re⟨U+202E⟩ad⟨U+200B⟩"),
+        ("\x1b[31mred\r\n", "⟨U+001B⟩[31mred⟨U+000D⟩⟨U+000A⟩"),
+        ("\t", "⟨U+0009⟩"),
+        ("x" * 200, "x" * 80 + "…"),
+        (None, "None"),
+    ],
+)
+def test_the_name_of_a_refused_tool_keeps_its_hidden_characters_in_sight(name: Any, shown: str) -> None:
+    tool = {"name": name, "description": "Reads.", "inputSchema": {"type": "object"}}
+    refused = listing(SPEC, CLAIM, [tool]).refused
+    assert [tool.name for tool in refused] == [shown]
+
+
 def test_risks_are_named() -> None:
     assert names(draft()) == {"network"}
     assert "speaks-to-the-reader" in names(

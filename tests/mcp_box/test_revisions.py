@@ -27,11 +27,11 @@ class Speaker:
 
     def __init__(self, wire: Wire, revision: str) -> None:
         self._wire = wire
-        self._meta: dict[str, Any] = {}
+        self.meta: dict[str, Any] = {}
         info = {"name": "raw", "version": "1"}
         if revision == MODERN:
             prefix = "io.modelcontextprotocol/"
-            self._meta = {f"{prefix}protocolVersion": revision, f"{prefix}clientInfo": info, f"{prefix}clientCapabilities": {}}  # fmt: skip
+            self.meta = {f"{prefix}protocolVersion": revision, f"{prefix}clientInfo": info, f"{prefix}clientCapabilities": {}}  # fmt: skip
             self.greeting = self.ask("server/discover")["result"]
         else:
             self.greeting = self.ask("initialize", protocolVersion=revision, capabilities={}, clientInfo=info)["result"]  # fmt: skip
@@ -39,7 +39,7 @@ class Speaker:
 
     def ask(self, method: str, **params: Any) -> Any:
         """Return the response to a request."""
-        return self._wire.ask(method, **params, **({"_meta": self._meta} if self._meta else {}))
+        return self._wire.ask(method, **params, **({"_meta": self.meta} if self.meta else {}))
 
 
 @pytest.fixture(params=[*HANDSHAKES, MODERN])
@@ -62,6 +62,25 @@ def test_a_revision_is_agreed_on_and_tools_are_announced(speaker: Speaker, reque
     assert (
         "logging" not in speaker.greeting["capabilities"] and "tasks" not in speaker.greeting["capabilities"]
     )
+
+
+def test_only_what_is_notified_is_announced(speaker: Speaker) -> None:
+    able = speaker.greeting["capabilities"]
+    assert able["resources"]["listChanged"] is True and not able["resources"].get("subscribe")
+    assert not able["prompts"].get("listChanged")
+
+
+def test_a_subscription_to_what_is_never_notified_is_not_acknowledged(home: Path) -> None:
+    wanted = {"toolsListChanged": True, "promptsListChanged": True, "resourcesListChanged": True, "resourceSubscriptions": [NOWHERE[0]]}  # fmt: skip
+    with Wire(home, greet=False) as wire:
+        meta = Speaker(wire, MODERN).meta
+        wire.send({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": {"notifications": wanted, "_meta": meta}})  # fmt: skip
+        heard: list[Any] = []
+        while not heard:
+            wire.wait()
+            heard += wire.lines()
+    assert heard[0]["method"] == "notifications/subscriptions/acknowledged"
+    assert heard[0]["params"]["notifications"] == {"toolsListChanged": True, "resourcesListChanged": True}
 
 
 def test_a_tool_is_listed_with_its_schemas_and_hints(speaker: Speaker) -> None:

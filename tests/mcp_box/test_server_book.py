@@ -210,6 +210,15 @@ def test_a_tool_shown_as_json_has_all_that_its_approval_covers(alita: Alita) -> 
     assert after["state"] == "approved" and after["approved"] == {"version": 1, "digest": one["digest"]}
 
 
+def test_the_command_that_is_printed_below_a_tool_approves_it(alita: Alita) -> None:
+    remote = Remote()
+    with running(remote) as port:
+        alita("mcp", "add", "far", f"http://127.0.0.1:{port}/mcp")
+    shown = alita("mcp", "show", "far", "hi")
+    (line,) = [line for line in shown.splitlines() if line.startswith("Approve it: alita ")]
+    assert "approved: far_hi v1" in alita(*line.removeprefix("Approve it: alita ").split())
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -12,7 +12,7 @@ import msgspec
 from alita_tui.events import Capabilities, Lock, ToolDraft, Value, build_digest
 from alita_tui.spine.names import taken
 from alita_tui.spine.servers import Pinned, ServerSpec, parts_of
-from alita_tui.spine.text import one_line
+from alita_tui.spine.text import one_line, reveal
 
 MOST_TOOLS = 2_000
 _NAME = re.compile(r"[A-Za-z0-9_.\-/]{1,128}")
@@ -21,6 +21,8 @@ _LARGEST = 64 << 10
 """Bytes of one descriptor."""
 _DEEPEST = 64
 _LONGEST_NAME = 64
+_LONGEST_SHOWN = 80
+"""Characters shown of the name of a refused tool."""
 
 
 class Refused(Value, frozen=True):
@@ -77,7 +79,7 @@ def listing(
     }
     for tool in tools:
         name = tool.get("name") if isinstance(tool, dict) else None
-        shown = one_line("" if holds_secret(str(name)) else str(name), 80)
+        shown = "" if holds_secret(str(name)) else _shown(str(name))
         if (why := _unusable(tool)) or (why := _unclear(name, counts, library_counts, spec.name)):
             refused.append(Refused(name=shown, reason=why))
             continue
@@ -93,6 +95,12 @@ def listing(
         drafts=tuple(sorted(drafts, key=lambda draft: draft.name)),
         refused=tuple(refused),
     )
+
+
+def _shown(name: str) -> str:
+    """Return a refused tool's name with its hidden characters spelled out, on one line and shortened."""
+    visible = reveal(name[:_LONGEST_SHOWN]).replace("\n", "⟨U+000A⟩")
+    return visible + "…" * (len(name) > _LONGEST_SHOWN)
 
 
 def library_name(server: str, tool: str) -> str:

@@ -63,6 +63,24 @@ class _Server(Server[Any]):
         changes = NotificationOptions(tools_changed=True, resources_changed=True)
         return super().create_initialization_options(changes, experimental_capabilities, extensions)
 
+    def get_capabilities(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+        *,
+        protocol_version: str | None = None,
+    ) -> t.ServerCapabilities:
+        """Return what is offered; in the newer protocol the SDK claims every kind of notification at once."""
+        claimed = super().get_capabilities(
+            notification_options, experimental_capabilities, extensions, protocol_version=protocol_version
+        )
+        if claimed.resources is not None:
+            claimed.resources.subscribe = False
+        if claimed.prompts is not None:
+            claimed.prompts.list_changed = False
+        return claimed
+
 
 class ToolServer:
     """Answers clients; one per process."""
@@ -73,6 +91,7 @@ class ToolServer:
         self._shelf = Shelf(served, listed=listed)
         self._reading = Reading(served)
         self._events = InMemorySubscriptionBus()
+        self._streams = ListenHandler(self._events, max_subscriptions=_MOST_STREAMS)
         self._legacy: WeakSet[Connection] = WeakSet()
         """Connections of the older protocol, each of which is notified of changes."""
         self._lists: dict[str, tuple[list[dict[str, Any]] | None, HandlerResult]] = {}
@@ -94,7 +113,7 @@ class ToolServer:
             on_read_resource=self._read_resource,
             on_list_prompts=self._list_prompts,
             on_get_prompt=self._get_prompt,
-            on_subscriptions_listen=ListenHandler(self._events, max_subscriptions=_MOST_STREAMS),
+            on_subscriptions_listen=self._listen,
         )
         self.server.middleware[:] = [self._known]  # without OpenTelemetry: nothing leaves by an exporter
 
@@ -117,6 +136,16 @@ class ToolServer:
         for connection in list(self._legacy):
             with suppress(Exception):  # a client that is gone
                 await connection.send_tool_list_changed()
+
+    async def _listen(
+        self, context: Context, params: t.SubscriptionsListenRequestParams
+    ) -> t.SubscriptionsListenResult:
+        """Notify a client of what it asked for and what this server publishes; the acknowledgement says which."""
+        wanted = params.notifications
+        offered = t.SubscriptionFilter(
+            tools_list_changed=wanted.tools_list_changed, resources_list_changed=wanted.resources_list_changed
+        )
+        return await self._streams(context, params.model_copy(update={"notifications": offered}))
 
     async def _announce_files(self) -> None:
         await self._events.publish(ResourcesListChanged())

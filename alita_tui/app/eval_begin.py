@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from hashlib import sha256
 from itertools import count
+from math import isfinite
 from pathlib import Path
 
 import msgspec
@@ -45,8 +46,10 @@ def begin(
 ) -> Setup:
     """Write the setup of a new run; return it.
 
-    Raises UsageError, StoreError, and ConfigError for a model that cannot be asked.
+    Raises UsageError, also for a budget that is no finite number, StoreError, and ConfigError for a model that cannot
+    be asked.
     """
+    _check_budget(budget_usd)
     if approve == "policy" and not app.policy.rules:
         raise UsageError(
             "Your policy has no rule that is in force.", hint="`alita policy list` says how to write one."
@@ -98,8 +101,20 @@ def _folder_made(folder: Path, base: str) -> str:
     raise AssertionError
 
 
+def _check_budget(budget_usd: float) -> None:
+    """Raise UsageError for what JSON cannot hold: a run with such a budget could not be read again."""
+    if not isfinite(budget_usd):
+        raise UsageError(
+            "A run's budget is a finite number of US dollars.", hint="0: only the budgets of the settings."
+        )
+
+
 def raised(app: AppContext, setup: Setup, budget_usd: float) -> Setup:
-    """Write another cap of a run's whole cost, in US dollars, and return the setup with it. Raises StoreError."""
+    """Write another cap of a run's whole cost, in US dollars, and return the setup with it.
+
+    Raises UsageError for a budget that is no finite number, StoreError.
+    """
+    _check_budget(budget_usd)
     setup = replace(setup, budget_usd=budget_usd)
     _write(folder_of_runs(app) / setup.run, setup)
     return setup

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import shlex
 import subprocess
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
+from tempfile import mkstemp
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from alita_tui.replay.playback import Playback
     from alita_tui.spine.envelope import Envelope
 
-_LOG = "begun.log"
 _START_SECONDS = 60.0
 _PAUSE_SECONDS = 0.1
 _BEGUN = re.compile(rb"(?m)^run (\S+)$")
@@ -175,15 +176,19 @@ async def begin(app: AppContext, words: str) -> str:
         arguments = shlex.split(words)
     except ValueError as error:
         raise UsageError(f"{one_line(words, 100)!r} cannot be read: {error}.") from error
-    log = evaluating.folder_of_runs(app) / _LOG
-    process, begins = await asyncio.to_thread(_start, app, log, arguments)
+    folder = evaluating.folder_of_runs(app)
+    process, log = await asyncio.to_thread(_start, app, folder, arguments)
     until = asyncio.get_running_loop().time() + _START_SECONDS
     while True:
         ended = process.poll() is not None
-        output = (await asyncio.to_thread(log.read_bytes))[begins:]
+        output = await asyncio.to_thread(log.read_bytes)
         if begun := _BEGUN.search(output):
-            return begun[1].decode("utf-8", "replace")
+            run = begun[1].decode("utf-8", "replace")
+            with suppress(OSError):  # it is written to wherever it is
+                log.rename(folder / run / log.name)
+            return run
         if ended:
+            log.unlink(missing_ok=True)
             text = output.decode("utf-8", "replace").strip()
             raise UsageError(
                 f"Nothing was begun: {one_line(text, 400) or f'it ended with code {process.returncode}'}"
@@ -193,19 +198,22 @@ async def begin(app: AppContext, words: str) -> str:
         await asyncio.sleep(_PAUSE_SECONDS)
 
 
-def _start(app: AppContext, log: Path, arguments: list[str]) -> tuple[subprocess.Popen[bytes], int]:
+def _start(app: AppContext, folder: Path, arguments: list[str]) -> tuple[subprocess.Popen[bytes], Path]:
+    """Start `alita eval run`; return the process and its log, which no other process writes to. Raises StoreError."""
     from alita_tui.store import disk
 
     home = () if locate(None, app.environ) == app.paths else ("--home", str(app.paths.config))
-    disk.make_folder(log.parent)
+    disk.make_folder(folder)
     try:
-        with log.open("ab") as output:
-            begins = output.tell()
+        handle, log = mkstemp(prefix="begun-", suffix=".log", dir=folder)
+        with os.fdopen(handle, "wb") as output:
             process = subprocess.Popen(
                 [sys.executable, "-m", "alita_tui", *home, "eval", "run", *arguments],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=output, start_new_session=True,
             )  # fmt: skip
             Thread(target=process.wait, daemon=True).start()  # no zombie is left while this process lives on
     except OSError as error:
-        raise StoreError(f"{log} cannot be written: {error.strerror}.", hint="Check its folder.") from error
-    return process, begins
+        raise StoreError(
+            f"No log can be written in {folder}: {error.strerror}.", hint="Check its folder."
+        ) from error
+    return process, Path(log)

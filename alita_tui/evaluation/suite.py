@@ -79,7 +79,7 @@ def read_suite(path: Path) -> Suite:
         raise UsageError(f"{one_line(str(path), 100)} cannot be read: {error.strerror}.") from error
     if is_folder:
         file = next((path / name for name in (CASES, _RECORDS) if (path / name).is_file()), path / CASES)
-    folder = file.parent.resolve()
+    folder = _resolved(file.parent, str(path))
     described: tuple[tuple[str, str], ...] = ()
     if is_folder and not file.exists() and is_retrieval(path):
         described = read_tools(path)
@@ -253,11 +253,19 @@ def _named_files(case: Case) -> Iterator[str]:
         yield from check.files()
 
 
+def _resolved(path: Path, subject: str) -> Path:
+    """Return a path without symbolic links. Raises UsageError, whose sentence begins with `subject`, for a circle."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError) as error:  # the error of a circle differs between versions of Python
+        raise UsageError(f"{subject} cannot be read: its symbolic links go in a circle.") from error
+
+
 def _file_digest(folder: Path, name: str, file: Path) -> str:
     from hashlib import file_digest
 
     try:
-        path = (folder / name).resolve()
+        path = _resolved(folder / name, f"{file} names {one_line(name, 100)!r}, which")
     except ValueError as error:
         raise UsageError(f"{file} names {one_line(name, 100)!r}, which no file is called.") from error
     if not path.is_relative_to(folder):

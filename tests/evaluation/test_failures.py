@@ -13,7 +13,7 @@ from alita_tui.app.eval_session import failure_of
 from alita_tui.evaluation.results import FAILURE_WORDS
 from alita_tui.events import RunReport
 from alita_tui.llm.scripted import Rule, ScriptError, ScriptReply, ScriptRequest
-from alita_tui.spine.commands import Command, SubmitTask
+from alita_tui.spine.commands import Command, ResolveApproval, SubmitTask
 from alita_tui.spine.errors import SandboxUnavailable
 from tests.agent.lab import Lab, draft, failing, say
 from tests.agent.replies import approve, stop, verdict
@@ -89,6 +89,41 @@ async def test_a_budget_and_a_question(tmp_path: Path) -> None:
     )
     await asks.do(TASK)
     assert failure_of(tuple(asks.bus.history))[0] == "question"
+
+
+ASK = say("ask_user", question="Which four?")
+
+
+async def test_a_question_waits_after_a_build_was_refused_in_one_case(tmp_path: Path) -> None:
+    both = lab(tmp_path, BUILD, BUILD, ASK, parks=True)
+    await both.do(TASK)
+    _fails_at(both, "approval", e.ApprovalRequested)
+    (request,) = both.events(e.ApprovalRequested)
+    left = verdict(request, "rejected", reason="no")
+    assert isinstance(left, ResolveApproval)
+    both.desk.leave(request.approval_id, left)
+    both.reopen()
+    await both.do()
+    assert both.events(e.ApprovalResolved)
+    _fails_at(both, "question", e.QuestionAsked)
+
+
+async def test_a_build_waits_after_a_question_was_answered_in_one_case(tmp_path: Path) -> None:
+    both = lab(tmp_path, ASK, BUILD, BUILD, DONE, parks=True)
+    await both.do(TASK)
+    _fails_at(both, "question", e.QuestionAsked)
+    both.given = "the first"
+    both.reopen()
+    await both.do()
+    assert both.events(e.QuestionAnswered)
+    _fails_at(both, "approval", e.ApprovalRequested)
+
+
+def _fails_at(case: Lab, kind: str, at: type) -> None:
+    reason, seq = failure_of(tuple(case.bus.history))
+    assert reason == kind
+    where = next(envelope for envelope in case.bus.history if envelope.seq == seq)
+    assert isinstance(where.event, at), "it opens at what the case waits for"
 
 
 async def test_what_was_put_right_is_not_held_against_a_task(tmp_path: Path) -> None:

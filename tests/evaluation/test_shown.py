@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
 import time
@@ -143,3 +144,25 @@ def test_a_run_outlives_the_process_that_began_it_and_a_case_opens_as_a_replay(t
         with pytest.raises(UsageError, match="cannot be read"):
             asyncio.run(eval_shown.begin(app, "'open quote"))
         app.close()
+
+
+@pytest.mark.walk
+async def test_runs_that_are_begun_at_the_same_moment_have_a_name_and_a_log_each(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    suites = [sums(tmp_path / name, 1) for name in ("first", "second")]
+    app = AppContext.open(home)
+    wrong, *names = await asyncio.gather(
+        *(eval_shown.begin(app, words) for words in ("nowhere", f"'{suites[0]}'", f"'{suites[1]}'")),
+        return_exceptions=True,
+    )
+    assert isinstance(wrong, UsageError) and "nowhere" in wrong.message
+    for name, suite in zip(names, suites, strict=True):
+        assert isinstance(name, str) and name.startswith(f"{suite.name}-")
+        run = evaluating.folder_of_runs(app) / name
+        while (line := next(line for line in eval_shown.run_lines(app) if line.run == name)).ended < line.of:
+            await asyncio.sleep(0.1)
+        (log,) = run.glob("*.log")
+        assert re.findall(r"(?m)^run (\S+)$", log.read_text()) == [name]
+        assert log.stat().st_mode & 0o077 == 0
+    assert not [*evaluating.folder_of_runs(app).glob("*.log")], "what began nothing leaves no log"
+    app.close()

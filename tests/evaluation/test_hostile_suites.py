@@ -1,0 +1,143 @@
+"""Suites that are broken or hostile, through the command line: a sentence with the file and what is wrong, and no run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.evaluation.test_run import MIND, alita, settle, sums
+from tests.support.servers.openai_server import OpenAIServer
+
+CASE: dict[str, Any] = {"id": "a", "task": "Add.", "check": {"kind": "number", "value": 42}}
+OTHERS = "secret of another folder"
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with OpenAIServer(MIND) as served:
+        yield served
+
+
+def line(**fields: Any) -> bytes:
+    return json.dumps({**CASE, **fields}).encode() + b"\n"
+
+
+def number(text: str, field: str = "value") -> bytes:
+    return line(check={"kind": "number", "value": 1, field: "HERE"}).replace(b'"HERE"', text.encode())
+
+
+BROKEN = {
+    "garbage after a byte order mark": (b"\xef\xbb\xbf{bad", "line 1: it is no JSON"),
+    "a line of 10 MB": (line() + b'{"id": "' + b"x" * 10_000_000, "line 2: it is no JSON"),
+    "nested 10 million deep": (b"[" * 10_000_000, "line 1: it is no JSON"),
+    "half a character": (line(id="\ud800"), "line 1: it is no JSON"),
+    "UTF-16": (line().decode().encode("utf-16"), "cannot be read"),
+    "no bytes": (b"", "has no case"),
+    "empty lines": (b"\n \n", "has no case"),
+    "one id twice": (line(id="a\u202eb\x1b[31m") * 2, "two cases are called"),
+    "two ids of 10 MB": (line(id="x" * 10_000_000) * 2, "two cases are called"),
+    "a field with control characters": (line(**{"\u202ex\x1b[31m": 1}), "line 1: "),
+    "a kind with control characters": (line(check={"kind": "\x1b[31m\u202e"}), "line 1: "),
+    "NaN": (number("NaN"), "line 1: "),
+    "infinity": (number("1e999"), "line 1: "),
+    "a tolerance below 0": (number("-1", "tolerance"), "line 1: A tolerance cannot be below 0"),
+    "an infinite budget": (line(budget_usd=float("inf")), "line 1: "),
+    "a budget below 0": (line(budget_usd=-1), "line 1: a budget cannot be below 0"),
+    "a path upwards": (line(files=["../other.txt"]), "'../other.txt', which is outside"),
+    "an absolute path": (line(files=["/etc/passwd"]), "'/etc/passwd', which is outside"),
+    "a link outwards": (line(files=["link"]), "'link', which is outside"),
+    "a link to itself": (line(files=["circle"]), "'circle', which cannot be read"),
+    "a program upwards": (line(check={"kind": "program", "program": "../other.txt"}), "which is outside"),
+}
+
+
+def lay_out(folder: Path, cases: bytes) -> Path:
+    folder.mkdir()
+    (folder.parent / "other.txt").write_text(OTHERS)
+    (folder / "link").symlink_to("../other.txt")
+    (folder / "circle").symlink_to("circle")
+    (folder / "cases.jsonl").write_bytes(cases)
+    return folder
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_broken_suite_is_refused_with_its_file_and_the_reason(tmp_path: Path, what: str) -> None:
+    cases, reason = BROKEN[what]
+    folder = lay_out(tmp_path / "s", cases)
+    refused = alita(tmp_path / "home", "run", str(folder))
+    assert refused.returncode == 2, refused.stderr
+    assert str(folder / "cases.jsonl") in refused.stderr and reason in refused.stderr
+    assert len(refused.stderr) < 2_000 and is_clean(refused.stderr) and OTHERS not in refused.stderr
+    assert (folder / "cases.jsonl").read_bytes() == cases
+    assert "No run yet" in alita(tmp_path / "home", "list").stdout, "what was refused leaves no run behind"
+
+
+@pytest.mark.parametrize("path", ["circle", "circle/cases.jsonl", "folder"])
+def test_a_path_that_holds_no_suite_is_refused(tmp_path: Path, path: str) -> None:
+    (tmp_path / "circle").symlink_to("circle")
+    (tmp_path / "folder" / "cases.jsonl").mkdir(parents=True)
+    refused = alita(tmp_path / "home", "run", str(tmp_path / path))
+    assert refused.returncode == 2 and str(tmp_path / path) in refused.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--budget-usd", "inf"),
+        ("--budget-usd", "nan"),
+        ("--budget-usd", "-1"),
+        ("--fail-under", "2"),
+        ("--fail-under", "nan"),
+        ("--repeat", "0"),
+        ("--jobs", "0"),
+        ("--cases", "-1"),
+        ("--without", "\x1b[31mx"),
+    ],
+)
+def test_an_option_out_of_its_range_is_refused(tmp_path: Path, words: tuple[str, str]) -> None:
+    folder = sums(tmp_path / "s", 1)
+    refused = alita(tmp_path / "home", "run", str(folder), *words)
+    assert refused.returncode == 2 and is_clean(refused.stderr), refused.stderr
+    assert "No run yet" in alita(tmp_path / "home", "list").stdout
+
+
+def test_an_infinite_budget_does_not_lose_the_run_that_it_was_given_to(
+    tmp_path: Path, server: OpenAIServer
+) -> None:
+    home, folder = tmp_path / "home", sums(tmp_path / "s", 2)
+    settle(home, server)
+    assert alita(home, "run", str(folder), "--budget-usd", "0.000001").returncode == 3
+    before = alita(home, "list", "--json").stdout
+    refused = alita(home, "run", "--resume", "last", "--budget-usd", "inf")
+    assert refused.returncode == 2 and "budget" in refused.stderr
+    assert alita(home, "list", "--json").stdout == before
+    assert alita(home, "run", "--resume", "last", "--budget-usd", "1").returncode == 0
+
+
+def test_hostile_text_in_a_suite_is_kept_and_never_reaches_the_terminal(
+    tmp_path: Path, server: OpenAIServer
+) -> None:
+    """A byte order mark is no part of the first case; control characters are data, and are shown as text at most."""
+    home, name = tmp_path / "home", "a\u202eb\x1b[31m\x07\r\nc"
+    settle(home, server)
+    cases = (
+        b"\xef\xbb\xbf" + line(id=name) + line(id="../../x") + line(id="off", task="Add, wrong.\x1b[2J\u202e")
+    )
+    folder = lay_out(tmp_path / "s", cases)
+    ran = alita(home, "run", str(folder), "--json")
+    assert ran.returncode == 0, ran.stderr
+    solved = {case["case"]: case["solved"] for case in json.loads(ran.stdout)["cases"]}
+    assert solved == {name: True, "../../x": True, "off": False}
+    shown = alita(home, "show")
+    for text in (ran.stderr, shown.stderr, shown.stdout):
+        assert is_clean(text), ascii(text)
+    assert not [path for path in tmp_path.rglob("x") if home not in path.parents], "an id is no path"
+
+
+def is_clean(text: str) -> bool:
+    """Whether a terminal takes a text as text: no escape, bell, carriage return or change of direction in it."""
+    return not {*text} & {"\x1b", "\x07", "\r", "\u202e"}

@@ -258,14 +258,18 @@ async def _show_own(
         session.seen = tape.newest
         tape.follow(session.history)
         pending.resolve(session)
-        idle = asyncio.create_task(improve_when_idle(app, session, home), name="alita idle pass")
+        beside = (
+            asyncio.create_task(improve_when_idle(app, session, home), name="alita idle pass"),
+            asyncio.create_task(session.closing_state.prepare(tape.newest), name="alita closing state"),
+        )
         try:
             with announced(app.paths.consoles, session.session_id):
                 # The engine continues from the state that the console has reduced.
                 await session.run(ready=session.source.held_read, attended=True)
         finally:
-            idle.cancel()
-            await asyncio.wait((idle,))
+            for task in beside:
+                task.cancel()
+            await asyncio.wait(beside)
 
     return await _show(
         app,

@@ -298,7 +298,7 @@ async def _show_attached(app: AppContext, wanted_id: str | None) -> tuple[int, S
     from alita_tui.app.recordings import recording
     from alita_tui.spine.history import History
 
-    session_id = attachable(await ask(app, Look()), wanted_id)
+    session_id = attachable(await ask(app, Look()), wanted_id, app.paths)
 
     async def serve(pending: PendingSession, tape: LiveTape) -> None:
         recorded = History(await asyncio.to_thread(recording, app, session_id))

@@ -258,14 +258,18 @@ async def _show_own(
         session.seen = tape.newest
         tape.follow(session.history)
         pending.resolve(session)
-        idle = asyncio.create_task(improve_when_idle(app, session, home), name="alita idle pass")
+        beside = (
+            asyncio.create_task(improve_when_idle(app, session, home), name="alita idle pass"),
+            asyncio.create_task(session.closing_state.prepare(tape.newest), name="alita closing state"),
+        )
         try:
             with announced(app.paths.consoles, session.session_id):
                 # The engine continues from the state that the console has reduced.
                 await session.run(ready=session.source.held_read, attended=True)
         finally:
-            idle.cancel()
-            await asyncio.wait((idle,))
+            for task in beside:
+                task.cancel()
+            await asyncio.wait(beside)
 
     return await _show(
         app,
@@ -294,7 +298,7 @@ async def _show_attached(app: AppContext, wanted_id: str | None) -> tuple[int, S
     from alita_tui.app.recordings import recording
     from alita_tui.spine.history import History
 
-    session_id = attachable(await ask(app, Look()), wanted_id)
+    session_id = attachable(await ask(app, Look()), wanted_id, app.paths)
 
     async def serve(pending: PendingSession, tape: LiveTape) -> None:
         recorded = History(await asyncio.to_thread(recording, app, session_id))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_right
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from functools import partial
@@ -16,6 +15,7 @@ from alita_tui import events as e
 from alita_tui.app import damage
 from alita_tui.app.artefacts import files_of_recorded_task, session_artefacts
 from alita_tui.app.checking import checks
+from alita_tui.app.closing import ClosingState
 from alita_tui.app.context import AppContext
 from alita_tui.app.encoding import Encoding
 from alita_tui.app.identity import me, new_id, now
@@ -96,6 +96,7 @@ class LiveSession:
         self._warming: asyncio.Task[None] | None = None
         self.seen: Callable[[], SessionView] | None = None
         """Returns a view that the console has folded already; closing folds only later events."""
+        self.closing_state = ClosingState()
         self._web = app.web(self.bus.redacted, redactor)
         self._loop = asyncio.get_running_loop()
         chosen = app.loaded.settings
@@ -299,17 +300,10 @@ class LiveSession:
             parts.push_async_callback(self._cool_down)
             parts.callback(self.bus.close)
             view = self.seen() if self.seen is not None else None
-            state = await asyncio.to_thread(self._state, view)
+            state = await asyncio.to_thread(
+                self.closing_state.fingerprint, self.bus.history, view, attended=attended
+            )
             await self.bus.emit(e.SessionClosed(state=state, version=__version__))
-
-    def _state(self, view: SessionView | None) -> str:
-        from alita_tui.view.fingerprint import fingerprint
-        from alita_tui.view.fold import fold_all
-
-        start = (
-            bisect_right(self.bus.history, view.seq, key=lambda envelope: envelope.seq or 0) if view else 0
-        )
-        return fingerprint(fold_all(self.bus.history[start:], view))
 
     def _progress(self, work: str, done: float, total: float, detail: str) -> None:
         hint = e.Progressed(work=work, done=done, total=total, detail=detail)

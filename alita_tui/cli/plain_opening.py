@@ -71,7 +71,7 @@ async def _attached(app: AppContext, wanted_id: str | None) -> None:
     from alita_tui.app.session import close_session
     from alita_tui.spine.history import History
 
-    session_id = attachable(await ask(app, Look()), wanted_id)
+    session_id = attachable(await ask(app, Look()), wanted_id, app.paths)
     recorded = History(await asyncio.to_thread(recording, app, session_id))
     session = RemoteSession(session_id, recorded, app.paths.background_socket)
     running = asyncio.create_task(session.run())

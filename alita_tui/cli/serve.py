@@ -118,7 +118,7 @@ async def _print_events(app: AppContext, wanted_id: str | None) -> None:
     from alita_tui.state.reduce import reduce_all
     from alita_tui.state.session import SessionState
 
-    session_id = attachable(await ask(app, Look()), wanted_id)
+    session_id = attachable(await ask(app, Look()), wanted_id, app.paths)
     session = RemoteSession(session_id, History(), app.paths.background_socket)
     running = asyncio.create_task(session.run())
     state = SessionState()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from alita_tui.app.recordings import FROM_ELSEWHERE, path_of, recording
 from alita_tui.cli import session_catalog
 from alita_tui.cli.lazy import group
 from alita_tui.cli.output import Json, damage, json_document, json_line, plain, table
+from alita_tui.config.paths import home_options
 from alita_tui.replay.export import Format
 from alita_tui.spine.laws import check
 from alita_tui.spine.text import counted
@@ -119,11 +121,13 @@ def fork(
     json: Json = False,
 ) -> None:
     """Begin a session with another one's events up to SEQ, to continue differently."""
-    forked = AppContext.open(context.obj).sessions.fork(session, at)
+    app = AppContext.open(context.obj)
+    forked = app.sessions.fork(session, at)
     if json:
         json_document({"session_id": forked})
     else:
-        typer.echo(f"{forked} begins here. Continue it with: alita --session {forked}")
+        continues = shlex.join(("alita", *home_options(app.paths), "--session", forked))
+        typer.echo(f"{forked} begins here. Continue it with: {continues}")
 
 
 @commands.command()

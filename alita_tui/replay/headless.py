@@ -8,7 +8,7 @@ from alita_tui import __version__
 from alita_tui import events as e
 from alita_tui.events import Value
 from alita_tui.spine.envelope import Envelope
-from alita_tui.view.fingerprint import fingerprint
+from alita_tui.view.fingerprint import fingerprint, fingerprint_like
 from alita_tui.view.fold import fold
 from alita_tui.view.model import SessionView
 
@@ -63,7 +63,7 @@ def play_through(envelopes: Iterable[Envelope]) -> Folded:
                 Closing(
                     seq=envelope.seq or 0,
                     recorded=envelope.event.state,
-                    folded=fingerprint(previous),
+                    folded=fingerprint_like(envelope.event.state, previous),
                     version=envelope.event.version,
                 )
             )

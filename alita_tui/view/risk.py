@@ -264,9 +264,10 @@ def _finding(finding: Finding) -> Risk:
     if _BANDIT_ID.fullmatch(finding.rule):
         name = name or "code-scan"
     name = name or re.sub(r"[^a-z0-9]+", "-", finding.rule.lower()).strip("-")
+    weight = finding.severity if finding.rule == name else f"{finding.severity}, {finding.rule}"
     return Risk(
         name or "finding",
-        f"{f'line {finding.line}: ' if finding.line else ''}{finding.text} ({finding.severity}, {finding.rule})",
+        f"{f'line {finding.line}: ' if finding.line else ''}{finding.text} ({weight})",
         serious=finding.blocking or finding.severity == "high",
         line=finding.line,
     )

@@ -130,3 +130,12 @@ def test_what_cannot_be_done_is_said_in_a_line(shell: Shell, words: tuple[str, .
     assert done.returncode == 2
     assert said in done.stderr and "Traceback" not in done.stderr
     assert (FOLDER / "golden-exit.json").exists()
+
+
+def test_printed_commands_lead_to_the_same_home(shell: Shell) -> None:
+    session_id = shell.has("golden-dice-openai")
+    forked = shell.run("sessions", "fork", session_id).stdout
+    assert f"alita --home {shell.home} --session " in forked
+    refused = shell.run("attach", "--json")
+    assert f"alita --home {shell.home} run --detach" in refused.stderr
+    assert f"alita --home {shell.home} --session ID" in refused.stderr

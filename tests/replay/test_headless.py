@@ -108,4 +108,4 @@ def test_a_lone_surrogate_has_a_hash_too() -> None:
     assert isinstance(event, e.BuildDrafted)
     draft = replace(event.draft, code=event.draft.code + "# \ud83d")
     whole[place] = replace(whole[place], event=replace(event, draft=draft))
-    assert len(fingerprint(fold_all(whole))) == 64
+    assert len(fingerprint(fold_all(whole))) == 66

@@ -94,6 +94,7 @@ def test_a_rule_that_asks_for_little_evidence_gets_all_of_it_anyway(gone: GateNa
         ({"reports": ()}, "no self-test case"),
         ({"reviewed": None}, "static review has not run"),
         ({"findings": (Finding(severity="medium", rule="B310", text="x"),)}, "(medium, B310)"),
+        ({"findings": (Finding(severity="medium", rule="named-elsewhere", text="x"),)}, "x (medium)"),
         ({"imports": ("requests",)}, "imports requests"),
         ({"author": "person"}, "edited by a person"),
         ({"draft": msgspec.structs.replace(PURE, code=PURE.code + "# \u202e\n")}, "hidden character"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import subprocess
 import sys
 from contextlib import suppress
@@ -16,6 +17,7 @@ from alita_tui.app.background.ledger import Ledger, Work
 from alita_tui.app.context import AppContext
 from alita_tui.app.project import current_project
 from alita_tui.app.tasks import change
+from alita_tui.config.paths import Paths, home_options
 from alita_tui.spine.commands import SubmitTask
 from alita_tui.spine.errors import AlitaError, StoreError, UsageError
 from alita_tui.spine.text import one_line
@@ -142,7 +144,7 @@ def _runs(app: AppContext) -> bool:
         return True
 
 
-def attachable(standing: wire.Standing | None, id_prefix: str | None) -> str:
+def attachable(standing: wire.Standing | None, id_prefix: str | None, paths: Paths) -> str:
     """Return the session to attach to, by default the one that waits for the person, else the newest.
 
     Raises UsageError.
@@ -154,10 +156,11 @@ def attachable(standing: wire.Standing | None, id_prefix: str | None) -> str:
             f"More than one session begins with {one_line(id_prefix, 60)}.", hint="Give more of its id."
         )
     if not ids:
+        alita = shlex.join(("alita", *home_options(paths)))
         target = f"on session {one_line(id_prefix, 60)}" if id_prefix else "on any session"
         raise UsageError(
             f"The background does not work {target}.",
-            hint='Hand it a task: alita run --detach "TASK"; open a session here: alita --session ID',
+            hint=f'Hand it a task: {alita} run --detach "TASK"; open a session here: {alita} --session ID',
         )
     waiting = [
         session.session_id for session in sessions if session.session_id in ids and session.state == "waiting"

@@ -1,0 +1,52 @@
+"""The state that a session records on closing, prepared ahead so that closing a long session takes no longer."""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from alita_tui.spine.history import History
+    from alita_tui.view.model import SessionView
+
+_LOOK_SECONDS = 1.0
+_PAUSE_SECONDS = 0.02
+"""Between two chunks: hashing one takes some milliseconds, in which the console cannot paint."""
+_MOST_LEFT = 8
+"""Chunks that are still hashed while a person waits for the console to close."""
+
+
+class ClosingState:
+    """The fingerprint of a session's view; the hashes of what no longer changes are kept."""
+
+    def __init__(self) -> None:
+        from alita_tui.view.fingerprint import Digests
+
+        self._digests = Digests()
+
+    async def prepare(self, seen: Callable[[], SessionView], look_seconds: float = _LOOK_SECONDS) -> None:
+        """Hash what is new in the view from time to time, until this is cancelled."""
+        hashed = None
+        while True:
+            if (view := seen()).seq != hashed:
+                for chunk in self._digests.missing(view):
+                    await asyncio.to_thread(self._digests.of, chunk)
+                    await asyncio.sleep(_PAUSE_SECONDS)
+                hashed = view.seq
+            await asyncio.sleep(look_seconds)
+
+    def fingerprint(self, history: History, view: SessionView | None, *, attended: bool) -> str:
+        """Return the fingerprint of the whole history, of which `view` has folded the beginning.
+
+        Empty, which no replay compares, if a person waits and too much of a long session is not hashed yet.
+        """
+        from alita_tui.view.fingerprint import fingerprint
+        from alita_tui.view.fold import fold_all
+
+        start = bisect_right(history, view.seq, key=lambda envelope: envelope.seq or 0) if view else 0
+        whole = fold_all(history[start:], view)
+        if attended and len(self._digests.missing(whole)) > _MOST_LEFT:
+            return ""
+        return fingerprint(whole, self._digests)

@@ -16,23 +16,11 @@ import msgspec
 from msgspec.structs import replace
 
 from alita_tui.app.context import AppContext
-from alita_tui.app.eval_begin import begin as begin
-from alita_tui.app.eval_begin import folder_of_runs as folder_of_runs
-from alita_tui.app.eval_begin import planned as planned
-from alita_tui.app.eval_begin import raised as raised
+from alita_tui.app.eval_begin import planned
 from alita_tui.app.eval_checks import judge, start_check
-from alita_tui.app.eval_costs import RESULTS, home_of, judge_of, judged_in, paid_in
-from alita_tui.app.eval_costs import Key as Key
-from alita_tui.app.eval_costs import place_of as place_of
-from alita_tui.app.eval_costs import unfinished_usd as unfinished_usd
+from alita_tui.app.eval_costs import RESULTS, Key, home_of, judge_of, judged_in, paid_in, place_of
 from alita_tui.app.eval_judge import judging
-from alita_tui.app.eval_runs import find_run as find_run
-from alita_tui.app.eval_runs import is_running as is_running
-from alita_tui.app.eval_runs import locked
-from alita_tui.app.eval_runs import results_of as results_of
-from alita_tui.app.eval_runs import runs as runs
-from alita_tui.app.eval_runs import suite_path as suite_path
-from alita_tui.app.eval_runs import waiting as waiting
+from alita_tui.app.eval_runs import locked, results_of
 from alita_tui.app.eval_session import answer_of, case_home, failure_of, play, result_of, settle
 from alita_tui.app.eval_waiting import (
     Wait,

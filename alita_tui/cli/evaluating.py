@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_args
 import msgspec
 import typer
 
-from alita_tui.app import evaluating
+from alita_tui.app import eval_begin, eval_costs, eval_runs, evaluating
 from alita_tui.app.context import AppContext
 from alita_tui.app.eval_judge import agreements
 from alita_tui.app.eval_waiting import Wait, asked, command
@@ -101,19 +101,19 @@ def run(
             raise UsageError(
                 "--resume goes on with a run as it was begun.", hint=f"Leave out {', '.join(given)}."
             )
-        setup, folder = evaluating.find_run(app, resume)
+        setup, folder = eval_runs.find_run(app, resume)
         if _is_given(context, "budget_usd"):
-            setup = evaluating.raised(app, setup, budget_usd)
+            setup = eval_begin.raised(app, setup, budget_usd)
     else:
         if suite is None:
             raise UsageError("There is no suite.", hint="Give a folder, or make one: alita eval new FOLDER")
-        suite = evaluating.suite_path(suite)
+        suite = eval_runs.suite_path(suite)
         read = read_suite(suite)
-        setup = evaluating.begin(
+        setup = eval_begin.begin(
             app, read, suite, model or (), repeat=repeat, budget_usd=budget_usd, approve=approve,
             without=_parts(without or ()), tags=tag or (), cases=cases,
         )  # fmt: skip
-        folder = evaluating.folder_of_runs(app) / setup.run
+        folder = eval_begin.folder_of_runs(app) / setup.run
     typer.echo(f"run {setup.run}", err=True)
     try:
         results = asyncio.run(evaluating.go_on(app, setup, folder, jobs, _tell, _tell_wait, stay=wait))
@@ -128,7 +128,7 @@ def run(
             err=True,
         )
         raise
-    missing = len(evaluating.planned(setup, read_suite(Path(setup.suite_path)))) - len(results)
+    missing = len(eval_begin.planned(setup, read_suite(Path(setup.suite_path)))) - len(results)
     if json:
         json_document(_document(setup, results, agreements(folder), folder))
     else:
@@ -137,7 +137,7 @@ def run(
     for judge in agreements(folder):
         typer.echo(f"judge: {reveal(str(judge))}", err=True)
     if missing:
-        waits = setup.approve == "person" and bool(evaluating.waiting(folder))
+        waits = setup.approve == "person" and bool(eval_runs.waiting(folder))
         why, more = "have not ended: the budget is used up", " --budget-usd MORE"
         if waits:
             why, more = f"{'waits' if missing == 1 else 'wait'} for your approval", ""
@@ -191,10 +191,10 @@ def list_runs(context: typer.Context, json: Json = False) -> None:
     listed = [
         (
             setup,
-            evaluating.results_of(folder := evaluating.folder_of_runs(app) / setup.run),
-            evaluating.unfinished_usd(folder, setup),
+            eval_runs.results_of(folder := eval_begin.folder_of_runs(app) / setup.run),
+            eval_costs.unfinished_usd(folder, setup),
         )
-        for setup in evaluating.runs(app)
+        for setup in eval_runs.runs(app)
     ]
     if json:
         json_document([{**_row(setup), **_summary(results, more)} for setup, results, more in listed])
@@ -220,15 +220,15 @@ def list_runs(context: typer.Context, json: Json = False) -> None:
 def show(context: typer.Context, run: Run = "last", json: Json = False) -> None:
     """Show a run case by case, and how to open each one that failed where it went wrong."""
     app = AppContext.open(context.obj)
-    setup, folder = evaluating.find_run(app, run)
-    results = evaluating.results_of(folder)
+    setup, folder = eval_runs.find_run(app, run)
+    results = eval_runs.results_of(folder)
     if json:
         json_document(_document(setup, results, agreements(folder), folder))
         return
     _table(setup, results)
     _tell_unfinished(setup, folder)
     left = setup.planned - len(results)
-    if left > 0 and evaluating.is_running(folder):
+    if left > 0 and eval_runs.is_running(folder):
         typer.echo(f"{counted(left, 'case')} to go: the run continues in another process.")
     elif left > 0:
         typer.echo(f"{counted(left, 'case')} to go. Go on: alita eval run --resume {setup.run}")
@@ -242,7 +242,7 @@ def show(context: typer.Context, run: Run = "last", json: Json = False) -> None:
             )
             typer.echo(f"  alita --home {folder / result.home} replay {result.session_id}{at}")
     if setup.approve == "person":
-        for home, build in evaluating.waiting(folder):
+        for home, build in eval_runs.waiting(folder):
             typer.echo(f"\nwaits for {asked(build)}")
             typer.echo(f"  {command(home, build)}")
 
@@ -303,7 +303,7 @@ def _row(setup: Setup) -> dict[str, Any]:
 
 
 def _tell_unfinished(setup: Setup, folder: Path) -> None:
-    if usd := evaluating.unfinished_usd(folder, setup):
+    if usd := eval_costs.unfinished_usd(folder, setup):
         typer.echo(f"${usd:.4f} more was paid for cases that have not ended.")
 
 
@@ -323,7 +323,7 @@ def _document(
 ) -> dict[str, Any]:
     return {
         "setup": _row(setup),
-        **_summary(results, evaluating.unfinished_usd(folder, setup)),
+        **_summary(results, eval_costs.unfinished_usd(folder, setup)),
         "judges": [msgspec.structs.asdict(judge) for judge in judges],
         "cases": [msgspec.structs.asdict(result) for result in results],
     }

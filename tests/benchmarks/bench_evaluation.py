@@ -12,7 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 from alita_tui.agent.task_runner import TaskRunner
-from alita_tui.app import eval_session, evaluating
+from alita_tui.app import eval_begin, eval_session, evaluating
 from alita_tui.app.context import AppContext, close_all
 from alita_tui.evaluation.results import CaseResult
 from alita_tui.evaluation.suite import read_suite
@@ -84,10 +84,10 @@ def evaluation(results: dict[str, dict[str, float | str | None]], row: Row, case
         )
         path.write_text("".join(json.dumps(_case(n)) + "\n" for n in range(cases + 1)))
         app = AppContext.open(home)
-        setup = evaluating.begin(
+        setup = eval_begin.begin(
             app, read_suite(path), path, (), repeat=1, budget_usd=0, approve="none", without=(), tags=()
         )
-        run = evaluating.folder_of_runs(app) / setup.run
+        run = eval_begin.folder_of_runs(app) / setup.run
         with (
             patch.object(TaskRunner, "begin", lambda *given: clocks.task(*given)),
             patch.object(evaluating, "settle", clocks.home),

@@ -390,7 +390,7 @@ async def test_an_error_that_nobody_foresaw_ends_its_case_and_no_other(
     tmp_path: Path, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A fault of alita's own in one check, and a home that cannot be made: both are told, what was paid is counted."""
-    from alita_tui.app import evaluating
+    from alita_tui.app import eval_begin, evaluating
     from alita_tui.app.context import AppContext
     from alita_tui.app.eval_costs import home_of
     from alita_tui.evaluation.suite import read_suite
@@ -406,10 +406,10 @@ async def test_an_error_that_nobody_foresaw_ends_its_case_and_no_other(
 
     monkeypatch.setattr(evaluating, "judge", faulty)
     app = AppContext.open(home)
-    setup = evaluating.begin(
+    setup = eval_begin.begin(
         app, read_suite(folder), folder, (), repeat=1, budget_usd=0, approve="none", without=(), tags=()
     )
-    run = evaluating.folder_of_runs(app) / setup.run
+    run = eval_begin.folder_of_runs(app) / setup.run
     (run / "homes").mkdir()
     (run / home_of(("sum-2", "custom:one", 1))).write_text("in the way")
     results = await evaluating.go_on(app, setup, run, 2, lambda *_: None)
@@ -428,7 +428,7 @@ async def test_a_full_disk_stops_a_run_and_fails_no_case(
     """What could not be written says nothing of the case, which is gone on with once there is room."""
     import errno
 
-    from alita_tui.app import eval_session, evaluating
+    from alita_tui.app import eval_begin, eval_costs, eval_runs, eval_session, evaluating
     from alita_tui.app.context import AppContext
     from alita_tui.evaluation.suite import read_suite
     from alita_tui.spine.errors import StoreError
@@ -449,20 +449,20 @@ async def test_a_full_disk_stops_a_run_and_fails_no_case(
 
     monkeypatch.setattr(evaluating, "play", filling)
     app = AppContext.open(home)
-    setup = evaluating.begin(
+    setup = eval_begin.begin(
         app, read_suite(folder), folder, (), repeat=1, budget_usd=0, approve="none", without=(), tags=()
     )
-    run = evaluating.folder_of_runs(app) / setup.run
+    run = eval_begin.folder_of_runs(app) / setup.run
     while full:
         with pytest.raises(StoreError, match="No space left") as told:
             await evaluating.go_on(app, setup, run, 1, lambda *_: None)
         assert "free some space" in told.value.hint
-        assert [one.case for one in evaluating.results_of(run)] == ["sum-0"]
+        assert [one.case for one in eval_runs.results_of(run)] == ["sum-0"]
         (run / "costs.json.tmp").symlink_to("/dev/full")
-        assert evaluating.unfinished_usd(run, setup) == pytest.approx(2 * CALL), "and what it paid is told"
+        assert eval_costs.unfinished_usd(run, setup) == pytest.approx(2 * CALL), "and what it paid is told"
         (run / "run.json.tmp").symlink_to("/dev/full")
         with pytest.raises(StoreError, match="No space left"):
-            evaluating.raised(app, setup, 9.0)
+            eval_begin.raised(app, setup, 9.0)
         del full[0]
     results = await evaluating.go_on(app, setup, run, 1, lambda *_: None)
     app.close()
@@ -470,7 +470,7 @@ async def test_a_full_disk_stops_a_run_and_fails_no_case(
         "nothing is asked twice"
     )
     assert sum(one.usd for one in results) == pytest.approx(6 * CALL)
-    assert evaluating.unfinished_usd(run, setup) == 0
+    assert eval_costs.unfinished_usd(run, setup) == 0
 
 
 def test_a_rubric_is_judged_and_the_judge_is_measured(tmp_path: Path) -> None:

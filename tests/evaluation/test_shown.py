@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 import pytest
 
-from alita_tui.app import eval_runs, eval_shown, evaluating
+from alita_tui.app import eval_begin, eval_costs, eval_runs, eval_shown
 from alita_tui.app.context import AppContext
 from alita_tui.console.evaluations.ports import CaseLine
 from alita_tui.evaluation.results import CaseResult
@@ -25,10 +25,10 @@ from tests.support.servers.openai_server import OpenAIServer
 
 def begun(app: AppContext, folder: Path, *ended: CaseResult, approve: str = "none") -> Path:
     """A run of which some cases have ended; returns its folder."""
-    setup = evaluating.begin(
+    setup = eval_begin.begin(
         app, read_suite(folder), folder, ("demo:recorded",), repeat=1, budget_usd=0, approve=approve, without=(), tags=()  # type: ignore[arg-type]
     )  # fmt: skip
-    run = evaluating.folder_of_runs(app) / setup.run
+    run = eval_begin.folder_of_runs(app) / setup.run
     (run / "results.jsonl").write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in ended))
     return run
 
@@ -52,7 +52,7 @@ def test_how_a_run_stands_is_what_is_on_disk_and_who_holds_it(tmp_path: Path) ->
     assert state() == "stopped"
     with eval_runs.locked(run):
         assert state() == "running"
-        begun_one = evaluating.place_of(run, ("sum-2", "demo:recorded", 1), stream=False)[0]
+        begun_one = eval_costs.place_of(run, ("sum-2", "demo:recorded", 1), stream=False)[0]
         assert [one.state for one in eval_shown.run_sheet(app, run.name).cases] == [
             "solved",
             "failed",
@@ -102,7 +102,7 @@ def test_asking_whether_a_run_goes_on_never_keeps_it_from_beginning(
 
     monkeypatch.setattr(eval_runs.time, "sleep", let_go)  # type: ignore[attr-defined]
     with eval_runs.locked(run):
-        assert asking.returncode == 0 and evaluating.is_running(run)
+        assert asking.returncode == 0 and eval_runs.is_running(run)
     app.close()
 
 
@@ -158,11 +158,11 @@ async def test_runs_that_are_begun_at_the_same_moment_have_a_name_and_a_log_each
     assert isinstance(wrong, UsageError) and "nowhere" in wrong.message
     for name, suite in zip(names, suites, strict=True):
         assert isinstance(name, str) and name.startswith(f"{suite.name}-")
-        run = evaluating.folder_of_runs(app) / name
+        run = eval_begin.folder_of_runs(app) / name
         while (line := next(line for line in eval_shown.run_lines(app) if line.run == name)).ended < line.of:
             await asyncio.sleep(0.1)
         (log,) = run.glob("*.log")
         assert re.findall(r"(?m)^run (\S+)$", log.read_text()) == [name]
         assert log.stat().st_mode & 0o077 == 0
-    assert not [*evaluating.folder_of_runs(app).glob("*.log")], "what began nothing leaves no log"
+    assert not [*eval_begin.folder_of_runs(app).glob("*.log")], "what began nothing leaves no log"
     app.close()

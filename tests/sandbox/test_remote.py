@@ -142,9 +142,17 @@ async def test_a_tool_runs_on_another_machine_as_it_would_here(engine: PodmanSan
     assert {row.resource for row in status.enforcement if row.strong} >= {"processes", "network", "files"}
 
 
+async def bring_image(machine: Machine) -> None:
+    """Copy the base image there: where no local engine is used, it is only pulled."""
+    sandbox = PodmanSandbox(machine.settings, "remote", engine="ssh://there")
+    await sandbox.prepare(nothing)
+    await sandbox.close()
+
+
 @pytest.mark.podman
 @pytest.mark.slow
 def test_a_map_runs_on_another_machine(there: Machine, tmp_path: Path) -> None:
+    asyncio.run(bring_image(there))
     home = furnished(tmp_path / "home", ADD, settings=f'[sandbox]\nssh_config = "{there.folder}/config"\n')
     (tmp_path / "in.jsonl").write_text("".join(f'{{"a": {n}, "b": 1}}\n' for n in range(40)))
     app = AppContext.open(home)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 _LESS_ALIKE = 0.1
-"""On `difflib`'s scale from 0 to 1."""
+"""How much less alike than the nearest name a further suggestion may be, of 1."""
 
 
 def nearest(word: str, valid: Iterable[str], *, alike: float = 0.6) -> str:
@@ -16,7 +16,7 @@ def nearest(word: str, valid: Iterable[str], *, alike: float = 0.6) -> str:
 def nearest_names(word: str, valid: Iterable[str], most: int = 3, *, alike: float = 0.6) -> tuple[str, ...]:
     """Return up to `most` valid names that are like a word, the most alike first.
 
-    A name that is much less alike than the first one is left out, unless it only continues it: it would distract.
+    Names much less alike than the first are left out, except those that begin with it (`dark`, `dark-contrast`).
     """
     import difflib  # only a mistyped name needs it
 

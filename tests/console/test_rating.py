@@ -46,6 +46,24 @@ async def test_a_key_says_that_an_answer_is_good_and_another_asks_what_is_wrong(
     ]
 
 
+async def test_who_leaves_the_question_is_back_at_the_row_and_the_search_stays() -> None:
+    envelopes = streams.walkthrough()[:-1]
+    app = console(envelopes, sink=Sink())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        trace = app.screen.query_one(Trace)
+        trace.focus()
+        await pilot.press("slash", *"valid", "enter")
+        trace.focus()
+        await pilot.press("minus", *"too few", "escape")
+        assert app.focused is trace
+        hits = []
+        for _ in range(2):
+            await pilot.press("n")
+            hits.append(trace.row)
+        assert hits[0] != hits[1], "the next hit is still found"
+
+
 async def test_the_past_is_not_rated() -> None:
     app, _, _ = replaying([one for one in streams.walkthrough() if one.durable])
     async with app.run_test(size=(120, 36)) as pilot:

@@ -21,6 +21,21 @@ MENU = rb"8 later: [^\r]*\r\nA number:"
 TO_APPROVE = rb"an empty line to go back: ([^\r]+)\r"
 
 
+def review_and_approve(console: Terminal) -> None:
+    """Look at the code of the build that waits, and approve it, as a person types it."""
+    console.type(b"/review\r", until=MENU)
+    console.quiet(0.6)
+    console.type(b"1\r", until=rb"def run")
+    console.wait(MENU)
+    console.quiet(0.6)
+    console.type(b"5\r", until=TO_APPROVE)
+    to_type = re.search(TO_APPROVE, console.said)
+    assert to_type
+    console.quiet(0.6)
+    console.type(to_type[1] + b"\r", until=rb"The verdict is recorded")
+    console.wait(rb"# .*valid")
+
+
 def verdicts(shell: Any) -> list[Any]:
     listed = json.loads(shell("sessions", "list", "--json").stdout)
     events = [event for one in listed for event in shell.events(one["session_id"])]

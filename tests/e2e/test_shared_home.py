@@ -14,7 +14,7 @@ from mcp import Client
 
 from alita_tui import events as e
 from alita_tui.app.context import AppContext
-from tests.e2e.test_plain import DEMO, MENU, TO_APPROVE, verdicts
+from tests.e2e.test_plain import DEMO, review_and_approve, verdicts
 from tests.e2e.test_terminal import Terminal
 from tests.mcp_box import lab
 
@@ -97,21 +97,6 @@ def build(console: Terminal) -> str:
     return waiting[1].decode()
 
 
-def approve(console: Terminal) -> None:
-    """Review and approve the tool that waits, as a person types it."""
-    console.type(b"/review\r", until=MENU)
-    console.quiet(0.6)
-    console.type(b"1\r", until=rb"def run")
-    console.wait(MENU)
-    console.quiet(0.6)
-    console.type(b"5\r", until=TO_APPROVE)
-    wanted = re.search(TO_APPROVE, console.said)
-    assert wanted
-    console.quiet(0.6)
-    console.type(wanted[1] + b"\r", until=rb"The verdict is recorded")
-    console.wait(rb"# .*valid")
-
-
 async def sums(peer: Peer, base: int) -> list[float]:
     """Call a tool several times at once; return the results in the order of the calls."""
     answers = await asyncio.gather(*(peer.call("add_numbers", a=base, b=n) for n in range(CALLS)))
@@ -150,7 +135,9 @@ async def test_servers_a_console_and_a_shell_lose_nothing_of_one_another(shell: 
             assert not piped.announced.is_set() and not webbed.announced.is_set(), "it is not approved yet"
 
             # The console approves; meanwhile a shell withdraws, and the calls go on.
-            await asyncio.gather(asyncio.to_thread(approve, console), sums(piped, 30), sums(webbed, 40))
+            await asyncio.gather(
+                asyncio.to_thread(review_and_approve, console), sums(piped, 30), sums(webbed, 40)
+            )
             both = {"add_numbers", "split_words", name} | own
             await asyncio.gather(piped.until_listed(both), webbed.until_listed(both))
             withdrawn, *_ = await asyncio.gather(

@@ -385,12 +385,16 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
         self.home_focus()
 
     def action_escape(self) -> None:
-        """Close a search, else go to the composer, else stop the task at the second time."""
+        """Close an open line, else go to the composer, else stop the task at the second time."""
         for line in self.query(".line-input").results(Input):
             if line.display:
                 line.value = ""
                 line.display = False
-                self.query_one(Trace).find("")
+                if line.id == "wrong":
+                    self.query_one(Trace).focus()  # at the row that would have been rated
+                    return
+                if line.id == "find":
+                    self.query_one(Trace).find("")
                 self.home_focus()
                 return
         if self.bar is not None or not isinstance(self.focused, Composer):

@@ -70,9 +70,11 @@ class FirstFrame:
         """Give the terminal back and end: nothing was opened yet. The app has handlers of its own once it is mounted.
 
         Until then Textual may have changed the terminal's settings already, so they are restored after `hand_over` too.
+        Written past the stream: the signal may have broken into a write of it, which cannot be entered again.
         """
         termios.tcsetattr(0, termios.TCSANOW, self._settings)
-        _write(_LEAVE)
+        if os.isatty(2):
+            os.write(2, _LEAVE.encode())
         os._exit(128 + number)
 
 

@@ -33,9 +33,9 @@ def _without_size(environ: dict[str, str]) -> dict[str, str]:
 class Terminal:
     """A child of ours on the other side of a pseudo-terminal."""
 
-    def __init__(self, environ: dict[str, str], *arguments: str) -> None:
+    def __init__(self, environ: dict[str, str], *arguments: str, size: tuple[int, int] = (36, 120)) -> None:
         self._main, side = pty.openpty()
-        fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 36, 120, 0, 0))
+        fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
         self.process = subprocess.Popen(
             [sys.executable, "-m", "alita_tui", *arguments],
             env={**_without_size(environ), "TERM": "xterm-256color", "COLORTERM": "truecolor"},
@@ -138,6 +138,18 @@ def test_a_signal_in_the_first_moment_gives_the_terminal_back(shell) -> None:
     assert terminal.process.wait(240) == 143
     assert termios.tcgetattr(terminal._main) == before
     assert terminal.end() == 143
+    for sequence in RESTORED:
+        assert sequence in terminal.said, sequence
+
+
+def test_a_signal_in_the_midst_of_the_first_frame_gives_the_terminal_back(shell) -> None:
+    # The frame is larger than what a terminal takes at once, so the console is still writing it, through a buffer.
+    environ = {name: value for name, value in shell.environ.items() if name != "PYTHONUNBUFFERED"}
+    terminal = Terminal(environ, "--model", "demo:recorded", size=(300, 500))
+    terminal.wait(rb"1049h")
+    terminal.process.send_signal(signal.SIGTERM)
+    code = terminal.end()
+    assert code == 143, terminal.said[-1500:].decode("utf-8", "replace")
     for sequence in RESTORED:
         assert sequence in terminal.said, sequence
 

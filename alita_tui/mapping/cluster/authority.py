@@ -111,7 +111,7 @@ def _machine(folder: Path, to: Path, name: str) -> None:
         raise StoreError(f"The authority in {folder} cannot be read: {error}.") from error
     assert isinstance(signing, EllipticCurvePrivateKey)
     key = _new_key()
-    made = certificate(name, key, (signer, signing), days=MACHINE_DAYS, any_end=True)
+    made = certificate(name, key, (signer, signing), days=MACHINE_DAYS, any_peer=True)
     _write(to / _MACHINE_KEY, [_secret(key)])
     _write(to / _MACHINE, [pem(made).encode()])
 

@@ -10,7 +10,7 @@ import asyncio
 from contextlib import suppress
 from pathlib import Path
 
-from alita_tui.sandbox.warden.watch import held
+from alita_tui.sandbox.warden.watch import bytes_held
 from alita_tui.spine.ports.sandbox import Limits
 
 _INTERVAL_SECONDS = 0.25
@@ -29,11 +29,11 @@ async def beyond(pid: int, limits: Limits) -> int:
     while True:
         await asyncio.sleep(_INTERVAL_SECONDS)
         pids = family(pid)
-        if sum(held(str(member), "status", b"Rss") for member in pids) > limit_bytes(limits):
+        if sum(bytes_held(str(member), "status", b"Rss") for member in pids) > limit_bytes(limits):
             # `status` counts a page that forks share once for each of them: measure precisely.
-            bytes_held = sum(held(str(member), "smaps_rollup", b"Pss_") for member in pids)
-            if bytes_held > limit_bytes(limits):
-                return bytes_held
+            total = sum(bytes_held(str(member), "smaps_rollup", b"Pss_") for member in pids)
+            if total > limit_bytes(limits):
+                return total
 
 
 def family(pid: int) -> list[int]:

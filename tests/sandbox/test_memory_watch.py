@@ -15,7 +15,7 @@ from alita_tui.sandbox.conversation import converse
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.memory_watch import family, limit_bytes
 from alita_tui.sandbox.settings import EngineSettings
-from alita_tui.sandbox.warden.watch import held
+from alita_tui.sandbox.warden.watch import bytes_held
 from alita_tui.spine.ports.sandbox import Job, Limits
 
 LIMITS = Limits(wall_seconds=20, memory_bytes=96 << 20, scratch_bytes=8 << 20, processes=24)
@@ -46,7 +46,7 @@ async def test_memory_is_stopped_from_outside_while_the_warden_sleeps(settings: 
         report = await running
         assert (report.status, report.reason) == ("limit", "memory"), report
         assert limit_bytes(LIMITS) < report.peak_memory_bytes < 2 * limit_bytes(LIMITS)
-        assert not container.alive and not any(held(str(pid), "status", b"Rss") for pid in inside)
+        assert not container.alive and not any(bytes_held(str(pid), "status", b"Rss") for pid in inside)
         await sandbox._containers.end(container)
     finally:
         await sandbox.close()

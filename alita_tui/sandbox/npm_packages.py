@@ -66,25 +66,23 @@ async def resolved(node: Path, requested: Sequence[str], limits: InstallLimits) 
         return packages_of(_read(folder / "package-lock.json"), dependencies)
 
 
-async def unpack(node: Path, lock: Lock, folder: Path, limits: InstallLimits) -> None:
+async def unpack(node: Path, lock: Lock, folder: Path, most: InstallLimits) -> None:
     """Fill `node_modules` of a folder with exactly the packages of npm in a lock. Raise RequirementsError.
 
     A tarball whose bytes have another sha512 is refused, before any of it is unpacked.
     """
     about = ", ".join(text.removeprefix(NPM) for text in lock.requirements if text.startswith(NPM))
-    with tempfile.TemporaryDirectory(dir=folder) as temporary:
-        work = Path(temporary)
-        dependencies = {
-            _import_name(package.place): package.version for package in lock.npm if package.direct
-        }
+    with tempfile.TemporaryDirectory(dir=folder) as made:
+        work = Path(made)
+        dependencies = {_key(package.place): package.version for package in lock.npm if package.direct}
         _write(work / "package.json", {"private": True, "dependencies": dependencies})
         _write(work / "package-lock.json", _package_lock(lock, dependencies))
-        await _npm(node, work, "ci", ("--prefer-offline",), about, limits)
+        await _npm(node, work, "ci", ("--prefer-offline",), about, most)
         modules = work / FOLDER
         (modules / ".package-lock.json").unlink(missing_ok=True)
         _check(modules, lock, about)
-        if excess := limits.exceeded(modules):
-            raise RequirementsError(f"{about} cannot be installed: {excess}.", hint=limits.hint)
+        if excess := most.exceeded(modules):
+            raise RequirementsError(f"{about} cannot be installed: {excess}.", hint=most.hint)
         modules.rename(folder / FOLDER)
 
 
@@ -122,7 +120,7 @@ def packages_of(lock: Any, dependencies: Mapping[str, str]) -> tuple[LockedPacka
 def _package(
     place: str, entry: Mapping[str, Any], entries: Mapping[str, Any], dependencies: Mapping[str, str]
 ) -> LockedPackage:
-    name, version = str(entry.get("name") or _import_name(place)), str(entry["version"])
+    name, version = str(entry.get("name") or _key(place)), str(entry["version"])
     label = one_line(f"{name} {version}", 120)
     if entry.get("link") or entry.get("inBundle") or not _PLACE.fullmatch(place):
         raise RequirementsError(
@@ -131,8 +129,8 @@ def _package(
     if requirements.of_npm(name) is None or not _VERSION.fullmatch(version):
         raise RequirementsError(f"{label} is no package of the registry.")
     direct = place.removeprefix(f"{FOLDER}/") in dependencies
-    if direct and name != _import_name(place):
-        raise RequirementsError(f"{one_line(_import_name(place), 120)} calls itself {label}.")
+    if direct and name != _key(place):
+        raise RequirementsError(f"{one_line(_key(place), 120)} calls itself {label}.")
     if not _HASH.fullmatch(integrity := str(entry.get("integrity") or "")):
         raise RequirementsError(f"{label} comes without a sha512, so it is not used.")
     required = dict(entry.get("dependencies") or {})
@@ -167,34 +165,32 @@ def _search_prefixes(place: str) -> Iterator[str]:
     yield ""
 
 
-def _import_name(place: str) -> str:
+def _key(place: str) -> str:
     """Return the name by which a package at a place is imported. A scope's name may end in `node_modules`."""
     return f"/{place}".rpartition(f"/{FOLDER}/")[2]
 
 
 def _package_lock(lock: Lock, dependencies: Mapping[str, str]) -> dict[str, Any]:
-    """Return a lock as npm reads it. It names no registry: the hashes of the tarballs decide."""
+    """Return a lock as npm reads it. Where tarballs are is left to the registry that is set: their hashes decide."""
     entries: dict[str, Any] = {"": {"dependencies": dict(dependencies)}}
     for package in lock.npm:
         name = package.name.removeprefix(NPM)
-        alias = {"name": name} if name != _import_name(package.place) else {}
-        # The first character may be the `@` of a scope.
-        needed = [
-            (need[0] + need[1:].partition("@")[0], need[1:].partition("@")[2]) for need in package.needs
-        ]
+        alias = {"name": name} if name != _key(package.place) else {}
+        # The first sign may be the `@` of a scope.
+        split = [(need[0] + need[1:].partition("@")[0], need[1:].partition("@")[2]) for need in package.needs]
         entries[package.place] = {
-            **alias, "version": package.version, "integrity": package.hashes[0], "dependencies": dict(needed),
+            **alias, "version": package.version, "integrity": package.hashes[0], "dependencies": dict(split),
         }  # fmt: skip
     return {"lockfileVersion": 3, "requires": True, "packages": entries}
 
 
 def _own_modules(root: Path, place: str) -> set[str]:
-    """Return the places of the packages in the `node_modules` of a package."""
+    """Return the places of what a package at a place finds in its own `node_modules`."""
     modules = root / place / FOLDER
-    entries = sorted(modules.iterdir()) if modules.is_dir() else ()
+    listed = sorted(modules.iterdir()) if modules.is_dir() else ()
     imported = (
         list(entry.iterdir()) if entry.name.startswith("@") and entry.is_dir() else [entry]
-        for entry in entries
+        for entry in listed
     )
     return {path.relative_to(root).as_posix() for folders in imported for path in folders}
 
@@ -207,9 +203,9 @@ def _check(modules: Path, lock: Lock, about: str) -> None:
             raise RequirementsError(f"{about} cannot be installed: it holds a link or a device.")
     places = {package.place for package in lock.npm}
     for place in ("", *sorted(places)):
-        if unexpected := _own_modules(modules.parent, place) - places:
+        if strange := _own_modules(modules.parent, place) - places:
             raise RequirementsError(
-                f"{about} cannot be installed: {one_line(min(unexpected), 120)} is not of the lock."
+                f"{about} cannot be installed: {one_line(min(strange), 120)} is not of the lock."
             )
     for package in lock.npm:
         manifest = _read(modules.parent / package.place / "package.json")

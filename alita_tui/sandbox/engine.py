@@ -156,8 +156,8 @@ class PodmanSandbox:
         """
         await (self._prepare_browser(progress) if browser else self.prepare(progress))
         target, install_limits = await self._target(browser=browser), self._host.settings.install_limits
-        npm_requirements = sorted({one for one in requirements if one.startswith(NPM)})
-        wheel_requirements = [one for one in requirements if one not in npm_requirements]
+        npm_requirements = sorted({text for text in requirements if text.startswith(NPM)})
+        wheel_requirements = [text for text in requirements if text not in npm_requirements]
         lock = await environment.lock(wheel_requirements, target, progress, limits=install_limits)
         if not npm_requirements:
             return lock
@@ -312,7 +312,7 @@ class PodmanSandbox:
                 hint=f"`sandbox.languages` would have to list {job.language}.",
             )
         reserved = start.reserved_bytes if start is not None else 0
-        limits, install_limits = job.limits, self._host.settings.install_limits
+        limits, allowed = job.limits, self._host.settings.install_limits
         if reserved > limits.reserved_bytes:
             limits = msgspec.structs.replace(limits, reserved_bytes=reserved)
         browser = job.capabilities.browser
@@ -320,9 +320,7 @@ class PodmanSandbox:
             return Kind(limits=limits, browser=browser)
         target = await self._target(browser=browser)
         try:
-            folder = await environment.ensure(
-                job.lock, self._environments, target, progress, limits=install_limits
-            )
+            folder = await environment.ensure(job.lock, self._environments, target, progress, limits=allowed)
         except seals.EnvironmentChanged as changed:
             await self._set_aside(changed.folder)
             raise

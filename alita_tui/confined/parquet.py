@@ -54,7 +54,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def header(file: BinaryIO) -> Header:
-    """Return the header of a Parquet file. Raise Unreadable."""
+    """Return the header of a Parquet file. Raises Unreadable."""
     with _reading(file, "header") as lines:
         line = lines.readline(_LONGEST_HEADER)
         if line and not line.endswith(b"\n"):
@@ -70,7 +70,7 @@ def header(file: BinaryIO) -> Header:
 
 @contextmanager
 def json_lines(file: BinaryIO, names: Sequence[str], first: int) -> Iterator[BinaryIO]:
-    """Give the rows of a Parquet file from row `first` on as JSON Lines, with these columns. Raise Unreadable.
+    """Give the rows of a Parquet file from row `first` on as JSON Lines, with these columns. Raises Unreadable.
 
     What is read to its end and was not written to its end raises, too.
     """
@@ -79,7 +79,7 @@ def json_lines(file: BinaryIO, names: Sequence[str], first: int) -> Iterator[Bin
 
 
 def value_of(line: bytes) -> dict[str, Any] | str:
-    """Return the values of a row, or why it has none. Raise Unreadable if the file ends with it, damaged."""
+    """Return the values of a row, or why it has none. Raises Unreadable if the file ends with it, damaged."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):  # the process ended within it
@@ -160,7 +160,7 @@ def _header(parquet: Any) -> Header:
 
 
 def _lines(parquet: Any, names: Sequence[str], first: int, seconds: int) -> Iterator[bytes]:
-    """Yield the rows from `first` on; groups of rows before it are not read. Raise ValueError for missing rows."""
+    """Yield the rows from `first` on; groups of rows before it are not read. Raises ValueError for missing rows."""
     readers = {field.name: _reader(field.type) for field in parquet.schema_arrow if field.name in names}
     sizes = [parquet.metadata.row_group(number).num_rows for number in range(parquet.metadata.num_row_groups)]
     before, group = 0, 0
@@ -193,7 +193,7 @@ def _line(columns: Sequence[tuple[str, Any, Callable[[Any], Any]]], place: int) 
 
 
 def _reader(kind: Any) -> Callable[[Any], Any]:
-    """Return what makes JSON of a value of an Arrow type. Raise TypeError that names a type without a form in JSON."""
+    """Return what makes JSON of a value of an Arrow type. Raises TypeError that names a type without a form in JSON."""
     from pyarrow import types
 
     if types.is_timestamp(kind):
@@ -232,7 +232,7 @@ def _or_null(
 
 
 def _map(kind: Any) -> Callable[[Any], Any]:
-    """Return what makes an object of a map. Raise TypeError if its keys are no texts."""
+    """Return what makes an object of a map. Raises TypeError if its keys are no texts."""
     from pyarrow import types
 
     if not types.is_string(kind.key_type):

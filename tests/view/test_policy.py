@@ -141,7 +141,6 @@ def test_a_risky_build_is_covered_by_nothing() -> None:
         name="all", network=build.attempts[-1].draft.capabilities.network, workspace="write", model_calls=99,
         requirements="known", gates=(), max_lines=10_000,
     )  # fmt: skip
-    assert (
-        len(unmet_conditions(everything, build, build.attempts[-1], build.attempts[-1].lock.packages, TODAY))
-        >= 6
-    )  # type: ignore[union-attr]
+    lock = build.attempts[-1].lock
+    assert lock is not None
+    assert len(unmet_conditions(everything, build, build.attempts[-1], lock.packages, TODAY)) >= 6

@@ -111,13 +111,13 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
 
     async def _recent(self) -> None:
         """Offer the newest sessions while this one is empty. It is not worth an error."""
-        from alita_tui.console.session.recent import Recent, worth
+        from alita_tui.console.session.recent import Recent, worth_reopening
 
         if len(self.main.view.tasks):
             return
         with suppress(AlitaError):
             lines = await self._catalog.sessions()
-            found = worth(lines, self.main.view.session_id)
+            found = worth_reopening(lines, self.main.view.session_id)
             if found and not len(self.main.view.tasks):
                 key = key_of("app.sessions", self._keys)
                 self.main.remember(Recent(found, len(lines), key, self._clock()))

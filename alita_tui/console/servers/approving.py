@@ -178,7 +178,7 @@ class ToolApproval(GuardedScreen):
 
     # --- deciding ---------------------------------------------------------------------------
 
-    def weighs(self, widget: Widget) -> bool:
+    def is_verdict(self, widget: Widget) -> bool:
         """Whether a click on a widget approves: none does."""
         return False
 
@@ -196,14 +196,7 @@ class ToolApproval(GuardedScreen):
     def action_approve(self) -> None:
         """Approve the tool, after as many steps as its risks require."""
         review = self._review
-        if (
-            review is None
-            or not self._counting
-            or self._asking
-            or self._trying
-            or self._calling
-            or self._sent
-        ):
+        if review is None or not self._acting or self._asking or self._trying or self._calling or self._sent:
             return
         if not review.named:
             self._ask(True)

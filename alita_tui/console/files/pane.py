@@ -35,7 +35,7 @@ _MOST_SELECTED = 5_000
 class Pane(ScrollView, can_focus=True):
     """Lines of a file. A part says how many there are and what each looks like."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("pane", "file_pane", but=("pane.help",))
+    BINDINGS: ClassVar[list[BindingType]] = bindings("pane", "file_pane", excluded=("pane.help",))
     DEFAULT_CSS = """
     Pane {
         background: $background; color: $foreground; height: 1fr;

@@ -31,7 +31,7 @@ from alita_tui.view.model import SessionView, TraceRow
 class Trace(TraceFilling):
     """Cards of a session: its tasks, their steps and answers."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("trace", "pane", but=("pane.help",))
+    BINDINGS: ClassVar[list[BindingType]] = bindings("trace", "pane", excluded=("pane.help",))
     DEFAULT_CSS = """
     Trace {
         background: $background; color: $foreground;

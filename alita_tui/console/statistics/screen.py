@@ -44,7 +44,7 @@ class Rows(OptionList, inherit_bindings=False):
 
 
 class StatisticsScreen(Dialog[None]):
-    """Read once for each period; a row opens to the events that it rests on, and these in a replay."""
+    """Read once for each period; a row opens the events behind it, and an event opens in a replay."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("statistics")
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
@@ -92,7 +92,7 @@ class StatisticsScreen(Dialog[None]):
         self._opened: tuple[str, tuple[Place, ...], str] | None = None
         """The row whose events are listed, these, and the rule or command of the row."""
         self._places: dict[str, tuple[str, tuple[Place, ...]]] = {}
-        """Id of each row -> its name and what it rests on."""
+        """Id of each row -> its name and the events behind it."""
         self._notes: dict[str, str] = {}
         """Id of an anomaly or advice -> its rule or command."""
         self._advice: dict[str, Advice] = {}

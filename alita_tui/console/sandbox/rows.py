@@ -153,48 +153,53 @@ def environment_rows(seen: Inventory, width: int) -> list[Row]:
     used = sum(environment.size for environment in seen.environments)
     note = f"{used / _MB:,.0f} of {seen.room_bytes / _MB:,.0f} MB" if seen.environments else ""
     rows = heading("Environments", note)
-    most = max((environment.size for environment in seen.environments), default=0) or 1
+    largest = max((environment.size for environment in seen.environments), default=0) or 1
     for environment in seen.environments:
-        rows += _environment(environment, seen.at, most, width)
+        rows += _environment(environment, seen.at, largest, width)
     if not seen.environments:
         rows += say("  None yet: the first tool with requirements has them installed here.", "muted")
     return rows
 
 
-def _environment(one: EnvironmentRow, at: float, most: int, width: int) -> list[Row]:
-    drawn = "█" * max(round(one.size / most * _BAR), 1)
+def _environment(environment: EnvironmentRow, at: float, largest: int, width: int) -> list[Row]:
+    bar = "█" * max(round(environment.size / largest * _BAR), 1)
     left: Line = (
-        (f"  {one.environment:<14}", "name"),
-        (f"{drawn:<{_BAR}} ", "good"),
-        (f"{one.size / _MB:>7,.1f} MB" if one.size >= _MB else f"{one.size / 1024:>7,.0f} kB", "strong"),
+        (f"  {environment.environment:<14}", "name"),
+        (f"{bar:<{_BAR}} ", "good"),
+        (
+            f"{environment.size / _MB:>7,.1f} MB"
+            if environment.size >= _MB
+            else f"{environment.size / 1024:>7,.0f} kB",
+            "strong",
+        ),
     )
-    first = Row(spread(left, (f"used {ago(at - one.used_at)} ago", "muted"), width))
-    packages = ", ".join(map(one_line, one.packages)) or "nothing installed"
+    first = Row(spread(left, (f"used {ago(at - environment.used_at)} ago", "muted"), width))
+    packages = ", ".join(map(one_line, environment.packages)) or "nothing installed"
     return [first, Row(((packages, "muted"),), ((" " * 16, ""),))]
 
 
 def limit_rows(view: SessionView) -> list[Row]:
     """Return which mechanism enforces each limit, and what a trial measured."""
-    held = view.sandbox.enforcement if view.sandbox is not None else ()
-    weak = sum(not row.strong for row in held)
-    note = f"{len(held) - weak} held, {weak} approximate or missing" if held else ""
+    limits = view.sandbox.enforcement if view.sandbox is not None else ()
+    weak = sum(not row.strong for row in limits)
+    note = f"{len(limits) - weak} held, {weak} approximate or missing" if limits else ""
     rows = heading("Limits", note)
-    for row in held:
+    for row in limits:
         mark = ("  ✓ ", "good") if row.strong else ("  ≈ ", "warn")
         name = (f"{one_line(row.resource):<16}", "strong" if row.strong else "warn")
         rows.append(Row(((one_line(row.mechanism), ""),), (mark, name)))
         if row.measured:
             rows.append(Row(((one_line(row.measured), "muted"),), ((" " * 20, ""),)))
-    if not held:
+    if not limits:
         rows += say("  What holds each limit is tried out once the sandbox is there.", "muted")
     return rows
 
 
-def _moment(one: ContainerRow, otherwise: float) -> float:
+def _moment(container: ContainerRow, fallback: float) -> float:
     try:
-        return datetime.fromisoformat(one.since).timestamp()
+        return datetime.fromisoformat(container.since).timestamp()
     except ValueError:
-        return otherwise
+        return fallback
 
 
 def _fitted(text: str, room: int) -> str:

@@ -35,7 +35,7 @@ _DIGEST = 16
 
 
 class ToolReview:
-    """The way to the approval of one tool: its risks are named, and what is unread is known."""
+    """The steps to the approval of one tool: its risks are named, and the amount of unread lines is known."""
 
     def __init__(self, tool: WholeTool) -> None:
         self.tool = tool
@@ -45,11 +45,11 @@ class ToolReview:
         self.unread_known = False
         """Whether the person was told how much is unread."""
         self.paint: Paint | None = None
-        """When it was painted; None until it was drawn, or while it must be seen again."""
+        """When it was painted; None before that, and while it has to be painted again."""
 
-    def objection(self, heard: TimedInput) -> Objection:
+    def objection(self, timed: TimedInput) -> Objection:
         """Return why an input does not approve this tool; empty if it counts."""
-        return objection(heard, self.paint.at if self.paint else None)
+        return objection(timed, self.paint.at if self.paint else None)
 
 
 class ToolApproval(GuardedScreen):
@@ -62,7 +62,7 @@ class ToolApproval(GuardedScreen):
         Binding(action("app.help").key, "app.help", "Help", show=False, id="app.help"),
     ]
     CSS_PATH = "approving.tcss"
-    _review: ToolReview | None  # type: ignore[assignment]  # the screen below asks it for paint and objection alone
+    _review: ToolReview | None  # type: ignore[assignment]  # the base class uses only paint and objection
 
     class Approved(Message):
         """A tool joined the library."""
@@ -83,7 +83,7 @@ class ToolApproval(GuardedScreen):
         self._trying = False
         """Whether the field for the arguments of a test call is open."""
         self._calls: list[tuple[str, str]] = []
-        """Test calls: arguments, and what came of them."""
+        """Test calls: arguments and outcomes."""
         self._calling = False
         self._sent = False
         self._failed = ""
@@ -107,14 +107,14 @@ class ToolApproval(GuardedScreen):
         tool = self._tool
         self._review = ToolReview(tool)
         head = f"  {one_line(tool.name, 64)} of {one_line(tool.server, 40)}  {tool.state}  sha256 "
-        said = Content.assemble(("Approve a tool", "bold $accent"), f"{head}{tool.digest[:_DIGEST]}")
-        self.query_one("#head", Plain).update(said)
+        heading = Content.assemble(("Approve a tool", "bold $accent"), f"{head}{tool.digest[:_DIGEST]}")
+        self.query_one("#head", Plain).update(heading)
         self.query_one(Sheet).show(rows_of(tool))
         self.repaint()
         self.set_interval(0.1, self._tick)
 
     def on_resize(self) -> None:
-        """Have it seen again in its new shape."""
+        """Require a repaint in the new size."""
         self.repaint()
 
     @property

@@ -83,10 +83,8 @@ class Trace(TraceFilling):
             return
         self._place()
         self._select_again(newest)
-        answer = next(
-            (at for at in range(len(laid.cards) - 1, card_count - 1, -1) if laid.cards[at].kind == "answer"),
-            -1,
-        )
+        new = range(len(laid.cards) - 1, card_count - 1, -1)
+        answer = next((index for index in new if laid.cards[index].kind == "answer"), -1)
         if self.follow and answer >= 0 and view.seq > self.known:
             self._pin(answer)
         self._tell_selected()

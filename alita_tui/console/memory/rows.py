@@ -42,13 +42,13 @@ def item_row(kept: Remembered, width: int, now: datetime, here: str) -> Content:
     right = f" {worked:>6} {project}".rstrip()
     room = max(width - len(right) - 21, 8)
     text = cut(one_line(kept.item.text, 400), room)
-    text_style = "$alita-muted" if kept.until else ""
+    quiet = "$alita-muted" if kept.until else ""
     return Content.assemble(
         ("★" if kept.pinned else " ", "bold $accent"),
         (glyph, f"bold {style}"),
         (f"{learned:>5} ", "$alita-muted"),
         (f"{'closed' if kept.until else kept.sort:<10}", "$alita-muted"),
-        (text, text_style),
+        (text, quiet),
         " " * max(room - Content(text).cell_length, 0),
         (right, "$alita-muted"),
     )

@@ -34,7 +34,7 @@ NARROW = 100
 """Width below which the review fills the screen, one part at a time."""
 
 _ALL_KEYS, _VERDICTS = 86, 70
-"""Widths of the verdict bar with room for every choice, and for all verdicts."""
+"""Widths of the verdict bar that have room for every choice, and for all that are about the build."""
 
 
 class ApprovalScreen(DecidingScreen):

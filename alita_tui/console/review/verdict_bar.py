@@ -1,6 +1,6 @@
-"""The bar under a build: what a key would do now, and fields for the reason, names or ticks of a verdict.
+"""The bar under a build: what a key would do now, and what a verdict may need in words or ticks.
 
-Nothing in it has the focus until the person opens a field; a button never has it.
+Nothing in it has the focus until the person asked for a field, and no button ever has.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ LIKE: tuple[Choice, ...] = ("reuse", "merge", "alias")
 TAGS = ("wrong approach", "unsafe", "duplicate", "weak tests", "not needed")
 NAME, DIGEST = "this name", "these bytes"
 """What can be banned besides capabilities."""
-_HINTS: dict[str, str] = {
+_WHY: dict[str, str] = {
     "reject": "After a pause Enter rejects with this reason. Tab, Space: tags; Esc: back.",
     "ban": "After a pause Enter bans what is ticked, for good. Tab, Space: ticks; Esc: back.",
     "grants": "Unticked permissions are refused · Space toggles · Esc cancels",
@@ -135,7 +135,7 @@ class VerdictBar(Vertical):
             self.ticked = ticked
 
     class Named(Message):
-        """The names of all risks were typed."""
+        """Whether the names of all risks were typed."""
 
         def __init__(self, about: str) -> None:
             super().__init__()
@@ -153,10 +153,10 @@ class VerdictBar(Vertical):
         super().__init__(id=id)
         self.mode: Literal["idle", "reject", "ban", "name", "grants"] = "idle"
         self._about = ""
-        self._names: tuple[str, ...] = ()
-        self._shown_message = ("", "")
+        self._wanted: tuple[str, ...] = ()
+        self._said = ("", "")
         self._entered = False
-        """Whether Enter was pressed before all names were typed."""
+        """Whether Enter was pressed on names that are not complete."""
 
     def compose(self) -> ComposeResult:
         """Message, fields, ticks and choices."""
@@ -175,21 +175,21 @@ class VerdictBar(Vertical):
                 if choice not in (*DECIDING, *LIKE):
                     yield Button(choice)
 
-    def draw_keys(self, keys: Mapping[str, str], hidden: Collection[Choice]) -> None:
-        """Label the choices with their keys, and hide those in `hidden`."""
+    def draw_keys(self, keys: Mapping[str, str], useless: Collection[Choice]) -> None:
+        """Label the choices with their keys, and hide `useless` ones."""
         for button in self.query(Button):
             button.draw(keys.get(button.choice, ""))
-            button.display = button.choice in keys and button.choice not in hidden
-        self.query_one("#like").display = any(choice in keys and choice not in hidden for choice in LIKE)
+            button.display = button.choice in keys and button.choice not in useless
+        self.query_one("#like").display = any(one in keys and one not in useless for one in LIKE)
 
     def say(self, text: str, tone: str = "") -> None:
         """Show a line above the choices; `tone` is `good`, `warn`, `bad` or `muted`."""
-        if (text, tone) == self._shown_message:
+        if (text, tone) == self._said:
             return
-        self._shown_message = (text, tone)
-        message = self.query_one("#said", Plain)
-        message.update(text)
-        message.set_classes(f"-{tone}" if tone else "")
+        self._said = (text, tone)
+        said = self.query_one("#said", Plain)
+        said.update(text)
+        said.set_classes(f"-{tone}" if tone else "")
 
     def say_about(
         self, review: BuildReview, unread: int, keys: Mapping[Lasting, str], waits: Objection
@@ -197,19 +197,19 @@ class VerdictBar(Vertical):
         """Show what can be done now; `keys` approve, `waits` is why they would not count."""
         match self.mode:
             case "name":
-                typed = self.query_one(NameInput).value.split(" ")
-                missing = [name for name in self._names if name not in typed]
-                unknown = [
-                    word for word in typed if word and not any(name.startswith(word) for name in self._names)
+                given = self.query_one(NameInput).value.split(" ")
+                left = [one for one in self._wanted if one not in given]
+                wrong = [
+                    one for one in given if one and not any(name.startswith(one) for name in self._wanted)
                 ]
-                text = f"To accept the risks type their names: {' '.join(missing)} · Esc cancels"
-                if unknown:
-                    text = f"No risk is called {one_line(unknown[0], 40)}. {text}"
+                said = f"To accept the risks type their names: {' '.join(left)} · Esc cancels"
+                if wrong:
+                    said = f"No risk is called {one_line(wrong[0], 40)}. {said}"
                 elif self._entered:
-                    text = f"Not complete yet. {text}"
-                self.say(text, "bad" if unknown or self._entered else "warn")
+                    said = f"Not complete yet. {said}"
+                self.say(said, "bad" if wrong or self._entered else "warn")
             case "reject" | "ban" | "grants":
-                self.say(_HINTS[self.mode], "bad" if self.mode == "ban" else "")
+                self.say(_WHY[self.mode], "bad" if self.mode == "ban" else "")
             case "idle":
                 self.say(*review.line(unread, keys, waits))
 
@@ -248,7 +248,7 @@ class VerdictBar(Vertical):
         """Ask for the names of the risks."""
         self._open("name", about)
         self._entered = False
-        self._names = names
+        self._wanted = names
         field = self.query_one(NameInput)
         field.placeholder = "the names, separated by blanks"
         field.focus()
@@ -265,7 +265,7 @@ class VerdictBar(Vertical):
 
     @property
     def _draft(self) -> str:
-        """The name under which a reason is saved until it is sent."""
+        """Where a reason is kept until it is sent."""
         return f"reason:{self._about}"
 
     @on(Input.Changed, "#reason")
@@ -284,7 +284,7 @@ class VerdictBar(Vertical):
     def _name_typed(self, event: Input.Changed) -> None:
         event.stop()
         self._entered = False
-        if self.mode == "name" and set(event.value.split()) == set(self._names):
+        if self.mode == "name" and set(event.value.split()) == set(self._wanted):
             self.post_message(self.Named(self._about))
 
     @on(Input.Submitted, "#name")

@@ -98,8 +98,8 @@ def drawn_charts(report: Report, width: int, height: int, rows: int) -> Content:
 
 def _chart(chart: Chart, width: int, height: int, report: Report) -> list[Content]:
     title = Content.assemble((chart.title, "bold"), ("  ", ""))
-    subtitle = chart.note or chart.about
-    title += Content.styled(cut(subtitle, width - title.cell_length), _BAD if chart.note else _MUTED)
+    said = chart.note or chart.about
+    title += Content.styled(cut(said, width - title.cell_length), _BAD if chart.note else _MUTED)
     room = max(width - _GUTTER - 1, 8)
     body = braille(chart.values, room, height, 0.0, chart.top, chart.marked)
     lines = [title]
@@ -158,12 +158,12 @@ def table_row(line: Line, width: int, days: int) -> Content:
         failing = number == 1 and line.share is not None and line.share < _FAILING
         style = f"bold {_BAD}" if failing else _MUTED if cell == words.NONE else ""
         shown += Content.styled(f"{cell:>{column_width}}", style)
-    room_left = width - shown.cell_length - 3
-    drawn = spark(line.trend, min(days, 30, room_left)) if room_left >= 8 else ""
+    left = width - shown.cell_length - 3
+    drawn = spark(line.trend, min(days, 30, left)) if left >= 8 else ""
     shown += Content.styled(f"   {drawn}", _BAD if line.note else _MUTED)
-    room_left = width - shown.cell_length - 3
-    if line.note and room_left >= 12:
-        shown += Content.styled(f"  ▲ {cut(one_line(line.note, 300), room_left - 2)}", _BAD)
+    left = width - shown.cell_length - 3
+    if line.note and left >= 12:
+        shown += Content.styled(f"  ▲ {cut(one_line(line.note, 300), left - 2)}", _BAD)
     return shown
 
 
@@ -171,18 +171,18 @@ def _name_room(width: int) -> int:
     return 22 if width < 100 else 28 if width < 160 else 40
 
 
-def advice_row(advice: Advice, width: int) -> Content:
+def advice_row(one: Advice, width: int) -> Content:
     """Return an advice, with the number of events behind it."""
-    evidence = f"  {len(advice.places)} rows"
-    text = cut(one_line(advice.text, 400), width - 4 - cell_len(evidence))
-    return Content.assemble((" → ", _GOOD), (text, ""), (evidence, _MUTED))
+    rests = f"  {len(one.places)} rows"
+    text = cut(one_line(one.text, 400), width - 4 - cell_len(rests))
+    return Content.assemble((" → ", _GOOD), (text, ""), (rests, _MUTED))
 
 
-def anomaly_row(anomaly: Anomaly, width: int) -> Content:
+def anomaly_row(one: Anomaly, width: int) -> Content:
     """Return a day that stands out."""
-    name = f"{anomaly.name}: " if anomaly.name else ""
+    name = f"{one.name}: " if one.name else ""
     return Content.assemble(
-        (" ▲ ", _BAD), (cut(one_line(f"{anomaly.day}  {name}{anomaly.text}", 400), width - 4), "")
+        (" ▲ ", _BAD), (cut(one_line(f"{one.day}  {name}{one.text}", 400), width - 4), "")
     )
 
 

@@ -113,18 +113,18 @@ class Picker(ScrollView, can_focus=False):
             base = base + self._styles["cursor"]
         return to_strip(self._line(self.picks[index], width, chosen=chosen), self._styles, base, width)
 
-    def _line(self, pick: Pick, width: int, *, chosen: bool) -> Line:
+    def _line(self, one: Pick, width: int, *, chosen: bool) -> Line:
         room = width - 2 - (self._keyed + 1 if self._keyed else 0)
         column = min(self._named, room * 3 // 5)
-        name, note = cut(pick.name, column), ""
-        if (note_room := room - column - 2) >= _LEAST:
-            note = cut(pick.note, note_room)
-        ink = "muted" if pick.off else "strong" if chosen else "text"
-        gap = width - 2 - column - 2 - cell_len(note) - cell_len(pick.key)
+        name, note = cut(one.name, column), ""
+        if (left := room - column - 2) >= _LEAST:
+            note = cut(one.note, left)
+        ink = "muted" if one.off else "strong" if chosen else "text"
+        gap = width - 2 - column - 2 - cell_len(note) - cell_len(one.key)
         return (
             ("› " if chosen else "  ", "heading"),
             (name + " " * (column - cell_len(name) + 2), ink),
             (note, "muted"),
             (" " * max(gap, 0), ""),
-            (pick.key, "muted" if pick.off else "name"),
+            (one.key, "muted" if one.off else "name"),
         )

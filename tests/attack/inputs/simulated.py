@@ -293,10 +293,10 @@ class World:
         elif isinstance(message, events.AppFocus):
             screen._terminal_focus(True)
         elif isinstance(message, events.MouseScrollUp | events.MouseScrollDown):
-            screen._hear(message)
+            screen._record_input(message)
             screen._scrolled()
         elif isinstance(message, events.MouseEvent):
-            screen._hear(message)
+            screen._record_input(message)
         elif isinstance(message, events.Key | events.Paste) and screen.judge(message):
             if isinstance(message, events.Paste):
                 screen.stand_in.text += message.text if screen.stand_in.mode != "idle" else ""

@@ -37,3 +37,9 @@ def runtime_of(language: str) -> Runtime:
     module, name = _RUNTIMES[language]
     runtime: Runtime = getattr(import_module(f"{__package__}.{module}"), name)()
     return runtime
+
+
+def runtime_called(name: str) -> Runtime:
+    """Return the runtime of a language, or of the first that a program runs, as `node`. Raises UsageError."""
+    named = (language for language in _WHERE if name == runtime_of(language).outside)
+    return runtime_of(name if name in _WHERE else next(named, name))

@@ -69,21 +69,29 @@ async def resolved(node: Path, requested: Sequence[str], limits: InstallLimits) 
 async def unpack(node: Path, lock: Lock, folder: Path, most: InstallLimits) -> None:
     """Fill `node_modules` of a folder with exactly the packages of npm in a lock. Raise RequirementsError.
 
-    A tarball whose bytes have another sha512 is refused, before any of it is unpacked.
+    A tarball whose bytes have another sha512 is refused, before any of it is unpacked. Each is unpacked into a folder
+    of its own and brought to its place afterwards: npm unpacks all at once, and one that holds `node_modules/NAME`
+    would write into the package of that place.
     """
+    _check_lock(lock)
     about = ", ".join(text.removeprefix(NPM) for text in lock.requirements if text.startswith(NPM))
     with tempfile.TemporaryDirectory(dir=folder) as made:
         work = Path(made)
-        dependencies = {_key(package.place): package.version for package in lock.npm if package.direct}
-        _write(work / "package.json", {"private": True, "dependencies": dependencies})
-        _write(work / "package-lock.json", _package_lock(lock, dependencies))
+        folders = {package.place: f"p{number}" for number, package in enumerate(lock.npm)}
+        flat_lock = _flat_package_lock(lock, folders)
+        _write(work / "package.json", {"private": True, **flat_lock["packages"][""]})
+        _write(work / "package-lock.json", flat_lock)
         await _npm(node, work, "ci", ("--prefer-offline",), about, most)
         modules = work / FOLDER
         (modules / ".package-lock.json").unlink(missing_ok=True)
-        _check(modules, lock, about)
+        _check(modules, lock, folders, about)
         if excess := most.exceeded(modules):
             raise RequirementsError(f"{about} cannot be installed: {excess}.", hint=most.hint)
-        modules.rename(folder / FOLDER)
+        for place in sorted(folders):  # a package comes before those within it
+            target = work / "placed" / place
+            target.parent.mkdir(parents=True, exist_ok=True)
+            (modules / folders[place]).rename(target)
+        (work / "placed" / FOLDER).rename(folder / FOLDER)
 
 
 def with_wheels(wheels: Path, folder: Path) -> None:
@@ -170,45 +178,57 @@ def _key(place: str) -> str:
     return f"/{place}".rpartition(f"/{FOLDER}/")[2]
 
 
-def _package_lock(lock: Lock, dependencies: Mapping[str, str]) -> dict[str, Any]:
-    """Return a lock as npm reads it. Where tarballs are is left to the registry that is set: their hashes decide."""
-    entries: dict[str, Any] = {"": {"dependencies": dict(dependencies)}}
+def _check_lock(lock: Lock) -> None:
+    """Raise RequirementsError for a lock that this machine would not have written, as a pack may bring one."""
     for package in lock.npm:
-        name = package.name.removeprefix(NPM)
-        alias = {"name": name} if name != _key(package.place) else {}
-        # The first sign may be the `@` of a scope.
-        split = [(need[0] + need[1:].partition("@")[0], need[1:].partition("@")[2]) for need in package.needs]
-        entries[package.place] = {
-            **alias, "version": package.version, "integrity": package.hashes[0], "dependencies": dict(split),
+        shown = one_line(f"{package.name.removeprefix(NPM)} {package.version} at {package.place}", 200)
+        name = requirements.of_npm(package.name) if package.name.startswith(NPM) else None
+        if name != package.name or not (
+            _VERSION.fullmatch(package.version) and _PLACE.fullmatch(package.place)
+        ):
+            raise RequirementsError(f"{shown} is no package of the registry.")
+        if len(package.hashes) != 1 or not _HASH.fullmatch(package.hashes[0]):
+            raise RequirementsError(f"{shown} comes without a sha512, so it is not used.")
+
+
+def _flat_package_lock(lock: Lock, folders: Mapping[str, str]) -> dict[str, Any]:
+    """Return a lock as npm reads it, with each package beside the others in a folder that no package is called.
+
+    Where tarballs are is left to the registry that is set: their hashes decide.
+    """
+    wanted: dict[str, str] = {}
+    entries: dict[str, Any] = {}
+    for package in lock.npm:
+        name, own_folder = package.name.removeprefix(NPM), folders[package.place]
+        wanted[own_folder] = f"npm:{name}@{package.version}"
+        entries[f"{FOLDER}/{own_folder}"] = {
+            "name": name, "version": package.version, "integrity": package.hashes[0],
         }  # fmt: skip
-    return {"lockfileVersion": 3, "requires": True, "packages": entries}
+    return {
+        "lockfileVersion": 3,
+        "requires": True,
+        "packages": {"": {"dependencies": wanted}, **entries},
+    }
 
 
-def _own_modules(root: Path, place: str) -> set[str]:
-    """Return the places of what a package at a place finds in its own `node_modules`."""
-    modules = root / place / FOLDER
-    listed = sorted(modules.iterdir()) if modules.is_dir() else ()
-    imported = (
-        list(entry.iterdir()) if entry.name.startswith("@") and entry.is_dir() else [entry]
-        for entry in listed
-    )
-    return {path.relative_to(root).as_posix() for folders in imported for path in folders}
-
-
-def _check(modules: Path, lock: Lock, about: str) -> None:
+def _check(modules: Path, lock: Lock, folders: Mapping[str, str], about: str) -> None:
     """Raise RequirementsError unless there are just the packages of a lock, and nothing but files and folders."""
     for entry in below(modules):
         mode = os.lstat(entry.path).st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
             raise RequirementsError(f"{about} cannot be installed: it holds a link or a device.")
-    places = {package.place for package in lock.npm}
-    for place in ("", *sorted(places)):
-        if strange := _own_modules(modules.parent, place) - places:
-            raise RequirementsError(
-                f"{about} cannot be installed: {one_line(min(strange), 120)} is not of the lock."
-            )
+    strange = {entry.name for entry in modules.iterdir()} - set(folders.values())
+    strange |= {
+        f"{place}/{FOLDER}"
+        for place, own_folder in folders.items()
+        if (modules / own_folder / FOLDER).exists()
+    }
+    if strange:
+        raise RequirementsError(
+            f"{about} cannot be installed: {one_line(min(strange), 120)} is not of the lock."
+        )
     for package in lock.npm:
-        manifest = _read(modules.parent / package.place / "package.json")
+        manifest = _read(modules / folders[package.place] / "package.json")
         version = str(manifest.get("version")).strip().lstrip("v=").partition("+")[0]
         if (manifest.get("name"), version) != (
             package.name.removeprefix(NPM),

@@ -273,6 +273,36 @@ def register(shell: Shell, draft: ToolDraft, *sources: Source) -> None:
     shell.app.library.register(draft, Lock(), approval_id="p8", digest=digest, sources=sources)
 
 
+@pytest.mark.parametrize(
+    ("sorted_then", "names"), [(True, ("text", "most")), (True, ("text",)), (False, ("text", "most"))]
+)
+def test_a_list_of_a_pack_warns_of_the_tools_whose_arguments_were_sorted(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sorted_then: bool, names: tuple[str, ...]
+) -> None:
+    schema: Any = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
+    draft = msgspec.structs.replace(
+        streams.DRAFT, name="holder", requirements=(), code="jq .text", input_schema=schema, language="bash"
+    )
+    register(shell, draft)
+    if sorted_then:
+        monkeypatch.setattr(
+            pack_files, "as_json", lambda value, indent: pack_files._json(value).decode().rstrip("\n")
+        )
+    file = tmp_path / "old.alita"
+    assert alita(shell.home, "export", str(file), "holder").exit_code == 0
+    monkeypatch.undo()
+    done = alita(tmp_path / "two", "import", str(file))
+    assert done.exit_code == 0, done.output
+    warning = (
+        "holder was packed by an older alita, which sorted its arguments. Its tests give them by their place and may "
+        "fail here. If they do, whoever packed it should export it again: alita tools export PACK holder\n"
+    )
+    assert done.stderr.count(warning) == (sorted_then and len(names) > 1), done.stderr
+    assert warning not in done.stdout
+    listed = alita(tmp_path / "two", "import", str(file), "--json")
+    assert json.loads(listed.stdout)["tools"][0]["name"] == "holder"
+
+
 KEY = "sk-ant-api03-" + "A1b2C3d4" * 11
 
 

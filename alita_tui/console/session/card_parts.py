@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from alita_tui.console.session.inline import Slice
 from alita_tui.console.session.result_table import result_lines
 from alita_tui.console.session.trace_lines import MARGIN, detail, glyph, words
-from alita_tui.console.widgets.styled_text import Line, Piece, clip, cut, spread, width_of
+from alita_tui.console.widgets.styled_text import Line, Piece, at_words, clip, spread, width_of
 from alita_tui.events.build import CHECKS
 from alita_tui.view.cards import Card, Deck
 from alita_tui.view.feedback import MARKS
@@ -133,12 +133,3 @@ def _cut_line(line: Line, width: int) -> Line:
         kept.append((text, style))
         room -= cell_len(text)
     return tuple(kept)
-
-
-def at_words(text: str, width: int) -> str:
-    """Return text of at most `width` cells; of a longer one whole words and an ellipsis."""
-    if cell_len(text) <= width:
-        return text
-    short = cut(text, width)
-    head, blank, _rest = short.rpartition(" ")
-    return f"{head.rstrip(' ,;:')} …" if blank and cell_len(head) >= width // 3 else short

@@ -7,15 +7,20 @@ from datetime import timedelta
 import pytest
 from rich.cells import cell_len
 from textual.app import ComposeResult
+from textual.widgets import OptionList
 
+from alita_tui import events as e
 from alita_tui.console.session.tabs import Tab, Tabs
 from alita_tui.console.sessions.catalog import SessionLine
 from alita_tui.console.sessions.rows import session_row
 from alita_tui.console.themes import ThemedApp
 from alita_tui.console.widgets.plain import Plain
+from alita_tui.console.widgets.sheet import Row, fold_row
+from alita_tui.console.widgets.styled_text import text_of, width_of
 from tests.console.keeping_lab import NOW
-from tests.console.screens import console, drawn
-from tests.support import goldens
+from tests.console.navigating import until
+from tests.console.screens import console, covered, drawn
+from tests.support import goldens, streams
 
 TITLE = "Validate the addresses of 東京都 the customers and write them into a spreadsheet for accounting"
 
@@ -68,3 +73,28 @@ async def test_the_name_of_a_tab(width: int) -> None:
         names = str(tabs.content).partition("F4")[0].split(" │ ")
         assert len(names) == 2
         assert all(whole_words(name.strip()[2:], TITLE) for name in names)
+
+
+@pytest.mark.parametrize("width", [72, 80, 93])
+async def test_the_name_of_a_task(width: int) -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    tape.add(e.TaskSubmitted(task_id="t1", text=TITLE))
+    app = console(tape.envelopes)
+    async with app.run_test(size=(width, 24)) as pilot:
+        await drawn(pilot, tape.envelopes[-1].seq)
+        await pilot.press("ctrl+k")
+        await covered(pilot)
+        listed = app.screen.query_one(OptionList)
+
+        def shown() -> str:
+            return listed.render_line(0).text.strip().removeprefix("running").strip()
+
+        await until(pilot, lambda: "Validate" in shown() and not shown().endswith("accounting"))
+        assert whole_words(shown(), TITLE)
+
+
+def test_a_row_that_takes_one_line_only() -> None:
+    for width in range(24, 90, 7):
+        (line,) = fold_row(Row(((TITLE, ""),), clip=True), width)
+        assert width_of(line) <= width and whole_words(text_of(line), TITLE)

@@ -70,7 +70,7 @@ def _fold(envelopes: Sequence[Envelope], *, quiet: bool) -> dict[str, object]:
     if quiet:
         return results
     typer.echo(folded.state)
-    if not folded.closings:
+    if not folded.closings and not folded.unrecorded:
         typer.echo(f"{counted(folded.events, 'event')}; no state was recorded to compare with.", err=True)
     for closing in folded.closings:
         outcome = f"recorded as {closing.recorded}, folded as {closing.folded}"
@@ -80,6 +80,8 @@ def _fold(envelopes: Sequence[Envelope], *, quiet: bool) -> dict[str, object]:
         elif closing.same:
             outcome = "as recorded"
         typer.echo(f"closed at event {closing.seq}: {outcome}", err=True)
+    for seq in folded.unrecorded:
+        typer.echo(f"closed at event {seq}: no state was recorded to compare with", err=True)
     return results
 
 

@@ -54,7 +54,23 @@ async def picture(body: bytes, width: int, height: int) -> Picture:
     return msgspec.structs.replace(result, pixels=pixels)
 
 
+def _sketched(body: bytes, width: int, height: int) -> Picture:
+    """Return the shapes of a simple SVG drawing."""
+    from alita_tui.confined.drawings import NotDrawable, drawn
+
+    try:
+        size, image = drawn(body, width, height)
+    except NotDrawable as error:
+        return Picture(problem=f"It cannot be drawn: {error}.")
+    columns, rows = image.size
+    return Picture(width=size[0], height=size[1], columns=columns, rows=rows, pixels=image.tobytes())
+
+
 def _scaled(body: bytes, width: int, height: int) -> Picture:
+    from alita_tui.confined.drawings import is_drawing
+
+    if is_drawing(body):
+        return _sketched(body, width, height)
     from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 
     Image.MAX_IMAGE_PIXELS = None  # reported below, with the size

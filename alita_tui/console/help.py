@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -13,11 +15,14 @@ from textual.screen import Screen
 
 from alita_tui.console.actions import offered
 from alita_tui.console.session.slash import instead
-from alita_tui.console.taken import Taken, sections
+from alita_tui.console.taken import Section, Taken, sections
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Row, Sheet
 from alita_tui.spine.text import reveal
+
+_WIDEST = 12
+"""Cells of the column of keys at most; the few longer ones push only their own row."""
 
 
 class HelpScreen(Dialog[None]):
@@ -36,15 +41,26 @@ class HelpScreen(Dialog[None]):
         """Heading, sheet and how a key is changed."""
         with Vertical(id="box"):
             yield Plain(Content.assemble(("Keys", "bold $accent"), "  of what is on screen   Esc closes"))
-            yield Sheet([row for section in self.sections for row in _rows(section.heading, section.keys)])
+            yield Sheet(rows(self.sections))
             where = reveal(str(self._keymap)) if self._keymap is not None else "keymap.toml"
             yield Plain(f"To change a key, put its grey name into {where}", id="said")
 
 
-def _rows(heading: str, keys: tuple[Taken, ...]) -> list[Row]:
-    rows = [Row(((heading, "heading"),))]
-    for key in keys:
-        named = " ".join((*offered(key.keys), *instead(key.action, key.keys)))
-        said = ((key.action.tooltip, ""), (f"  {key.action.id}", "muted"))
-        rows.append(Row(said, ((f"  {named:<20}", "name"),)))
-    return [*rows, Row()]
+def rows(listed: Sequence[Section]) -> list[Row]:
+    """Return the keys of every section in one column, no wider than they need."""
+    column = min(max((cell_len(_named(key)) for part in listed for key in part.keys), default=0), _WIDEST)
+    return [row for part in listed for row in _rows(part, column)]
+
+
+def _named(key: Taken) -> str:
+    return " ".join((*offered(key.keys), *instead(key.action, key.keys)))
+
+
+def _rows(part: Section, column: int) -> list[Row]:
+    heading_rows = [Row(((part.heading, "heading"),))]
+    for key in part.keys:
+        text = ((key.action.tooltip, ""), (f"  {key.action.id}", "muted"))
+        heading_rows.append(
+            Row(text, ((f"  {_named(key):<{column}}  ", "name"),), ((" " * (column + 4), ""),))
+        )
+    return [*heading_rows, Row()]

@@ -42,6 +42,8 @@ class Folded(Value, frozen=True):
     """Fingerprint of the final state; if the session was closed, of the state just before."""
     closings: tuple[Closing, ...] = ()
     """Every close that recorded a state."""
+    unrecorded: tuple[int, ...] = ()
+    """The events of closes without one: a person left before it was known."""
 
     @property
     def same(self) -> bool:
@@ -53,12 +55,15 @@ def play_through(envelopes: Iterable[Envelope]) -> Folded:
     """Fold every event, and compare at each close."""
     view, previous = SessionView(), SessionView()
     closings: list[Closing] = []
+    unrecorded: list[int] = []
     count, closed = 0, False
     for envelope in envelopes:
         previous, view = view, fold(view, envelope)
         count += envelope.durable
         closed = isinstance(envelope.event, e.SessionClosed)
-        if isinstance(envelope.event, e.SessionClosed) and envelope.event.state:
+        if isinstance(envelope.event, e.SessionClosed) and not envelope.event.state:
+            unrecorded.append(envelope.seq or 0)
+        elif isinstance(envelope.event, e.SessionClosed):
             closings.append(
                 Closing(
                     seq=envelope.seq or 0,
@@ -72,4 +77,5 @@ def play_through(envelopes: Iterable[Envelope]) -> Folded:
         events=count,
         state=fingerprint(previous if closed else view),
         closings=tuple(closings),
+        unrecorded=tuple(unrecorded),
     )

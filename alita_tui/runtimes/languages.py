@@ -41,5 +41,5 @@ def runtime_of(language: str) -> Runtime:
 
 def runtime_called(name: str) -> Runtime:
     """Return the runtime of a language, or of the first that a program runs, as `node`. Raises UsageError."""
-    named = (language for language in _WHERE if name == runtime_of(language).outside)
-    return runtime_of(name if name in _WHERE else next(named, name))
+    named = (language for language in _RUNTIMES if name == runtime_of(language).outside)
+    return runtime_of(name if name in _RUNTIMES else next(named, name))

@@ -9,16 +9,16 @@ from typing import Any
 from alita_tui.events import RunReport
 from alita_tui.spine.text import counted, one_line
 
-_MOST, _LONGEST = 6, 120
-"""Most values in a line, and most characters of a value."""
+NAMED_MEMBERS, _LONGEST = 6, 120
+"""Values and characters of a value that are named; a line has no room for more."""
 
 
 def result_words(report: RunReport) -> str:
-    """Return the line. It holds no JSON: the opened row has the complete result."""
-    words = _result_words(report.result)
+    """Return the line. JSON is never part of it: the opened row has the result as it came."""
+    words = value_in_words(report.result)
     names = [str(one_line(file.name, _LONGEST)) for file in report.files]
-    files = [name for name in names[:_MOST] if name not in words]
-    further = [f"{len(names) - _MOST} more files"] if len(names) > _MOST else []
+    files = [name for name in names[:NAMED_MEMBERS] if name not in words]
+    further = [f"{len(names) - NAMED_MEMBERS} more files"] if len(names) > NAMED_MEMBERS else []
     if report.result is None and names:
         words = ""
     return " · ".join(filter(None, (words, ", ".join((*files, *further)))))
@@ -42,7 +42,8 @@ def _single_words(value: Any, longest: int = _LONGEST) -> str:
     return value_words(value, longest) or "''"
 
 
-def _result_words(value: Any) -> str:
+def value_in_words(value: Any) -> str:
+    """Return any value in one line: how much there is of it, and its beginning."""
     if value is None:
         return "no result"
     if single(value):
@@ -56,7 +57,7 @@ def _mapping_words(value: Mapping[str, Any]) -> str:
         return "empty"
     ordered = sorted(islice(value.items(), 50), key=lambda member: not single(member[1]))
     parts = []
-    for name, member in ordered[:_MOST]:
+    for name, member in ordered[:NAMED_MEMBERS]:
         label = one_line(str(name), 40)
         if single(member):
             parts.append(f"{label}: {_single_words(member)}")
@@ -75,12 +76,12 @@ def _list_words(value: Any) -> str:
     if isinstance(first, Mapping):
         singles = [
             f"{one_line(str(name), 40)} {_single_words(member)}"
-            for name, member in islice(first.items(), _MOST)
+            for name, member in islice(first.items(), NAMED_MEMBERS)
             if single(member)
         ]
         begins = f", first: {', '.join(singles)}" if singles else ""
         return f"{counted(len(value), 'row')}{begins}"
-    singles = [_single_words(member) for member in islice(value, _MOST) if single(member)]
+    singles = [_single_words(member) for member in islice(value, NAMED_MEMBERS) if single(member)]
     if not singles:
         return counted(len(value), "row")
     rest = f" … {counted(len(value), 'value')}" if len(value) > len(singles) else ""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import struct
 import subprocess
 import sys
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -160,3 +162,74 @@ async def test_code_that_a_lexer_would_take_for_ever_over_is_plain(monkeypatch) 
 def test_nothing_of_pillow_is_in_this_process() -> None:
     asked = "import sys, alita_tui.confined.pictures; sys.exit('PIL' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", asked], env=dict(os.environ), check=False).returncode == 0
+
+
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg" width="600" height="300" viewBox="0 0 600 300">%s</svg>'
+
+
+async def test_a_chart_in_svg_is_drawn_by_its_shapes() -> None:
+    shapes = (
+        b'<rect width="100%" height="100%" fill="#fff"/><text x="5" y="9">title</text>'
+        b'<g fill="#ff0000"><rect width="300" height="300"/></g>'
+        b'<line x1="450" y1="0" x2="450" y2="300" stroke="#0000ff" stroke-width="60"/>'
+        b'<polyline points="500,290 599,290" fill="none" stroke="#00ff00" stroke-width="20"/>'
+        b'<circle cx="550" cy="50" r="40" fill="#222222"/>'
+    )
+    found = await picture(SVG.replace(b"%s", shapes), 100, 80)
+    assert (found.width, found.height, found.columns, found.rows, found.problem) == (600, 300, 100, 50, "")
+
+    def ink(column: int, row: int) -> tuple[int, ...]:
+        at = 4 * (row * found.columns + column)
+        return tuple(found.pixels[at : at + 4])
+
+    assert ink(20, 25) == (255, 0, 0, 255) and ink(60, 25) == (255, 255, 255, 255)
+    assert ink(75, 25) == (0, 0, 255, 255) and ink(90, 48) == (0, 255, 0, 255)
+    assert ink(91, 8) == (0x22, 0x22, 0x22, 255)
+
+
+def starter_charts(folder: Path) -> Iterator[bytes]:
+    """What the chart tool that comes with alita draws."""
+    code = Path(run.__file__).parents[1] / "_shipped/starters/chart/chart.py"
+    points = [{"x": n, "y": n % 5 - 1} for n in range(9)]
+    for kind in ("bar", "line", "scatter"):
+        given = json.dumps({"kind": kind, "points": points})
+        subprocess.run([sys.executable, str(code)], input=given, text=True, cwd=folder, check=True)
+        yield (folder / "chart.svg").read_bytes()
+
+
+async def test_what_the_chart_tool_draws_is_shown(tmp_path: Path) -> None:
+    for body in starter_charts(tmp_path):
+        found = await picture(body, 64, 24)
+        assert (found.problem, found.width, found.height, found.rows) == ("", 720, 440, 24)
+        pixels = {found.pixels[at : at + 3] for at in range(0, len(found.pixels), 4)}
+        assert any(pixel[2] > pixel[0] + 40 for pixel in pixels), "something blue stands on the paper"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        SVG % b'<path d="M0 0L9 9"/>',
+        SVG % b'<g transform="scale(2)"><rect width="9" height="9"/></g>',
+        SVG % b'<image href="file:///etc/passwd" width="9" height="9"/>',
+        SVG % b"<style>rect{fill:red}</style>",
+        SVG % b'<rect width="1e999" height="9"/>',
+        SVG % b'<rect fill="url(#x)" width="9" height="9"/>',
+        SVG % b"<rect",
+        b'<svg width="0" height="9"/>',
+        b'<svg width="1e300" height="1e300" viewBox="a b c d"/>',
+        b'<?xml version="1.0"?><!DOCTYPE svg [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]><svg width="9" height="9">&b;</svg>',
+        b"<svg width='9' height='9'>" + b"<g>" * 100_000,
+    ],
+    ids=range(11),
+)
+async def test_a_drawing_of_anything_else_is_not_drawn_by_halves(body: bytes) -> None:
+    found = await picture(body, 64, 24)
+    assert found.problem and not found.pixels
+
+
+async def test_far_and_deep_shapes_harm_nothing() -> None:
+    far = b'<line x1="-9e99" y1="1e99" x2="9e99" y2="0" stroke="red" stroke-width="9e99"/><circle r="9e99"/>'
+    deep = b"<g>" * 20_000 + b'<rect width="9" height="9"/>' + b"</g>" * 20_000
+    for shapes in (far, deep, b'<rect width="3" height="3"/>' * 50_000, b'<polygon points="1 2 3"/>'):
+        found = await picture(SVG.replace(b"%s", shapes), 64, 24)
+        assert found.problem or found.columns == 48

@@ -11,7 +11,7 @@ from textual.widgets import Input
 
 from alita_tui import events as e
 from alita_tui.console.review.code import Base, code_rows, diff_rows, split_rows
-from alita_tui.console.review.fields import ReasonInput
+from alita_tui.console.review.fields import NameInput, ReasonInput
 from alita_tui.console.review.steps import BuildReview
 from alita_tui.console.review.ticks import Ticks
 from alita_tui.console.review.verdict_bar import Button, VerdictBar
@@ -94,6 +94,21 @@ async def test_the_prompt_names_the_verdict_that_it_continues_and_no_other_key_g
         await pilot.press("escape", "o")
         await settled(pilot)
         assert app.decided == [] and app.review.bar.mode == "name"
+
+
+async def test_enter_clears_a_name_that_is_no_risk_and_says_so() -> None:
+    app = Host(risky())
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        await pilot.press("o")
+        first = app.names[0]
+        await pilot.press(*app.typed[: len(first) + 1], *"nobody", "enter")
+        await settled(pilot)
+        assert app.review.query_one(NameInput).value == f"{first} "
+        assert "No risk is called nobody, so it was cleared." in app.said()
+        await pilot.press(*app.typed[len(first) + 1 :])
+        await settled(pilot)
+        assert "o approves this code for this task only" in app.said()
 
 
 def test_what_is_unread_is_announced_for_each_kind_of_approval() -> None:

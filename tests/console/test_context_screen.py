@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from msgspec.structs import replace
+from rich.cells import cell_len
 from textual.widgets import OptionList
 
 from alita_tui import events as e
@@ -16,6 +18,7 @@ from alita_tui.spine.commands import SwitchBlock
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import StoreError
 from alita_tui.spine.ports.context import NextCall
+from tests.console.navigating import until
 from tests.console.screens import NEXT_CALL, Sink, at_main, console, covered, drawn
 from tests.support import goldens
 
@@ -151,3 +154,17 @@ async def test_a_session_that_cannot_be_read_is_said() -> None:
                 await pilot.pause(0.01)
         await pilot.press("space", "escape")
         assert at_main(app)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 136])
+async def test_every_part_stands_on_one_line(width: int) -> None:
+    app = opened(Sink(), asked)
+    async with app.run_test(size=(width, 36)) as pilot:
+        listed = await open_it(pilot)
+        await until(pilot, lambda: listed.option_count)
+        room = listed.scrollable_content_region.width
+        rows = [str(listed.get_option_at_index(n).prompt) for n in range(listed.option_count)]
+        assert len(rows) == len(NEXT_CALL.parts)
+        for part, row in zip(NEXT_CALL.parts, rows, strict=True):
+            assert cell_len(row.rstrip()) <= room, row
+            assert f"{part.tokens:,}" in row and part.name.split()[0] in row

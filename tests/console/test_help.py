@@ -9,7 +9,7 @@ from textual.screen import ModalScreen
 
 from alita_tui.console.actions import offered
 from alita_tui.console.app import AlitaApp
-from alita_tui.console.help import HelpScreen
+from alita_tui.console.help import HelpScreen, rows
 from alita_tui.console.widgets.sheet import Sheet
 from alita_tui.spine.envelope import Envelope
 from tests.console.navigating import on, replaying, until
@@ -118,3 +118,16 @@ async def test_what_a_screen_does_not_take_is_not_listed() -> None:
 def test_keys_that_do_not_arrive_everywhere_are_not_offered() -> None:
     assert offered(("ctrl+j", "shift+enter")) == ("Ctrl+J",)
     assert offered(("N", "shift+n")) == ("N", "Shift+N")
+
+
+async def test_the_column_of_keys_is_no_wider_than_they_need() -> None:
+    app = console(goldens.walkthrough())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await drawn(pilot, goldens.walkthrough()[-1].seq)
+        await pilot.press("f1")
+        await until(pilot, lambda: on(app, HelpScreen))
+        shown = app.screen
+        assert isinstance(shown, HelpScreen)
+        gutters = [row.gutter[0][0] for row in rows(shown.sections) if row.gutter]
+        assert min(len(gutter) - len(gutter.rstrip()) for gutter in gutters) == 2
+        assert len(gutters) > 20 and sorted(map(len, gutters))[len(gutters) // 2] <= 16

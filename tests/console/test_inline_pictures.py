@@ -74,6 +74,28 @@ async def test_a_picture_stands_under_its_answer_and_nothing_moves_when_it_comes
         assert trace.virtual_size.height == before, "the room was kept for it"
 
 
+async def test_a_chart_stands_under_its_answer_too(tmp_path: Path) -> None:
+    FILES["chart.svg"] = path = tmp_path / "chart.svg"
+    path.write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 24">'
+        '<rect width="100%" height="12" fill="rgb(200,30,40)"/>'
+        '<rect y="12" width="100%" height="12" fill="rgb(20,60,210)"/></svg>',
+        "utf-8",
+    )
+    events = made(("chart.svg", "image/svg+xml"))
+    app = console(events)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, events[-1].seq)
+        trace = app.main.query_one(Trace)
+        async with asyncio.timeout(60):
+            while not any(RED in line for line in inks(trace)):
+                await pilot.pause(0.02)
+        seen = inks(trace)
+        assert next(n for n, line in enumerate(seen) if RED in line) < next(
+            n for n, line in enumerate(seen) if BLUE in line
+        )
+
+
 @pytest.mark.parametrize("size", [0, 20, 60])
 async def test_what_is_no_picture_is_told_in_one_line_and_leaves_no_room(tmp_path: Path, size: int) -> None:
     FILES["flag.png"] = path = tmp_path / "flag.png"

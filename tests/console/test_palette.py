@@ -9,7 +9,7 @@ from alita_tui.console.app import AlitaApp
 from alita_tui.console.library.tool import ToolScreen
 from alita_tui.console.palette import Entry, PaletteScreen, found
 from alita_tui.console.session.trace import Trace
-from alita_tui.console.widgets.picker import Picker
+from alita_tui.console.widgets.picker import Pick, Picker
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.commands import Interrupt
 from tests.console.navigating import on, replaying, until
@@ -115,3 +115,24 @@ def test_words_find_in_any_order_names_before_what_is_told() -> None:
     assert [entry.name for entry in found(entries, "memory view")][:2] == ["view: memory", "tool: x"]
     assert found(entries, "") == entries
     assert found(entries, "zzzz") == []
+
+
+async def test_words_are_whole_and_a_long_key_takes_room_from_its_own_row_only() -> None:
+    async def lines(key: str) -> list[str]:
+        app = console(goldens.walkthrough())
+        async with app.run_test(size=(80, 24)) as pilot:
+            await drawn(pilot, goldens.walkthrough()[-1].seq)
+            picker = (await opened(pilot, app)).query_one(Picker)
+            state = "words that take more room than a row of a narrow screen has"
+            picker.show([Pick("session: interrupt", state, "esc"), Pick("app: quit", state, key)])
+            await pilot.pause()
+            return [picker.render_line(row).text for row in range(2)]
+
+    (short, _quit), (beside_long, long) = await lines("ctrl+q"), await lines("ctrl+shift+alt+pagedown")
+    assert short == beside_long
+    assert "ctrl+shift+alt+pagedown" in long
+    for line in (short, long):
+        shown = line.partition("words")[2].partition(" …")
+        assert shown[1] and all(
+            word in "that take more room than a row of a narrow".split() for word in shown[0].split()
+        )

@@ -1,4 +1,4 @@
-"""The result of a run is told in words and tables; what has another form, and all of it by one key, stays JSON."""
+"""The result of a run is told in words and tables, nested ones too; one key shows it as JSON."""
 
 from __future__ import annotations
 
@@ -48,21 +48,8 @@ def test_many_rows_are_counted() -> None:
     assert lines[:2] == ["n", "0"] and lines[-1] == "… 22 more rows"
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        [],
-        {},
-        [1, 2],
-        "text",
-        7,
-        {"a": {"b": 1}},
-        [{"a": 1}, {"b": 2}],
-        [{"a": [1]}],
-        [{str(n): n for n in range(9)}],
-    ],
-)
-def test_any_other_form_is_left_as_it_is(value: object) -> None:
+@pytest.mark.parametrize("value", ["text", 7, None, True])
+def test_a_single_value_is_left_as_it_is(value: object) -> None:
     assert told(value) == []
 
 
@@ -70,6 +57,65 @@ def test_any_other_form_is_left_as_it_is(value: object) -> None:
 def test_no_line_is_wider_than_its_room(room: int) -> None:
     lines = told([{"city": "Llanfair" * 9, "what": "円" * 40, "n": 10**30}] * 3, room)
     assert lines and all(cell_len(line) <= room for line in lines)
+
+
+def test_nested_results_are_read_as_rows() -> None:
+    value = {
+        "city": "Bern",
+        "results": [
+            {"address": "ada@example.org", "valid": True, "normalized": "ada@example.org"},
+            {"address": "grace@navy..mil", "valid": False, "error": "two periods in a row"},
+        ],
+        "weather": {"now": {"sky": "clear", "wind": None}, "days": [1, 2, 3], "tags": []},
+    }
+    lines = told(value, 80)
+    assert lines == [
+        "city  Bern",
+        "results",
+        "  address          valid  normalized       error",
+        "  ada@example.org  yes    ada@example.org",
+        "  grace@navy..mil  no                      two periods in a row",
+        "weather",
+        "  now",
+        "    sky   clear",
+        "    wind  none",
+        "  days  1, 2, 3",
+        "  tags  none",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "lines"),
+    [
+        ([], ["none"]),
+        ({}, ["empty"]),
+        ([1, 2], ["1, 2"]),
+        ({"a": {"b": 1}}, ["a", "  b  1"]),
+        ([{"a": 1}, {"b": 2}], ["a  b", "1", "   2"]),
+        ([{"a": [1]}], ["a", "1"]),
+        ([[1, 2], ["x", None]], ["1  1, 2", "2  x, none"]),
+        ([{str(n): n for n in range(9)}], [f"{'1  ' if not n else '   '}{n}  {n}" for n in range(9)]),
+    ],
+)
+def test_no_brackets_where_words_do(value: object, lines: list[str]) -> None:
+    assert told(value) == lines
+
+
+def test_a_long_text_is_wrapped_at_words_and_says_that_it_goes_on() -> None:
+    text = "every word of this stays whole " * 20
+    lines = told({"summary": text, "n": 1}, 40)
+    assert len(lines) == 5 and lines[3].endswith(" …")
+    assert set(" ".join(line[9:] for line in lines[:4]).split()) <= {*text.split(), "…"}
+
+
+@pytest.mark.parametrize("room", [8, 24, 40, 110])
+def test_deep_and_large_results_stay_small(room: int) -> None:
+    deep: object = "円" * 99
+    for number in range(60):
+        deep = {f"level {number}": deep, "list": [deep, {"x": number}]} if number < 12 else [deep, number]
+    for value in (deep, {f"名{n}": {"a" * 99: [n] * 999} for n in range(500)}, [[list(range(99))] * 9] * 99):
+        lines = told(value, room)
+        assert 0 < len(lines) <= 40 and all(cell_len(line) <= room for line in lines)
 
 
 def test_hostile_text_stays_harmless() -> None:
@@ -95,7 +141,7 @@ async def test_an_opened_run_shows_its_table_and_enter_on_the_row_shows_it_as_it
         name=e.ToolName("fx_rates"),
         version=1,
         digest=streams.DIGEST,
-        arguments={},
+        arguments={"bases": ["EUR", "CHF"]},
     )
     tape.add(called, span="c1")
     report = RunReport(status="ok", result={"base": "EUR", "rates": RATES}, duration_ms=120)
@@ -117,6 +163,7 @@ async def test_an_opened_run_shows_its_table_and_enter_on_the_row_shows_it_as_it
         trace._place()
         await pilot.pause()
         assert "currency   rate  fresh" in shown() and '"rates": [' not in shown()
+        assert "EUR, CHF" in shown() and '"bases"' not in shown()
         trace._laid.toggle(card.at, at)
         trace._place()
         await pilot.pause()

@@ -46,6 +46,14 @@ def test_what_was_recorded_at_the_close_comes_out_again(name: str) -> None:
     assert found.events == len(whole)
 
 
+def test_a_close_without_a_state_is_named_and_not_called_the_same() -> None:
+    whole = closed(walkthrough())
+    hasty = [*whole[:-1], replace(whole[-1], event=e.SessionClosed())]
+    found = play_through(hasty)
+    assert found.unrecorded == (hasty[-1].seq,) and not found.closings
+    assert play_through(whole).unrecorded == ()
+
+
 def test_it_is_the_same_in_another_process() -> None:
     here = play_through(walkthrough()).state
     done = subprocess.run(

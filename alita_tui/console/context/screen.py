@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import ClassVar
 
+from rich.cells import set_cell_size
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -19,6 +20,7 @@ from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.figures import parted
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Sheet, say
+from alita_tui.console.widgets.styled_text import at_words
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.context import BLOCKS, NextCall, Part
 from alita_tui.spine.text import clip, counted, neutralise, one_line
@@ -26,6 +28,8 @@ from alita_tui.view.model import SessionView
 
 _TWO_COLUMNS = 130
 _NAME, _BAR = 24, 30
+_NARROWEST = 30
+"""Cells that a row takes at least."""
 _LONGEST = 60_000
 """Characters of a part that are shown, its beginning and its end."""
 _WAIT = 0.5
@@ -62,12 +66,8 @@ class ContextScreen(Dialog[None]):
         """Keys, list, text, totals."""
         switch = key_of("context.switch", self._keys)
         with Vertical(id="box"):
-            yield Plain(
-                Content.assemble(
-                    ("Next call", "bold $accent"),
-                    f"   {switch} switches a block · Tab goes to the text · Esc closes",
-                )
-            )
+            keys = f"Esc closes · {switch} switches a block · Tab goes to the text"
+            yield Plain(Content.assemble(("Next call", "bold $accent"), f"   {keys}"))
             with Container(id="both"):
                 yield OptionList(id="list", markup=False)
                 yield Sheet(id="text")
@@ -114,7 +114,7 @@ class ContextScreen(Dialog[None]):
         if call is None:
             return
         before = listed.highlighted or 0
-        width = max(listed.size.width - 2, 40)
+        width = max(listed.scrollable_content_region.width, _NARROWEST)
         rows = [_row(part, call, width) for part in call.parts]
         if listed.option_count == len(rows):
             for place, row in enumerate(rows):
@@ -180,12 +180,19 @@ def _row(part: Part, call: NextCall, width: int) -> Content:
     state = (counted(part.turns, "turn") if part.turns else "empty") if part.on else "off"
     percent = "<1%" if 0 < share < 0.005 else f"{share:.0%}"
     figures = f"{part.tokens:>9,}  {percent:>4}"
-    room = min(width - _NAME - len(figures) - 16, _BAR)
+    # What little room there is goes to names and figures: without it first the bar is left out, then the turns.
+    column = min(_NAME, width - 2 - len(figures))
+    left = width - 2 - column - len(figures)
+    turns = f"{state:>9} " if left >= 10 else ""
+    room = min(left - len(turns) - 4, _BAR)
     full, track = parted(share, room) if room > 7 and part.tokens else ("", "")
     return Content.assemble(
         (f"{mark} ", "$accent" if part.on else "$alita-muted"),
-        (f"{one_line(part.name, _NAME):<{_NAME}}", "$alita-muted" if quiet else ""),
-        (f"{state:>9} ", "$alita-muted"),
+        (
+            set_cell_size(at_words(one_line(part.name, _NAME), column), column),
+            "$alita-muted" if quiet else "",
+        ),
+        (turns, "$alita-muted"),
         (figures, "$alita-muted" if quiet else "bold"),
         (f"  {full}", "$accent"),
         (track, "$alita-line"),

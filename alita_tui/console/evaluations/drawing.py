@@ -9,7 +9,7 @@ from textual.content import Content
 
 from alita_tui.console.evaluations.ports import CaseLine, CaseState, RunLine, RunSheet, RunState
 from alita_tui.console.widgets.figures import age, spoken
-from alita_tui.console.widgets.styled_text import cut
+from alita_tui.console.widgets.styled_text import at_words, cut
 from alita_tui.spine.text import counted, one_line
 
 _MUTED = "$alita-muted"
@@ -103,7 +103,7 @@ def case_row(line: CaseLine, sheet: RunSheet, width: int) -> Content:
     shown += Content(f"{figures[0]:>9}{figures[1]:>9}{figures[2]:>7}  ")
     said = line.why or word or "solved"
     return shown + Content.styled(
-        cut(one_line(said, 400), max(width - shown.cell_length, 8)), "" if line.why else style
+        at_words(one_line(said, 400), max(width - shown.cell_length, 8)), "" if line.why else style
     )
 
 

@@ -20,7 +20,7 @@ from alita_tui.console.evaluations.ports import CaseLine, EvaluationsCatalog, Ru
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.key_line import KeyLine
 from alita_tui.console.widgets.plain import Plain
-from alita_tui.console.widgets.styled_text import cut
+from alita_tui.console.widgets.styled_text import at_words
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.text import counted, one_line
@@ -154,7 +154,7 @@ class EvaluationsScreen(Dialog[None]):
         sheet = self._sheet
         text = f"{self._opened}   " + (f"{sheet.line.state}, {drawing.totals(sheet)}" if sheet else "reading")
         title = "Evaluation"
-        shown = cut(one_line(text, 300), width - len(title) - 3)
+        shown = at_words(one_line(text, 300), width - len(title) - 3)
         head.update(Content.assemble((title, "bold $accent"), f"   {shown}"))
         if sheet is None:
             about.update("")

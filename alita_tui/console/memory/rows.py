@@ -8,7 +8,7 @@ from textual.content import Content
 
 from alita_tui.console.widgets.figures import age
 from alita_tui.console.widgets.sheet import BLANK, Row, fact, say
-from alita_tui.console.widgets.styled_text import cut
+from alita_tui.console.widgets.styled_text import at_words, cut
 from alita_tui.spine.ports.memory import MemorySort, Remembered
 from alita_tui.spine.text import one_line
 
@@ -41,7 +41,7 @@ def item_row(kept: Remembered, width: int, now: datetime, here: str) -> Content:
     worked = f"{kept.worked}/{kept.worked + kept.failed}" if kept.sort == "recipe" else ""
     right = f" {worked:>6} {project}".rstrip()
     room = max(width - len(right) - 21, 8)
-    text = cut(one_line(kept.item.text, 400), room)
+    text = at_words(one_line(kept.item.text, 400), room)
     quiet = "$alita-muted" if kept.until else ""
     return Content.assemble(
         ("★" if kept.pinned else " ", "bold $accent"),

@@ -18,7 +18,7 @@ from alita_tui.console.replay.player import Player
 from alita_tui.console.replay.timeline import Timeline
 from alita_tui.console.sessions.catalog import ExportForm
 from alita_tui.console.widgets.plain import Plain
-from alita_tui.console.widgets.styled_text import cut
+from alita_tui.console.widgets.styled_text import at_words
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.sessions import Bookmark
 from alita_tui.state.session import Phase
@@ -168,7 +168,7 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
         state = replay_words.state(player, self._bookmarks, width, rewound=self._rewound, now=self._now)
         self.query_one("#state", Plain).update(state)
         self.query_one("#keys", Plain).update(
-            cut(self._note or replay_words.keys(shown_keys(self), width, rewound=self._rewound), width)
+            at_words(self._note or replay_words.keys(shown_keys(self), width, rewound=self._rewound), width)
         )
 
     # --- controls -----------------------------------------------------------------------

@@ -33,7 +33,7 @@ from alita_tui.view.queries import pending
 NARROW = 100
 """Width below which the review fills the screen, one part at a time."""
 
-_ALL_KEYS, _VERDICTS = 86, 70
+_ALL_KEYS, _VERDICTS = 86, 69
 """Widths of the verdict bar that have room for every choice, and for all that are about the build."""
 
 

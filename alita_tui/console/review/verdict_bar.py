@@ -5,7 +5,7 @@ Nothing in it has the focus until the person asked for a field, and no button ev
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import on
@@ -157,6 +157,8 @@ class VerdictBar(Vertical):
         self._said = ("", "")
         self._entered = False
         """Whether Enter was pressed on names that are not complete."""
+        self._cleared, self._rest = "", ""
+        """The first name that Enter took out of the field since it is no risk's, and what it left there."""
 
     def compose(self) -> ComposeResult:
         """Message, fields, ticks and choices."""
@@ -199,11 +201,11 @@ class VerdictBar(Vertical):
             case "name":
                 given = self.query_one(NameInput).value.split(" ")
                 left = [one for one in self._wanted if one not in given]
-                wrong = [
-                    one for one in given if one and not any(name.startswith(one) for name in self._wanted)
-                ]
+                wrong = self._unknown(given)
                 said = f"To accept the risks type their names: {' '.join(left)} · Esc cancels"
-                if wrong:
+                if self._cleared:
+                    said = f"No risk is called {one_line(self._cleared, 40)}, so it was cleared. {said}"
+                elif wrong:
                     said = f"No risk is called {one_line(wrong[0], 40)}. {said}"
                 elif self._entered:
                     said = f"Not complete yet. {said}"
@@ -247,7 +249,7 @@ class VerdictBar(Vertical):
     def ask_name(self, about: str, names: tuple[str, ...]) -> None:
         """Ask for the names of the risks."""
         self._open("name", about)
-        self._entered = False
+        self._entered, self._cleared = False, ""
         self._wanted = names
         field = self.query_one(NameInput)
         field.placeholder = "the names, separated by blanks"
@@ -283,7 +285,8 @@ class VerdictBar(Vertical):
     @on(Input.Changed, "#name")
     def _name_typed(self, event: Input.Changed) -> None:
         event.stop()
-        self._entered = False
+        if not (self._cleared and event.value == self._rest):
+            self._entered, self._cleared = False, ""
         if self.mode == "name" and set(event.value.split()) == set(self._wanted):
             self.post_message(self.Named(self._about))
 
@@ -291,6 +294,15 @@ class VerdictBar(Vertical):
     def _enter_in_name(self, event: Input.Submitted) -> None:
         event.stop()
         self._entered = True
+        words = event.value.split()
+        if wrong := self._unknown(words):
+            self._cleared = wrong[0]
+            self._rest = "".join(f"{word} " for word in words if word not in wrong)
+            event.input.value = self._rest
+
+    def _unknown(self, words: Sequence[str]) -> list[str]:
+        """Return the words that are neither a risk's name nor the beginning of one."""
+        return [word for word in words if word and not any(name.startswith(word) for name in self._wanted)]
 
     @on(Ticks.Done)
     @on(Input.Submitted, "#reason")

@@ -11,14 +11,13 @@ from alita_tui.console.session.card_parts import (
     PROSE,
     VERB,
     Drawn,
-    at_words,
     fitted,
     rating_mark,
     rows_of,
     ruled,
 )
 from alita_tui.console.session.trace_lines import MARGIN
-from alita_tui.console.widgets.styled_text import Line, clip, width_of, wrap
+from alita_tui.console.widgets.styled_text import Line, at_words, clip, width_of, wrap
 from alita_tui.spine.text import one_line
 from alita_tui.state.build import BuildState
 from alita_tui.view.card_words import build_marks, build_sentences, build_stage, duration

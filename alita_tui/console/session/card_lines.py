@@ -16,7 +16,6 @@ from alita_tui.console.session.card_parts import (
     PROSE,
     VERB,
     Drawn,
-    at_words,
     fitted,
     rating_mark,
     rows_of,
@@ -25,7 +24,7 @@ from alita_tui.console.session.card_parts import (
 )
 from alita_tui.console.session.inline import ROWS, WIDEST, Slice, pictures_of
 from alita_tui.console.session.trace_lines import MARGIN, detail, glyph, words
-from alita_tui.console.widgets.styled_text import Line, Piece, clip, cut, spread, width_of, wrap
+from alita_tui.console.widgets.styled_text import Line, Piece, at_words, clip, cut, spread, width_of, wrap
 from alita_tui.state.build import BuildState
 from alita_tui.view.card_words import (
     evidence,

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from alita_tui.console.session.inline import Slice
 from alita_tui.console.session.result_table import result_lines
 from alita_tui.console.session.trace_lines import MARGIN, detail, glyph, words
-from alita_tui.console.widgets.styled_text import Line, Piece, clip, cut, spread, width_of
+from alita_tui.console.widgets.styled_text import Line, Piece, at_words, clip, spread, width_of
 from alita_tui.events.build import CHECKS
 from alita_tui.view.cards import Card, Deck
 from alita_tui.view.feedback import MARKS
@@ -56,7 +56,7 @@ def rows_of(deck: Deck, card: Card, width: int, *, preview: bool) -> list[Drawn]
     for at in card.rows:
         row = deck.rows[at]
         chosen = at in deck.whole
-        if preview and not chosen and row.kind == "observation":
+        if preview and not chosen and row.kind in ("observation", "action", "run"):
             table = result_lines(str(row.detail), max(width - MARGIN - 2, 10))
             if table:
                 lines += _tabled(at, row, table, width)
@@ -76,12 +76,15 @@ def rows_of(deck: Deck, card: Card, width: int, *, preview: bool) -> list[Drawn]
 
 
 def _tabled(at: int, row: TraceRow, table: Sequence[Line], width: int) -> list[Drawn]:
-    """Return a result that is told in words, and how to see it as it came."""
-    head: Line = ((" │ ", "line"), (f"{glyph(row)} ", style_of(row)), ("Result", "observation"))
-    hint: Line = (("Enter on this row shows it whole, as JSON", "muted"),)
+    """Return arguments or a result told in words, and how to see a result as it came."""
+    title: Line = (("Result", "observation"),) if row.kind == "observation" else words(row)
+    head: Line = ((" │ ", "line"), (f"{glyph(row)} ", style_of(row)), *title)
+    hint: Line = (
+        (("Enter on this row shows it whole, as JSON", "muted"),) if row.kind == "observation" else ()
+    )
     return [
         Drawn(at, spread(head, (str(row.meta), "muted"), width)),
-        *(Drawn(at, clip(((" │   ", "line"), *line), width)) for line in (*table, hint)),
+        *(Drawn(at, clip(((" │   ", "line"), *line), width)) for line in (*table, hint) if line),
     ]
 
 
@@ -133,12 +136,3 @@ def _cut_line(line: Line, width: int) -> Line:
         kept.append((text, style))
         room -= cell_len(text)
     return tuple(kept)
-
-
-def at_words(text: str, width: int) -> str:
-    """Return text of at most `width` cells; of a longer one whole words and an ellipsis."""
-    if cell_len(text) <= width:
-        return text
-    short = cut(text, width)
-    head, blank, _rest = short.rpartition(" ")
-    return f"{head.rstrip(' ,;:')} …" if blank and cell_len(head) >= width // 3 else short

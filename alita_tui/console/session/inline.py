@@ -18,7 +18,7 @@ WIDEST, ROWS = 64, 12
 """Cells that a picture takes at most, and the lines that are kept for it."""
 MOST = 2
 """Pictures under one answer; the others are names only."""
-_PICTURE = re.compile(r": image/(?:png|jpeg|gif), [^:]+$")
+_PICTURE = re.compile(r": image/(?:png|jpeg|gif|svg\+xml), [^:]+$")
 
 
 class Slice(NamedTuple):

@@ -10,11 +10,11 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 
-from alita_tui.console.session.card_parts import at_words
 from alita_tui.console.session.suggestions import Suggestion
 from alita_tui.console.sessions.catalog import SessionLine
 from alita_tui.console.widgets.figures import ago
 from alita_tui.console.widgets.plain import Plain
+from alita_tui.console.widgets.styled_text import at_words
 from alita_tui.spine.text import counted, one_line
 from alita_tui.view.model import SessionView
 

@@ -37,6 +37,7 @@ from alita_tui.console.session.tabbed import Tabbed
 from alita_tui.console.session.tabs import Tabs
 from alita_tui.console.session.trace import Trace
 from alita_tui.console.session.writing import Writing
+from alita_tui.console.widgets.pane_title import PaneTitle
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.commands import (
     Command,
@@ -122,7 +123,7 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
         yield Tabs(key_of("session.next_tab", self._keys), id="running")
         with Horizontal(id="panes"):
             with Vertical(id="trace-pane"):
-                yield Plain("Trace", classes="pane-title", id="title-trace")
+                yield PaneTitle("Trace", id="title-trace")
                 yield Plain(id="plan")
                 welcome = words.welcome(self._keys, replay=self.bar is not None)
                 review = "" if self.bar is not None else key_of("app.review", self._keys)
@@ -235,8 +236,7 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
         for name, (text, mark) in words.titles(view).items():
             if name == "trace" and self._only_task:
                 text = words.one_task_title(view, self._only_task.task_id, self._keys)
-            title = Content.assemble(name.capitalize(), (f"  {text}", "not bold $foreground"))
-            self.query_one(f"#title-{name}", Plain).update(title)
+            self.query_one(f"#title-{name}", PaneTitle).show(name.capitalize(), text)
             self.query_one(f"#tab-{name}", Plain).update(f"{name.capitalize()} {mark}".rstrip())
         plan = self.query_one("#plan", Plain)
         plan.display = bool(view.plan) and self._plan_open

@@ -12,7 +12,7 @@ from textual.widgets import Input
 
 from alita_tui.console.session.library import Library
 from alita_tui.console.session.sandbox import SandboxPane
-from alita_tui.console.widgets.plain import Plain
+from alita_tui.console.widgets.pane_title import PaneTitle
 from alita_tui.console.widgets.sheet import Row, Sheet
 
 _SIDE, _TRACE = 24, 40
@@ -62,10 +62,9 @@ class Side(Vertical):
 
     def inspect(self, title: str, subject: str, rows: Sequence[Row], *, pinned: bool) -> None:
         """Show something in place of library and sandbox."""
-        head = Content.assemble((title, "bold $foreground"), f"  {subject}" if subject else "")
-        if pinned:
-            head = Content.assemble(head, ("  pinned", "$alita-wait"))
-        self.query_one("#title-inspector", Plain).update(head)
+        mark = Content.styled("  pinned", "$alita-wait") if pinned else Content()
+        name = Content.styled(title, "bold $foreground")
+        self.query_one("#title-inspector", PaneTitle).show(name, subject, mark)
         sheet = self.query_one("#inspector", Sheet)
         if tuple(rows) != sheet.rows:
             same_subject = self._subject == (title, subject)
@@ -80,14 +79,14 @@ class Side(Vertical):
     def compose(self) -> ComposeResult:
         """The inspector, hidden while nothing is inspected; library above sandbox."""
         with Vertical(id="inspector-pane"):
-            yield Plain("Inspector", classes="pane-title", id="title-inspector")
+            yield PaneTitle("Inspector", id="title-inspector")
             yield Sheet(id="inspector")
         with Vertical(id="library-pane"):
-            yield Plain("Library", classes="pane-title", id="title-library")
+            yield PaneTitle("Library", id="title-library")
             yield Library(id="library")
             yield Input(placeholder="Filter the tools", id="filter", classes="line-input")
         with Vertical(id="sandbox-pane"):
-            yield Plain("Sandbox", classes="pane-title", id="title-sandbox")
+            yield PaneTitle("Sandbox", id="title-sandbox")
             yield SandboxPane(id="sandbox")
 
     @on(Library.FindAsked)

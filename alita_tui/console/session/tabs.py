@@ -12,7 +12,7 @@ from textual.message import Message
 
 from alita_tui.console.ports import RunningSession
 from alita_tui.console.widgets.plain import Plain
-from alita_tui.console.widgets.styled_text import cut
+from alita_tui.console.widgets.styled_text import at_words
 from alita_tui.spine.text import counted, one_line
 from alita_tui.state.lanes import phase_of
 from alita_tui.view.lanes import letter
@@ -112,7 +112,7 @@ class Tabs(Plain):
         parts: list[tuple[str, str]] = []
         self._ends, used = [], 0
         for tab in self.tabs:
-            name = cut(tab.name, most)
+            name = at_words(tab.name, most)
             taken = cell_len(name) + 2 + (len(_GAP) if parts else 0)
             if used + taken > room - 2:
                 parts.append((" …", "$alita-muted"))  # the key goes through those, too

@@ -8,7 +8,7 @@ from textual.content import Content
 
 from alita_tui.console.sessions.catalog import SessionLine
 from alita_tui.console.widgets.figures import age
-from alita_tui.console.widgets.styled_text import cut
+from alita_tui.console.widgets.styled_text import at_words, cut
 from alita_tui.spine.sessions import SessionHit
 from alita_tui.spine.text import counted, one_line
 from alita_tui.view.statistics import dollars
@@ -36,7 +36,7 @@ def session_row(line: SessionLine, width: int, now: datetime, *, here: bool, mar
     notes = {" (this one)": here, " (archived)": line.archived, " (from elsewhere)": line.imported}
     note = next((words for words, holds in notes.items() if holds), "")
     room = max(width - len(right) - 9, 8)
-    title = cut(f"{fork}{one_line(line.title or 'Untitled')}", max(room - len(note) - len(tags), 8))
+    title = at_words(f"{fork}{one_line(line.title or 'Untitled')}", max(room - len(note) - len(tags), 8))
     left = Content.assemble(title, (note, "$alita-muted"), (cut(tags, room), "$alita-memory"))
     return Content.assemble(
         ("✓" if marked else " ", "bold $accent"),
@@ -52,7 +52,7 @@ def hit_row(hit: SessionHit, title: str, width: int) -> Content:
     """Return a search hit: where it is, and the text around the match."""
     head = Content.assemble(
         "  ",
-        (cut(one_line(title or "Untitled"), max(width - 24, 8)), "bold"),
+        (at_words(one_line(title or "Untitled"), max(width - 24, 8)), "bold"),
         (f"  event {hit.seq}, {hit.kind}", "$alita-muted"),
     )
     text = Content.assemble(

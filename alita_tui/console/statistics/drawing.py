@@ -9,7 +9,7 @@ from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
 from alita_tui.console.widgets.braille import braille, spark
-from alita_tui.console.widgets.styled_text import cut
+from alita_tui.console.widgets.styled_text import at_words, cut
 from alita_tui.spine.ports.statistics import Advice, Anomaly, By, Line, Place, Report
 from alita_tui.spine.text import one_line
 from alita_tui.view import statistics as words
@@ -99,7 +99,7 @@ def drawn_charts(report: Report, width: int, height: int, rows: int) -> Content:
 def _chart(chart: Chart, width: int, height: int, report: Report) -> list[Content]:
     title = Content.assemble((chart.title, "bold"), ("  ", ""))
     said = chart.note or chart.about
-    title += Content.styled(cut(said, width - title.cell_length), _BAD if chart.note else _MUTED)
+    title += Content.styled(at_words(said, width - title.cell_length), _BAD if chart.note else _MUTED)
     room = max(width - _GUTTER - 1, 8)
     body = braille(chart.values, room, height, 0.0, chart.top, chart.marked)
     lines = [title]
@@ -163,7 +163,7 @@ def table_row(line: Line, width: int, days: int) -> Content:
     shown += Content.styled(f"   {drawn}", _BAD if line.note else _MUTED)
     left = width - shown.cell_length - 3
     if line.note and left >= 12:
-        shown += Content.styled(f"  ▲ {cut(one_line(line.note, 300), left - 2)}", _BAD)
+        shown += Content.styled(f"  ▲ {at_words(one_line(line.note, 300), left - 2)}", _BAD)
     return shown
 
 
@@ -174,7 +174,7 @@ def _name_room(width: int) -> int:
 def advice_row(one: Advice, width: int) -> Content:
     """Return an advice, with the number of events behind it."""
     rests = f"  {len(one.places)} rows"
-    text = cut(one_line(one.text, 400), width - 4 - cell_len(rests))
+    text = at_words(one_line(one.text, 400), width - 4 - cell_len(rests))
     return Content.assemble((" → ", _GOOD), (text, ""), (rests, _MUTED))
 
 
@@ -182,7 +182,7 @@ def anomaly_row(one: Anomaly, width: int) -> Content:
     """Return a day that stands out."""
     name = f"{one.name}: " if one.name else ""
     return Content.assemble(
-        (" ▲ ", _BAD), (cut(one_line(f"{one.day}  {name}{one.text}", 400), width - 4), "")
+        (" ▲ ", _BAD), (at_words(one_line(f"{one.day}  {name}{one.text}", 400), width - 4), "")
     )
 
 

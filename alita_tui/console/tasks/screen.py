@@ -18,6 +18,7 @@ from textual.widgets.option_list import Option
 from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.plain import Plain
+from alita_tui.console.widgets.styled_text import at_words
 from alita_tui.spine.commands import CancelTask, Command, EditTask, Interrupt, MoveTask, Retry, SwitchQueue
 from alita_tui.spine.text import counted, one_line
 from alita_tui.state.session import TaskState
@@ -25,6 +26,8 @@ from alita_tui.view.agents import agent_line, tree
 from alita_tui.view.model import SessionView, Tone
 from alita_tui.view.tasks import waits_for_you
 
+_PADDING, _NARROWEST = 2, 30
+"""Cells of the list beside a row, and those that a row takes at least."""
 _ENDED = 3
 """Ended tasks that are listed above the others."""
 _PARTS = {
@@ -100,6 +103,10 @@ class TasksScreen(Dialog[None]):
         listed.highlighted = parts.index("queued") if "queued" in parts else unfinished
         listed.focus()
 
+    def on_resize(self) -> None:
+        """Draw for the new width."""
+        self.call_after_refresh(self._draw)
+
     def advance(self, view: SessionView) -> None:
         """Draw what changed."""
         if view.seq != self._view.seq:
@@ -127,7 +134,8 @@ class TasksScreen(Dialog[None]):
         index = listed.highlighted or 0
         self._lines = _lines(self._view)
         listed.clear_options()
-        listed.add_options([Option(_row(line)) for line in self._lines])
+        width = max(listed.scrollable_content_region.width - _PADDING, _NARROWEST)
+        listed.add_options([Option(_row(line, width)) for line in self._lines])
         key = (chosen.task_id, chosen.agent_id) if chosen else ("", "")
         matches = (number for number, line in enumerate(self._lines) if (line.task_id, line.agent_id) == key)
         if self._lines:
@@ -289,13 +297,14 @@ def _agents(view: SessionView, task: TaskState) -> Iterator[_Line]:
         yield _Line("agent", task.task_id, goal, state, agent.agent_id, name, depth, at_work, tone)
 
 
-def _row(line: _Line) -> Content:
+def _row(line: _Line, width: int) -> Content:
     style = _PARTS[line.part]
     if line.part == "agent":
         place, ink = " " * (1 + 2 * line.depth), "" if line.at_work else style  # room for its goal
         how = _TONES.get(line.tone, style)
         # How it stands comes first: at the end it would be cut off on a small screen.
-        return Content.assemble(
-            f"{place}└ ", (line.name, ink), ": ", (line.state, how), (f"  {line.text}", style)
-        )
-    return Content.assemble((f" {line.state.replace('_', ' '):<16}", style), one_line(line.text, 400))
+        head = Content.assemble(f"{place}└ ", (line.name, ink), ": ", (line.state, how), "  ")
+    else:
+        head = Content.assemble((f" {line.state.replace('_', ' '):<16}", style))
+    text = at_words(one_line(line.text, 400), width - head.cell_length)
+    return Content.assemble(head, (text, style if line.part == "agent" else ""))

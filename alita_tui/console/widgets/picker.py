@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from alita_tui.console.widgets.styled_text import Line, cut, theme_styles, to_strip
+from alita_tui.console.widgets.styled_text import Line, at_words, theme_styles, to_strip
 
 _STYLES = ("muted", "name", "cursor", "text", "strong", "heading")
 _LEAST = 10
@@ -51,15 +51,14 @@ class Picker(ScrollView, can_focus=False):
         self.cursor = 0
         self.empty = "Nothing matches."
         self._styles: dict[str, Style] = {}
-        self._named = self._keyed = 0
-        """Cells of the longest name and of the longest key."""
+        self._named = 0
+        """Cells of the longest name."""
 
     def show(self, picks: Sequence[Pick], cursor: int = 0) -> None:
         """Show other lines."""
         self.picks = tuple(picks)
         self.cursor = min(cursor, len(self.picks) - 1)
         self._named = max((cell_len(pick.name) for pick in self.picks), default=0)
-        self._keyed = max((cell_len(pick.key) for pick in self.picks), default=0)
         self._lay()
         self.scroll_to(y=0, animate=False, immediate=True)
         self._show_cursor()
@@ -114,11 +113,12 @@ class Picker(ScrollView, can_focus=False):
         return to_strip(self._line(self.picks[index], width, chosen=chosen), self._styles, base, width)
 
     def _line(self, one: Pick, width: int, *, chosen: bool) -> Line:
-        room = width - 2 - (self._keyed + 1 if self._keyed else 0)
-        column = min(self._named, room * 3 // 5)
-        name, note = cut(one.name, column), ""
-        if (left := room - column - 2) >= _LEAST:
-            note = cut(one.note, left)
+        keyed = cell_len(one.key) + 1 if one.key else 0
+        column = min(self._named, (width - 2) * 3 // 5)
+        # A long key takes its cells from its own row only.
+        name, note = at_words(one.name, min(column, width - 4 - keyed)), ""
+        if (left := width - 4 - column - keyed) >= _LEAST:
+            note = at_words(one.note, left)
         ink = "muted" if one.off else "strong" if chosen else "text"
         gap = width - 2 - column - 2 - cell_len(note) - cell_len(one.key)
         return (

@@ -90,7 +90,7 @@ def fold_row(row: Row, width: int) -> list[Line]:
     turn = row.turn or (((" " * width_of(row.gutter), ""),) if row.gutter else ())
     pieces = folded(row.body, room, hard=row.hard)
     if row.clip and len(pieces) > 1:
-        return [(*row.gutter, *folded(row.body, room - 1, hard=True)[0], ("…", "muted"))]
+        return [(*row.gutter, *folded(row.body, room - 2, bare=True)[0], (" …", "muted"))]
     return [((row.gutter if n == 0 else turn) + piece) for n, piece in enumerate(pieces)]
 
 

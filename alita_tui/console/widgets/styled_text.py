@@ -204,3 +204,12 @@ def _style(variables: Mapping[str, str], spec: str) -> Style:
         italic="italic" in attributes or None,
         reverse="reverse" in attributes or None,
     )
+
+
+def at_words(text: str, width: int) -> str:
+    """Return text of at most `width` cells; of a longer one whole words and an ellipsis."""
+    if cell_len(text) <= width:
+        return text
+    short = cut(text, width)
+    head, blank, _rest = short.rpartition(" ")
+    return f"{head.rstrip(' ,;:')} …" if blank and cell_len(head) >= width // 3 else short

@@ -153,6 +153,14 @@ class _Purse:
                 self._changed.notify_all()
 
 
+def _files(task: dict[str, Json]) -> list[Json] | None:
+    """Return the files of a row, in a table also the path of a single one; None if they are no list."""
+    files = task.get("files") or []
+    if isinstance(files, str):
+        return [files]
+    return files if isinstance(files, list) else None
+
+
 class Tasks:
     """An engine: each row is a task in a session of its own."""
 
@@ -173,7 +181,7 @@ class Tasks:
         """Run the task of the one row. Raise SandboxUnavailable, StoreError, ConfigError."""
         (row,) = rows
         task = row.arguments or {}
-        text, files = task.get("task"), task.get("files") or []
+        text, files = task.get("task"), _files(task)
         if problem := self._problem(task):
             return [Outcome(row=row.number, reason=problem, arguments=task)]
         chosen = self._app.loaded.settings.budget
@@ -183,17 +191,17 @@ class Tasks:
             if usd is None:
                 self.unpaid.add(row.number)
                 return []
-            attach = tuple(str(self._beside / str(file)) for file in files)
+            attach = tuple(str(self._beside / str(file)) for file in files or ())
             return await self._done(row.number, str(text), attach, usd, task, short=usd != wanted)
 
     def _problem(self, task: dict[str, Json]) -> str:
         """Return why a row is not a task; empty if it is one."""
-        text, files = task.get("task"), task.get("files") or []
+        text, files = task.get("task"), _files(task)
         if not isinstance(text, str) or not text.strip():
             return "It has no task: a text under `task`."
         if len(text) > _LONGEST:
             return f"Its task is longer than {_LONGEST:,} characters."
-        if not isinstance(files, list) or not all(isinstance(file, str) and file for file in files):
+        if files is None or not all(isinstance(file, str) and file for file in files):
             return "Its `files` are not a list of paths."
         gone = [file for file in files if not (self._beside / str(file)).is_file()]
         return f"There is no file {one_line(str(gone[0]), 200)}." if gone else ""

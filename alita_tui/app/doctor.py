@@ -148,15 +148,15 @@ async def _check_model(app: AppContext, entry: ModelEntry) -> Check:
 
 
 async def fetch_also(app: AppContext, also: Sequence[str], progress: Progress) -> None:
-    """Install what tools in these languages run with, and with `browser` the image of tools that have one.
+    """Install what tools in these languages (or `node`) run with, and for `browser` the image of tools that have one.
 
     Raise RequirementsError, SandboxUnavailable, UsageError.
     """
-    from alita_tui.runtimes.languages import runtime_of
+    from alita_tui.runtimes.languages import runtime_called
     from alita_tui.sandbox import browsing
     from alita_tui.sandbox.host import Host
 
-    runtimes = [runtime_of(language) for language in also if language != _BROWSER]
+    runtimes = [runtime_called(name) for name in also if name != _BROWSER]
     if _BROWSER in also:
         await browsing.ensure(Host(app.sandbox_settings()), progress)
     if not runtimes:

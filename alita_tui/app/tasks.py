@@ -6,7 +6,8 @@ A closed session is changed at once. If a process has it open, the change is lef
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -16,16 +17,17 @@ from alita_tui import __version__
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import new_id, now
 from alita_tui.app.recordings import path_of, recording
-from alita_tui.events import AgentEnded, SessionClosed, SessionOpened, SessionResumed, Value
+from alita_tui.events import AgentEnded, SessionClosed, SessionOpened, SessionResumed, TaskCancelled, Value
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import CancelTask, Retry, SubmitTask
 from alita_tui.spine.errors import StoreLocked, UsageError
-from alita_tui.spine.history import of_kind
+from alita_tui.spine.history import of, of_kind
 from alita_tui.spine.text import one_line
 from alita_tui.store.journal_reader import journal_of
 
 if TYPE_CHECKING:
     from alita_tui.app.background.schedule import Rhythm
+    from alita_tui.spine.envelope import Envelope
     from alita_tui.state.session import SessionState
     from alita_tui.store.sessions import SessionFile
     from alita_tui.store.task_inbox import QueueCommand
@@ -63,13 +65,13 @@ class TaskEntry(Value, frozen=True, omit_defaults=False):
     """A task as `alita tasks` shows it."""
 
     id: str
-    """Its task id; the queue id of a queued task."""
+    """Its task id; the queue id of a task that did not begin."""
     standing: Standing
     text: str
     at: str
-    """When it was queued or began, ISO 8601."""
+    """When it was queued, began or was cancelled, ISO 8601."""
     place: int = 0
-    """In the queue, from 1; 0 for one that began."""
+    """In the queue, from 1; 0 for one that began or was cancelled."""
     outcome: str = ""
     answer: str = ""
     reason: str = ""
@@ -100,7 +102,7 @@ class Tasks(Value, frozen=True, omit_defaults=False):
     session_id: str
     paused: bool
     tasks: tuple[TaskEntry, ...]
-    """Those that began, the oldest first, then the queue in its order."""
+    """Those that began or were cancelled before, the oldest first, then the queue in its order."""
     schedules: tuple[ScheduleEntry, ...] = ()
     """All schedules of the home, of whichever session."""
 
@@ -111,8 +113,18 @@ def tasks_of(app: AppContext, session: str | None) -> Tasks:
 
     history = recording(app, session)
     ended = {end.agent_id: end for end in of_kind(history, AgentEnded)}
-    tasks = _listed(reduce_all(history), ended)
+    tasks = _listed(reduce_all(history), ended, tuple(_cancelled(history)))
     return replace(tasks, schedules=scheduled(app))
+
+
+def _cancelled(history: Iterable[Envelope]) -> Iterator[TaskEntry]:
+    """Yield the tasks that were taken out of the queue before they began."""
+    for envelope in of(history, TaskCancelled):
+        event = envelope.event
+        if isinstance(event, TaskCancelled):
+            yield TaskEntry(
+                id=event.queue_id, standing="cancelled", text=event.text, at=envelope.at.isoformat()
+            )
 
 
 def _agents(state: SessionState, task_id: str, ended: Mapping[str, AgentEnded]) -> Iterator[AgentEntry]:
@@ -136,7 +148,7 @@ def _agents(state: SessionState, task_id: str, ended: Mapping[str, AgentEnded]) 
         )
 
 
-def _listed(state: SessionState, ended: Mapping[str, AgentEnded]) -> Tasks:
+def _listed(state: SessionState, ended: Mapping[str, AgentEnded], cancelled: tuple[TaskEntry, ...]) -> Tasks:
     from alita_tui.state.lanes import phase_of
 
     running = state.running
@@ -168,7 +180,8 @@ def _listed(state: SessionState, ended: Mapping[str, AgentEnded]) -> Tasks:
         )
         for place, queued in enumerate(state.queue, 1)
     )
-    return Tasks(session_id=state.session_id, paused=state.paused, tasks=(*begun, *queued))
+    passed = sorted((*begun, *cancelled), key=lambda task: datetime.fromisoformat(task.at))
+    return Tasks(session_id=state.session_id, paused=state.paused, tasks=(*passed, *queued))
 
 
 def _standing(outcome: str | None, *, runs: bool, phase: str) -> Standing:

@@ -32,7 +32,9 @@ def batch(
     tasks: Annotated[
         Path,
         typer.Argument(
-            metavar="TASKS", help="JSON Lines or CSV: task, and if you like id and files.", dir_okay=False
+            metavar="TASKS",
+            help="JSON Lines, CSV, TSV or Parquet: task, and if you like id and files.",
+            dir_okay=False,
         ),
     ],
     output: Annotated[

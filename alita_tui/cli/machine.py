@@ -49,7 +49,8 @@ def doctor(
     also: Annotated[
         str,
         typer.Option(
-            "--with", help="With --fix: what else is to run: languages and browser, as bash,browser."
+            "--with",
+            help="With --fix: what else is to run: languages (or node) and browser, as node,browser.",
         ),
     ] = "",
     json: Json = False,

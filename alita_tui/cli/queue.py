@@ -85,7 +85,7 @@ def add(
 
 @commands.command("list")
 def list_tasks(context: typer.Context, session: Session = None, json: Json = False) -> None:
-    """List the tasks of a session: those that began, then the queue in its order. Then what is repeated."""
+    """List the tasks of a session: those that began or were cancelled, then the queue. Then what is repeated."""
     app = AppContext.open(context.obj)
     if session is None and app.sessions.latest() is None and (schedules := scheduled(app)):
         tasks = Tasks(session_id="", paused=False, tasks=(), schedules=schedules)
@@ -171,6 +171,11 @@ def retry(context: typer.Context, task: Task, session: Session = None, json: Jso
     app, entry = _found_task(context, session, task)
     if entry.place:
         raise UsageError(f"{one_line(entry.text, 60)} has not begun yet.")
+    if entry.standing == "cancelled" and not entry.outcome:
+        raise UsageError(
+            f"{one_line(entry.text, 60)} was cancelled before it began.",
+            hint='Add it again: alita tasks add "TASK"',
+        )
     _change(app, session, Retry(task_id=entry.id), json=json)
 
 

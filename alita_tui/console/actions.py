@@ -10,22 +10,28 @@ from textual.dom import DOMNode
 from alita_tui.console.action_table import ACTIONS, Action
 
 
-def bindings(*owners: str, but: tuple[str, ...] = ()) -> list[BindingType]:
-    """Return the bindings of some owners except `but`, for a widget's BINDINGS."""
+def bindings(*owners: str, excluded: tuple[str, ...] = ()) -> list[BindingType]:
+    """Return the bindings of some owners, without those in `excluded`, for a widget's BINDINGS."""
     return [
         Binding(
-            one.key, one.run, one.label, tooltip=one.tooltip, id=one.id, show=False, priority=one.priority
+            action.key,
+            action.run,
+            action.label,
+            tooltip=action.tooltip,
+            id=action.id,
+            show=False,
+            priority=action.priority,
         )
-        for one in ACTIONS
-        if one.owner in owners and one.id not in but
+        for action in ACTIONS
+        if action.owner in owners and action.id not in excluded
     ]
 
 
 def action(action_id: str) -> Action:
     """Return an action by its id. Raises KeyError."""
-    for one in ACTIONS:
-        if one.id == action_id:
-            return one
+    for known in ACTIONS:
+        if known.id == action_id:
+            return known
     raise KeyError(action_id)
 
 
@@ -72,7 +78,7 @@ def shown(keys: str) -> str:
 
 
 _NOT_EVERYWHERE = frozenset(("shift+enter", "ctrl+enter", "alt+enter"))
-"""Keys that many terminals, and tmux, send as another one: they work where they arrive, and are not offered."""
+"""Keys that many terminals, and tmux, send as another key. They work where they arrive, but are not offered."""
 
 
 def offered(keys: Sequence[str]) -> tuple[str, ...]:
@@ -87,7 +93,7 @@ def key_of(action_id: str, overrides: Mapping[str, str]) -> str:
 
 
 def live_bindings(node: DOMNode) -> BindingsMap:
-    """Return a node's bindings as Textual looks them up: its own map never has the keymap."""
+    """Return a node's bindings with the keymap applied, as Textual does when it looks a key up."""
     bindings = node._bindings.copy()
     if node.app._keymap:
         bindings.apply_keymap(node.app._keymap)
@@ -96,13 +102,13 @@ def live_bindings(node: DOMNode) -> BindingsMap:
 
 def actions_of(node: DOMNode, key: str) -> frozenset[str]:
     """Return the actions that a key runs."""
-    return frozenset(one.action for one in live_bindings(node).key_to_bindings.get(key, ()))
+    return frozenset(binding.action for binding in live_bindings(node).key_to_bindings.get(key, ()))
 
 
 def shown_keys(node: DOMNode) -> dict[str, str]:
     """Return the first key of each action, as people write it."""
-    found: dict[str, str] = {}
-    for key, many in live_bindings(node).key_to_bindings.items():
-        for one in many:
-            found.setdefault(one.action, shown(key))
-    return found
+    keys: dict[str, str] = {}
+    for key, node_bindings in live_bindings(node).key_to_bindings.items():
+        for binding in node_bindings:
+            keys.setdefault(binding.action, shown(key))
+    return keys

@@ -67,7 +67,7 @@ class AlitaApp(
     """The app for one session, live or replayed."""
 
     TITLE = "alita"
-    ENABLE_COMMAND_PALETTE = False  # the palette is our own: it says how things stand
+    ENABLE_COMMAND_PALETTE = False  # the console has its own palette, which also shows states
     CSS_PATH = "session/screen.tcss"  # of the default screen, which loads none of its own
     BINDINGS: ClassVar[list[BindingType]] = bindings("app")
 
@@ -85,7 +85,7 @@ class AlitaApp(
     ) -> None:
         """Show `source`; without `sink` and `upkeep` nothing can be changed. `playback` plays a recording.
 
-        `tape` keeps a running session for going back in it.
+        `tape` records a running session, so that one can go back in it.
         """
         keys, self._key_problems = read_keymap(options.keymap)
         super().__init__(
@@ -153,7 +153,7 @@ class AlitaApp(
                 self.notify("\n".join(problems), severity="warning", markup=False, timeout=12)
 
     async def on_unmount(self) -> None:
-        """Restore the terminal's title; keep what is typed, which no signal cuts off; restore the signal handlers."""
+        """Restore the terminal's title, save the drafts, then restore the signal handlers."""
         self._attention.seen()
         await self.drafts.close()
         release()
@@ -175,12 +175,12 @@ class AlitaApp(
             await self._recent()
             self.look_elsewhere()
             self.set_interval(LOOKS, self.look_elsewhere)
-        for later in ("alita_tui.console.sessions.screen", "rich.traceback"):
-            await asyncio.to_thread(import_module, later)
+        for module in ("alita_tui.console.sessions.screen", "rich.traceback"):
+            await asyncio.to_thread(import_module, module)
         self._read_styles("widgets/dialog.tcss", "sessions/screen.tcss")
 
     def _read_styles(self, *names: str) -> None:
-        """Read a screen's styles while nobody waits for it; none of them apply to what is on screen."""
+        """Read a screen's styles in advance; none of them apply to what is on screen."""
         for name in names:
             path = Path(__file__).parent / name
             if not self.stylesheet.has_source(str(path)):
@@ -192,8 +192,8 @@ class AlitaApp(
         """Show the error of a failed worker."""
         error = event.worker.error
         if event.state is WorkerState.ERROR and error is not None:
-            said = one_line(f"{event.worker.name} stopped: {error or type(error).__name__}")
-            self.notify(said, severity="error", markup=False, timeout=30)
+            message = one_line(f"{event.worker.name} stopped: {error or type(error).__name__}")
+            self.notify(message, severity="error", markup=False, timeout=30)
 
     @on(Advanced)
     def _advanced(self, message: Advanced) -> None:
@@ -232,9 +232,9 @@ class AlitaApp(
         from alita_tui.console.spend.screen import SpendScreen
         from alita_tui.console.tasks.screen import TasksScreen
 
-        here = self.screen
-        follows = SpendScreen | SandboxScreen | ContextScreen | ServersScreen | TasksScreen
-        return here if isinstance(here, follows) else None
+        screen = self.screen
+        sheets = SpendScreen | SandboxScreen | ContextScreen | ServersScreen | TasksScreen
+        return screen if isinstance(screen, sheets) else None
 
     @work(name="spend", group="screen", exclusive=True, exit_on_error=False)
     async def action_spend(self) -> None:

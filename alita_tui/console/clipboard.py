@@ -1,7 +1,7 @@
-"""The ways that copied text takes beside the terminal's own (OSC 52, which nobody confirms).
+"""Programs for copied text, besides the terminal's own clipboard (OSC 52, which is never confirmed).
 
-In tmux it is tmux's buffer, which hands it on to the terminal outside; on a desktop of this machine a program that owns
-the clipboard. Over ssh such a program would fill the clipboard of the other machine, so only the terminal is left.
+In tmux that is tmux itself, which passes the text on to the terminal outside; on a local desktop a clipboard program.
+Over ssh such a program would fill the clipboard of the remote machine, so only the terminal is used.
 """
 
 from __future__ import annotations
@@ -18,34 +18,36 @@ class Route(NamedTuple):
 
     argv: tuple[str, ...]
     words: str
-    """Where the text then is, after "Copied 12 characters"."""
+    """Where the text went; follows "Copied 12 characters"."""
 
 
-def route(environ: Mapping[str, str], found: Callable[[str], str | None]) -> Route | None:
-    """Return the program to hand a text to; None where only the terminal can take it. `found` looks for programs."""
+def route(environ: Mapping[str, str], find_program: Callable[[str], str | None]) -> Route | None:
+    """Return the program that takes a text; None if only the terminal can. `find_program` is like `shutil.which`."""
     if environ.get("TMUX"):
-        return _with(found, "tmux", ("load-buffer", "-w", "-"), "to tmux's buffer, which tells the terminal")
+        return _with(
+            find_program, "tmux", ("load-buffer", "-w", "-"), "to tmux's buffer, which tells the terminal"
+        )
     if environ.get("SSH_CONNECTION") or environ.get("SSH_TTY"):
         return None
     if environ.get("WAYLAND_DISPLAY"):
-        return _with(found, "wl-copy", (), "with wl-copy")
+        return _with(find_program, "wl-copy", (), "with wl-copy")
     if environ.get("DISPLAY"):
-        return _with(found, "xclip", ("-selection", "clipboard"), "with xclip")
-    return _with(found, "pbcopy", (), "with pbcopy")
+        return _with(find_program, "xclip", ("-selection", "clipboard"), "with xclip")
+    return _with(find_program, "pbcopy", (), "with pbcopy")
 
 
 def _with(
-    found: Callable[[str], str | None], name: str, options: tuple[str, ...], words: str
+    find_program: Callable[[str], str | None], name: str, options: tuple[str, ...], words: str
 ) -> Route | None:
-    program = found(name)
+    program = find_program(name)
     return Route((program, *options), words) if program else None
 
 
-async def hand_over(text: str, way: Route) -> bool:
-    """Hand a text to a program; return whether the program says that it took it."""
+async def hand_over(text: str, target: Route) -> bool:
+    """Hand a text to a program; return whether the program succeeded."""
     try:
         process = await asyncio.create_subprocess_exec(
-            *way.argv,
+            *target.argv,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.DEVNULL,

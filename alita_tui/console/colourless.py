@@ -1,4 +1,4 @@
-"""NO_COLOR: the terminal's own two colours and nothing between; what a paper or a badge said is said by reverse."""
+"""NO_COLOR: only the terminal's own two colours; a background that carries meaning becomes reverse video."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from textual.filter import LineFilter
 
 _DEFAULT = Style.parse("default on default")
 _APART = 3.0
-"""Contrast with the background from which on a paper means something; quieter ones only part areas."""
+"""Contrast from which on a background carries meaning; one with less only separates areas."""
 
 
 class Colourless(LineFilter):
-    """Takes every colour out. What was on the cursor's paper, selected, or on a badge is reversed."""
+    """Removes every colour. Text under the cursor, selected text and badges are shown in reverse video."""
 
     def __init__(self, papers: Callable[[], tuple[str, str]]) -> None:
-        """`papers` returns the colours of the background and of the cursor's paper."""
+        """`papers` returns the background colour of the screen and of the cursor."""
         super().__init__()
         self._papers = papers
 
@@ -42,13 +42,13 @@ def _plain(style: Style, ground: str, cursor: str) -> Style:
 
 
 def _means(paper: str, ground: str, cursor: str) -> bool:
-    one, other = Color.parse(paper), Color.parse(ground)
-    return one == Color.parse(cursor) or _contrast(one, other) >= _APART
+    colour, background = Color.parse(paper), Color.parse(ground)
+    return colour == Color.parse(cursor) or _contrast(colour, background) >= _APART
 
 
-def _contrast(one: Color, other: Color) -> float:
+def _contrast(colour: Color, background: Color) -> float:
     """Return the contrast of two colours by WCAG, 1 to 21."""
-    low, high = sorted((_luminance(one), _luminance(other)))
+    low, high = sorted((_luminance(colour), _luminance(background)))
     return (high + 0.05) / (low + 0.05)
 
 

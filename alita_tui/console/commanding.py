@@ -1,4 +1,4 @@
-"""The app's part in what one writes and looks up: the list of keys, the palette, and drafts that come back."""
+"""The app's part in commands: the list of keys, jump mode, the palette, tabs of running sessions, and drafts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.text import one_line
 
 LOOKS = 5.0
-"""Seconds between two looks at what runs in the background."""
+"""Seconds between two reads of what runs in the background."""
 
 
 class Commanding(ReplayNavigation):
@@ -42,7 +42,7 @@ class Commanding(ReplayNavigation):
             """Switch to a theme and save the choice."""
 
     def action_help(self) -> None:
-        """List every key of what is on screen; once more closes the list."""
+        """List every key of the current screen; a second press closes the list."""
         from alita_tui.console.help import HelpScreen
 
         if isinstance(self.screen, HelpScreen):
@@ -51,12 +51,12 @@ class Commanding(ReplayNavigation):
             self.push_screen(HelpScreen(self.screen, self._options.keymap, replay=self.replaying))
 
     def on_tabbed_session_asked(self, message: Tabbed.SessionAsked) -> None:
-        """Show another session in place of this one, which goes on where it runs."""
+        """Show another session in place of this one, which continues in the background."""
         self.exit(Switch(message.session_id))
 
     @work(name="running", group="running", exclusive=True, exit_on_error=False)
     async def look_elsewhere(self) -> None:
-        """Show as tabs what the background works on."""
+        """Show a tab for each session that runs in the background."""
         with suppress(AlitaError):
             self.main.elsewhere(await self._catalog.running())
 

@@ -1,4 +1,4 @@
-"""Keeps what is typed and not sent: in memory for a field that is closed and opened, in a file for everything worse."""
+"""Saves text that is typed and not sent: in memory while the console runs, and in a file against a crash."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from typing import Protocol
 from alita_tui.spine.errors import AlitaError
 
 _BETWEEN = 0.1
-"""Seconds between two writes while somebody types: what a kill can cost at most."""
+"""Seconds between two writes while somebody types; a kill loses at most the text of that time."""
 COMPOSER = "composer"
 """The field for tasks, messages to a running task, and answers."""
 
 
 class DraftStore(Protocol):
-    """Where drafts are kept past the process. Blocks; may raise OSError or AlitaError."""
+    """Stores drafts in a file. Blocks; may raise OSError or AlitaError."""
 
     def read(self, session: str, *, fresh: bool) -> Mapping[str, str]:
-        """Return a session's drafts by field; `fresh`: those of a new session that is gone, if it has none."""
+        """Return a session's drafts by field; with `fresh`, if it has none, those of a new session that was left."""
 
     def write(self, session: str, fields: Mapping[str, str], *, fresh: bool) -> None:
-        """Keep what stands in some fields; an empty one is forgotten."""
+        """Store the texts of some fields; an empty text removes the draft."""
 
 
 class Drafts:
     """The drafts of the open session."""
 
     def __init__(self, store: DraftStore | None = None, *, new: bool = False) -> None:
-        """`new`: the session begins now, so it takes over what was typed into a new one that is gone."""
+        """`new`: the session begins now, and takes over the drafts of a new session that was left."""
         self._store = store
         self._new = new
         self._texts: dict[str, str] = {}
@@ -38,7 +38,7 @@ class Drafts:
         self.fresh = True
         """Whether the session has no task yet."""
         self.failed = ""
-        """Why drafts cannot be kept; empty if all is well."""
+        """Why drafts cannot be saved; empty while saving works."""
         self._saving: asyncio.Task[None] | None = None
         self._ending = asyncio.Event()
 
@@ -52,7 +52,7 @@ class Drafts:
         return self._texts.get(field, "")
 
     def keep(self, field: str, text: str) -> None:
-        """Keep what stands in a field now; it is written behind the keystroke, and the newest text wins."""
+        """Save the text of a field. It is written in the background; the newest text wins."""
         if text == self.get(field):
             return
         self._texts[field] = text
@@ -60,7 +60,7 @@ class Drafts:
         self._save_soon()
 
     async def open(self, session: str) -> dict[str, str]:
-        """Read what was typed before; what was typed meanwhile goes before it. Return what came back."""
+        """Read the stored drafts and return them. Text typed in the meantime has precedence."""
         self._session = session
         if self._store is None:
             return {}

@@ -1,4 +1,4 @@
-"""What is typed before the first screen can take it is kept until it can."""
+"""Buffers keys that are pressed before the first screen can take them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ class KeepsEarlyKeys(App[Any]):
     """An app that loses no key that was pressed while it opened."""
 
     _early: list[events.Key | events.Paste] | None = None
-    """What came before the first paint; None where nothing is to be kept any more."""
+    """Input from before the first paint; None once it was handed on."""
 
     async def on_event(self, event: events.Event) -> None:
-        """Keep keys as long as nothing has the focus that could take them."""
+        """Buffer keys and pastes until `take_early`."""
         if (
             self._early is not None
             and isinstance(event, events.Key | events.Paste)
@@ -26,7 +26,7 @@ class KeepsEarlyKeys(App[Any]):
             await super().on_event(event)
 
     async def take_early(self) -> None:
-        """Hand on what was kept, in order; from now on nothing is."""
+        """Handle the buffered input in order, and stop buffering."""
         early, self._early = self._early or [], None
         for event in early:
             await super().on_event(event)

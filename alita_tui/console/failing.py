@@ -1,4 +1,4 @@
-"""An unexpected error ends the console; what it was is kept for the terminal, without the values of variables."""
+"""An unexpected error ends the console; its traceback goes to the terminal, without the values of variables."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class KeepsFailure(App[Any]):
 
     def _handle_exception(self, error: Exception) -> None:
         if self._exit and isinstance(error, NoMatches):
-            return  # told to end while it opened: parts of the screen are gone before the others are there
+            return  # the app ends while it opens: some widgets are removed before others are mounted
         self.failure = self.failure or error
         super()._handle_exception(error)
 
     def _fatal_error(self) -> None:
-        """End the app and write the traceback. Textual's own has the values of variables, and so maybe a key."""
+        """End the app and write the traceback. Textual's own shows the values of variables, which may be API keys."""
         from rich.traceback import Traceback  # it brings pygments; the first paint needs neither
 
         traceback = Traceback(show_locals=False, width=None)

@@ -1,7 +1,7 @@
-"""The first frame, painted before Textual is imported, which takes longer than all else until then.
+"""The first frame, painted before Textual is imported, which is the slowest part of the start.
 
-It has what stays where it is: the titles of the panes, the rule between them, the prompt. Keys that are pressed
-meanwhile wait in the terminal, unseen, and Textual reads them.
+It shows the parts that stay in place: the titles of the panes, the rule between them, the prompt. Keys that are pressed
+in the meantime stay in the terminal's buffer without echo, until Textual reads them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LEAVE = (
     "\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1004l\x1b[?2004l\x1b[?2048l\x1b[?7h\x1b[<u"
     "\x1b[?25h\x1b[?1049l"
 )
-"""Also ends what Textual begins before the app takes the signals over: mouse, focus, pastes, sizes, lines, keys."""
+"""Also ends modes that Textual starts before the app handles signals: mouse, focus, paste, resize, wrap, keys."""
 
 
 class FirstFrame:
@@ -39,7 +39,7 @@ class FirstFrame:
         """The terminal's settings from before `paint`."""
 
     def paint(self, palette: dict[str, Any]) -> None:
-        """Paint the frame in the colours of a theme; without these in the terminal's own."""
+        """Paint the frame in the colours of a theme; with an empty palette in the terminal's own."""
         size = shutil.get_terminal_size()
         text = frame(size.columns, size.lines, palette)
         self._settings = termios.tcgetattr(0)
@@ -55,22 +55,22 @@ class FirstFrame:
         _write(_ENTER + text)
 
     def hand_over(self) -> None:
-        """Leave the screen to Textual, which takes the terminal's settings for those to restore."""
+        """Restore the terminal's settings for Textual, which saves them; the screen stays."""
         if self._holds:
             termios.tcsetattr(0, termios.TCSANOW, self._settings)
             self._holds = False
 
     def leave(self) -> None:
-        """Give the terminal back, unless it was handed over."""
+        """Restore the terminal, unless it was handed over."""
         if self._holds:
             self.hand_over()
             _write(_LEAVE)
 
     def _end(self, number: int, _frame: FrameType | None) -> None:
-        """Give the terminal back and end: nothing was opened yet. The app has handlers of its own once it is mounted.
+        """Restore the terminal and end: nothing is open yet. The app sets its own handlers once it is mounted.
 
         Until then Textual may have changed the terminal's settings already, so they are restored after `hand_over` too.
-        Written past the stream: the signal may have broken into a write of it, which cannot be entered again.
+        It writes to the descriptor: the signal may have interrupted a write of the stream, which is not reentrant.
         """
         termios.tcsetattr(0, termios.TCSANOW, self._settings)
         if os.isatty(2):
@@ -79,7 +79,7 @@ class FirstFrame:
 
 
 def palette_of(folders: Sequence[Path | None], theme: str, *, dark: bool) -> dict[str, Any]:
-    """Return the palette of a theme; empty where it cannot be read, or colours are not wanted or not all there."""
+    """Return the palette of a theme; empty if it cannot be read, or if the terminal lacks colours or they are off."""
     if os.environ.get("NO_COLOR") or os.environ.get("COLORTERM") not in ("truecolor", "24bit"):
         return {}
     name = f"alita-{'dark' if dark else 'light'}" if theme == "auto" else theme
@@ -90,7 +90,7 @@ def palette_of(folders: Sequence[Path | None], theme: str, *, dark: bool) -> dic
                 key: _rgb(palette[key]) for key in ("background", "surface", "foreground", "muted", "line")
             }
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            continue  # a theme that is wrong is told of later
+            continue  # a wrong theme is reported later
     return {}
 
 

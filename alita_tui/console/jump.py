@@ -1,4 +1,4 @@
-"""Jump mode: all recedes, and a letter stands on everything that can take the cursor; typing it goes there."""
+"""Jump mode: the screen is dimmed, and each place that can take the cursor has a letter; typing it goes there."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ class Spotted(Protocol):
     """A widget with more than one place for its cursor."""
 
     def spots(self) -> Iterable[tuple[int, Callable[[], object]]]:
-        """Return a line of the widget, and what goes there, for each place that is on screen."""
+        """Return the line in the widget and the function that moves the cursor there, for each place on screen."""
 
 
 def spots(screen: Screen[Any]) -> list[Spot]:
-    """Return where one can jump to on a screen, from the top."""
-    found: list[Spot] = []
+    """Return the places of a screen that can be jumped to, from the top."""
+    places: list[Spot] = []
     for part in screen.focus_chain:
         region = part.content_region.intersection(part.region)
         if not region:
             continue
         inner = list(part.spots()) if isinstance(part, Spotted) else []
-        found += [Spot(Offset(region.x, region.y + line), _there(screen, part, go)) for line, go in inner]
+        places += [Spot(Offset(region.x, region.y + line), _there(screen, part, go)) for line, go in inner]
         if not inner:
-            found.append(Spot(region.offset, _there(screen, part)))
-    return sorted(found, key=lambda spot: (spot.at.y, spot.at.x))
+            places.append(Spot(region.offset, _there(screen, part)))
+    return sorted(places, key=lambda spot: (spot.at.y, spot.at.x))
 
 
 def _there(screen: Screen[Any], part: Widget, go: Callable[[], object] | None = None) -> Callable[[], None]:
@@ -57,7 +57,7 @@ def _there(screen: Screen[Any], part: Widget, go: Callable[[], object] | None = 
 
 
 def labels(count: int) -> list[str]:
-    """Return as many labels, none of which begins another."""
+    """Return `count` labels, none of which is the beginning of another."""
     if count <= len(LETTERS):
         return list(LETTERS[:count])
     return ["".join(pair) for pair in product(LETTERS, repeat=2)][:count]
@@ -87,13 +87,13 @@ class JumpScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """A letter on each place."""
         for label, spot in self.places.items():
-            one = Plain(label, classes="spot")
-            one.styles.offset = (spot.at.x, spot.at.y)
-            yield one
+            letter = Plain(label, classes="spot")
+            letter.styles.offset = (spot.at.x, spot.at.y)
+            yield letter
         yield Plain("Type the letters of where to go   Esc stays here", id="how")
 
     def on_key(self, event: events.Key) -> None:
-        """Go to what is typed; any other key leaves."""
+        """Go to the typed label; any other key closes the screen."""
         event.stop()
         typed = self._typed + (event.character or "")
         if typed in self.places:
@@ -102,7 +102,7 @@ class JumpScreen(ModalScreen[None]):
             self.app.call_later(spot.go)
         elif event.character and any(label.startswith(typed) for label in self.places):
             self._typed = typed
-            for label, one in zip(self.places, self.query(".spot"), strict=True):
-                one.set_class(not label.startswith(typed), "-gone")
+            for label, letter in zip(self.places, self.query(".spot"), strict=True):
+                letter.set_class(not label.startswith(typed), "-gone")
         else:
             self.dismiss(None)

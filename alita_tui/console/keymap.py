@@ -1,6 +1,6 @@
-"""The person's keymap file, checked before it is used: unknown names and clashes are told.
+"""The person's keymap file, checked before it is used: unknown names and clashes are reported.
 
-Textual would drop the other action of a key without a word, so a clash never gets that far.
+Textual would silently drop the other action of a key, so clashes are removed here.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _BESIDE = {"session": ("composer", "pane", "trace", "library", "replay")}
 def read_keymap(path: Path | None) -> tuple[dict[str, str], list[str]]:
     """Return remapped keys by action id, and the file's problems.
 
-    The file is a TOML table `[keys]` of `"action.id" = "key,other key"`, keys in Textual's names. What is
-    wrong keeps its default.
+    The file is a TOML table `[keys]` of `"action.id" = "key,other key"`, keys in Textual's names. An
+    invalid entry keeps its default.
     """
     if path is None or not path.exists():
         return {}, []
@@ -34,7 +34,7 @@ def read_keymap(path: Path | None) -> tuple[dict[str, str], list[str]]:
     if not isinstance(table, dict):
         return {}, [f"{path.name}: keys: has to be a table"]
     known = {action.id: action for action in ACTIONS}
-    found: dict[str, str] = {}
+    remapped: dict[str, str] = {}
     problems: list[str] = []
     for name, keys in table.items():
         if name not in known:
@@ -42,16 +42,16 @@ def read_keymap(path: Path | None) -> tuple[dict[str, str], list[str]]:
         elif reason := _wrong(keys):
             problems.append(f"{path.name}: {name}: {reason}")
         else:
-            found[name] = ",".join(key.strip() for key in keys.split(","))
-    while clash := _clash(found):
-        mine, other, key = clash
-        problems.append(f"{path.name}: {key} would be both {mine} and {other}; {mine} keeps its default")
-        del found[mine]
-    return found, problems
+            remapped[name] = ",".join(key.strip() for key in keys.split(","))
+    while clash := _clash(remapped):
+        first, second, key = clash
+        problems.append(f"{path.name}: {key} would be both {first} and {second}; {first} keeps its default")
+        del remapped[first]
+    return remapped, problems
 
 
 def _wrong(keys: object) -> str:
-    """Return why a value names no keys; empty if it does."""
+    """Return why a value is not a list of keys; empty if it is."""
     if not isinstance(keys, str) or not keys.strip():
         return 'the keys have to be text such as "ctrl+k"'
     bad = [key.strip() for key in keys.split(",") if not _is_key(key.strip())]
@@ -71,21 +71,26 @@ def _is_key(key: str) -> bool:
     return True
 
 
-def _clash(found: dict[str, str]) -> tuple[str, str, str] | None:
+def _clash(remapped: dict[str, str]) -> tuple[str, str, str] | None:
     """Return a remapped action, another that shares a key with it, and the key."""
-    for mine in (action for action in ACTIONS if action.id in found):
-        keys = _keys(mine, found)
-        for other in ACTIONS:
-            shared = keys & _keys(other, found) if other is not mine and _meet(mine, other) else None
+    for first in (action for action in ACTIONS if action.id in remapped):
+        keys = _keys(first, remapped)
+        for second in ACTIONS:
+            shared = keys & _keys(second, remapped) if second is not first and _meet(first, second) else None
             if shared:
-                return mine.id, other.id, min(shared)
+                return first.id, second.id, min(shared)
     return None
 
 
-def _keys(one: Action, found: dict[str, str]) -> set[str]:
-    return {key.strip() for key in found.get(one.id, one.key).split(",")}
+def _keys(action: Action, remapped: dict[str, str]) -> set[str]:
+    return {key.strip() for key in remapped.get(action.id, action.key).split(",")}
 
 
-def _meet(one: Action, other: Action) -> bool:
-    a, b = one.owner, other.owner
-    return a == b or "app" in (a, b) or b in _BESIDE.get(a, ()) or a in _BESIDE.get(b, ())
+def _meet(first: Action, second: Action) -> bool:
+    first_owner, second_owner = first.owner, second.owner
+    return (
+        first_owner == second_owner
+        or "app" in (first_owner, second_owner)
+        or second_owner in _BESIDE.get(first_owner, ())
+        or first_owner in _BESIDE.get(second_owner, ())
+    )

@@ -21,7 +21,7 @@ _CALM = 3
 _MANY = 400
 """Events since the last repaint above which they count as pouring in."""
 _SHARE = 0.03
-"""Seconds of folding before the event loop runs other work; with much less, painting takes most of them."""
+"""Seconds of folding before the event loop runs other work; with much less, painting takes most of the time."""
 
 
 class Advanced(Message):
@@ -46,10 +46,10 @@ class Stage:
         """Record what is read on `tape`, if given. `clock` returns seconds."""
         self.view = SessionView()
         self._tape = tape
-        self.told = 0
-        """How often a view was reported."""
+        self.reported = 0
+        """Number of views that were reported."""
         self._source = source
-        self._tell = tell
+        self._report = tell
         self._clock = clock
         self._last = float("-inf")
         self._since = 0
@@ -59,7 +59,7 @@ class Stage:
     async def run(self) -> None:
         """Read the source to its end; the last view is always reported. Raises what the source raises."""
         try:
-            begun = self._clock()
+            started = self._clock()
             async for envelope in self._source:
                 view = fold(self.view, envelope, rows_for if self._tape is None else self._tape.rows_of)
                 if self._tape is not None and envelope.durable:
@@ -68,9 +68,9 @@ class Stage:
                     self.view = view
                     self._since += 1
                     self._touch()
-                if self._clock() - begun > _SHARE:
+                if self._clock() - started > _SHARE:
                     await asyncio.sleep(0)
-                    begun = self._clock()
+                    started = self._clock()
         finally:
             if self._timer is not None:
                 self._timer.cancel()
@@ -105,5 +105,5 @@ class Stage:
         self._timer = None
         self._since = 0
         self._last = asyncio.get_running_loop().time()
-        self.told += 1
-        self._tell(self.view)
+        self.reported += 1
+        self._report(self.view)

@@ -1,6 +1,6 @@
-"""Which actions a screen takes now: what F1 lists, the palette offers and the line of keys shows.
+"""Which actions a screen takes now; used by the list of keys (F1), the palette and the line of keys.
 
-It asks the widgets as Textual does when a key is pressed, so no list can name a key that nothing takes.
+It asks the widgets as Textual does when a key is pressed, so no list can name a key without effect.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Taken(NamedTuple):
 
     action: Action
     node: DOMNode
-    """Whose action it is."""
+    """The node that owns the action."""
     keys: tuple[str, ...]
-    """In Textual's names, the first one first."""
+    """In Textual's names, in the order of the binding."""
 
     @property
     def key(self) -> str:
@@ -38,46 +38,50 @@ class Taken(NamedTuple):
 
 def taken(screen: Screen[Any], focused: Widget | None) -> dict[str, Taken]:
     """Return the actions that a key runs on a screen while `focused` has the focus, by id."""
-    found: dict[str, Taken] = {}
+    by_id: dict[str, Taken] = {}
     for key, (node, binding) in _by_key(screen, focused).items():
-        one = _BY_ID.get(binding.id or "")
-        if one is not None:
-            before = found[one.id].keys if one.id in found else ()
-            found[one.id] = Taken(one, node, (*before, key))
-    return {known.id: _ordered(found[known.id]) for known in ACTIONS if known.id in found}
+        action = _BY_ID.get(binding.id or "")
+        if action is not None:
+            earlier = by_id[action.id].keys if action.id in by_id else ()
+            by_id[action.id] = Taken(action, node, (*earlier, key))
+    return {
+        action_known.id: _ordered(by_id[action_known.id])
+        for action_known in ACTIONS
+        if action_known.id in by_id
+    }
 
 
-def _ordered(one: Taken) -> Taken:
-    """Return it with the keys in the order in which they are written down."""
+def _ordered(entry: Taken) -> Taken:
+    """Return an entry with its keys in the order of the binding."""
     written = [
         key
-        for key, many in live_bindings(one.node).key_to_bindings.items()
-        if any(binding.id == one.action.id for binding in many)
+        for key, key_bindings in live_bindings(entry.node).key_to_bindings.items()
+        if any(binding.id == entry.action.id for binding in key_bindings)
     ]
-    return one._replace(keys=tuple(sorted(one.keys, key=written.index)))
+    return entry._replace(keys=tuple(sorted(entry.keys, key=written.index)))
 
 
 def _by_key(screen: Screen[Any], focused: Widget | None) -> dict[str, tuple[DOMNode, Binding]]:
     app = cast("App[object]", screen.app)
     chain = list(focused.ancestors_with_self if focused is not None else (screen, app))
     reach = next(
-        (n for n, node in enumerate(chain) if isinstance(node, Screen) and node.is_modal), len(chain)
+        (index for index, node in enumerate(chain) if isinstance(node, Screen) and node.is_modal), len(chain)
     )
-    found: dict[str, tuple[DOMNode, Binding]] = {}
+    by_key: dict[str, tuple[DOMNode, Binding]] = {}
     for nodes, first in ((reversed(chain), True), (chain[: reach + 1], False)):
         for node in nodes:
-            for key, many in live_bindings(node).key_to_bindings.items():
-                for binding in many:
-                    if binding.priority is not first or key in found or _consumed(chain, node, key):
+            for key, key_bindings in live_bindings(node).key_to_bindings.items():
+                for binding in key_bindings:
+                    if binding.priority is not first or key in by_key or _consumed(chain, node, key):
                         continue
                     if app._check_action_state(binding.action, node) is not False:
-                        found[key] = (node, binding)
-    return found
+                        by_key[key] = (node, binding)
+    return by_key
 
 
 def _consumed(chain: list[DOMNode], node: DOMNode, key: str) -> bool:
-    """Return whether a widget nearer to the focus writes the key as text."""
-    return any(one.check_consume_key(key, key_to_character(key)) for one in chain[: chain.index(node)])
+    """Return whether a widget nearer to the focus takes the key as text."""
+    return any(widget.check_consume_key(key, key_to_character(key)) for widget in chain[: chain.index(node)])
 
 
 _ANYWHERE = ("session", "app")
@@ -89,27 +93,29 @@ class Section(NamedTuple):
 
     heading: str
     part: Widget | None
-    """What has to have the focus; None where nothing can have it."""
+    """The part that must have the focus; None if the part takes no focus."""
     keys: tuple[Taken, ...]
 
 
 def sections(screen: Screen[Any], *, replay: bool) -> list[Section]:
-    """Return all keys of a screen: what has the focus first, then the other parts, and then what works in all."""
+    """Return all keys of a screen: of the focused part, of the other parts, then those that work everywhere."""
     focused = screen.focused
     order = [focused, *(part for part in screen.focus_chain if part is not focused)]
-    found: dict[tuple[str, Widget | None], list[Taken]] = {}
+    by_part: dict[tuple[str, Widget | None], list[Taken]] = {}
     listed: set[str] = set()
     for part in order:
-        for one in taken(screen, part).values():
-            fits = one.action.replay if replay else one.action.live
-            if fits and one.action.id not in listed:
-                listed.add(one.action.id)
-                found.setdefault((one.action.owner, part), []).append(one)
-    at_last = sorted(found, key=lambda one: one[0] in _ANYWHERE and _ANYWHERE.index(one[0]) + 1)
-    return [Section(_heading(owner, part, found), part, tuple(found[owner, part])) for owner, part in at_last]
+        for entry in taken(screen, part).values():
+            available = entry.action.replay if replay else entry.action.live
+            if available and entry.action.id not in listed:
+                listed.add(entry.action.id)
+                by_part.setdefault((entry.action.owner, part), []).append(entry)
+    ordered = sorted(by_part, key=lambda part: part[0] in _ANYWHERE and _ANYWHERE.index(part[0]) + 1)
+    return [
+        Section(_heading(owner, part, by_part), part, tuple(by_part[owner, part])) for owner, part in ordered
+    ]
 
 
-def _heading(owner: str, part: Widget | None, found: Collection[tuple[str, Widget | None]]) -> str:
-    several = len([one for one in found if one[0] == owner]) > 1
-    named = f", {part.id}" if several and part is not None and part.id else ""
-    return f"{GROUPS[owner]}{named}"
+def _heading(owner: str, part: Widget | None, parts: Collection[tuple[str, Widget | None]]) -> str:
+    several = len([key for key in parts if key[0] == owner]) > 1
+    part_name = f", {part.id}" if several and part is not None and part.id else ""
+    return f"{GROUPS[owner]}{part_name}"

@@ -1,4 +1,4 @@
-"""The terminal around the console: what it can do, and keeping other output off it."""
+"""The terminal around the console: asks what it can do, and keeps other output off the screen."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 _SECONDS = 0.25
-"""How long to wait for the answers: a slow line takes 0.2, and only a terminal that answers nothing takes all of it."""
+"""How long to wait for the answers: a slow line takes 0.2; only a terminal without answers takes all of it."""
 
 # Background colour (OSC 11), cell size in pixels (XTWINOPS 16), kitty's graphics with placeholders: a kitty before 0.28
 # knows no U and does not answer. Primary device attributes come last:
@@ -27,7 +27,7 @@ _ANSWER = re.compile(
 )
 _SIXEL = b"4"
 _typed: list[bytes] = []
-"""What a person typed while the terminal was asked; the driver takes it when it starts to read."""
+"""Bytes typed while the terminal was asked; the driver takes them when it starts to read."""
 
 
 class Graphics(NamedTuple):
@@ -35,11 +35,11 @@ class Graphics(NamedTuple):
 
     kind: Literal["sixel", "kitty"]
     cell: tuple[int, int]
-    """Width and height of a cell in pixels, as it said at the start; zeros where it did not."""
+    """Width and height of a cell in pixels, as reported at the start; zeros if not reported."""
 
 
 class Terminal(NamedTuple):
-    """What a terminal said of itself."""
+    """What a terminal reported about itself."""
 
     dark: bool = True
     graphics: Graphics | None = None
@@ -48,63 +48,62 @@ class Terminal(NamedTuple):
 def ask_terminal() -> Terminal:
     """Ask the terminal for its background and its graphics, before anything else reads from it.
 
-    A terminal that says nothing of its background is dark, unless COLORFGBG says otherwise.
+    A terminal that does not report its background counts as dark, unless COLORFGBG says otherwise.
     """
-    said = _answers()
-    dark = _dark(said)
+    answers = _answers()
+    dark = _dark(answers)
     if dark is None:
         colours = os.environ.get("COLORFGBG", "").split(";")[-1]
         dark = not (colours.isdigit() and int(colours) in (7, 9, 10, 11, 12, 13, 14, 15))
-    return Terminal(dark, _graphics(said))
+    return Terminal(dark, _graphics(answers))
 
 
 def _answers() -> bytes:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return b""
     fd = sys.stdin.fileno()
-    before = termios.tcgetattr(fd)
+    settings = termios.tcgetattr(fd)
     try:
         tty.setcbreak(fd, termios.TCSANOW)
         os.write(sys.stdout.fileno(), _QUESTIONS)
-        data, end = b"", time.monotonic() + _SECONDS
-        while (left := end - time.monotonic()) > 0 and not _ATTRIBUTES.search(data):
-            if select.select([fd], [], [], left)[0]:
+        data, deadline = b"", time.monotonic() + _SECONDS
+        while (remaining := deadline - time.monotonic()) > 0 and not _ATTRIBUTES.search(data):
+            if select.select([fd], [], [], remaining)[0]:
                 data += os.read(fd, 1024)
     finally:
-        termios.tcsetattr(fd, termios.TCSANOW, before)
+        termios.tcsetattr(fd, termios.TCSANOW, settings)
     if typed := _ANSWER.sub(b"", data):
         _typed.append(typed)
     return data
 
 
 def typed_meanwhile() -> bytes:
-    """Return what was typed while the terminal was asked, once; it was read together with the answers."""
+    """Return, once, the bytes that were typed while the terminal was asked; they were read with the answers."""
     typed = b"".join(_typed)
     _typed.clear()
     return typed
 
 
-def _dark(said: bytes) -> bool | None:
-    found = re.search(rb"\x1b\]11;rgba?:([0-9a-fA-F]+)/([0-9a-fA-F]+)/([0-9a-fA-F]+)", said)
-    if not found:
+def _dark(answers: bytes) -> bool | None:
+    match = re.search(rb"\x1b\]11;rgba?:([0-9a-fA-F]+)/([0-9a-fA-F]+)/([0-9a-fA-F]+)", answers)
+    if not match:
         return None
-    red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in found.groups())
+    red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in match.groups())
     dark: bool = 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.5
     return dark
 
 
-def _graphics(said: bytes) -> Graphics | None:
+def _graphics(answers: bytes) -> Graphics | None:
     """Return how the terminal shows pictures; None where it cannot, or where its cells have no known size.
 
-    Sixel comes first: some that answer kitty's question ignore the U in it, and those that have placeholders have no
-    sixel.
+    Sixel comes first: some terminals answer kitty's question but ignore its U; those with placeholders have no sixel.
     """
-    size = re.search(rb"\x1b\[6;(\d{1,4});(\d{1,4})t", said)
+    size = re.search(rb"\x1b\[6;(\d{1,4});(\d{1,4})t", answers)
     height, width = (int(part) for part in size.groups()) if size else (0, 0)
-    attributes = _ATTRIBUTES.search(said)
+    attributes = _ATTRIBUTES.search(answers)
     if attributes and _SIXEL in attributes[1].split(b";")[1:]:
         return Graphics("sixel", (width, height))
-    if b"\x1b_Gi=31;OK\x1b\\" in said:
+    if b"\x1b_Gi=31;OK\x1b\\" in answers:
         return Graphics("kitty", (width, height))
     return None
 
@@ -117,16 +116,16 @@ def guarded_screen(log: Path | None = None) -> Iterator[None]:
     inside. Raises OSError when the log cannot be opened.
     """
     sys.stderr.flush()
-    target = os.open(log or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    before, screen = sys.__stderr__, os.dup(2)
-    os.dup2(target, 2)
-    os.close(target)
-    drawn = os.fdopen(screen, "w", encoding="utf-8", errors="replace")
-    sys.__stderr__ = drawn  # type: ignore[misc]  # the one place that Textual's driver looks at
+    log_fd = os.open(log or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    old_stream, screen_fd = sys.__stderr__, os.dup(2)
+    os.dup2(log_fd, 2)
+    os.close(log_fd)
+    screen_stream = os.fdopen(screen_fd, "w", encoding="utf-8", errors="replace")
+    sys.__stderr__ = screen_stream  # type: ignore[misc]  # the stream that Textual's driver uses
     try:
         yield
     finally:
-        drawn.flush()
-        sys.__stderr__ = before  # type: ignore[misc]
-        os.dup2(drawn.fileno(), 2)
-        drawn.close()
+        screen_stream.flush()
+        sys.__stderr__ = old_stream  # type: ignore[misc]
+        os.dup2(screen_stream.fileno(), 2)
+        screen_stream.close()

@@ -102,8 +102,8 @@ def read_theme(path: Path) -> Theme:
     """Read a theme file. Raises BadTheme with file, key, value and reason."""
 
     def bad(key: str, value: object, reason: str) -> BadTheme:
-        said = "" if value is None else str(value)
-        return BadTheme(ThemeProblem(path.name, key, said, reason))
+        text = "" if value is None else str(value)
+        return BadTheme(ThemeProblem(path.name, key, text, reason))
 
     def colour(key: str, value: object) -> str:
         try:
@@ -121,8 +121,8 @@ def read_theme(path: Path) -> Theme:
     palette, tokens = raw.get("palette"), raw.get("alita", {})
     if not isinstance(palette, dict) or not isinstance(tokens, dict):
         raise bad("[palette]", None, "the file needs a table of this name")
-    for table, given, known in (("palette", palette, (*PALETTE, "dark")), ("alita", tokens, tuple(TOKENS))):
-        for key, value in given.items():
+    for table, entries, known in (("palette", palette, (*PALETTE, "dark")), ("alita", tokens, tuple(TOKENS))):
+        for key, value in entries.items():
             if key not in known:
                 raise bad(f"{table}.{key}", value, f"unknown; known are {', '.join(known)}")
     if not isinstance(palette.get("dark"), bool):
@@ -137,7 +137,7 @@ def read_theme(path: Path) -> Theme:
 
 
 def _theme(name: str, palette: dict[str, str], domain: dict[str, str], *, dark: bool) -> Theme:
-    own = {f"alita-{token}": value for token, value in domain.items()}
+    tokens = {f"alita-{token}": value for token, value in domain.items()}
     return Theme(
         name=name,
         primary=palette["primary"],
@@ -152,7 +152,7 @@ def _theme(name: str, palette: dict[str, str], domain: dict[str, str], *, dark: 
         panel=palette["panel"],
         dark=dark,
         text_alpha=1.0,
-        variables=own | _textual(palette),
+        variables=tokens | _textual(palette),
     )
 
 
@@ -192,17 +192,17 @@ class Loaded(msgspec.Struct, frozen=True):
     themes: tuple[Theme, ...]
     problems: tuple[ThemeProblem, ...]
 
-    def pick(self, wanted: str, *, dark: bool) -> str:
+    def pick(self, name: str, *, dark: bool) -> str:
         """Return the theme to use: for `auto` or an unknown name, one that matches the terminal."""
         names = [theme.name for theme in self.themes]
-        if wanted in names:
-            return wanted
+        if name in names:
+            return name
         fitting = "alita-dark" if dark else "alita-light"
         return fitting if fitting in names else next(iter(names), "textual-dark")
 
 
 def missing(name: str, names: tuple[str, ...]) -> str:
-    """Return what to say of a theme that is not among `names`."""
+    """Return the message for a theme that is not among `names`."""
     return f"There is no theme {one_line(name, 60)!r}. {did_you_mean(name, names)}".strip()
 
 
@@ -222,7 +222,7 @@ def load(*folders: Path | None) -> Loaded:
 
 
 _MOUSE = (1000, 1003, 1015, 1006)
-"""Modes of xterm that Textual sets to be told of the mouse."""
+"""Modes of xterm that Textual sets to get mouse events."""
 
 
 class ThemedApp(App[ReturnType]):
@@ -243,24 +243,26 @@ class ThemedApp(App[ReturnType]):
         if self.no_color:
             from alita_tui.console.colourless import Colourless
 
-            self._filters[:] = [one for one in self._filters if not isinstance(one, Monochrome)]
+            self._filters[:] = [
+                line_filter for line_filter in self._filters if not isinstance(line_filter, Monochrome)
+            ]
             self._filters.append(Colourless(self._papers))
 
     def _papers(self) -> tuple[str, str]:
         return self.theme_variables["background"], self.theme_variables["alita-cursor"]
 
-    def notify(self, message: str, **more: Any) -> None:
+    def notify(self, message: str, **options: Any) -> None:
         """Show a toast, away from a field that is typed into."""
-        super().notify(message, **more)
+        super().notify(message, **options)
         self.call_after_refresh(self._make_way)
 
     def keep_still(self) -> None:
-        """Let nothing blink or glide: the person asks for reduced motion."""
+        """Turn off blinking and animation: the person asks for reduced motion."""
         self._still = True
         self.animation_level = "none"
 
     def on_descendant_focus(self) -> None:
-        """Keep the toasts away from what has the focus now, and its cursor from blinking where it must not."""
+        """Move the toasts away from the focused field; with reduced motion stop its cursor from blinking."""
         if self._still and isinstance(field := self.focused, Input | TextArea):
             field.cursor_blink = False
         self.call_after_refresh(self._make_way)
@@ -280,21 +282,23 @@ class ThemedApp(App[ReturnType]):
 
     @property
     def takes_mouse(self) -> bool:
-        """Whether the mouse is ours, not the terminal's."""
+        """Whether the console gets the mouse, not the terminal."""
         return self._driver is not None and self._driver._mouse
 
     def action_mouse(self) -> None:
-        """Leave the mouse to the terminal, which then selects and copies as everywhere else, or take it back."""
+        """Leave the mouse to the terminal, so that it selects and copies as usual, or take it back."""
         if self._driver is None:
             return
-        ours = self._driver._mouse = not self._driver._mouse  # Textual takes it back only where this is set
+        ours = (
+            self._driver._mouse
+        ) = not self._driver._mouse  # Textual takes the mouse back only if this is set
         self.write_terminal("".join(f"\x1b[?{mode}{'h' if ours else 'l'}" for mode in _MOUSE))
-        said = (
+        message = (
             "The mouse is alita's again."
             if ours
             else "The mouse is the terminal's: it selects as everywhere."
         )
-        self.notify(said, markup=False, timeout=3)
+        self.notify(message, markup=False, timeout=3)
 
     def get_driver_class(self) -> type[Driver]:
         """Return Textual's driver, or ours for a Linux terminal."""
@@ -312,14 +316,16 @@ class ThemedApp(App[ReturnType]):
 
     @cached_property
     def timing(self) -> InputTiming:
-        """The timing of all input; without a terminal an input was made when its event says."""
-        found = getattr(self._driver, "timing", None)
-        return found if isinstance(found, InputTiming) else InputTiming()
+        """The timing of all input; without a terminal the time of an event counts as exact."""
+        timing = getattr(self._driver, "timing", None)
+        return timing if isinstance(timing, InputTiming) else InputTiming()
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Return our tokens for a foreign theme, from its semantic colours."""
         if f"alita-{next(iter(TOKENS))}" in self.current_theme.variables:
             return {}
-        known = self.current_theme.to_color_system().generate()
+        colours = self.current_theme.to_color_system().generate()
         stand_in = {"muted": "foreground", "line": "panel", "cursor": "panel"}
-        return {f"alita-{token}": known[stand_in.get(default, default)] for token, default in TOKENS.items()}
+        return {
+            f"alita-{token}": colours[stand_in.get(default, default)] for token, default in TOKENS.items()
+        }

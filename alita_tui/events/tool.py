@@ -109,9 +109,11 @@ class ToolDraft(Value, frozen=True):
 
     @property
     def digest(self) -> DraftDigest:
-        """SHA-256 (hex) over every byte of the draft that is shown for approval and used at run time.
+        """SHA-256 (hex) over all of the draft that is shown for approval and used at run time.
 
-        A language other than Python is a part of its own, so that no older digest changes.
+        Names in schemas are sorted first: a tool is given its arguments by name, so that their order changes no run,
+        only what a test that gives them by their place means. A language other than Python is a part of its own, so
+        that no older digest changes.
         """
         digest = digest_of(
             self.name,

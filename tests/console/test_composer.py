@@ -78,11 +78,11 @@ async def paste(pilot, text: str) -> None:
 def test_a_slash_offers_commands_those_that_begin_so_first() -> None:
     found = offer("/se", "/se")
     assert found is not None and found.kind == "command"
-    assert found.takes[:3] == ("/servers", "/sessions", "/settings") or set(found.takes[:3]) >= {
+    assert found.texts[:3] == ("/servers", "/sessions", "/settings") or set(found.texts[:3]) >= {
         "/servers",
         "/sessions",
     }
-    assert all("se" in one for one in found.takes)
+    assert all("se" in one for one in found.texts)
     assert offer("/nothing-like-it", "/nothing-like-it") is None
     assert offer("/tmp/x", "/tmp/x") is None and offer("do /se", "do /se") is None
 
@@ -93,9 +93,9 @@ def test_an_at_offers_files_and_taking_one_goes_on_from_what_is_written(tmp_path
     for name in ("sales.csv", "sales 2.csv", "\x1b[31msalt.csv", "data/x.csv"):
         (tmp_path / name).touch()
     found = offer("sum @sa", "sum @sa")
-    assert found is not None and found.kind == "file" and found.takes == ("les.csv ",)
-    assert offer("sum @da", "sum @da").takes == ("ta/",)  # type: ignore[union-attr]
-    assert offer('sum @"sales ', 'sum @"sales ').takes == ('2.csv" ',)  # type: ignore[union-attr]
+    assert found is not None and found.kind == "file" and found.texts == ("les.csv ",)
+    assert offer("sum @da", "sum @da").texts == ("ta/",)  # type: ignore[union-attr]
+    assert offer('sum @"sales ', 'sum @"sales ').texts == ('2.csv" ',)  # type: ignore[union-attr]
     assert offer("mail@sa", "mail@sa") is None and offer("sum @nothing", "sum @nothing") is None
     shown = offer("@", "@")
     assert shown is not None and not any("\x1b" in pick.name for pick in shown.picks)
@@ -103,8 +103,8 @@ def test_an_at_offers_files_and_taking_one_goes_on_from_what_is_written(tmp_path
 
 def test_earlier_entries_have_every_word_newest_first_each_once() -> None:
     entries = ["chart sales", "roll dice", "Chart the SALES by day", "roll dice"]
-    assert earlier(entries, "sales chart").takes == ("Chart the SALES by day", "chart sales")
-    assert earlier(entries, "").takes == ("roll dice", "Chart the SALES by day", "chart sales")
+    assert earlier(entries, "sales chart").texts == ("Chart the SALES by day", "chart sales")
+    assert earlier(entries, "").texts == ("roll dice", "Chart the SALES by day", "chart sales")
 
 
 async def test_the_list_is_moved_in_taken_and_closed_without_sending() -> None:
@@ -160,7 +160,7 @@ async def test_a_long_paste_stands_as_one_line_and_is_sent_whole() -> None:
         await pilot.press(*"sum", "space")
         await paste(pilot, pasted)
         await until(pilot, lambda: "[pasted 1: 400 lines" in composer.text)
-        assert composer.document.line_count == 1 and composer.whole == f"sum {pasted}"
+        assert composer.document.line_count == 1 and composer.full_text == f"sum {pasted}"
         await paste(pilot, " now")
         await until(pilot, lambda: composer.text.endswith(" now"))
         await pilot.press("enter")

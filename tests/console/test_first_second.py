@@ -9,7 +9,7 @@ import pytest
 
 from alita_tui import events as e
 from alita_tui.console.ports import Switch
-from alita_tui.console.session.recent import MOST, RecentSession, said, worth
+from alita_tui.console.session.recent import MOST, RecentSession, description, worth_reopening
 from alita_tui.console.session.suggestions import Suggestion
 from alita_tui.console.session.trace import Trace
 from alita_tui.console.session.words import TRY
@@ -162,18 +162,18 @@ def test_only_sessions_that_one_can_go_on_with_are_offered_the_newest_first() ->
         past("elsewhere", state="open", last_activity=day),
         past("unread", readable=False, last_activity=day),
     )
-    assert [one.session_id for one in worth(lines, "mine")] == ["new", "old"]
+    assert [one.session_id for one in worth_reopening(lines, "mine")] == ["new", "old"]
 
 
 def test_each_says_why_one_would_go_back() -> None:
     now = datetime(2026, 11, 1, 9, 20, tzinfo=UTC)
-    assert said(past("a", waiting=("x v1",), outcome="parked"), now)[:2] == (
+    assert description(past("a", waiting=("x v1",), outcome="parked"), now)[:2] == (
         "◈",
         "1 build waits · 20 min ago",
     )
-    assert said(past("a"), now)[:2] == ("●", "done · 20 min ago")
-    assert said(past("a", outcome="budget"), now)[:2] == ("✗", "out of budget · 20 min ago")
-    assert said(past("a", outcome=""), now)[1].startswith("not finished")
+    assert description(past("a"), now)[:2] == ("●", "done · 20 min ago")
+    assert description(past("a", outcome="budget"), now)[:2] == ("✗", "out of budget · 20 min ago")
+    assert description(past("a", outcome=""), now)[1].startswith("not finished")
 
 
 async def test_recent_sessions_are_on_the_empty_screen_open_by_key_and_go_with_the_first_task() -> None:

@@ -84,7 +84,7 @@ async def test_what_is_no_picture_is_told_in_one_line_and_leaves_no_room(tmp_pat
         await drawn(pilot, events[-1].seq)
         trace = app.main.query_one(Trace)
         async with asyncio.timeout(60):
-            while trace._pictures._asked or not trace._pictures._drawn:
+            while trace._pictures._requested or not trace._pictures._drawn:
                 await pilot.pause(0.02)
         lines = [trace.render_line(y).text.rstrip() for y in range(trace.size.height)]
         assert "It is drawn." in "\n".join(lines)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from alita_tui import events as e
-from alita_tui.console.session.providers import MARKS, WORDS, strip
+from alita_tui.console.session.providers import MARKS, WORDS, model_parts
 from alita_tui.console.spend.screen import rows
 from alita_tui.events import ProviderState, Usage
 from alita_tui.view.fold import fold_all
@@ -30,7 +30,7 @@ def view_of(*events: e.SessionEvent) -> SessionView:
 
 
 def texts(view: SessionView) -> list[str]:
-    return [text for _, text, _ in strip(view)]
+    return [text for _, text, _ in model_parts(view)]
 
 
 def sheet(view: SessionView) -> str:
@@ -88,5 +88,5 @@ def test_what_matters_stays_where_there_is_little_room() -> None:
         e.ProviderChanged(model="q:dead", state="open", reason="q:dead: gone.", retry_in=9),
         replied("r:well", role="summariser"),
     )
-    by_weight = [text for _, text, _ in sorted(strip(view), key=lambda part: part[0])]
+    by_weight = [text for _, text, _ in sorted(model_parts(view), key=lambda part: part[0])]
     assert by_weight[:2] == ["○ dead", "● first"]  # trouble, then who serves; the rest goes first

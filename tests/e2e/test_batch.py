@@ -184,3 +184,22 @@ def test_the_budget_of_a_batch_is_never_overrun_and_more_of_it_goes_on(
         assert 0 < whole["usd"] <= 0.2
         done = shell(*words)
         assert done.returncode == 0 and json.loads(done.stdout)["answered"] == 4, done.stderr
+
+
+def test_a_table_gives_its_tasks_one_file_or_several(shell: Any, provider: str, tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("hi")
+    (tmp_path / "no, te.txt").write_text("hello")
+    (tmp_path / "rows.csv").write_text(
+        'task,id,files\nalpha,1,note.txt\nbeta,2,"[""note.txt"", ""no, te.txt""]"\ngamma,3,"no, te.txt"\nalpha,4,\nbeta,5,gone.txt\n'
+    )
+    with SERVERS[provider][0](answers("alpha", "beta", "gamma")) as server:
+        told(shell, server, provider)
+        done = shell("batch", str(tmp_path / "rows.csv"), "--output", str(tmp_path / "table"))
+    assert (
+        "4 tasks answered" in done.stdout
+        and "There is no file gone.txt" in (tmp_path / "table" / "failed.jsonl").read_text()
+    )
+    for row, names in {1: {"note.txt"}, 2: {"note.txt", "no, te.txt"}, 3: {"no, te.txt"}, 4: set()}.items():
+        session = results(tmp_path / "table")[row]["session"]
+        listed = json.loads(shell("artefacts", "list", "--session", session, "--json").stdout)
+        assert {one["name"] for one in listed} == names

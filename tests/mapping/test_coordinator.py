@@ -159,7 +159,8 @@ def test_at_its_end_no_lane_waits_for_a_long_batch_of_another(tmp_path: Path) ->
     mapped(tmp_path / "out", (Row(n, {"x": n}) for n in range(1, 6001)), Counting(lanes=2))
     assert max(sizes) >= 64 and sum(sizes) == 6000
     left = [sum(sizes[at:]) for at in range(len(sizes))]
-    assert all(size <= max(rest / 3, 1) for size, rest in zip(sizes, left, strict=True) if rest <= 64), (
+    # How fast batches grow depends on the clock, so any number of rows may be left: 5 too, of which a lane takes 2.
+    assert all(size <= -(-rest // 3) for size, rest in zip(sizes, left, strict=True) if rest <= 64), (
         "what one lane takes last is no more than its share of what is left"
     )
 

@@ -35,7 +35,7 @@ from alita_tui.events import (
     build_digest,
 )
 from alita_tui.registry import packs as pack_files
-from alita_tui.registry.packs import SIGNED_AS, Evidence, pack, read, written
+from alita_tui.registry.packs import SIGNED_AS, Evidence, archive_bytes, pack, read
 from alita_tui.runtimes.languages import runtime_of
 from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.state.build import BuildState
@@ -55,7 +55,7 @@ RECORD = ToolRecord(
 
 def made(*records: ToolRecord) -> bytes:
     manifest, entries = pack("mine", [(one, Evidence(approval_id="p1")) for one in records or (RECORD,)])
-    return written(manifest, entries, "ab" * 32, "cd" * 64)
+    return archive_bytes(manifest, entries, "ab" * 32, "cd" * 64)
 
 
 def rewritten(change: Callable[[dict[str, bytes]], Any]) -> bytes:
@@ -147,7 +147,7 @@ def entry(name: str, data: bytes = b"x", **fields: Any) -> bytes:
         (entry("tools/a/a.py", external_attr=(stat.S_IFLNK | 0o777) << 16), "not a plain file"),
         (entry("tools/a/a.py", external_attr=(stat.S_IFIFO | 0o777) << 16), "not a plain file"),
         (entry("tools/a/a.py", b"\0" * 2_000_000), "too large"),
-        (entry("tools/a/a.py", compress_type=zipfile.ZIP_LZMA), "packed in a way"),
+        (entry("tools/a/a.py", compress_type=zipfile.ZIP_LZMA), "unsupported method"),
         (entry("tools/a/a.py"), "manifest and entries differ"),
         (rewritten(lambda all: all.pop("pack.json")), "it has no 'pack.json'"),
         (rewritten(lambda all: all.pop(f"tools/{TOOL}/{TOOL}.py")), "manifest and entries differ"),
@@ -273,6 +273,36 @@ def register(shell: Shell, draft: ToolDraft, *sources: Source) -> None:
     shell.app.library.register(draft, Lock(), approval_id="p8", digest=digest, sources=sources)
 
 
+@pytest.mark.parametrize(
+    ("sorted_then", "names"), [(True, ("text", "most")), (True, ("text",)), (False, ("text", "most"))]
+)
+def test_a_list_of_a_pack_warns_of_the_tools_whose_arguments_were_sorted(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sorted_then: bool, names: tuple[str, ...]
+) -> None:
+    schema: Any = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
+    draft = msgspec.structs.replace(
+        streams.DRAFT, name="holder", requirements=(), code="jq .text", input_schema=schema, language="bash"
+    )
+    register(shell, draft)
+    if sorted_then:
+        monkeypatch.setattr(
+            pack_files, "as_json", lambda value, indent: pack_files._json(value).decode().rstrip("\n")
+        )
+    file = tmp_path / "old.alita"
+    assert alita(shell.home, "export", str(file), "holder").exit_code == 0
+    monkeypatch.undo()
+    done = alita(tmp_path / "two", "import", str(file))
+    assert done.exit_code == 0, done.output
+    warning = (
+        "holder was packed by an older alita, which sorted its arguments. Its tests give them by their place and may "
+        "fail here. If they do, whoever packed it should export it again: alita tools export PACK holder\n"
+    )
+    assert done.stderr.count(warning) == (sorted_then and len(names) > 1), done.stderr
+    assert warning not in done.stdout
+    listed = alita(tmp_path / "two", "import", str(file), "--json")
+    assert json.loads(listed.stdout)["tools"][0]["name"] == "holder"
+
+
 KEY = "sk-ant-api03-" + "A1b2C3d4" * 11
 
 
@@ -319,7 +349,9 @@ def test_what_a_pack_claims_of_its_sources_is_shown_and_is_not_taken_over(
     manifest, entries = pack("mine", [(record, Evidence(sources=claimed, accepted=("x" * 2_000,) * 200))])
     audit = shell.app.audit
     file = tmp_path / "mine.alita"
-    file.write_bytes(written(manifest, entries, audit.reading().public, audit.signed(SIGNED_AS, manifest)))
+    file.write_bytes(
+        archive_bytes(manifest, entries, audit.reading().public, audit.signed(SIGNED_AS, manifest))
+    )
     shown = alita(tmp_path / "two", "import", str(file), "--show", "holder").stdout
     assert "there: source https://docs.python.org/0/" in shown and "180 more" in shown and len(shown) < 20_000
     app = AppContext.open(tmp_path / "two")

@@ -1,8 +1,12 @@
 """A draft's language is part of its digest; what was approved before there was one keeps the digest it had."""
 
 import msgspec
+import pytest
 
 from alita_tui.events import Lock, LockedPackage, ToolDraft, build_digest
+from alita_tui.runtimes.languages import runtime_of
+from alita_tui.sandbox.engine import PodmanSandbox
+from alita_tui.spine.ports.sandbox import Job
 
 # As version 1 of the format wrote it, with the digests that it computed.
 EARLIER = (
@@ -32,6 +36,41 @@ def test_the_same_bytes_in_another_language_are_another_draft():
         msgspec.structs.replace(draft, language=name).digest for name in ("bash", "javascript", "typescript")
     }
     assert len(others | {draft.digest}) == 4
+
+
+@pytest.mark.podman
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize(
+    ("language", "code"),
+    [
+        ("javascript", "export async function run(input) { return input.left - input.right; }\n"),
+        ("bash", "jq '.left - .right'\n"),
+    ],
+)
+async def test_the_order_of_arguments_is_no_part_of_a_digest_and_changes_no_run(
+    podman: PodmanSandbox, language: str, code: str
+):
+    """Only a test may give them by their place; a call of an approved tool gives each by its name."""
+    draft = msgspec.json.decode(EARLIER, type=ToolDraft)
+    drafts = [
+        msgspec.structs.replace(
+            draft,
+            language=language,
+            code=code,
+            input_schema={"type": "object", "properties": {name: {"type": "integer"} for name in names}},
+        )
+        for names in (("left", "right"), ("right", "left"))
+    ]
+    assert len({each.digest for each in drafts}) == 1
+    lock = await podman.lock(runtime_of(language).needs, lambda *_: None)
+    for each in drafts:
+        for arguments in ({"left": 5, "right": 3}, {"right": 3, "left": 5}):
+            job = Job(
+                run_id="r", module="subtract", code=each.code, language=language, arguments=arguments, lock=lock,
+                parameters=tuple(runtime_of(language).parameters(each)),
+            )  # fmt: skip
+            report = await podman.run(job, lambda *_: None, lambda *_: None)
+            assert (report.status, report.result) == ("ok", 2), report
 
 
 # As version 0.2.0 wrote a lock, before there were packages of npm, with the digest that it computed.

@@ -9,9 +9,11 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from alita_tui.events import BrokerOutcome
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.sandbox import Limits
 from tests.sandbox.browser_lab import Browsing, nobody_came
@@ -52,6 +54,9 @@ PAGES = {
     " 'application/json'}}).catch(() => 0)</script>",
     "/chatter": "<title>Chatter</title><p id=p></p><script>for (let n = 0; n < 5000; n++) console.log('line ' + n);"
     " p.textContent = 'said it all'</script>",
+    "/flood": "<title>Flood</title><p id=p></p><script>let ended = 0; const count = () => { if (++ended % 1000 === 0) p.textContent += `; ${ended} ended` };"
+    " onload = () => setTimeout(() => { for (let n = 0; n < 5000; n++) for (const base of ['/asked?', 'EVIL/asked?'])"
+    " fetch(base + n, {mode: 'no-cors'}).then(count, count) }, 1)</script>",
     "/loop": "<title>Loop</title><body>x<script>setTimeout(() => { for (;;); }, 50)</script>",
     "/hungry": "<title>Hungry</title><body><script>const kept = []; setInterval(() => { for (let n = 0; n < 20; n++)"
     " kept.push(new Uint8Array(4 << 20).fill(n + 1)) }, 1)</script>",
@@ -197,6 +202,23 @@ async def test_of_a_flood_of_messages_the_first_are_told_and_then_their_number(b
     *messages, last = browse.told.pages
     assert [message.text for message in messages] == [f"line {n}" for n in range(50)]
     assert last.more == 4950 and not last.text
+
+
+async def test_of_ten_thousand_requests_each_is_recorded_or_counted(
+    browse: Browsing, site: Served, door: socket.socket
+) -> None:
+    """On a busy machine the page may crash of them; that is an outcome too, and what it asked for is accounted for."""
+    done = await browse("/flood", {"do": "wait", "seconds": 30}, limits=Limits(wall_seconds=200))
+    assert done.status in ("ok", "error", "limit"), done
+    assert done.peak_memory_bytes < 1.3 * (1 << 30)
+    assert nobody_came(door)
+    totals = dict.fromkeys(get_args(BrokerOutcome), 0)
+    for event in browse.told:
+        assert not event.more or int(event.request.split()[0]) == sum(count.count for count in event.more)
+        totals[event.outcome] += sum(count.count for count in event.more) or 1
+    assert len(browse.told) <= 50 + 50 + len(totals), "fifty of each kind, and how many more there were"
+    assert totals["refused"] > 50 and totals["served"] > 50
+    assert totals["served"] <= len(site.paths) <= min(sum(totals.values()), 500)
 
 
 async def test_two_runs_share_no_profile(browse: Browsing) -> None:

@@ -91,6 +91,15 @@ def test_the_rows_say_what_came_of_it(rows: dict[str, Any]) -> None:
     assert rows["half.py"]["result"] == "?"
 
 
+@pytest.mark.walk
+def test_node_is_fetched_by_its_own_name(tmp_path: Path) -> None:
+    """As is Bash, which is a language's name too."""
+    words = ["--home", str(tmp_path), "doctor", "--fix", "--quiet", "--with"]
+    assert CliRunner().invoke(cli, [*words, "node,bash"]).exit_code == 0
+    refused = CliRunner().invoke(cli, [*words, "deno"])
+    assert isinstance(refused.exception, UsageError) and "javascript" in refused.exception.hint
+
+
 def test_a_file_brings_its_requirements(tmp_path: Path) -> None:
     tool = tmp_path / "tool.py"
     tool.write_text(

@@ -317,3 +317,73 @@ async def test_a_registry_that_is_gone_is_replaced_by_what_it_gave_before(
     assert again == first and (modules / "top" / "index.js").exists()
     with pytest.raises(IndexUnreachable):
         await resolved(node, ["npm:never-seen"], SMALL)
+
+
+@pytest.mark.podman
+@pytest.mark.parametrize("padding", [0, 1 << 20])
+async def test_a_tarball_never_writes_into_another_package_of_the_lock(
+    node: Path, serve: Serve, tmp_path: Path, padding: int
+) -> None:
+    """That one's bytes are held by a hash, its age and its faults were looked up: they have to be its own."""
+    top = Package(
+        "top",
+        files={
+            "index.js": "module.exports = require('low');",
+            "padding.txt": bytes(padding),
+            "node_modules/low/index.js": "module.exports = 'planted';",
+            "node_modules/low/more.js": "module.exports = 'planted';",
+        },
+        manifest={"dependencies": {"low": "^1"}},
+    )
+    serve(top, Package("low", "1.0.0"), Package("low", "2.0.0"))
+    with pytest.raises(RequirementsError, match="node_modules/top/node_modules is not of the lock"):
+        await fetched(node, tmp_path / "made", "npm:top@^1", "npm:low@^2")
+
+
+@pytest.mark.podman
+async def test_two_versions_of_a_package_are_each_where_the_lock_has_them(
+    node: Path, serve: Serve, tmp_path: Path
+) -> None:
+    serve(
+        Package("top", manifest={"dependencies": {"low": "^1", "@in/other": "npm:low@^2"}}),
+        *(Package("low", version, files={"index.js": version}) for version in ("1.0.0", "2.0.0")),
+    )
+    _, modules = await fetched(node, tmp_path / "made", "npm:top@^1", "npm:low@^2")
+    assert {path.relative_to(modules).as_posix(): path.read_text() for path in modules.rglob("*.js")} == {
+        "low/index.js": "2.0.0",
+        "top/node_modules/low/index.js": "1.0.0",
+        "@in/other/index.js": "2.0.0",
+    }
+
+
+@pytest.mark.podman
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"place": "node_modules/../../out"},
+        {"place": "../out"},
+        {"place": "node_modules/top/../../../out"},
+        {"place": "node_modules/.bin"},
+        {"hashes": ("sha1-" + "A" * 27 + "=",)},
+        {"hashes": ()},
+        {"version": "file:/etc"},
+        {"name": "npm:git+file:///etc"},
+        {"name": "top"},
+    ],
+    ids=str,
+)
+async def test_a_lock_of_another_hand_is_held_to_the_same_rules_before_anything_is_fetched(
+    node: Path, serve: Serve, tmp_path: Path, change: dict[str, Any]
+) -> None:
+    """A pack brings its locks along; its author may have written them by hand."""
+    registry = serve(top := Package("top", files={"index.js": "module.exports = 1;"}))
+    package = LockedPackage(
+        name="npm:top", version="1.0.0", hashes=(str(top.integrity),), place="node_modules/top", direct=True
+    )
+    lock = Lock(requirements=("npm:top",), packages=(msgspec.structs.replace(package, **change),))
+    (made := tmp_path / "deep" / "made").mkdir(parents=True)
+    with pytest.raises(RequirementsError, match="is no package of the registry|sha512"):
+        await unpack(node, lock, made, SMALL)
+    assert registry.asked == [] and list(made.iterdir()) == []
+    assert not [path for path in tmp_path.rglob("out")]

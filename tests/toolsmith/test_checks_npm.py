@@ -187,3 +187,21 @@ def test_much_used_names_are_known_and_their_misspellings_are_seen() -> None:
         found = look_alike(f"npm:{slip}")
         assert found == f"npm:{meant}" or f"npm:{slip}" in popular_of_npm(), (slip, found)
     assert look_alike("npm:of-the-company") == look_alike("npm:requests-of-ours") == ""
+
+
+def test_names_of_packages_that_stole_secrets_are_seen() -> None:
+    """Published in 2017 beside the packages that they were called after, and found after two weeks."""
+    stolen = {
+        "cross-env.js": "cross-env",
+        "crossenv": "cross-env",
+        "jquery.js": "jquery",
+        "http-proxy.js": "http-proxy",
+        "node-sqlite.js": "",
+        "noderequest": "request",
+        "node-lodash": "lodash",
+        "lodash-node": "lodash",
+        "rnoment": "moment",
+        "wvs": "",
+    }
+    assert {name: look_alike(f"npm:{name}").removeprefix("npm:") for name in stolen} == stolen
+    assert not look_alike("npm:node-js") and not look_alike("npm:js")

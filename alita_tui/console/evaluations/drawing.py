@@ -46,12 +46,12 @@ def run_row(line: RunLine, width: int, now: datetime) -> Content:
     """Return one run."""
     suite, models = _rooms(width)
     glyph, style = _RUN[line.state]
-    when = age(line.started, now) if line.started else ""
+    started = age(line.started, now) if line.started else ""
     ended = f"{line.ended}/{line.of}" if line.of else str(line.ended)
     shown = Content.assemble(
         (f" {glyph} ", f"bold {style}"),
         (f"{line.state:<9}", style),
-        (f"{when:>5}  ", _MUTED),
+        (f"{started:>5}  ", _MUTED),
         _fitted(line.suite, suite),
     )
     if models:
@@ -98,8 +98,8 @@ def case_row(line: CaseLine, sheet: RunSheet, width: int) -> Content:
     if turn:
         shown += Content.styled(f"{line.turn:>{turn}}", _MUTED)
     ended = line.state in ("solved", "failed")
-    took = spoken(line.seconds) if line.seconds >= 10 else f"{line.seconds:.1f} s"
-    figures = (f"${line.usd:.4f}", took, str(line.steps)) if ended else ("", "", "")
+    duration = spoken(line.seconds) if line.seconds >= 10 else f"{line.seconds:.1f} s"
+    figures = (f"${line.usd:.4f}", duration, str(line.steps)) if ended else ("", "", "")
     shown += Content(f"{figures[0]:>9}{figures[1]:>9}{figures[2]:>7}  ")
     said = line.why or word or "solved"
     return shown + Content.styled(
@@ -108,15 +108,15 @@ def case_row(line: CaseLine, sheet: RunSheet, width: int) -> Content:
 
 
 def totals(sheet: RunSheet) -> str:
-    """Return how many cases stand how."""
-    count = {state: sum(one.state == state for one in sheet.cases) for state in _CASE}
+    """Return the number of cases in each state."""
+    count = {state: sum(case.state == state for case in sheet.cases) for state in _CASE}
     words = {
-        **{state: said for state, (_, _, said) in _CASE.items()},
+        **{state: word for state, (_, _, word) in _CASE.items()},
         "solved": "solved",
         "failed": "not solved",
     }
-    told = [f"{number} {words[state]}" for state, number in count.items() if number]
-    return f"{counted(len(sheet.cases), 'case')}: {', '.join(told)}" if told else "no cases"
+    parts = [f"{number} {words[state]}" for state, number in count.items() if number]
+    return f"{counted(len(sheet.cases), 'case')}: {', '.join(parts)}" if parts else "no cases"
 
 
 def _share(line: RunLine) -> str:
@@ -134,6 +134,6 @@ def _rooms(width: int) -> tuple[int, int]:
 
 
 def _case_rooms(sheet: RunSheet, width: int) -> tuple[int, int, int]:
-    """Return the widths of case, model and repeat; 0 for what says nothing."""
+    """Return the widths of case, model and repeat; 0 for a column that is not needed."""
     model = 26 if len(sheet.line.models) > 1 and width >= 110 else 14 if len(sheet.line.models) > 1 else 0
     return (20 if width < 100 else 32 if width < 160 else 44), model, 8 if sheet.line.repeat > 1 else 0

@@ -26,7 +26,7 @@ from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.text import counted, one_line
 
 _TICK = 1.0
-"""Seconds after which what is shown is read again."""
+"""Seconds between two reads of what is shown."""
 
 
 class EvaluationsScreen(Dialog[None]):
@@ -52,7 +52,7 @@ class EvaluationsScreen(Dialog[None]):
     def __init__(
         self, catalog: EvaluationsCatalog, keys: Mapping[str, str], clock: Clock, *, may_begin: bool
     ) -> None:
-        """`may_begin`: runs can be begun from here, which is not so in a replay."""
+        """`may_begin`: runs can be begun from here; False in a replay."""
         super().__init__()
         self._catalog = catalog
         self._keys = keys
@@ -62,8 +62,8 @@ class EvaluationsScreen(Dialog[None]):
         self._opened = ""
         """The run whose cases are listed."""
         self._sheet: RunSheet | None = None
-        self._told = ""
-        """What is said in place of the keys, until the next key that does something."""
+        self._shown_message = ""
+        """The message shown in place of the keys, until the cursor moves."""
 
     def compose(self) -> ComposeResult:
         """Heading, what the run is, columns, rows, an input line, keys."""
@@ -77,7 +77,7 @@ class EvaluationsScreen(Dialog[None]):
             yield KeyLine(id="said")
 
     def on_mount(self) -> None:
-        """Read, and go on reading."""
+        """Read, and read again from time to time."""
         self.query_one(OptionList).focus()
         self._draw()
         self._load()
@@ -115,7 +115,7 @@ class EvaluationsScreen(Dialog[None]):
         if not self.is_attached:
             return
         width = max(self.query_one("#box").size.width - 4, 60)
-        listed, before = self.query_one(OptionList), self._chosen_id
+        listed, chosen = self.query_one(OptionList), self._chosen_id
         head, about, columns = (self.query_one(f"#{name}", Plain) for name in ("head", "about", "columns"))
         about.display = bool(self._opened)
         if self._opened:
@@ -125,13 +125,13 @@ class EvaluationsScreen(Dialog[None]):
         listed.clear_options()
         listed.add_options(options)
         ids = [option.id for option in options if not option.disabled]
-        listed.highlighted = ids.index(before) if before in ids else (0 if ids else None)
+        listed.highlighted = ids.index(chosen) if chosen in ids else (0 if ids else None)
         self._why()
-        if not self._told:
+        if not self._shown_message:
             self._keys_line()
 
     def _why(self) -> None:
-        """Show all of what came of the case at the cursor, which its row may have no room for."""
+        """Show the full result of the case at the cursor; its row may cut it."""
         case, why = self._case, self.query_one("#why", Plain)
         why.display = bool(case and case.why)
         lines: list[str] = [one_line(case.why, 600)] if case else []
@@ -145,8 +145,8 @@ class EvaluationsScreen(Dialog[None]):
         head.update(Content.assemble(("Evaluations", "bold $accent"), f"   {text}"))
         columns.update(drawing.run_head(width))
         if not runs:
-            nothing = "" if runs is None else " No run yet. Make a suite: alita eval new FOLDER"
-            return [Option(nothing, disabled=True)]
+            message = "" if runs is None else " No run yet. Make a suite: alita eval new FOLDER"
+            return [Option(message, disabled=True)]
         now = self._clock()
         return [Option(drawing.run_row(run, width, now), id=run.run) for run in runs]
 
@@ -160,16 +160,17 @@ class EvaluationsScreen(Dialog[None]):
             about.update("")
             columns.update("")
             return []
-        said = [drawing.about(sheet), *sheet.judges]
-        about.update(Content("\n").join(Content(one_line(one, 300)) for one in said))
+        lines = [drawing.about(sheet), *sheet.judges]
+        about.update(Content("\n").join(Content(one_line(line, 300)) for line in lines))
         columns.update(drawing.case_head(sheet, width))
         return [
-            Option(drawing.case_row(one, sheet, width), id=f"case{n}") for n, one in enumerate(sheet.cases)
+            Option(drawing.case_row(case, sheet, width), id=f"case{number}")
+            for number, case in enumerate(sheet.cases)
         ]
 
     def _keys_line(self) -> None:
-        said = self.query_one("#said", KeyLine)
-        said.remove_class("-bad")
+        key_line = self.query_one("#said", KeyLine)
+        key_line.remove_class("-bad")
         if self._opened:
             words = ["Enter replay where it went wrong", f"{self._key('failure')} next failure"]
             words += [f"{self._key('copy')} copy its command", "Esc back"]
@@ -178,16 +179,16 @@ class EvaluationsScreen(Dialog[None]):
             words += [f"{self._key('begin')} new run"] if self._may_begin else []
         if self._may_begin and (line := self._line) is not None and line.state in ("stopped", "waiting"):
             words.append(f"{self._key('go_on')} go on with the run")
-        said.show([Content(word) for word in words], "   ")
+        key_line.show([Content(word) for word in words], "   ")
 
     def _key(self, name: str) -> str:
         return key_of(f"evaluations.{name}", self._keys)
 
     def _say(self, text: str, *, bad: bool = False) -> None:
-        self._told = text
-        said = self.query_one("#said", KeyLine)
-        said.show((Content(one_line(text, 300)),))
-        said.set_class(bad, "-bad")
+        self._shown_message = text
+        line = self.query_one("#said", KeyLine)
+        line.show((Content(one_line(text, 300)),))
+        line.set_class(bad, "-bad")
 
     @property
     def _chosen_id(self) -> str:
@@ -217,7 +218,7 @@ class EvaluationsScreen(Dialog[None]):
 
     @on(OptionList.OptionHighlighted)
     def _moved(self) -> None:
-        self._told = ""
+        self._shown_message = ""
         self._why()
         self._keys_line()
 
@@ -238,7 +239,7 @@ class EvaluationsScreen(Dialog[None]):
         if self.query_one("#box").has_class("-asking"):
             self._close_line()
         elif self._opened:
-            self._opened, self._sheet, self._told = "", None, ""
+            self._opened, self._sheet, self._shown_message = "", None, ""
             self._draw()
             self._load()
         else:
@@ -248,10 +249,12 @@ class EvaluationsScreen(Dialog[None]):
         """Go to the next case that was not solved."""
         if self._sheet is None:
             return
-        failed = [n for n, one in enumerate(self._sheet.cases) if one.state == "failed"]
-        at = self.query_one(OptionList).highlighted or 0
+        failed = [number for number, case in enumerate(self._sheet.cases) if case.state == "failed"]
+        highlighted = self.query_one(OptionList).highlighted or 0
         if failed:
-            self.query_one(OptionList).highlighted = next((n for n in failed if n > at), failed[0])
+            self.query_one(OptionList).highlighted = next(
+                (number for number in failed if number > highlighted), failed[0]
+            )
         else:
             self._say("No case failed.")
 

@@ -1,4 +1,4 @@
-"""Lines of a text, or bytes, of which only those on screen are read."""
+"""Lines of a text, or bytes; only those on screen are read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAGE = 64
 """Records that are read together."""
 _KEPT = 8
 _BETWEEN = 0.1
-"""Seconds between two looks at how many records there are."""
+"""Seconds between two updates of the number of records."""
 
 
 class PagedPane(Pane):
@@ -48,11 +48,11 @@ class PagedPane(Pane):
 
     @property
     def told(self) -> str:
-        """Return how many records are known, and whether there are more."""
-        said = counted(self.count, self.thing).replace(str(self.count), f"{self.count:,}", 1)
+        """Return how many records are known, and whether counting goes on."""
+        text = counted(self.count, self.thing).replace(str(self.count), f"{self.count:,}", 1)
         if self.extent.problem:
-            return f"{said}; {self.extent.problem}"
-        return said if self.extent.whole else f"{said}, counting …"
+            return f"{text}; {self.extent.problem}"
+        return text if self.extent.whole else f"{text}, counting …"
 
     async def _count_on(self) -> None:
         drawn = 0.0
@@ -68,28 +68,28 @@ class PagedPane(Pane):
 
     def record(self, number: int) -> Shown | None:
         """Return a record; None while it is being read."""
-        place, inside = divmod(number, PAGE)
-        page = self._kept.get(place)
+        page_number, index = divmod(number, PAGE)
+        page = self._kept.get(page_number)
         if page is None:
             if not self._reading:
                 self._reading = True
                 self.run_worker(self._read(), name="page", group="page", exit_on_error=False)
             return None
-        return page[inside] if inside < len(page) else None
+        return page[index] if index < len(page) else None
 
     async def _read(self) -> None:
-        """Read what is on screen until it is there; whoever scrolls on does not wait for what was passed."""
+        """Read the pages on screen; pages that were scrolled past are skipped."""
         try:
             while True:
                 top = round(self.scroll_y)
-                places = range(top // PAGE, min(top + self.room, self.count) // PAGE + 1)
-                missing = next((place for place in places if not self._whole(place)), None)
+                page_numbers = range(top // PAGE, min(top + self.room, self.count) // PAGE + 1)
+                missing = next((number for number in page_numbers if not self._whole(number)), None)
                 if missing is None:
                     break
-                known = self.count
+                count = self.count
                 page = await self.pages.page(missing * PAGE, PAGE)
                 self._kept[missing] = page
-                self._read_at[missing] = known
+                self._read_at[missing] = count
                 self.arrived(page)
                 self.refresh()
         except AlitaError as error:
@@ -97,19 +97,19 @@ class PagedPane(Pane):
         finally:
             self._reading = False
 
-    def _whole(self, place: int) -> bool:
-        """Return whether a page is kept that was read whole, or after the last count."""
-        page = self._kept.get(place)
-        return page is not None and (len(page) == PAGE or self._read_at[place] == self.count)
+    def _whole(self, page_number: int) -> bool:
+        """Return whether a page is cached that is full, or was read after the last count."""
+        page = self._kept.get(page_number)
+        return page is not None and (len(page) == PAGE or self._read_at[page_number] == self.count)
 
     def recount(self) -> None:
-        """Take another number of records; the last page may have more now."""
+        """Update the number of records; the last page may have more now."""
         for place in [place for place in self._kept.keys() if not self._whole(place)]:
             self._kept.discard(place)
         super().recount()
 
     def arrived(self, page: Sequence[Shown]) -> None:
-        """Take note of a page that was read."""
+        """Handle a page that was read."""
         self.moved()
 
     def forget(self) -> None:
@@ -145,7 +145,7 @@ class PagedPane(Pane):
         return await self.pages.find(needle, start, direction)
 
     async def reach(self, number: int) -> int:
-        """Return the record of a number, counted from 1, once it is known of."""
+        """Return the index of a record by its number from 1, once it is counted."""
         while self.count < number and not self.extent.ended:
             self.extent = await self.pages.extent(further=True)
         self.recount()

@@ -1,4 +1,4 @@
-"""What every way to show a file has in common: numbered lines, a cursor, moving, finding, copying."""
+"""The base of every way to show a file: numbered lines, a cursor, moving, finding, copying."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _MOST_SELECTED = 5_000
 
 
 class Pane(ScrollView, can_focus=True):
-    """Lines of a file. A part says how many there are and what each looks like."""
+    """Lines of a file. Subclasses return their number and the look of each."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("pane", "file_pane", but=("pane.help",))
+    BINDINGS: ClassVar[list[BindingType]] = bindings("pane", "file_pane", excluded=("pane.help",))
     DEFAULT_CSS = """
     Pane {
         background: $background; color: $foreground; height: 1fr;
@@ -48,7 +48,7 @@ class Pane(ScrollView, can_focus=True):
     """Whether there is a cursor."""
 
     class Said(Message):
-        """Tell something in the last line."""
+        """Show a message in the last line."""
 
         def __init__(self, text: str, *, bad: bool = False) -> None:
             super().__init__()
@@ -63,10 +63,10 @@ class Pane(ScrollView, can_focus=True):
             self.text = text
 
     class Counted(Message):
-        """It is known of more or fewer lines."""
+        """The number of known lines changed."""
 
     class FindAsked(Message):
-        """Search: for a new text, or for the one before in a direction."""
+        """Search for a new text (0), or for the last one in a direction."""
 
         def __init__(self, direction: int = 0) -> None:
             super().__init__()
@@ -80,7 +80,7 @@ class Pane(ScrollView, can_focus=True):
         """Cells by which lines are moved to the left."""
         self._styles: dict[str, Style] = {}
 
-    # --- what a part says -------------------------------------------------------------------
+    # --- for subclasses ----------------------------------------------------------------------
 
     @property
     def count(self) -> int:
@@ -89,7 +89,7 @@ class Pane(ScrollView, can_focus=True):
 
     @property
     def told(self) -> str:
-        """Return how much there is, in words."""
+        """Return the size of the content in words."""
         return ""
 
     def parts(self, number: int, width: int) -> tuple[Line, Line]:
@@ -106,21 +106,21 @@ class Pane(ScrollView, can_focus=True):
 
     async def look_for(self, needle: str, start: int, direction: int) -> tuple[int | None, int]:
         """Return the next line from `start` on that contains a text, and where to look on; -1 at the end."""
-        wanted = needle.casefold()
+        folded_needle = needle.casefold()
         while 0 <= start < self.count:
-            if wanted in text_of(self.parts(start, 10_000)[1]).casefold():
+            if folded_needle in text_of(self.parts(start, 10_000)[1]).casefold():
                 return start, start
             start += direction
         return None, -1
 
     async def reach(self, number: int) -> int:
-        """Return the line of a number that a person counts from 1, once it is known of."""
+        """Return the index of a line by its number from 1, once it is counted."""
         return number - 1
 
     # --- drawing ----------------------------------------------------------------------------
 
     def recount(self) -> None:
-        """Take another number of lines."""
+        """Update the number of lines."""
         size = Size(self.scrollable_content_region.width, self.count + self.fixed)
         if size != self.virtual_size:
             self.virtual_size = size

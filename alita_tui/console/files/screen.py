@@ -1,4 +1,4 @@
-"""A file of the session, over the whole screen: shown by what it is, saved, opened, searched."""
+"""A file of the session over the whole screen: shown by its type, saved, opened, searched."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _ENTER: dict[Way, str] = {"table": "sort", "json": "fold"}
 
 
 class FileScreen(Dialog[None]):
-    """Head, the file, what is told of it, keys."""
+    """Head, the file, messages, keys."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("file")
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
@@ -69,12 +69,12 @@ class FileScreen(Dialog[None]):
 
     @property
     def pane(self) -> Pane | None:
-        """What shows it; None while it is made."""
-        found = self.query(Pane)
-        return found.first() if found else None
+        """The pane with the file; None while it is made."""
+        panes = self.query(Pane)
+        return panes.first() if panes else None
 
     def compose(self) -> ComposeResult:
-        """Head, a place for the file, a line for questions, one for what is told, and the keys."""
+        """Head, a place for the file, an input line, a line for messages, and the keys."""
         with Vertical(id="box"):
             yield Plain(id="head")
             yield Vertical(id="body")
@@ -96,11 +96,11 @@ class FileScreen(Dialog[None]):
 
     @work(name="file", group="show", exclusive=True, exit_on_error=False)
     async def _show(self) -> None:
-        """Show the file; where one way fails, the next."""
+        """Show the file; if one way fails, try the next."""
         why = ""
         while True:
             try:
-                pane = await self._made(self.way)
+                pane = await self._make_pane(self.way)
                 break
             except AlitaError as error:
                 why = why or str(error)
@@ -116,7 +116,7 @@ class FileScreen(Dialog[None]):
         self._draw()
         self._tell(why, bad=True)
 
-    async def _made(self, way: Way) -> Pane:
+    async def _make_pane(self, way: Way) -> Pane:
         match way:
             case "markdown":
                 return MarkdownPane(await self._file.text())
@@ -134,7 +134,7 @@ class FileScreen(Dialog[None]):
 
     @work(name="check", group="check", exclusive=True, exit_on_error=False)
     async def _check(self) -> None:
-        """Tell if another program changed the bytes; reading all of a large file takes a while."""
+        """Report if another program changed the bytes; reading all of a large file takes a while."""
         try:
             await self._file.check()
         except AlitaError as error:
@@ -164,9 +164,9 @@ class FileScreen(Dialog[None]):
         self.query_one("#keys", KeyLine).show(parts)
 
     def _tell(self, text: str, *, bad: bool = False) -> None:
-        said = self.query_one("#said", Plain)
-        said.set_class(bad and bool(text), "-bad")
-        said.update(one_line(text, 400))
+        line = self.query_one("#said", Plain)
+        line.set_class(bad and bool(text), "-bad")
+        line.update(one_line(text, 400))
 
     @on(Pane.Said)
     def _said(self, message: Pane.Said) -> None:
@@ -179,7 +179,7 @@ class FileScreen(Dialog[None]):
         self._draw()
 
     def action_way(self) -> None:
-        """Show it the next way."""
+        """Show the file the next way."""
         self._ways.append(self._ways.pop(0))
         self._show()
 
@@ -191,19 +191,19 @@ class FileScreen(Dialog[None]):
         self.post_message(self.CopyAsked(message.text))
 
     @work(name="take", group="take", exclusive=True, exit_on_error=False)
-    async def action_take(self, what: Literal["save", "open"]) -> None:
+    async def action_take(self, use: Literal["save", "open"]) -> None:
         """Save the file, or open it with its program."""
         try:
-            path = await self._take(what)
+            path = await self._take(use)
         except AlitaError as error:
             self._tell(str(error), bad=True)
             return
         link = Style(link=Path(path).as_uri(), underline=True) if Path(path).is_absolute() else ""
-        said = self.query_one("#said", Plain)
-        said.remove_class("-bad")
-        said.update(
+        line = self.query_one("#said", Plain)
+        line.remove_class("-bad")
+        line.update(
             Content.assemble(
-                ("Saved as " if what == "save" else "Opened ", "$alita-muted"), (one_line(path, 400), link)
+                ("Saved as " if use == "save" else "Opened ", "$alita-muted"), (one_line(path, 400), link)
             )
         )
 
@@ -222,18 +222,18 @@ class FileScreen(Dialog[None]):
         if self.way in ("table", "text", "code"):
             self._ask("go", "Number of the row" if self.way == "table" else "Number of the line")
 
-    def _ask(self, what: Literal["find", "go"], hint: str) -> None:
-        self._asking = what
-        asked = self.query_one("#asked", Input)
-        asked.placeholder, asked.value = hint, ""
-        asked.add_class("-shown")
-        asked.focus()
+    def _ask(self, question: Literal["find", "go"], hint: str) -> None:
+        self._asking = question
+        line = self.query_one("#asked", Input)
+        line.placeholder, line.value = hint, ""
+        line.add_class("-shown")
+        line.focus()
 
     def action_back(self) -> None:
         """Close the question, stop the search, or close the file."""
-        asked = self.query_one("#asked", Input)
+        line = self.query_one("#asked", Input)
         searching = [worker for worker in self.workers if worker.group == "seek" and not worker.is_finished]
-        if asked.has_class("-shown"):
+        if line.has_class("-shown"):
             self._answered_with("")
         elif searching:
             self.workers.cancel_group(self, "seek")

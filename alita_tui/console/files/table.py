@@ -1,4 +1,4 @@
-"""A table: its header stays, columns are chosen by a cursor and sorted by."""
+"""A table with a fixed header; a cursor chooses a column, which can be sorted by."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from alita_tui.spine.errors import AlitaError
 
 _WIDEST, _NARROWEST = 120, 3
 _CAPS = (_WIDEST, 90, 70, 50, 40, 32)
-"""Cells of the widest column: the first of them by which all columns fit, else the last."""
+"""Candidate limits of a column's width: the first with which all columns fit, else the last."""
 _BETWEEN = 2
 _NUMBER = re.compile(r"[+-]?[\d.,]+(?:[eE][+-]?\d+)?%?")
 
@@ -34,7 +34,7 @@ class TablePane(PagedPane):
         self._first = 0
         """The first column on screen."""
         self._widths = [self._fitting(f"{name}▲") for name in pages.head]
-        """What their names and contents ask for."""
+        """The cells that their names and contents need."""
         self._cap = _CAPS[-1]
         self._right = [False] * len(pages.head)
         self._measured = False
@@ -43,14 +43,14 @@ class TablePane(PagedPane):
     @property
     def told(self) -> str:
         """Return how many rows and columns there are."""
-        shown, there = len(self.pages.head), self.pages.columns
-        columns = f"{there:,} columns" if there != 1 else "1 column"
-        more = f", the first {shown:,} shown" if shown < there else ""
-        said = f"{super().told} · {columns}{more}"
+        shown, total = len(self.pages.head), self.pages.columns
+        columns = f"{total:,} columns" if total != 1 else "1 column"
+        more = f", the first {shown:,} shown" if shown < total else ""
+        text = f"{super().told} · {columns}{more}"
         if self._sorted is not None:
-            at, falling = self._sorted
-            said += f" · by {self.pages.head[at]}, {'falling' if falling else 'rising'}"
-        return said
+            column, descending = self._sorted
+            text += f" · by {self.pages.head[column]}, {'falling' if descending else 'rising'}"
+        return text
 
     @staticmethod
     def _fitting(text: str) -> int:
@@ -95,13 +95,13 @@ class TablePane(PagedPane):
     def _columns(self, width: int) -> list[int]:
         """Return the columns on screen, the last one perhaps cut."""
         room = self._room_of(width)
-        found = []
+        columns = []
         for at in range(self._first, len(self._widths)):
             if room <= 0:
                 break
-            found.append(at)
+            columns.append(at)
             room -= self._wide(at) + _BETWEEN
-        return found
+        return columns
 
     def top(self, width: int) -> Line:
         """Return the names of the columns."""
@@ -117,9 +117,9 @@ class TablePane(PagedPane):
         """Return the cells on screen."""
         pieces: list[Piece] = []
         for at in self._columns(width):
-            here = number == self.cursor and at == self.column and self.has_focus
+            selected = number == self.cursor and at == self.column and self.has_focus
             text = shown.cells[at] if at < len(shown.cells) else ""
-            pieces.append(self._cell(text, at, "cell" if here else "text"))
+            pieces.append(self._cell(text, at, "cell" if selected else "text"))
             pieces.append((" " * _BETWEEN, ""))
         return tuple(pieces)
 
@@ -129,7 +129,7 @@ class TablePane(PagedPane):
         return (blank + text if self._right[at] else text + blank, style)
 
     def moved(self) -> None:
-        """Tell the whole cell at the cursor."""
+        """Report the full text of the cell at the cursor."""
         shown = self.record(self.cursor) if self.count else None
         if shown is not None and self.column < min(len(shown.cells), len(self.pages.head)):
             self.post_message(self.Said(f"{self.pages.head[self.column]}: {shown.cells[self.column]}"))
@@ -140,7 +140,7 @@ class TablePane(PagedPane):
         self.refresh()
 
     def action_aside(self, direction: int) -> None:
-        """Choose the column beside."""
+        """Choose the next column in a direction."""
         if not self._widths:
             return
         self.column = min(max(self.column + direction, 0), len(self._widths) - 1)

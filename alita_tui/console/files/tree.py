@@ -23,9 +23,9 @@ class Node(NamedTuple):
     depth: int
     body: Line
     end: int = 0
-    """Index of the line that closes what begins here; 0 where nothing does."""
+    """Index of the line that closes the object or list that begins here; 0 if none begins."""
     inside: int = 0
-    """How many entries it has."""
+    """Number of its entries."""
 
 
 def nodes_of(value: Any) -> list[Node]:
@@ -64,11 +64,11 @@ def nodes_of(value: Any) -> list[Node]:
 
 def _with_ends(entries: Iterator[tuple[Line, Any]]) -> Iterator[tuple[tuple[Line, Any], bool]]:
     """Yield each entry and whether another follows."""
-    before = next(entries)
+    previous = next(entries)
     for entry in entries:
-        yield before, True
-        before = entry
-    yield before, False
+        yield previous, True
+        previous = entry
+    yield previous, False
 
 
 def _text(value: str) -> str:
@@ -89,7 +89,7 @@ def _scalar(value: Any) -> Piece:
 
 
 class TreePane(Pane):
-    """A JSON value; Enter folds what begins at the cursor, or what it is in."""
+    """A JSON value; Enter folds the object or list at the cursor, or the one around it."""
 
     def __init__(self, nodes: list[Node]) -> None:
         super().__init__()
@@ -108,42 +108,44 @@ class TreePane(Pane):
         return counted(len(self._all), "line")
 
     def parts(self, number: int, width: int) -> tuple[Line, Line]:
-        """Return a line; of what is folded how much it holds."""
-        at = self._shown[number]
-        node = self._all[at]
-        mark = ("▸ " if at in self._folded else "▾ ") if node.end else "  "
+        """Return a line; if folded, with the number of its entries."""
+        index = self._shown[number]
+        node = self._all[index]
+        mark = ("▸ " if index in self._folded else "▾ ") if node.end else "  "
         body: Line = (("  " * node.depth, ""), *node.body)
-        if at in self._folded:
-            held = f" {node.inside:,} {'entry' if node.inside == 1 else 'entries'} "
-            body = (*body, (held, "muted"), *self._all[node.end].body)
+        if index in self._folded:
+            count = f" {node.inside:,} {'entry' if node.inside == 1 else 'entries'} "
+            body = (*body, (count, "muted"), *self._all[node.end].body)
         return ((mark, "muted"),), body
 
     def action_open(self) -> None:
         """Fold or unfold."""
-        at = self._shown[self.cursor]
-        if not self._all[at].end:
-            depth = self._all[at].depth
+        index = self._shown[self.cursor]
+        if not self._all[index].end:
+            depth = self._all[index].depth
             holders = (
-                n for n in range(at, -1, -1) if self._all[n].end > 0 and self._all[n].depth < max(depth, 1)
+                number
+                for number in range(index, -1, -1)
+                if self._all[number].end > 0 and self._all[number].depth < max(depth, 1)
             )
-            closed = next((n for n in range(at, -1, -1) if self._all[n].end == at), None)
-            at = closed if closed is not None else next(holders, 0)
-        self._folded ^= {at}
+            closed = next((number for number in range(index, -1, -1) if self._all[number].end == index), None)
+            index = closed if closed is not None else next(holders, 0)
+        self._folded ^= {index}
         self._show()
-        self.go(self._shown.index(at))
+        self.go(self._shown.index(index))
 
     def _show(self) -> None:
-        self._shown, at = [], 0
-        while at < len(self._all):
-            self._shown.append(at)
-            at = self._all[at].end + 1 if at in self._folded else at + 1
+        self._shown, index = [], 0
+        while index < len(self._all):
+            self._shown.append(index)
+            index = self._all[index].end + 1 if index in self._folded else index + 1
         self.recount()
 
     async def look_for(self, needle: str, start: int, direction: int) -> tuple[int | None, int]:
         """Return the next line that contains a text, whatever is folded, and where to look on."""
         if self._folded:
-            at = self._shown[min(start, self.count - 1)]
+            index = self._shown[min(start, self.count - 1)]
             self._folded.clear()
             self._show()
-            start = at
+            start = index
         return await super().look_for(needle, start, direction)

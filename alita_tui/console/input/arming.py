@@ -1,7 +1,7 @@
-"""When a verdict counts: only quiet arms, without limit. Pure.
+"""When a verdict counts: only after a quiet time. Pure.
 
-Times are seconds of one monotonic clock. Nobody says when a key was made; what is known is a time after which it
-certainly was (`TimedInput.after`, see `InputTiming`), and that decides.
+Times are seconds of one monotonic clock. A terminal does not report when a key was pressed. Known is only a time after
+which it was certainly pressed (`TimedInput.after`, see `InputTiming`), and that time decides.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ ALONE_AGAIN = 0.16
 LATELY = 2.5
 """Seconds for which a key counts as pressed recently; longer than any keyboard's repeat delay."""
 STALL = 0.25
-"""Seconds between two polls of the input after which what is read may answer an older screen."""
+"""Seconds between two polls after which an input may have been meant for an older screen."""
 
 Objection = Literal["", "unseen", "hurried", "held", "stalled"]
-"""Why a key is no verdict: not painted yet, other input just before, maybe held down, or waited to be read."""
+"""Why a key is no verdict: screen not painted yet, other input just before, maybe held down, or read late."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimedInput:
-    """An input, and what is known of when it was made."""
+    """An input, and what is known about when it was made."""
 
     number: int
     """Number of the input, from 1."""
@@ -49,16 +49,16 @@ class TimedInput:
 
     @property
     def alone(self) -> float:
-        """Seconds of silence that must follow."""
+        """Seconds without input that must follow."""
         return ALONE_AGAIN if self.lately else ALONE
 
 
-def objection(heard: TimedInput, painted: float | None) -> Objection:
-    """Return why an input is no verdict on what was painted at a time (None: not painted yet); empty if it counts."""
-    if painted is None or heard.after <= painted:
+def objection(timed: TimedInput, painted: float | None) -> Objection:
+    """Return why an input is no verdict on a screen painted at a time (None: not yet); empty if it counts."""
+    if painted is None or timed.after <= painted:
         return "unseen"
-    if heard.stalled:
+    if timed.stalled:
         return "stalled"
-    if heard.repeated or heard.last == heard.what:
+    if timed.repeated or timed.last == timed.what:
         return "held"
-    return "" if heard.after - max(heard.since, painted) >= QUIET else "hurried"
+    return "" if timed.after - max(timed.since, painted) >= QUIET else "hurried"

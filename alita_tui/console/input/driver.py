@@ -1,6 +1,6 @@
-"""The terminal's driver: reads on time, asks the terminal, and outlives whatever it sends.
+"""The terminal's driver: reads on time, asks the terminal, and survives whatever it sends.
 
-Besides Textual's own, it knows when nothing was there to be read, and when what was drawn has been written.
+It extends Textual's: it reports when a poll found no input, and when drawn output was written.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ GONE = 2.0
 class _Mark(str):
     """Text to write, and a callback for when it was flushed."""
 
-    told: Callable[[float], None]
+    flushed: Callable[[float], None]
 
 
-class _Drawn:
+class _ReportingFile:
     """The file that Textual writes to; reports when a mark was flushed."""
 
     def __init__(self, file: IO[str]) -> None:
@@ -43,7 +43,7 @@ class _Drawn:
         self._file.write(text)
         if isinstance(text, _Mark):
             self._file.flush()
-            text.told(time.monotonic())
+            text.flushed(time.monotonic())
 
     def flush(self) -> None:
         self._file.flush()
@@ -55,13 +55,13 @@ class _Drawn:
 class TerminalDriver(LinuxDriver):
     """Textual's driver with our input parser and timing."""
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
         self.timing = InputTiming(self._ask)
-        self._woken, self._waker = os.pipe()
-        """What is written here ends the reader's wait, so that leaving does not wait for its next look."""
+        self._wake_reader, self._wake_writer = os.pipe()
+        """A pipe; a byte written to it ends the reader's wait, so that leaving does not wait for the next poll."""
         assert self._file is not None
-        self._file = _Drawn(self._file)  # type: ignore[assignment]  # the writer's thread needs no more of it
+        self._file = _ReportingFile(self._file)  # type: ignore[assignment]  # the writer's thread calls nothing else
 
     def start_application_mode(self) -> None:
         """Take over the terminal, and start asking it."""
@@ -70,17 +70,17 @@ class TerminalDriver(LinuxDriver):
 
     def disable_input(self) -> None:
         """Stop reading at once."""
-        os.write(self._waker, b".")
+        os.write(self._wake_writer, b".")
         super().disable_input()
-        if select.select([self._woken], [], [], 0)[0]:
-            os.read(self._woken, 64)
+        if select.select([self._wake_reader], [], [], 0)[0]:
+            os.read(self._wake_reader, 64)
 
     def _ask(self, question: str) -> bool:
         """Queue a question for the terminal; return False if the queue is full."""
         if self._writer_thread is None:
             return False
         mark = _Mark(question)
-        mark.told = self.timing.written
+        mark.flushed = self.timing.written
         try:
             self._writer_thread._queue.put_nowait(mark)
         except Full:
@@ -90,36 +90,36 @@ class TerminalDriver(LinuxDriver):
     def run_input_thread(self) -> None:
         """Read until stopped; no input ends the loop."""
         reader = InputParser(self.timing)
-        failed: float | None = None
+        failing_since: float | None = None
         if typed := typed_meanwhile():
             for message in reader.read(typed, time.monotonic()):
                 self.process_message(message)
         while not self.exit_event.is_set():
             try:
-                self._look(reader)
-                failed = None
+                self._poll(reader)
+                failing_since = None
             except OSError as error:
-                failed = failed or time.monotonic()
-                if time.monotonic() - failed > GONE:
+                failing_since = failing_since or time.monotonic()
+                if time.monotonic() - failing_since > GONE:
                     _log.error("The terminal cannot be read: %s", error)
                     self._app.call_later(self._app.exit, return_code=129)
                     return
                 time.sleep(IDLE)
-            except Exception:  # noqa: BLE001  # input goes on, whatever became of some of it
+            except Exception:  # noqa: BLE001  # one bad input must not end the reader
                 _log.exception("The reader failed; what it had read is dropped")
                 reader = InputParser(self.timing)
                 self.timing.note("junk", time.monotonic(), deed=False)
 
-    def _look(self, reader: InputParser) -> None:
+    def _poll(self, reader: InputParser) -> None:
         """Poll the input once, waiting briefly if there is none."""
-        looked = (
+        polled_at = (
             time.monotonic()
-        )  # before looking: the look proves something of this time, not of a later one
+        )  # taken before the poll: it proves something about this time, not a later one
         if not select.select([self.fileno], [], [], 0)[0]:
-            for message in reader.empty(looked):
+            for message in reader.empty(polled_at):
                 self.process_message(message)
-            beat = BEAT if self.timing.watching or reader.open else IDLE
-            if self.fileno not in select.select([self.fileno, self._woken], [], [], beat)[0]:
+            timeout = BEAT if self.timing.watching or reader.open else IDLE
+            if self.fileno not in select.select([self.fileno, self._wake_reader], [], [], timeout)[0]:
                 return
         data = os.read(self.fileno, 4096)
         if not data:
@@ -128,16 +128,16 @@ class TerminalDriver(LinuxDriver):
             self.process_message(message)
 
     def _sigcont_application(self, *arguments: Any) -> None:
-        """Go on after Ctrl+Z as Textual does; after a stop that nobody announced, take the terminal anew.
+        """Continue after Ctrl+Z as Textual does; after a stop without notice, set up the terminal again.
 
-        Textual would start a second reader beside the first there.
+        There Textual would start a second reader beside the first.
         """
         if self._must_signal_resume or not self._auto_restart:
             super()._sigcont_application(*arguments)
         else:
-            self._loop.call_soon_threadsafe(self._taken_again)
+            self._loop.call_soon_threadsafe(self._take_over_again)
 
-    def _taken_again(self) -> None:
+    def _take_over_again(self) -> None:
         """Set the terminal up again and redraw: a shell may have used it meanwhile."""
         if self._key_thread is None or not self._key_thread.is_alive():
             return

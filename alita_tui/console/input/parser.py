@@ -1,7 +1,7 @@
-"""From the bytes of a terminal to Textual's messages, each with what is known of when it was made.
+"""Turns the bytes of a terminal into Textual's messages, each with what is known about when it was made.
 
-Textual's own parser is given whole sequences only, one at a time: what it does not know, or cannot take, is dropped
-and noted, and never becomes keys. A key that is let go is no key press.
+Textual's parser gets only complete sequences, one at a time. One that it does not know, or fails on, is recorded and
+dropped, and never becomes keys. The release of a key is no key press.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _RESIZED = re.compile(
     r"\x1b\[48;(\d{1,4})(?::\d*)*;(\d{1,4})(?::\d*)*;(\d{1,5})(?::\d*)*;(\d{1,5})(?::\d*)*t"
 )
 _LARGEST = 0x10FFFF
-_FARTHEST = 20_000
+_LARGEST_SIZE = 20_000
 """Largest plausible columns, rows or pixels of a window."""
 
 
 class Settled(Message):
-    """An input was alone for as long as a verdict must be."""
+    """No input followed another for as long as a verdict requires."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -53,10 +53,10 @@ def timed_input(event: events.Event) -> TimedInput | None:
     return getattr(event, "_heard", None)
 
 
-def stamp(event: Message, heard: TimedInput) -> None:
+def stamp(event: Message, timed: TimedInput) -> None:
     """Attach its timing to an event."""
-    event.time = heard.at
-    event._heard = heard  # type: ignore[attr-defined]  # the one place that it is written
+    event.time = timed.at
+    event._heard = timed  # type: ignore[attr-defined]  # the one place that it is written
 
 
 class InputParser:
@@ -75,20 +75,20 @@ class InputParser:
 
     def empty(self, at: float) -> list[Message]:
         """Handle a poll without input."""
-        found = [message for token in self._tokens.tick(at) for message in self._taken(token, at)]
+        messages = [message for token in self._tokens.tick(at) for message in self._recorded(token, at)]
         if number := self._timing.empty(at):
-            found.append(Settled(number))
-        return found
+            messages.append(Settled(number))
+        return messages
 
     def read(self, data: bytes, at: float) -> list[Message]:
         """Parse bytes. Half a sequence counts as input, too."""
         tokens = self._tokens.feed(self._decoder.decode(data), at)
-        found = [message for token in tokens for message in self._taken(token, at)]
+        messages = [message for token in tokens for message in self._recorded(token, at)]
         if not tokens or self._tokens.open or self._decoder.getstate()[0]:
             self._timing.note("junk", at, deed=False)
-        return found
+        return messages
 
-    def _taken(self, token: Token, at: float) -> list[Message]:
+    def _recorded(self, token: Token, at: float) -> list[Message]:
         """Return the messages of one token, recorded as input."""
         if (token.text == ANSWER and self._timing.answered(at)) or (
             _OTHER_ANSWER.fullmatch(token.text) and self._timing.answered_other(at)
@@ -96,35 +96,35 @@ class InputParser:
             if token.pieced:
                 self._timing.note("junk", at, deed=False)
             return []
-        # What the terminal says of itself is no input, unless a key made it whole.
+        # A report of the terminal about itself is no input, unless a later key may have completed it.
         report = not token.pieced and _REPORT.fullmatch(token.text) is not None
-        text, event = _plain(token) if token.kind == "sequence" else (token.text, "")
+        text, event = _without_event(token) if token.kind == "sequence" else (token.text, "")
         if event == "3":
             self._timing.note("release", at, deed=False)
             return []
-        found = self._messages(Token(token.kind, text), token)
-        if not found:
+        messages = self._messages(Token(token.kind, text), token)
+        if not messages:
             if token.pieced:
-                # Its end may have been a key, which a sequence that was broken off has swallowed.
+                # Its last character may have been a key that completed a broken sequence.
                 self._timing.note(token.text[-1:], at)
             elif not report:
                 self._timing.note("junk", at, deed=False)
                 self._timing.swallowed(token.text[-1:], at)
             return []
-        for message in found:
+        for message in messages:
             if not report:
-                what, deed = what_of(message)
+                name, deed = what_of(message)
                 repeated = event == "2"
-                heard = self._timing.note(what, at, deed=deed, repeated=repeated, pieced=token.pieced)
-                stamp(message, heard)
+                timed = self._timing.note(name, at, deed=deed, repeated=repeated, pieced=token.pieced)
+                stamp(message, timed)
         if token.kind == "alt" or _ENDS_LIKE_A_KEY.fullmatch(token.text):
             self._timing.swallowed(token.text[-1:], at)
-        return found
+        return messages
 
     def _messages(self, token: Token, sent: Token) -> list[Message]:
         """Return Textual's messages for a token; none if it is unknown."""
         parser = self._parser
-        found: list[Message] = []
+        messages: list[Message] = []
         try:
             match token.kind:
                 case "paste":
@@ -140,33 +140,33 @@ class InputParser:
                     return list(parser.feed(token.text))
                 case "sequence" if token.text in _OLD_SHIFTED:
                     return [events.Key(_OLD_SHIFTED[token.text], None)]
-                case "sequence" if _sound(token.text):
+                case "sequence" if _plausible(token.text):
                     for char in token.text:
-                        # Known before its end, the rest of it would be taken for keys.
-                        if found:
+                        # A sequence known before its end: the rest would be read as keys.
+                        if messages:
                             break
-                        found += parser.feed(char)
+                        messages += parser.feed(char)
                     else:
                         if parser._awaiting.timeout is None:
-                            return found
-        except Exception:  # noqa: BLE001  # whatever a foreign parser does with what was sent, the console goes on
+                            return messages
+        except Exception:  # noqa: BLE001  # the console survives any failure of Textual's parser
             _log.warning("Dropped input that Textual's parser failed on: %s", one_line(repr(sent.text), 200))
         else:
             _log.info("Dropped input that no key makes: %s", one_line(repr(sent.text), 200))
-        self._anew()
+        self._reset_parser()
         return []
 
-    def _anew(self) -> None:
+    def _reset_parser(self) -> None:
         """Replace the parser by a fresh one with the same window."""
-        before, self._parser = self._parser, XTermParser()
-        self._parser.last_x, self._parser.last_y = before.last_x, before.last_y
-        self._parser.mouse_pixels = before.mouse_pixels
-        self._parser.terminal_size = before.terminal_size
-        self._parser.terminal_pixel_size = before.terminal_pixel_size
+        old, self._parser = self._parser, XTermParser()
+        self._parser.last_x, self._parser.last_y = old.last_x, old.last_y
+        self._parser.mouse_pixels = old.mouse_pixels
+        self._parser.terminal_size = old.terminal_size
+        self._parser.terminal_pixel_size = old.terminal_pixel_size
 
 
 def what_of(message: Message) -> tuple[str, bool]:
-    """Return an input's name, and whether it is a deed: a key, click, wheel turn or paste."""
+    """Return an input's name, and whether it is a deed (a key, click, wheel turn or paste)."""
     match message:
         case events.Key():
             return message.key, True
@@ -186,25 +186,25 @@ def what_of(message: Message) -> tuple[str, bool]:
             return "junk", False
 
 
-def _plain(token: Token) -> tuple[str, str]:
+def _without_event(token: Token) -> tuple[str, str]:
     """Return a kitty sequence as Textual reads it, and its event: 1 press, 2 repeat, 3 release."""
-    found = _KITTY.fullmatch(token.text)
-    if found is None or (found["event"] is None and ":" not in token.text):
+    match = _KITTY.fullmatch(token.text)
+    if match is None or (match["event"] is None and ":" not in token.text):
         return token.text, ""
-    mods = f";{found['mods'] or 1}" + (f";{found['text']}" if found["text"] else "")
-    return f"\x1b[{found['code']}{mods}{found['end']}", found["event"] or ""
+    modifiers = f";{match['mods'] or 1}" + (f";{match['text']}" if match["text"] else "")
+    return f"\x1b[{match['code']}{modifiers}{match['end']}", match["event"] or ""
 
 
-def _sound(sequence: str) -> bool:
+def _plausible(sequence: str) -> bool:
     """Return whether the numbers in a sequence are plausible."""
     if not sequence.startswith("\x1b["):
         return True
-    numbers = [int(one) for one in _NUMBER.findall(sequence) if len(one) <= 8]
+    numbers = [int(digits) for digits in _NUMBER.findall(sequence) if len(digits) <= 8]
     if len(numbers) != len(_NUMBER.findall(sequence)):
         return False
     if sequence[-1] in "mM":
-        return all(number <= _FARTHEST for number in numbers)
+        return all(number <= _LARGEST_SIZE for number in numbers)
     if sequence[-1] == "t" and numbers[:1] == [48]:
         sizes = _RESIZED.fullmatch(sequence)
-        return sizes is not None and all(0 < int(group) <= _FARTHEST for group in sizes.groups())
+        return sizes is not None and all(0 < int(group) <= _LARGEST_SIZE for group in sizes.groups())
     return all(number <= _LARGEST and not 0xD800 <= number < 0xE000 for number in numbers)

@@ -1,6 +1,6 @@
-"""Cuts what a terminal sends into whole keys, sequences and pastes. Pure.
+"""Cuts the input of a terminal into whole keys, sequences and pastes. Pure.
 
-Nothing that was broken off, is over-long or is no sequence at all comes out as keys: it comes out as `junk`.
+A sequence that is broken off, too long or invalid becomes `junk`, never keys.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ ESCAPE_SECONDS, REST_SECONDS, PASTE_SECONDS = 0.1, 1.0, 2.0
 
 Kind = Literal["text", "escape", "alt", "sequence", "paste", "junk"]
 
-_WHOLE = re.compile(
+_COMPLETE = re.compile(
     r"\x1b(?:\[(?:\[.|M[\s\S]{3}|\d+\$(?!y)|[0-?]*[ -/]*[@-LN-Z\\-~]|[0-?]+[ -/]*M|[ -/]+M)|O[ -~]"
     r"|\][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)|[P_^X][^\x1b\x9c]*(?:\x1b\\|\x9c)|(?P<alt>[^\x1b\[OP\]_^X]))"
 )
-_BEGUN = re.compile(
+_INCOMPLETE = re.compile(
     r"\x1b(?:\[(?:\[?|M[\s\S]{0,2}|[0-?]*[ -/]*)|O|\][^\x07\x1b\x9c]*\x1b?|[P_^X][^\x1b\x9c]*\x1b?)?\Z"
 )
 _STRING = re.compile(r"\x1b[P\]_^X]")
@@ -37,7 +37,7 @@ class Token(NamedTuple):
 
 
 class SequenceSplitter:
-    """Splits text into whole tokens, keeping an incomplete rest."""
+    """Splits text into complete tokens, and buffers an incomplete rest."""
 
     def __init__(self) -> None:
         self._rest = ""
@@ -46,27 +46,27 @@ class SequenceSplitter:
 
     @property
     def open(self) -> bool:
-        """Whether a rest is kept."""
+        """Whether an incomplete rest is buffered."""
         return bool(self._rest) or self._pasted is not None
 
     def feed(self, text: str, at: float) -> list[Token]:
-        """Take text; return the tokens that became complete."""
+        """Add text; return the tokens that are complete now."""
         pieced = bool(self._rest)
         self._rest += text
         self._newest = at
-        found: list[Token] = []
+        tokens: list[Token] = []
         while self._rest and (token := self._next()):
             if token.text or token.kind == "paste":
-                found.append(token._replace(pieced=pieced))
+                tokens.append(token._replace(pieced=pieced))
             pieced = False
-        return found
+        return tokens
 
     def tick(self, at: float) -> list[Token]:
         """Return tokens whose time ran out, at a poll without input."""
-        waited = at - self._newest
+        silence = at - self._newest
         if self._pasted is not None:
-            return [self._end_paste(self._rest)] if waited >= PASTE_SECONDS else []
-        if not self._rest or waited < (ESCAPE_SECONDS if len(self._rest) <= 2 else REST_SECONDS):
+            return [self._end_paste(self._rest)] if silence >= PASTE_SECONDS else []
+        if not self._rest or silence < (ESCAPE_SECONDS if len(self._rest) <= 2 else REST_SECONDS):
             return []
         rest, self._rest = self._rest, ""
         if rest == ESC:
@@ -80,13 +80,13 @@ class SequenceSplitter:
         rest = self._rest
         if rest[0] != ESC:
             return self._cut(1, "junk" if "\x7f" < rest[0] < "\xa0" or rest[0] == "\ufffd" else "text")
-        if whole := _WHOLE.match(rest):
-            if whole.group() == PASTE_BEGINS:
-                self._rest, self._pasted = rest[whole.end() :], []
+        if match := _COMPLETE.match(rest):
+            if match.group() == PASTE_BEGINS:
+                self._rest, self._pasted = rest[match.end() :], []
                 return Token("junk", "")
-            return self._cut(whole.end(), "alt" if whole["alt"] else "sequence")
+            return self._cut(match.end(), "alt" if match["alt"] else "sequence")
         limit = LONGEST_STRING if _STRING.match(rest) else LONGEST_SEQUENCE
-        if _BEGUN.match(rest) and len(rest) <= limit:
+        if _INCOMPLETE.match(rest) and len(rest) <= limit:
             return None
         if rest.startswith(ESC * 2):
             return self._cut(1, "escape")
@@ -99,15 +99,15 @@ class SequenceSplitter:
 
     def _paste(self) -> Token | None:
         assert self._pasted is not None
-        found = self._rest.find(PASTE_ENDS)
-        if found >= 0:
-            text, after = self._rest[:found], self._rest[found + len(PASTE_ENDS) :]
+        end = self._rest.find(PASTE_ENDS)
+        if end >= 0:
+            text, rest = self._rest[:end], self._rest[end + len(PASTE_ENDS) :]
             token = self._end_paste(text)
-            self._rest = after
+            self._rest = rest
             return token
-        keep = len(PASTE_ENDS) - 1
-        self._pasted.append(self._rest[:-keep])
-        self._rest = self._rest[-keep:]
+        overlap = len(PASTE_ENDS) - 1
+        self._pasted.append(self._rest[:-overlap])
+        self._rest = self._rest[-overlap:]
         return None
 
     def _end_paste(self, text: str) -> Token:
@@ -117,7 +117,10 @@ class SequenceSplitter:
 
 
 def _broken(rest: str, limit: int) -> int:
-    """Return the length of a broken sequence: up to the next Esc, or to what ended it."""
+    """Return the length of a broken sequence: up to the next Esc, or to the character that broke it."""
     following = rest.find(ESC, 1)
     end = len(rest) if following < 0 else following
-    return min(end, next((n for n in range(2, min(end, limit)) if not _BEGUN.match(rest[:n])), end))
+    return min(
+        end,
+        next((length for length in range(2, min(end, limit)) if not _INCOMPLETE.match(rest[:length])), end),
+    )

@@ -1,16 +1,16 @@
-"""What was read from the terminal, and what that proves about when it was made.
+"""The input that was read from the terminal, and what that proves about when it was made.
 
-A key waits to be read: behind a stall of this process, a slow line, a busy terminal. But the terminal sends keys and
-answers in one order, so a key that is read after the answer to a question was made after the question was asked.
-Therefore a verdict takes two answers: one to a question that followed the painting (it was painted) and one to
-a question asked when the quiet time was over; and after the key a third, asked when it had been alone for long enough.
+A key may be read late: this process stalls, the line is slow, the terminal is busy. But the terminal sends keys and
+answers in order, so a key that is read after the answer to a question was pressed after the question was asked.
+Therefore a verdict needs three answers: to a question after painting (the screen is painted), to one at the end of
+the quiet time, and after the key to one that is asked when no other input followed for long enough.
 
-An answer may get lost, and every later one would then be taken for an answer to an earlier question: nothing would
-ever count again. So a question that waits is followed by one of another kind, whose answer looks different: what was
-asked before it has been answered by then, or never will be.
+If an answer got lost, every later one would be matched with an earlier question, and nothing would count any more.
+So an overdue question is followed by one of another kind, whose answer looks different. When that answer comes, all
+earlier questions have been answered or never will be.
 
-A terminal that has never answered leaves the reader's own looks: a look that found nothing to read proves that what is
-found later arrived after it.
+For a terminal that never answers, the reader's own polls are used: a poll without input proves that later input
+arrived after it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from alita_tui.console.input.arming import LATELY, QUIET, STALL, Objection, Time
 MUTE = 2.0
 """Seconds after the first question until a silent terminal counts as mute."""
 GREETINGS, EVERY = 4, 0.4
-"""Number of questions before that, and seconds between them: an answer may get lost."""
+"""Number of questions until then, and seconds between them: an answer may get lost."""
 RETRY = 1.0
 """Seconds after which an unanswered question is repeated."""
 OVERDUE = 0.3
@@ -36,7 +36,7 @@ QUESTION = "\x1b[5n"
 OTHER_QUESTION = "\x1b[c"
 """DA1 query. Terminals answer `ESC [ ? … c`, in the same order."""
 MOST_OTHERS = 100
-"""Unanswered questions of the other kind after which a terminal counts as one that does not know it."""
+"""Unanswered questions of the other kind after which the terminal is taken not to support it."""
 
 
 @dataclass(slots=True)
@@ -53,9 +53,9 @@ class Paint:
 class InputTiming:
     """All input of the console, in the order in which it was read.
 
-    The reader's thread notes; the event loop's says what is painted. `ask` sends the terminal a question
-    and gives False when it cannot just now; without it there is no terminal: input is made when its event says,
-    and alone at once.
+    The reader's thread records input, the event loop's thread reports painting. `ask` sends the terminal a question,
+    and returns False if it cannot now. Without `ask` there is no terminal: the time of an event counts as exact, and
+    no silence has to follow it.
     """
 
     def __init__(
@@ -67,13 +67,13 @@ class InputTiming:
         self._watchers = 0
         self._questions: deque[float] = deque()
         """Times of the unanswered questions."""
-        self._others: deque[float] = deque()
-        """The same of those of the other kind."""
+        self._other_questions: deque[float] = deque()
+        """Times of the unanswered questions of the other kind."""
         self._first: float | None = None
         self._newest = float("-inf")
-        self._asked = self._answers = 0
+        self._question_count = self._answers = 0
         self._proved = float("-inf")
-        """What is read from now on was sent after this time."""
+        """Input read from now on was sent after this time."""
         self._empty = float("-inf")
         """When a poll last found nothing."""
         self._paint = Paint(float("-inf"))
@@ -81,10 +81,10 @@ class InputTiming:
         self._deed = ""
         self._pressed: dict[str, float] = {}
         self._swallowed: dict[str, float] = {}
-        """When what may be a key that is down was read: see `swallowed`."""
+        """When the last character of a broken sequence was read, by character: see `swallowed`."""
         self._since = float("-inf")
         """When something was last read, or moved on screen."""
-        self._told = 0
+        self._settled = 0
 
     @property
     def terminal(self) -> bool:
@@ -94,8 +94,8 @@ class InputTiming:
     @property
     def mute(self) -> bool:
         """Whether the terminal does not answer questions."""
-        told = self._answers or self._asked < GREETINGS or self._first is None
-        return not told and self._empty - (self._first or 0.0) >= MUTE
+        may_answer = self._answers or self._question_count < GREETINGS or self._first is None
+        return not may_answer and self._empty - (self._first or 0.0) >= MUTE
 
     @property
     def proved(self) -> float:
@@ -114,7 +114,7 @@ class InputTiming:
     # --- the event loop's side --------------------------------------------------------------
 
     def painting(self, at: float) -> Paint:
-        """Begin to find out when a drawn review is on the terminal."""
+        """Start to find out when a drawn review is on the terminal."""
         if not self.terminal:
             return Paint(at, at, at)
         with self._lock:
@@ -140,10 +140,10 @@ class InputTiming:
     # --- the reader's side ------------------------------------------------------------------
 
     def begin(self, at: float) -> None:
-        """Start anew with the terminal: earlier questions will not be answered."""
+        """Start with a fresh terminal: earlier questions will not be answered."""
         with self._lock:
             self._questions.clear()
-            self._others.clear()
+            self._other_questions.clear()
             self._empty = self._proved = at
             self._newest = float("-inf")
             self.stir(at)
@@ -156,17 +156,17 @@ class InputTiming:
         try:
             at = self.clock()
             overdue = bool(self._questions) and at - self._questions[0] >= OVERDUE
-            again = not self._others or at - self._others[-1] >= OVERDUE
-            if overdue and again and len(self._others) < MOST_OTHERS:
-                self._others.append(at)
+            other_due = not self._other_questions or at - self._other_questions[-1] >= OVERDUE
+            if overdue and other_due and len(self._other_questions) < MOST_OTHERS:
+                self._other_questions.append(at)
                 if not self._ask(OTHER_QUESTION):
-                    self._others.pop()
+                    self._other_questions.pop()
             self._questions.append(at)
             if not self._ask(QUESTION):
                 self._questions.pop()
                 return
             self._newest = at
-            self._asked += 1
+            self._question_count += 1
             self._first = at if self._first is None else self._first
         finally:
             self._lock.release()
@@ -177,57 +177,57 @@ class InputTiming:
             self._paint.written = at
 
     def answered(self, at: float) -> bool:
-        """Record an answer; return False if nothing was asked, so that it was typed."""
+        """Record an answer; return False if nothing was asked: then it was typed."""
         with self._lock:
             if not self._questions:
                 return False
-            self._proves(self._questions.popleft(), at)
+            self._record_proof(self._questions.popleft(), at)
         return True
 
     def answered_other(self, at: float) -> bool:
-        """The same for an answer of the other kind; answers to earlier questions are lost."""
+        """Record an answer of the other kind, and drop earlier questions: their answers are lost."""
         with self._lock:
-            if not self._others:
+            if not self._other_questions:
                 return False
-            asked = self._others.popleft()
-            while self._questions and self._questions[0] < asked:
+            asked_at = self._other_questions.popleft()
+            while self._questions and self._questions[0] < asked_at:
                 self._questions.popleft()
-            self._proves(asked, at)
+            self._record_proof(asked_at, at)
         return True
 
-    def _proves(self, asked: float, at: float) -> None:
+    def _record_proof(self, asked_at: float, at: float) -> None:
         self._answers += 1
-        self._proved = max(self._proved, asked)
+        self._proved = max(self._proved, asked_at)
         if self._paint.at is None and self._proved >= self._paint.drawn:
             self._paint.at = at
 
     def empty(self, at: float) -> int:
-        """Record a poll without input. Return the number of an input that was alone, once; else 0."""
+        """Record a poll without input; return the number of an input, once, that was alone long enough, else 0."""
         self._empty = at
         if self.mute and self._paint.at is None:
             self._paint.at = self._paint.written
-        if not self._answers and self._asked < GREETINGS and at - self._newest >= EVERY:
+        if not self._answers and self._question_count < GREETINGS and at - self._newest >= EVERY:
             self.question()
         if not self.watching:
             return 0
         last = self._last
-        marks = (
+        times = (
             [max(self._since, self._paint.at) + QUIET] if self._paint.at is not None else [self._paint.drawn]
         )
-        if last is not None and last.number > self._told:
+        if last is not None and last.number > self._settled:
             if self.proved >= last.at + last.alone:
-                self._told = last.number
+                self._settled = last.number
                 return last.number
-            marks.append(last.at + last.alone)
-        due = max((mark for mark in marks if self.proved < mark <= at), default=None)
-        if due is not None and not self.mute and (self._newest < due or at - self._newest >= RETRY):
+            times.append(last.at + last.alone)
+        due_time = max((moment for moment in times if self.proved < moment <= at), default=None)
+        if due_time is not None and not self.mute and (self._newest < due_time or at - self._newest >= RETRY):
             self.question()
         return 0
 
     def swallowed(self, what: str, at: float) -> None:
-        """A sequence that was read ends in this: it may be a key, pressed behind a sequence that was broken off.
+        """Record the last character of a sequence: it may be a key, pressed after a sequence that was broken off.
 
-        If it is held down, its first repetition would pass for a press.
+        If that key is held down, its first repetition would pass for a press.
         """
         self._swallowed = {what: at}
         self._pressed[what] = at
@@ -235,12 +235,13 @@ class InputTiming:
     def note(
         self, what: str, at: float, *, deed: bool = True, repeated: bool = False, pieced: bool = False
     ) -> TimedInput:
-        """Something was read at a time; a `deed` is a key, click or turn of the wheel, and no mere sign of one.
+        """Record an input that was read at a time, and return its timing.
 
-        What was `pieced` together of several reads may be the end of one thing and the beginning of another.
+        A `deed` is a key, click, wheel turn or paste. An input that was `pieced` together from several reads may be the
+        end of one and the beginning of another.
         """
         after = self.proved if self.terminal else at
-        heard = TimedInput(
+        timed = TimedInput(
             number=self._last.number + 1 if self._last else 1,
             what=what,
             at=at,
@@ -251,10 +252,12 @@ class InputTiming:
             repeated=repeated,
             stalled=pieced or (self.terminal and at - self._empty > STALL),
         )
-        self._last = heard
+        self._last = timed
         self._since = max(self._since, at)
         if deed:
             self._deed = what
-            self._pressed = {key: when for key, when in self._pressed.items() if at - when < LATELY}
+            self._pressed = {
+                key: pressed_at for key, pressed_at in self._pressed.items() if at - pressed_at < LATELY
+            }
             self._pressed[what] = at
-        return heard
+        return timed

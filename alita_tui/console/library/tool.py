@@ -88,9 +88,9 @@ class ToolScreen(Dialog[None]):
     def action_version(self, direction: int) -> None:
         """Show the previous or next version."""
         numbers = [version.version for version in self._lineage.versions]
-        wanted = numbers.index(self.record.version) + direction
-        if 0 <= wanted < len(numbers):
-            self._version, self._problem = numbers[wanted], ""
+        index = numbers.index(self.record.version) + direction
+        if 0 <= index < len(numbers):
+            self._version, self._problem = numbers[index], ""
             self._draw()
 
     def action_move(self, kind: MoveKind | Literal["undo"]) -> None:
@@ -141,13 +141,15 @@ def _label(kind: MoveKind | Literal["undo"]) -> str:
 def _rows(lineage: Lineage, record: ToolRecord, problem: str) -> list[Row]:
     rows = [Row(((reveal(problem), "bad"),), (("▲ ", "bad"),))] if problem else []
     rows += heading("Versions", "the newest first")
-    rows += [_version(lineage, version, here=version is record) for version in reversed(lineage.versions)]
+    rows += [
+        _version(lineage, version, on_screen=version is record) for version in reversed(lineage.versions)
+    ]
     if lineage.spent_usd:
         spent = sum(lineage.spent_usd.values())
-        said = (
+        text = (
             f"${spent:.4f} to build; built anew for each run it would have been ${lineage.saved_usd:.4f} more"
         )
-        rows.append(fact("money", said))
+        rows.append(fact("money", text))
     if lineage.aliases:
         rows.append(fact("also called", one_line(", ".join(lineage.aliases), 600)))
     rows += [BLANK, *heading(f"v{record.version}")]
@@ -170,20 +172,20 @@ def _rows(lineage: Lineage, record: ToolRecord, problem: str) -> list[Row]:
     return [*rows, BLANK, *heading("Tests"), *code_rows(record.draft.tests, sources=False)]
 
 
-def _version(lineage: Lineage, one: ToolRecord, *, here: bool) -> Row:
-    runs = f"{one.runs} runs" + (f", {one.failures} failed" if one.failures else "")
-    parts = [runs, one.created_at[:10]]
-    parts += [f"from v{one.parent_version}"] if one.parent_version else []
-    parts += [f"${lineage.spent_usd[one.version]:.4f}"] if one.version in lineage.spent_usd else []
-    now = "● runs " if one.version == lineage.current else "       "
-    pin = " pinned" if one.version == lineage.pinned else ""
+def _version(lineage: Lineage, version: ToolRecord, *, on_screen: bool) -> Row:
+    runs = f"{version.runs} runs" + (f", {version.failures} failed" if version.failures else "")
+    parts = [runs, version.created_at[:10]]
+    parts += [f"from v{version.parent_version}"] if version.parent_version else []
+    parts += [f"${lineage.spent_usd[version.version]:.4f}"] if version.version in lineage.spent_usd else []
+    current = "● runs " if version.version == lineage.current else "       "
+    pin = " pinned" if version.version == lineage.pinned else ""
     return Row(
         (
-            (f"v{one.version:<3} ", "strong" if here else ""),
-            (f"{one.state + pin:<18} ", _TONES.get(one.state, "muted")),
+            (f"v{version.version:<3} ", "strong" if on_screen else ""),
+            (f"{version.state + pin:<18} ", _TONES.get(version.state, "muted")),
             (" · ".join(parts), "muted"),
         ),
-        (("▸ " if here else "  ", "heading"), (now, "good")),
+        (("▸ " if on_screen else "  ", "heading"), (current, "good")),
     )
 
 

@@ -39,6 +39,6 @@ class MemoryOpener(ReplayNavigation):
             self._sink.send(message.order)
 
     def on_memory_screen_forgot(self, message: MemoryScreen.Forgot) -> None:
-        """Take what was forgotten out of the conversation, too."""
+        """Remove what was forgotten from the conversation, too."""
         if self._sink is not None:
             self._sink.send(ForgetMemory(item_id=message.item_id, back=message.back))

@@ -36,17 +36,17 @@ _PROJECT = 18
 def item_row(kept: Remembered, width: int, now: datetime, here: str) -> Content:
     """Return an item's line in the list."""
     glyph, style = GLYPHS[kept.sort]
-    when = age(datetime.fromisoformat(kept.at), now) if kept.at else ""
-    place = "" if kept.project in ("", here) else cut(one_line(kept.project, 60), _PROJECT)
+    learned = age(datetime.fromisoformat(kept.at), now) if kept.at else ""
+    project = "" if kept.project in ("", here) else cut(one_line(kept.project, 60), _PROJECT)
     worked = f"{kept.worked}/{kept.worked + kept.failed}" if kept.sort == "recipe" else ""
-    right = f" {worked:>6} {place}".rstrip()
+    right = f" {worked:>6} {project}".rstrip()
     room = max(width - len(right) - 21, 8)
     text = cut(one_line(kept.item.text, 400), room)
     quiet = "$alita-muted" if kept.until else ""
     return Content.assemble(
         ("★" if kept.pinned else " ", "bold $accent"),
         (glyph, f"bold {style}"),
-        (f"{when:>5} ", "$alita-muted"),
+        (f"{learned:>5} ", "$alita-muted"),
         (f"{'closed' if kept.until else kept.sort:<10}", "$alita-muted"),
         (text, quiet),
         " " * max(room - Content(text).cell_length, 0),
@@ -54,10 +54,10 @@ def item_row(kept: Remembered, width: int, now: datetime, here: str) -> Content:
     )
 
 
-def details(kept: Remembered, said: tuple[str, ...], source: str, makes: str = "") -> list[Row]:
-    """Return all that is known of an item; `said` are a recipe's calls in words.
+def details(kept: Remembered, calls: tuple[str, ...], source_hint: str, tool_hint: str = "") -> list[Row]:
+    """Return the details of an item; `calls` are a recipe's calls in words.
 
-    `source` says how its source is opened, `makes` how a recipe is made one tool here.
+    `source_hint` names the key that opens its source, `tool_hint` the key that has a recipe built as one tool.
     """
     item = kept.item
     session, _, seq = (
@@ -66,7 +66,7 @@ def details(kept: Remembered, said: tuple[str, ...], source: str, makes: str = "
     rows = [*say(one_line(item.text, 1_200), "strong"), BLANK]
     facts = [
         ("learned", LEARNED[item.origin]),
-        ("from", f"{one_line(session, 60)} event {seq}{source}" if session else ""),
+        ("from", f"{one_line(session, 60)} event {seq}{source_hint}" if session else ""),
         ("about", one_line(item.subject, 200)),
         ("since", _when(kept.at)),
         ("closed", f"{_when(kept.until)}, by a newer one" if kept.until else ""),
@@ -74,13 +74,13 @@ def details(kept: Remembered, said: tuple[str, ...], source: str, makes: str = "
         ("pinned", "it does not age" if kept.pinned else ""),
         ("worked", f"{kept.worked} of {kept.worked + kept.failed} times" if kept.sort == "recipe" else ""),
         ("you said", kept.said),
-        ("one tool", makes or f"alita memory tool {item.item_id}" if kept.offered else ""),
+        ("one tool", tool_hint or f"alita memory tool {item.item_id}" if kept.offered else ""),
         ("cost", f"${item.cost_usd:.4f}" if item.cost_usd else ""),
         ("files", one_line(", ".join(item.artefacts), 200)),
         ("id", item.item_id),
     ]
     rows += [fact(label, ((value, ""),)) for label, value in facts if value]
-    rows += [fact(f"s{number}", ((one_line(line, 400), ""),)) for number, line in enumerate(said, 1)]
+    rows += [fact(f"s{number}", ((one_line(line, 400), ""),)) for number, line in enumerate(calls, 1)]
     return rows
 
 

@@ -32,7 +32,7 @@ _TWO_COLUMNS = 120
 
 
 class MemoryScreen(Dialog[None]):
-    """A list of what is remembered, and all that is known of the chosen item."""
+    """A list of what is remembered, and the details of the chosen item."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("memory")
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
@@ -73,7 +73,7 @@ class MemoryScreen(Dialog[None]):
         self._everything = False
         self._editing = ""
         self._gone: list[str] = []
-        """What was forgotten here, the newest last."""
+        """Ids of the items forgotten on this screen, the newest last."""
 
     def compose(self) -> ComposeResult:
         """Filter, list, details, input line and keys."""
@@ -111,31 +111,31 @@ class MemoryScreen(Dialog[None]):
     def _fitting(self) -> list[Remembered]:
         memory = self._memory or MemoryView()
         words = self.query_one("#find", Input).value.casefold().split()
-        found = [
+        matching = [
             kept
             for kept in reversed(memory.items)
             if (self._everything or (kept.holds and kept.project in ("", memory.project)))
             and all(word in _searched(kept) for word in words)
         ]
-        return sorted(found, key=lambda kept: not kept.pinned)
+        return sorted(matching, key=lambda kept: not kept.pinned)
 
     def _fill(self) -> None:
         if self._memory is None:
             return
         listed = self.query_one(OptionList)
-        before, place = self._chosen_id, listed.highlighted or 0
+        chosen, index = self._chosen_id, listed.highlighted or 0
         width = max(listed.size.width - 2, 40)
-        found, now = self._fitting(), self._clock()
+        items, now = self._fitting(), self._clock()
         options = [
-            Option(item_row(kept, width, now, self._memory.project), id=kept.item.item_id) for kept in found
+            Option(item_row(kept, width, now, self._memory.project), id=kept.item.item_id) for kept in items
         ]
         listed.clear_options()
-        nothing = "No matches." if self._memory.items else "Nothing is remembered yet."
-        listed.add_options(options or [Option(f" {nothing}", disabled=True)])
+        message = "No matches." if self._memory.items else "Nothing is remembered yet."
+        listed.add_options(options or [Option(f" {message}", disabled=True)])
         ids = [option.id for option in options]
-        # What is gone leaves the cursor where it was.
-        listed.highlighted = ids.index(before) if before in ids else min(place, len(ids) - 1) if ids else None
-        self._head(len(found))
+        # If the chosen item is gone, the cursor stays at its index.
+        listed.highlighted = ids.index(chosen) if chosen in ids else min(index, len(ids) - 1) if ids else None
+        self._head(len(items))
         self._about()
 
     def _head(self, shown: int) -> None:
@@ -152,8 +152,10 @@ class MemoryScreen(Dialog[None]):
         names = ["find", "open", "everything"]
         if self._may_change:
             names += ["pin", "edit", "share", "forget", "undo"]
-        said = {"open": "its source", "everything": "all", "find": "filter"}
-        words = [Content(f"{key_of(f'memory.{name}', self._keys)} {said.get(name, name)}") for name in names]
+        labels = {"open": "its source", "everything": "all", "find": "filter"}
+        words = [
+            Content(f"{key_of(f'memory.{name}', self._keys)} {labels.get(name, name)}") for name in names
+        ]
         self.query_one("#said", KeyLine).show((*words, Content("Esc closes")), " · ")
 
     @property
@@ -174,15 +176,15 @@ class MemoryScreen(Dialog[None]):
         if kept is None:
             sheet.show([])
             return
-        said = (self._memory or MemoryView()).calls.get(kept.item.item_id, ())
+        calls = (self._memory or MemoryView()).calls.get(kept.item.item_id, ())
         opens = f" · {key_of('memory.open', self._keys)} looks at it"
         makes = f"{key_of('memory.tool', self._keys)} has it built" if self._may_change else ""
-        sheet.show(details(kept, said, opens, makes))
+        sheet.show(details(kept, calls, opens, makes))
 
     def _say(self, text: str, *, bad: bool = False) -> None:
-        said = self.query_one("#said", KeyLine)
-        said.show((Content(one_line(text, 300)),))
-        said.set_class(bad, "-bad")
+        line = self.query_one("#said", KeyLine)
+        line.show((Content(one_line(text, 300)),))
+        line.set_class(bad, "-bad")
 
     # --- finding and looking ----------------------------------------------------------------
 
@@ -199,7 +201,7 @@ class MemoryScreen(Dialog[None]):
         self.query_one("#find", Input).focus()
 
     def action_everything(self) -> None:
-        """Show other projects and what holds no longer, or hide them."""
+        """Show items of other projects and outdated ones, or hide them."""
         self._everything = not self._everything
         self._fill()
 
@@ -220,7 +222,7 @@ class MemoryScreen(Dialog[None]):
     @work(name="remember", group="remember", exit_on_error=False)
     async def _do(
         self,
-        said: str,
+        message: str,
         change: MemoryChange,
         item_id: str,
         text: str = "",
@@ -233,21 +235,21 @@ class MemoryScreen(Dialog[None]):
             return
         after()
         self._fill()
-        self._say(said)
+        self._say(message)
 
     def action_pin(self) -> None:
         """Pin the chosen item, or no longer."""
         if (kept := self._changeable) is not None:
-            said = "It is not pinned any more." if kept.pinned else "Pinned: it does not age."
-            self._do(said, "unpin" if kept.pinned else "pin", kept.item.item_id)
+            message = "It is not pinned any more." if kept.pinned else "Pinned: it does not age."
+            self._do(message, "unpin" if kept.pinned else "pin", kept.item.item_id)
 
     def action_share(self) -> None:
         """Let the chosen item belong to all projects, or to this one."""
         if (kept := self._changeable) is None or self._memory is None:
             return
         project = "" if kept.project else self._memory.project
-        said = f"It belongs to {one_line(project, 60)}." if project else "It is shared by all projects."
-        self._do(said, "move", kept.item.item_id, project)
+        message = f"It belongs to {one_line(project, 60)}." if project else "It is shared by all projects."
+        self._do(message, "move", kept.item.item_id, project)
 
     def action_edit(self) -> None:
         """Ask for other words."""
@@ -271,8 +273,8 @@ class MemoryScreen(Dialog[None]):
             return
         item_id = kept.item.item_id
         undo = key_of("memory.undo", self._keys)
-        said = f"Forgotten, and it does not come back. {undo} takes that back."
-        self._do(said, "forget", item_id, after=partial(self._tell, item_id, back=False))
+        message = f"Forgotten, and it does not come back. {undo} takes that back."
+        self._do(message, "forget", item_id, after=partial(self._tell, item_id, back=False))
 
     def action_tool(self) -> None:
         """Have the chosen recipe built as one tool: it waits for the ordinary review."""

@@ -173,17 +173,17 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
 
     # --- controls -----------------------------------------------------------------------
 
-    def _moved(self, found: bool = True, otherwise: str = "") -> None:
-        self._note = "" if found else otherwise
-        if found:
+    def _moved(self, moved: bool = True, failure: str = "") -> None:
+        self._note = "" if moved else failure
+        if moved:
             self.post_message(self.Jumped(self.player))
         self.redraw()
 
     def action_play(self) -> None:
         """Play or pause."""
-        before = self.player.position
+        position = self.player.position
         self.player.toggle()
-        self._moved(self.player.position != before)
+        self._moved(self.player.position != position)
 
     def action_back(self) -> None:
         """One event back."""
@@ -196,15 +196,15 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
         self._moved()
 
     def action_step_back(self) -> None:
-        """To where the step before begins."""
+        """To the beginning of the previous step."""
         self._moved(self.player.move_step(-1), "There is no step before.")
 
     def action_step_forward(self) -> None:
-        """To where the next step begins."""
+        """To the beginning of the next step."""
         self._moved(self.player.move_step(1), "There is no further step.")
 
     def action_mark_back(self) -> None:
-        """To the build, approval or error before."""
+        """To the previous build, approval or error."""
         self._moved(self.player.move_mark(STOPS, -1), "No build, approval or error before.")
 
     def action_mark_forward(self) -> None:
@@ -217,7 +217,7 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
         self._moved()
 
     def action_last(self) -> None:
-        """To the end; where the session goes on, back to it."""
+        """To the end; of a running session, back to the present."""
         if self._rewound:
             self.post_message(self.Left(self))
             return
@@ -268,8 +268,8 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
     def action_move_break(self, direction: int) -> None:
         """Go to the next breakpoint, or the previous one."""
         where = "further" if direction > 0 else "earlier"
-        found = self.player.move_break(direction)
-        self._moved(found, f"No {where} event is a {self.player.breakpoints or 'stop: b sets one'}.")
+        moved = self.player.move_break(direction)
+        self._moved(moved, f"No {where} event is a {self.player.breakpoints or 'stop: b sets one'}.")
 
     def action_bookmark(self) -> None:
         """Ask for a note and set a bookmark."""
@@ -277,12 +277,12 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
         if not seq:
             self.say("There is no event before the first one.")
             return
-        before = next((bookmark.note for bookmark in self._bookmarks if bookmark.seq == seq), "")
+        old_note = next((bookmark.note for bookmark in self._bookmarks if bookmark.seq == seq), "")
 
         def take(note: str) -> None:
             self.post_message(self.Marked(self, seq, note))
 
-        self._ask(_Prompt("a note for this place, or just Enter", before, take))
+        self._ask(_Prompt("a note for this place, or just Enter", old_note, take))
 
     def action_unmark(self) -> None:
         """Remove the bookmark here."""
@@ -313,7 +313,7 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
         self._ask(_Prompt(" ".join(("write it as:", *FORMS)), "html", self._export))
 
     def _export(self, text: str) -> None:
-        form = next((one for one in FORMS if text and one.startswith(text.lower())), None)
+        form = next((candidate for candidate in FORMS if text and candidate.startswith(text.lower())), None)
         if form is None:
             self.say(f"It can be written as {', '.join(FORMS)}.")
         else:
@@ -326,7 +326,7 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
         self._ask(_Prompt("search what was said and done", "", self._search))
 
     def action_find_next(self, direction: int) -> None:
-        """To the next hit, or the one before."""
+        """To the next hit, or the previous one."""
         if not self._needle:
             self.action_find()
             return
@@ -338,7 +338,7 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
         if text:
             self.action_find_next(1)
 
-    # --- the line to write in ----------------------------------------------------------------
+    # --- the input line ----------------------------------------------------------------------
 
     def _ask(self, prompt: _Prompt) -> None:
         line = self.query_one(Input)

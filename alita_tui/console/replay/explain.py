@@ -21,26 +21,33 @@ class ExplainScreen(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = [("escape,q,question_mark", "dismiss", "Close")]
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "explain.tcss"]
 
-    def __init__(self, explained: Explanation) -> None:
+    def __init__(self, explanation: Explanation) -> None:
         super().__init__()
-        self._explained = explained
+        self._explanation = explanation
 
     def compose(self) -> ComposeResult:
         """The event's title, then the explanation."""
-        told = self._explained
+        explanation = self._explanation
         with Vertical(id="box"):
             yield Plain(
                 Content.assemble(
-                    ("Event ", "$alita-muted"), (str(told.seq), "bold $accent"), "  ", told.title
+                    ("Event ", "$alita-muted"),
+                    (str(explanation.seq), "bold $accent"),
+                    "  ",
+                    explanation.title,
                 )
             )
-            yield Sheet(rows(told), id="sheet")
+            yield Sheet(rows(explanation), id="sheet")
 
 
-def rows(told: Explanation) -> list[Row]:
+def rows(explanation: Explanation) -> list[Row]:
     """Return the rows of the sheet."""
-    found: list[Row] = []
-    for title, lines in (("Why", told.why), ("What it changed", told.changed), ("What it cost", told.cost)):
+    sheet_rows: list[Row] = []
+    for title, lines in (
+        ("Why", explanation.why),
+        ("What it changed", explanation.changed),
+        ("What it cost", explanation.cost),
+    ):
         if lines:
-            found += [*heading(title), *(Row(((line, ""),), (("  ", ""),)) for line in lines), BLANK]
-    return found[:-1]
+            sheet_rows += [*heading(title), *(Row(((line, ""),), (("  ", ""),)) for line in lines), BLANK]
+    return sheet_rows[:-1]

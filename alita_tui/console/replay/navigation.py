@@ -92,17 +92,17 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
         self.run_worker(self._copied(text), name="copying", group="copying", exit_on_error=False)
 
     async def _copied(self, text: str) -> None:
-        """Hand copied text to a program as well, where there is one, and say which way it took."""
+        """Hand copied text to a clipboard program too, if there is one, and say which way it went."""
         from alita_tui.console.clipboard import hand_over, route
 
-        way = None if self.is_headless or self.is_web else route(os.environ, shutil.which)
-        if way is not None and await hand_over(text, way):
-            said = f"Copied {counted(len(text), 'character')} {way.words}."
+        program = None if self.is_headless or self.is_web else route(os.environ, shutil.which)
+        if program is not None and await hand_over(text, program):
+            message = f"Copied {counted(len(text), 'character')} {program.words}."
         else:
-            said = (
+            message = (
                 f"Sent {counted(len(text), 'character')} to the terminal's clipboard (OSC 52, not confirmed)."
             )
-        self.notify(said, markup=False, timeout=3)
+        self.notify(message, markup=False, timeout=3)
 
     def _complain(self, error: AlitaError) -> None:
         self.notify(one_line(str(error)), severity="error", markup=False)
@@ -110,17 +110,17 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
     # --- recent sessions ------------------------------------------------------------------
 
     async def _recent(self) -> None:
-        """Offer the newest sessions while this one is empty. It is not worth an error."""
-        from alita_tui.console.session.recent import Recent, worth
+        """Offer the newest sessions while this one is empty. A failure is not reported."""
+        from alita_tui.console.session.recent import Recent, worth_reopening
 
         if len(self.main.view.tasks):
             return
         with suppress(AlitaError):
             lines = await self._catalog.sessions()
-            found = worth(lines, self.main.view.session_id)
-            if found and not len(self.main.view.tasks):
+            recent = worth_reopening(lines, self.main.view.session_id)
+            if recent and not len(self.main.view.tasks):
                 key = key_of("app.sessions", self._keys)
-                self.main.remember(Recent(found, len(lines), key, self._clock()))
+                self.main.remember(Recent(recent, len(lines), key, self._clock()))
 
     def on_recent_session_opened(self, message: RecentSession.Opened) -> None:
         """Open a recent session in place of this one."""
@@ -133,7 +133,7 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
         self._go_back(None)
 
     def on_trace_rewind_asked(self, message: Trace.RewindAsked) -> None:
-        """Show everything as it was at a row."""
+        """Show the session as it was at a row."""
         self._go_back(message.seq)
 
     def _go_back(self, seq: int | None) -> None:
@@ -165,11 +165,11 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
         else:
             self.exit()
 
-    # --- what is asked of a replay ----------------------------------------------------------
+    # --- requests of a replay ---------------------------------------------------------------
 
     @work(name="level", group="level", exit_on_error=False)
     async def on_trace_level_chosen(self, message: Trace.LevelChosen) -> None:
-        """Show as much everywhere, and remember it."""
+        """Use the level of detail in every trace, and save it."""
         self.main.detail(message.level)
         try:
             await self._catalog.change_setting("console.detail", message.level)
@@ -186,29 +186,29 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
 
     @work(name="file", group="files", exit_on_error=False)
     async def on_trace_file_asked(self, message: Trace.FileAsked) -> None:
-        """Look into a file of the session on screen, save it in the current folder, or open it."""
+        """Show a file of the session on screen, save it in the current folder, or open it."""
         player = self._now_playing()
         view = player.view if player is not None else self.main.view
-        session_id, what = view.state.session_id, message.what
+        session_id, use = view.state.session_id, message.what
         artefact = next((file for file in view.state.artefacts if file.handle == message.handle), None)
         if artefact is None:
             return
         try:
-            if what == "view":
+            if use == "view":
                 await self._look_in(session_id, artefact)
                 return
-            where = await self._catalog.take_file(session_id, artefact, what)
+            path = await self._catalog.take_file(session_id, artefact, use)
         except AlitaError as error:
             self._complain(error)
-            if what == "view" and message.trace.is_attached:
+            if use == "view" and message.trace.is_attached:
                 message.trace.unfold()
             return
-        done = "Saved as" if what == "save" else "Opened"
-        self.notify(f"{done} {one_line(where, 200)}", markup=False)
+        verb = "Saved as" if use == "save" else "Opened"
+        self.notify(f"{verb} {one_line(path, 200)}", markup=False)
 
     @work(name="picture", group="pictures", exit_on_error=False)
     async def on_trace_picture_asked(self, message: Trace.PictureAsked) -> None:
-        """Decode a picture for a card of the trace. One that cannot be shown is not worth an error."""
+        """Decode a picture for a card of the trace. A failure is not reported."""
         from alita_tui.console.session.inline import ROWS
         from alita_tui.console.widgets.half_blocks import half_blocks
 
@@ -220,12 +220,14 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
             if artefact is not None:
                 file = await self._catalog.look_in(view.state.session_id, artefact)
                 try:
-                    found = await file.picture(columns, 2 * ROWS)
+                    picture = await file.picture(columns, 2 * ROWS)
                 finally:
                     file.close()
-                # Of a damaged file, one even colour is what the decoder fills in for all that is missing.
-                nothing = found.problem and found.pixels == found.pixels[:4] * (found.columns * found.rows)
-                lines = [] if nothing else half_blocks(found, message.trace.background_colors[1].rgb)
+                # The decoder fills the missing part of a damaged file with one colour.
+                blank = picture.problem and picture.pixels == picture.pixels[:4] * (
+                    picture.columns * picture.rows
+                )
+                lines = [] if blank else half_blocks(picture, message.trace.background_colors[1].rgb)
         if message.trace.is_attached:
             message.trace.picture(message.handle, columns, lines)
 
@@ -240,7 +242,7 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
                 FileScreen(
                     file,
                     artefact,
-                    lambda what: self._catalog.take_file(session_id, artefact, what),
+                    lambda use: self._catalog.take_file(session_id, artefact, use),
                     graphics=self.graphics,
                 )
             )
@@ -288,14 +290,14 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
     async def _fork(self, bar: ReplayBar) -> None:
         player = bar.player
         try:
-            made = await self._catalog.fork(tuple(player.envelopes), player.seq)
+            session_id = await self._catalog.fork(tuple(player.envelopes), player.seq)
         except AlitaError as error:
             bar.say(str(error))
             return
         if self._playback is None and self.main.view.busy:
-            bar.say(f"Made {made}; open it from the sessions once this task is done.")
+            bar.say(f"Made {session_id}; open it from the sessions once this task is done.")
         else:
-            self.exit(Switch(made))
+            self.exit(Switch(session_id))
 
     def on_replay_bar_export_asked(self, message: ReplayBar.ExportAsked) -> None:
         """Export the session."""
@@ -324,13 +326,14 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
 
         if self.screen is not self.main:
             return
-        here = self.main.view.session_id
+        current = self.main.view.session_id
         if self._sessions is None:
-            self._sessions = SessionsScreen(lines, self._catalog, self._keys, self._clock, current=here)
-            self.install_screen(self._sessions, "sessions")  # mounting it again takes as long as painting it
+            self._sessions = SessionsScreen(lines, self._catalog, self._keys, self._clock, current=current)
+            # Mounting it each time would take as long as painting it.
+            self.install_screen(self._sessions, "sessions")
         else:
             self._sessions.reopen(lines)
-        self._sessions.background = frozenset(one.session_id for one in self.main.running_elsewhere)
+        self._sessions.background = frozenset(session.session_id for session in self.main.running_elsewhere)
         self.delay_update(_OPENING)  # one paint instead of three
         chosen = await self.push_screen_wait(self._sessions)
         if chosen is not None:

@@ -1,4 +1,4 @@
-"""What a replay needs: a player, and for a running session its tape."""
+"""The interfaces of a replay: a player, and for a running session its tape."""
 
 from __future__ import annotations
 

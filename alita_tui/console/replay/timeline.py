@@ -44,7 +44,7 @@ def position_of(cell: int, total: int, width: int) -> int:
 
 def gather(marks: Sequence[Mark | None], width: int) -> list[tuple[Mark | None, int]]:
     """Return each cell's most important mark and number of marks."""
-    total, rank = len(marks), {kind: place for place, kind in enumerate(GLYPHS)}
+    total, rank = len(marks), {kind: order for order, kind in enumerate(GLYPHS)}
     cells: list[tuple[Mark | None, int]] = [(None, 0)] * width
     for index, mark in enumerate(marks):
         if mark:
@@ -68,7 +68,7 @@ def draw(
     """
     total = len(marks)
     head = cell_of(position, total, width)
-    flags = {cell_of(place, total, width) for place in bookmarks}
+    flags = {cell_of(bookmark, total, width) for bookmark in bookmarks}
     line: list[tuple[str, str]] = []
     for cell, (best, count) in enumerate(cells if cells is not None else gather(marks, width)):
         text = GLYPHS[best] if best else _RAIL[0]
@@ -84,7 +84,7 @@ def draw(
 
 
 class Timeline(Widget):
-    """Shows marks and a position; a click posts where to go."""
+    """Shows marks and a position; a click posts the clicked position."""
 
     ALLOW_SELECT = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -135,9 +135,9 @@ class Timeline(Widget):
 
     def advance(self, position: int, bookmarks: tuple[int, ...] = ()) -> None:
         """Move the playhead and the flags."""
-        now = (position, bookmarks, len(self.marks))
-        if now != self._drawn:
-            self._drawn = now
+        state = (position, bookmarks, len(self.marks))
+        if state != self._drawn:
+            self._drawn = state
             self.position, self.bookmarks = position, bookmarks
             self.refresh()
 
@@ -148,8 +148,8 @@ class Timeline(Widget):
     def render_line(self, y: int) -> Strip:
         """Render the timeline."""
         base, width = self.rich_style, self.size.width
-        known, gathered = self._gathered
-        if gathered != width or len(self.marks) > known + known // 200:
+        mark_count, cell_count = self._gathered
+        if cell_count != width or len(self.marks) > mark_count + mark_count // 200:
             self._gathered = (len(self.marks), width)
             self._cells = gather(self.marks, width)
         line = draw(self.marks, self.position, width, bookmarks=self.bookmarks, cells=self._cells)

@@ -44,13 +44,13 @@ def state(
         parts.append(f"» {spoken(player.skipped)} skipped")
     if player.breakpoints:
         parts.append(f"stops at {player.breakpoints}")
-    here = next((bookmark for bookmark in bookmarks if bookmark.seq == player.seq), None)
-    if here is not None:
-        parts.append(f"{FLAG} {here.note}".rstrip())
+    bookmark_here = next((bookmark for bookmark in bookmarks if bookmark.seq == player.seq), None)
+    if bookmark_here is not None:
+        parts.append(f"{FLAG} {bookmark_here.note}".rstrip())
     banner = " REPLAY — nothing runs "
     if rewound:
-        works = now not in NOW
-        banner = " LOOKING BACK — the task continues " if works else " LOOKING BACK "
+        working = now not in NOW
+        banner = " LOOKING BACK — the task continues " if working else " LOOKING BACK "
     return Content.assemble(
         (banner, "bold reverse $alita-approval"),
         (cut("  " + " · ".join(parts), width - len(banner)), "$foreground"),

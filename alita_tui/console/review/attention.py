@@ -1,7 +1,7 @@
 """Notifies a person whose terminal is not in front: bell, desktop notification, window title.
 
-OSC 9 (iTerm2, Windows Terminal, kitty and others) and OSC 777 (urxvt, foot, VTE) are passed over by a
-terminal that does not know them; the title is put on xterm's stack (XTWINOPS 22 and 23) and taken off again.
+Terminals ignore the ones they do not know: OSC 9 (iTerm2, Windows Terminal, kitty and others) and OSC 777 (urxvt,
+foot, VTE). The old title is saved on xterm's stack (XTWINOPS 22) and restored (23).
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Attention:
         if not away:
             return
         # A semicolon would end a field of OSC 777; controls are taken out by `one_line`.
-        said = one_line(text, 120).replace(";", ",")
-        title = f"{'' if self._titled else _PUSH_TITLE}\x1b]2;● {said}{_BELL}"
-        self._write(f"{_BELL}\x1b]9;alita: {said}{_BELL}\x1b]777;notify;alita;{said}{_BELL}{title}")
+        message = one_line(text, 120).replace(";", ",")
+        title = f"{'' if self._titled else _PUSH_TITLE}\x1b]2;● {message}{_BELL}"
+        self._write(f"{_BELL}\x1b]9;alita: {message}{_BELL}\x1b]777;notify;alita;{message}{_BELL}{title}")
         self._titled = True
 
     def seen(self) -> None:

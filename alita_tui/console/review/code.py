@@ -15,7 +15,7 @@ from alita_tui.console.widgets.sheet import Row, Sheet
 from alita_tui.console.widgets.styled_text import Line, Piece, text_of
 from alita_tui.spine.text import reveal
 
-_LOUD = re.compile(r"⟨U\+[0-9A-F]{4,6}⟩")
+_SPELLED_OUT = re.compile(r"⟨U\+[0-9A-F]{4,6}⟩")
 _TRAILING = re.compile(r" +$")
 
 
@@ -28,10 +28,10 @@ class Base(msgspec.Struct, frozen=True):
 
 
 Marks = Mapping[int, Piece]
-"""What stands in the margin of each line that a finding is about, by the number of the line."""
+"""The mark in the margin of each line that has a finding, by line number."""
 _UNMARKED: Marks = MappingProxyType({})
 MARK, _HERE = "▌", "▸"
-"""Marks of a line that a finding is about, and of the one that was gone to."""
+"""Marks of a line with a finding, and of the finding that was jumped to."""
 
 
 def _lexer(code: str) -> str:
@@ -43,9 +43,10 @@ def _lexer(code: str) -> str:
 
 @lru_cache(maxsize=16)
 def highlight(code: str) -> tuple[Line, ...]:
-    """Highlight Python, or what the first line says: hidden characters are spelled out, trailing blanks dotted.
+    """Highlight code in the language of its first line (default Python).
 
-    Letters outside ASCII in a name are loud, for they can pass for others (UTS #39).
+    Hidden characters are spelled out, trailing blanks dotted. Letters outside ASCII in a name are emphasised:
+    they can look like others (UTS #39).
     """
     from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
     from pygments.token import Comment, Keyword, Name, Number, Operator, String, Token  # type: ignore[import-untyped]
@@ -75,13 +76,13 @@ def highlight(code: str) -> tuple[Line, ...]:
                 lines[-1].append((part, style(kind, part)))
     if code.endswith("\n"):
         lines.pop()
-    return tuple(_loud(tuple(line)) for line in lines)
+    return tuple(_emphasised(tuple(line)) for line in lines)
 
 
-def _loud(line: Line) -> Line:
+def _emphasised(line: Line) -> Line:
     """Return a line with spelled-out characters and trailing blanks made conspicuous."""
     text = text_of(line)
-    spans = [(match.start(), match.end(), "hostile") for match in _LOUD.finditer(text)]
+    spans = [(match.start(), match.end(), "hostile") for match in _SPELLED_OUT.finditer(text)]
     if blank := _TRAILING.search(text):
         spans.append((blank.start(), blank.end(), "warn"))
     if not spans:
@@ -98,12 +99,12 @@ def _loud(line: Line) -> Line:
 def code_rows(code: str, *, sources: bool = True, marks: Marks = _UNMARKED) -> list[Row]:
     """Return numbered rows of code; with `sources` each counts as a line to read."""
     lines = highlight(code)
-    wide = max(len(str(len(lines))), 3)
+    width = max(len(str(len(lines))), 3)
     return [
         Row(
             body,
-            ((f"{number:>{wide}} │", "muted"), _mark(marks, number)),
-            ((f"{'↪':>{wide}} │ ", "muted"),),
+            ((f"{number:>{width}} │", "muted"), _mark(marks, number)),
+            ((f"{'↪':>{width}} │ ", "muted"),),
             source=number if sources else 0,
             hard=True,
         )
@@ -119,9 +120,9 @@ def _mark(marks: Marks, number: int) -> Piece:
 def diff_rows(code: str, base: Base, marks: Marks = _UNMARKED) -> list[Row]:
     """Return a unified diff from a base to the code, with three lines of context and the code's line numbers."""
     before, after = _plain(base.code), _plain(code)
-    was, current = highlight(base.code), highlight(code)
+    old_lines, new_lines = highlight(base.code), highlight(code)
     rows = [Row(((f" from {base.label} to this draft", "heading"),))]
-    wide = max(len(str(len(after))), 3)
+    width = max(len(str(len(after))), 3)
     groups = list(difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(3))
     if not groups:
         return [*rows, Row((("  The code is the same.", "muted"),))]
@@ -130,27 +131,31 @@ def diff_rows(code: str, base: Base, marks: Marks = _UNMARKED) -> list[Row]:
         rows.append(Row(((f" @@ lines {first[3] + 1} to {last[4]} @@", "wait"),)))
         for tag, i1, i2, j1, j2 in group:
             if tag == "equal":
-                rows += [_diff_row(" ", n + 1, wide, _line(current, n, after), marks) for n in range(j1, j2)]
+                rows += [
+                    _diff_row(" ", n + 1, width, _line(new_lines, n, after), marks) for n in range(j1, j2)
+                ]
                 continue
-            rows += [_diff_row("-", 0, wide, _line(was, n, before)) for n in range(i1, i2)]
-            rows += [_diff_row("+", n + 1, wide, _line(current, n, after), marks) for n in range(j1, j2)]
+            rows += [_diff_row("-", 0, width, _line(old_lines, n, before)) for n in range(i1, i2)]
+            rows += [_diff_row("+", n + 1, width, _line(new_lines, n, after), marks) for n in range(j1, j2)]
     return rows
 
 
 def split_rows(code: str, base: Base, marks: Marks = _UNMARKED) -> list[Row]:
     """Return both texts side by side, matching lines in one row."""
     before, after = _plain(base.code), _plain(code)
-    was, current = highlight(base.code), highlight(code)
-    wide = max(len(str(max(len(before), len(after)))), 3)
+    old_lines, new_lines = highlight(base.code), highlight(code)
+    width = max(len(str(max(len(before), len(after)))), 3)
     rows = [_pair(Row(((f" {base.label}", "heading"),)), Row((("this draft", "heading"),)))]
     for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         for left, right in zip_longest(range(i1, i2), range(j1, j2)):
             old = new = Row()
             if left is not None:
-                old = _diff_row(" " if tag == "equal" else "-", left + 1, wide, _line(was, left, before))
+                old = _diff_row(
+                    " " if tag == "equal" else "-", left + 1, width, _line(old_lines, left, before)
+                )
             if right is not None:
                 sign = " " if tag == "equal" else "+"
-                new = _diff_row(sign, right + 1, wide, _line(current, right, after), marks)
+                new = _diff_row(sign, right + 1, width, _line(new_lines, right, after), marks)
             rows.append(_pair(old, new))
     return rows
 
@@ -165,22 +170,24 @@ def _plain(code: str) -> list[str]:
     return [*lines, "⟨no line end⟩"] if lines[-1] else lines[:-1]
 
 
-def _line(current: tuple[Line, ...], number: int, plain: list[str]) -> Line:
-    return current[number] if number < len(current) else ((plain[number], ""),)
+def _line(lines: tuple[Line, ...], number: int, plain_lines: list[str]) -> Line:
+    return lines[number] if number < len(lines) else ((plain_lines[number], ""),)
 
 
 def _tinted(line: Line, style: str) -> Line:
-    """Return a line in one style, except what is conspicuous."""
-    return tuple((text, own if own in ("hostile", "warn") else style) for text, own in line)
+    """Return a line in one style, except emphasised parts."""
+    return tuple(
+        (text, piece_style if piece_style in ("hostile", "warn") else style) for text, piece_style in line
+    )
 
 
-def _diff_row(sign: str, number: int, wide: int, body: Line, marks: Marks = _UNMARKED) -> Row:
+def _diff_row(sign: str, number: int, width: int, body: Line, marks: Marks = _UNMARKED) -> Row:
     style = {"+": "added", "-": "removed"}.get(sign, "muted")
-    loud = _loud(body if sign == " " else _tinted(body, style))
+    emphasised = _emphasised(body if sign == " " else _tinted(body, style))
     return Row(
-        loud,
-        ((f"{number or '':>{wide}} ", "muted"), (sign, style), _mark(marks, number)),
-        ((f"{'↪':>{wide}} ", "muted"), ("  ", "")),
+        emphasised,
+        ((f"{number or '':>{width}} ", "muted"), (sign, style), _mark(marks, number)),
+        ((f"{'↪':>{width}} ", "muted"), ("  ", "")),
         source=number,
         hard=True,
     )
@@ -199,7 +206,7 @@ class CodeView(Sheet):
         self.bases = tuple(bases)
         self.marks: Marks = _UNMARKED
         self._finding = 0
-        """The line with a mark that was gone to last; 0 before."""
+        """The line of the finding that was jumped to last; 0 for none."""
         self._mode = 0
         self.split = False
         """Whether a diff is shown side by side."""
@@ -214,7 +221,7 @@ class CodeView(Sheet):
 
     @property
     def base(self) -> Base | None:
-        """What the code is compared with; None while it is shown whole."""
+        """The code that a diff compares with; None while no diff is shown."""
         return self.bases[self._mode - 1] if self._mode else None
 
     def cycle(self) -> bool:

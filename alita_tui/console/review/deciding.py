@@ -1,4 +1,4 @@
-"""How a build is decided on screen: from a key that counts to the command that is sent."""
+"""How a build is decided on screen: from a verdict key to the command that is sent."""
 
 from __future__ import annotations
 
@@ -88,27 +88,27 @@ class DecidingScreen(GuardedScreen):
         if isinstance(widget, Button):
             await self.run_action(widget.choice)
 
-    def weighs(self, widget: Widget) -> bool:
+    def is_verdict(self, widget: Widget) -> bool:
         """Whether a click on this widget is a verdict."""
         return isinstance(widget, Button) and widget.choice in VERDICTS
 
     def refused(self, why: Objection) -> None:
-        """Tell the person why their input was not taken."""
+        """Tell the person why their input did not count."""
         if why == "stalled":
             self.notify("The console had stopped for a moment, so that key was not taken.", markup=False)
         elif self.bar.mode in ("reject", "ban"):
-            said = "Enter counts after a moment of quiet. Press another key first, wait, then Enter."
-            self.notify(said, markup=False, timeout=3)
+            message = "Enter counts after a moment of quiet. Press another key first, wait, then Enter."
+            self.notify(message, markup=False, timeout=3)
         self.tick()
 
-    def _may(self) -> BuildReview | None:
+    def _decidable(self) -> BuildReview | None:
         """Return the review that the current input may decide."""
         review = self._review
-        return review if review and self.waits and self._counting and self.bar.mode == "idle" else None
+        return review if review and self.waits and self._acting and self.bar.mode == "idle" else None
 
     def action_defer(self) -> None:
         """Let the agent continue without the build, and close."""
-        if not (review := self._may()):
+        if not (review := self._decidable()):
             return
         if not review.build.put_off:
             self.app.post_message(self.Deferred(PutOff(approval_id=review.build.approval_id)))
@@ -116,7 +116,7 @@ class DecidingScreen(GuardedScreen):
 
     def action_withdraw(self) -> None:
         """Drop the build without a verdict; needs a second press."""
-        if self._twice("withdrawn"):
+        if self._pressed_twice("withdrawn"):
             self._decide("withdrawn")
         self.tick()
 
@@ -129,35 +129,35 @@ class DecidingScreen(GuardedScreen):
         self._approve("task")
 
     def _approve(self, lasting: Lasting) -> None:
-        if not (review := self._may()):
+        if not (review := self._decidable()):
             return
         match review.approve(self.panes.code.unread, self._clock(), lasting):
             case "mismatch":
-                said = "These are not the bytes that approval is asked for; they cannot be approved."
-                self.notify(said, severity="error", markup=False)
+                message = "These are not the bytes that approval is asked for; they cannot be approved."
+                self.notify(message, severity="error", markup=False)
             case "name":
                 self.bar.ask_name(review.build.approval_id, review.names)
             case "unread":
-                self.repaint()  # what the next press does has to be read first
+                self.repaint()  # the person has to read first what the next press does
             case "approved":
                 self._decide("approved", lasting=lasting)
         self.tick()
 
     def action_reject(self) -> None:
         """Ask for the reason."""
-        if review := self._may():
+        if review := self._decidable():
             self.bar.ask_reason(review.build.approval_id)
             self.tick()
 
     def action_ban(self) -> None:
         """Ask for the reason and what to ban."""
-        if review := self._may():
+        if review := self._decidable():
             self.bar.ask_ban(review.build.approval_id, review.attempt.draft.capabilities.items)
             self.tick()
 
     def action_grants(self) -> None:
         """Choose which requested capabilities are granted."""
-        if not (review := self._may()):
+        if not (review := self._decidable()):
             return
         if items := review.attempt.draft.capabilities.items:
             self.bar.ask_grants(review.build.approval_id, items, review.withheld)
@@ -167,48 +167,48 @@ class DecidingScreen(GuardedScreen):
 
     def action_retest(self) -> None:
         """Run the tests again with the grants; needs a second press."""
-        if self._twice("retested"):
+        if self._pressed_twice("retested"):
             self._decide("retested")
         self.tick()
 
     def action_stop(self) -> None:
         """Reject the build and stop the run; needs a second press."""
-        if self._twice("stopped"):
+        if self._pressed_twice("stopped"):
             self._decide("stopped")
         self.tick()
 
     def action_reuse(self) -> None:
         """Reject the build in favour of its twin; needs a second press."""
-        if (review := self._review) and (twin := review.twin) and self._twice("reused"):
+        if (review := self._review) and (twin := review.twin) and self._pressed_twice("reused"):
             reason, tags = reuse_of(twin)
             self._decide("rejected", reason=reason, tags=tags)
         self.tick()
 
     def action_merge(self) -> None:
-        """Reject the build for one tool that does its twin's work and its own; needs a second press."""
-        if (review := self._review) and (twin := review.twin) and self._twice("merged"):
+        """Reject the build and have one tool built for its work and its twin's; needs a second press."""
+        if (review := self._review) and (twin := review.twin) and self._pressed_twice("merged"):
             reason, tags = merge_of(twin)
             self._decide("rejected", reason=reason, tags=tags)
         self.tick()
 
     def action_alias(self) -> None:
         """Make the build's name an alias of its twin; needs a second press."""
-        if (review := self._review) and (twin := review.twin) and self._twice("aliased"):
+        if (review := self._review) and (twin := review.twin) and self._pressed_twice("aliased"):
             self._decide("aliased", alias_of=twin)
         self.tick()
 
-    def _twice(self, what: Twice) -> bool:
+    def _pressed_twice(self, verdict: Twice) -> bool:
         """Return whether this is the announced second press."""
-        review = self._may()
+        review = self._decidable()
         if review is None:
             return False
-        if not (said := review.confirm(what, self._clock())):
+        if not (confirmed := review.confirm(verdict, self._clock())):
             self.repaint()
-        return said
+        return confirmed
 
     def action_edit(self) -> None:
         """Ask the app to open an editor."""
-        if review := self._may():
+        if review := self._decidable():
             self.app.post_message(self.EditRequested(review.build.approval_id, review.attempt.draft))
 
     def edited(self, approval_id: str, code: str, tests: str = "") -> None:
@@ -225,30 +225,30 @@ class DecidingScreen(GuardedScreen):
 
     @on(VerdictBar.Named)
     def _name_typed(self, message: VerdictBar.Named) -> None:
-        if review := self._about(message.about):
+        if review := self._review_of(message.about):
             review.name_typed(self._clock(), self.panes.code.unread)
             self.repaint()
             self._close_fields()
 
     @on(VerdictBar.Worded)
     def _reason_given(self, message: VerdictBar.Worded) -> None:
-        if not self.waits or not self._about(message.about):
+        if not self.waits or not self._review_of(message.about):
             return
         if message.mode == "reject":
             self._decide("rejected", reason=message.reason, tags=message.ticked)
         else:
-            what = tuple(_BANNED.get(word, word) for word in message.ticked)
-            self._decide("banned", reason=message.reason, banned=what)
+            banned = tuple(_BANNED.get(word, word) for word in message.ticked)
+            self._decide("banned", reason=message.reason, banned=banned)
 
     @on(VerdictBar.Granting)
     def _granting(self, message: VerdictBar.Granting) -> None:
-        if review := self._about(message.about):
+        if review := self._review_of(message.about):
             review.withhold(frozenset(review.attempt.draft.capabilities.items) - set(message.ticked))
             self.panes.withhold(review.withheld)
             self.repaint()
             self.tick()
 
-    def _about(self, approval_id: str) -> BuildReview | None:
+    def _review_of(self, approval_id: str) -> BuildReview | None:
         """Return the review on screen, if a field was opened for that build."""
         review = self._review
         return review if review and review.build.approval_id == approval_id else None

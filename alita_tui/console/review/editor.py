@@ -25,9 +25,9 @@ def edit(name: str, text: str, suffix: str, suspend: Callable[[], AbstractContex
         path.write_text(text, "utf-8")
         try:
             with suspend():
-                ended = subprocess.run([*editor, str(path)], check=False)
+                process = subprocess.run([*editor, str(path)], check=False)
         except (SuspendNotSupported, OSError) as error:
             raise NoEditor(f"The editor could not be run: {error}") from error
-        if ended.returncode:
-            raise NoEditor(f"The editor ended with {ended.returncode}, so nothing was changed.")
+        if process.returncode:
+            raise NoEditor(f"The editor ended with {process.returncode}, so nothing was changed.")
         return path.read_text("utf-8", "replace")

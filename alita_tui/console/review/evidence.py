@@ -1,6 +1,7 @@
-"""What is known of a build, computed from the stream: nothing here is the builder's own claim.
+"""The evidence on a build, computed from the events and not from what the builder claims.
 
-Each part is a pure function from the build to rows. What the digest covers is revealed, never neutralised.
+Each part is a pure function from the build to rows. Text that the digest covers is shown with `reveal`, never with
+`neutralise`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import one_line, reveal
 from alita_tui.state.build import Attempt, BuildState
 from alita_tui.view.habits import Habits
-from alita_tui.view.risk import declared_by, names_of, risks
+from alita_tui.view.risk import declared_by, names_to_accept, risks
 
 Part = Literal[
     "glance", "risk", "why", "contract", "capabilities", "requirements", "review", "tests", "sandbox", "grant"
@@ -45,38 +46,38 @@ PARTS: tuple[Part, ...] = (
 
 
 def risk(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -> list[Row]:
-    """Return the risks, and what approving takes."""
-    found = risks(build, attempt, withheld)
-    rows = [*heading("Risk", needed(found)), *(risk_row(one) for one in found)]
-    if not found:
-        said = "Nothing unusual: all checks passed, no permissions needed."
-        rows.append(Row(((said, "good"),), (("  ● ", "good"),)))
+    """Return the risks, and what an approval requires."""
+    found_risks = risks(build, attempt, withheld)
+    rows = [*heading("Risk", needed(found_risks)), *(risk_row(found_risk) for found_risk in found_risks)]
+    if not found_risks:
+        message = "Nothing unusual: all checks passed, no permissions needed."
+        rows.append(Row(((message, "good"),), (("  ● ", "good"),)))
     return [*rows, *gates(attempt)]
 
 
 def gates(attempt: Attempt, *, columns: bool = True) -> list[Row]:
     """Return each check's result with its findings, then the checks that did not run.
 
-    Without `columns`, for where there is little width, what a check saw follows its title.
+    Without `columns`, for narrow panes, the summary follows the title on the same line.
     """
     marks = {"passed": ("  ● ", "good"), "failed": ("  ▲ ", "bad"), "skipped": ("  ○ ", "warn")}
     verbs = {"passed": "", "failed": "failed: ", "skipped": "could not run: "}
-    wide = max(len(check.title) for check in CHECKS.values())
+    width = max(len(check.title) for check in CHECKS.values())
 
-    def told(mark: Piece, name: GateName, seen: Piece) -> Row:
+    def check_row(mark: Piece, name: GateName, seen: Piece) -> Row:
         if not columns:
             return Row(((f"{CHECKS[name].title}  ", "strong"), seen), (mark,))
-        return Row((seen,), (mark, (f"{CHECKS[name].title:<{wide}}  ", "strong")))
+        return Row((seen,), (mark, (f"{CHECKS[name].title:<{width}}  ", "strong")))
 
     rows = [BLANK, *heading("Checks")]
     for gate in attempt.gates:
         seen = (verbs[gate.state] + reveal(flat(gate.summary)), "")
-        rows.append(told(marks[gate.state], gate.gate, seen))
+        rows.append(check_row(marks[gate.state], gate.gate, seen))
         for row in gate.rows:
             if row.tone in ("bad", "warn"):
                 rows.append(Row(((reveal(flat(f"{row.label}  {row.text}")), row.tone),), (("      ", ""),)))
     rows += [
-        told(("  ○ ", "warn"), name, ("not run, or not on record", "warn")) for name in attempt.unchecked
+        check_row(("  ○ ", "warn"), name, ("not run, or not on record", "warn")) for name in attempt.unchecked
     ]
     return rows
 
@@ -117,9 +118,12 @@ def why(build: BuildState, attempt: Attempt) -> list[Row]:
 def capabilities(attempt: Attempt) -> list[Row]:
     """Return what the code declares and what it uses."""
     rows = heading("Declared against observed")
-    wanted = phrases(attempt.draft.capabilities)
-    rows += [fact("" if n else "asks for", ((reveal(flat(one)), "bad"),)) for n, one in enumerate(wanted)]
-    if not wanted:
+    requested = phrases(attempt.draft.capabilities)
+    rows += [
+        fact("" if number else "asks for", ((reveal(flat(phrase)), "bad"),))
+        for number, phrase in enumerate(requested)
+    ]
+    if not requested:
         rows.append(
             fact("asks for", (("nothing declared: no network, files, secrets, model or tool", "good"),))
         )
@@ -128,9 +132,9 @@ def capabilities(attempt: Attempt) -> list[Row]:
     plain = [name for name in attempt.imports if declared_by(name, attempt) == "standard library"]
     others = [name for name in attempt.imports if name not in plain]
     for number, name in enumerate(others):
-        by = declared_by(name, attempt)
-        said = (f"  declared by {by}", "good") if by else ("  ▲ not declared", "bad")
-        rows.append(fact("" if number else "imports", ((reveal(name), "strong"), said)))
+        origin = declared_by(name, attempt)
+        declaration = (f"  declared by {origin}", "good") if origin else ("  ▲ not declared", "bad")
+        rows.append(fact("" if number else "imports", ((reveal(name), "strong"), declaration)))
     if plain:
         rows.append(
             fact("" if others else "imports", ((", ".join(plain), ""), ("  standard library", "muted")))
@@ -150,24 +154,26 @@ def requirements(attempt: Attempt) -> list[Row]:
         rows.append(fact("declared", reveal(", ".join(attempt.draft.requirements))))
     elif not packages:
         rows.append(fact("declared", (("none: no packages needed", "good"),)))
-    wide = max((len(f"{package.name} {package.version}") for package in packages), default=0)
-    rows += [_package(package, wide) for package in sorted(packages, key=lambda one: not one.direct)]
+    width = max((len(f"{package.name} {package.version}") for package in packages), default=0)
+    rows += [_package(package, width) for package in sorted(packages, key=lambda package: not package.direct)]
     return rows
 
 
-def _package(one: LockedPackage, wide: int) -> Row:
-    name = f"{one_line(one.name)} {one_line(one.version)}"
+def _package(package: LockedPackage, width: int) -> Row:
+    name = f"{one_line(package.name)} {one_line(package.version)}"
     sha = (
-        one.hashes[0].removeprefix("sha256:").removeprefix("sha512-")[:12] + "…" if one.hashes else "no hash"
+        package.hashes[0].removeprefix("sha256:").removeprefix("sha512-")[:12] + "…"
+        if package.hashes
+        else "no hash"
     )
-    parts = [f"uploaded {one_line(one.uploaded)[:10]}" if one.uploaded else "upload time unknown"]
-    if one.place:
-        parts = ["withdrawn by its authors"] if one.deprecated else []
-    parts += [f"{one.size / 1024:,.0f} KiB"] if one.size else []
-    parts.append("named" if one.direct else "pulled in")
-    style = "muted" if one.hashes else "bad"
+    parts = [f"uploaded {one_line(package.uploaded)[:10]}" if package.uploaded else "upload time unknown"]
+    if package.place:
+        parts = ["withdrawn by its authors"] if package.deprecated else []
+    parts += [f"{package.size / 1024:,.0f} KiB"] if package.size else []
+    parts.append("named" if package.direct else "pulled in")
+    style = "muted" if package.hashes else "bad"
     return Row(
-        ((f"{name:<{min(wide, 34)}}  ", "strong" if one.direct else ""), (f"{sha}  ", style))
+        ((f"{name:<{min(width, 34)}}  ", "strong" if package.direct else ""), (f"{sha}  ", style))
         + ((" · ".join(parts), "muted"),),
         (("  ", ""),),
         (("      ", ""),),
@@ -183,13 +189,13 @@ def review(attempt: Attempt) -> list[Row]:
     return rows if attempt.findings else [*rows, Row((("  no findings", "good"),))]
 
 
-def _finding(one: Finding) -> Row:
+def _finding(finding: Finding) -> Row:
     styles = {"high": "bad", "medium": "warn", "low": "", "info": "muted"}
-    severity = one.severity + (" ⛔" if one.blocking else "")
-    line = f"line {one.line}  " if one.line else ""
+    severity = finding.severity + (" ⛔" if finding.blocking else "")
+    line = f"line {finding.line}  " if finding.line else ""
     return Row(
-        ((f"{one_line(one.rule)}  ", "strong"), (line, "muted"), (reveal(flat(one.text)), "")),
-        ((f"  {severity:<11}", styles[one.severity]),),
+        ((f"{one_line(finding.rule)}  ", "strong"), (line, "muted"), (reveal(flat(finding.text)), "")),
+        ((f"  {severity:<11}", styles[finding.severity]),),
     )
 
 
@@ -204,10 +210,10 @@ def sandbox(attempt: Attempt, status: SandboxStatus | None) -> list[Row]:
     image = one_line(status.image)
     origin = f", {one_line(status.image_origin)}" if status.image_origin else ""
     rows.append(fact("image", ((image + origin, ""), (f"  {one_line(status.image_digest)[:19]}…", "muted"))))
-    for one in status.enforcement:
-        mark = ("● ", "good") if one.strong else ("△ approximate: ", "warn")
-        seen = ((f"  {one_line(one.measured)}", "muted"),) if one.measured else ()
-        rows.append(fact(one_line(one.resource), (mark, (one_line(one.mechanism), ""), *seen)))
+    for limit in status.enforcement:
+        mark = ("● ", "good") if limit.strong else ("△ approximate: ", "warn")
+        seen = ((f"  {one_line(limit.measured)}", "muted"),) if limit.measured else ()
+        rows.append(fact(one_line(limit.resource), (mark, (one_line(limit.mechanism), ""), *seen)))
     if attempt.reports and all(report.status == "ok" for report in attempt.reports):
         peak = max(report.peak_memory_bytes for report in attempt.reports)
         rows.append(fact("most memory", f"{peak / 2**20:.0f} MiB in {len(attempt.reports)} runs"))
@@ -223,7 +229,7 @@ def contract(attempt: Attempt) -> list[Row]:
 
 
 def grant(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -> list[Row]:
-    """Return what an approval grants, and what not."""
+    """Return what an approval grants, and what it does not."""
     rows = heading("What approving grants")
     wants = attempt.draft.capabilities
     granted = phrases(wants.without(withheld))
@@ -231,21 +237,21 @@ def grant(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -
     if build.parent:
         rows.append(fact("replaces", f"v{build.version - 1}, which stays in the history"))
     rows.append(fact("with", reveal("; ".join(granted)) if granted else "no capability: it computes"))
-    for item in (one for one in wants.items if one in withheld):
+    for item in (item for item in wants.items if item in withheld):
         rows.append(fact("withheld", ((reveal(item), "good"), ("  a call of it is refused", "muted"))))
     rows.append(fact("not", "any other bytes: a change is tested and asked again"))
-    same = attempt.build_digest == build.digest
-    rows.append(fact("sha256", ((build.digest, "number" if same else "bad"),)))
-    if not same:
+    digest_matches = attempt.build_digest == build.digest
+    rows.append(fact("sha256", ((build.digest, "number" if digest_matches else "bad"),)))
+    if not digest_matches:
         rows.append(fact("", ((f"the draft on screen is {attempt.build_digest}", "bad"),)))
     return rows
 
 
 def you(habits: Habits) -> list[Row]:
-    """Return how the person has been deciding, if enough is known."""
-    if not habits.said:
+    """Return how the person decided lately, if enough is known."""
+    if not habits.summary:
         return []
-    return [BLANK, *heading("You"), fact("so far", ((habits.said, "warn" if habits.hasty else "muted"),))]
+    return [BLANK, *heading("You"), fact("so far", ((habits.summary, "warn" if habits.hasty else "muted"),))]
 
 
 def _json(value: object) -> str:
@@ -273,9 +279,9 @@ class Evidence(Sheet):
         self.whole_log = False
         """Whether the whole test log is shown."""
         self.habits = Habits()
-        """How the person has been deciding."""
+        """How the person decided lately."""
         self.brief = False
-        """Whether the first part has to make do with few lines."""
+        """Whether the first part is shortened to few lines."""
         self.withheld: frozenset[str] = frozenset()
         """Capabilities that are withheld, as `Capabilities.items`."""
         self.serious = False
@@ -288,7 +294,7 @@ class Evidence(Sheet):
         self, build: BuildState, attempt: Attempt, status: SandboxStatus | None, parts: Sequence[Part] = PARTS
     ) -> None:
         """Show some parts from the top."""
-        make: dict[Part, Callable[[], list[Row]]] = {
+        makers: dict[Part, Callable[[], list[Row]]] = {
             "glance": lambda: glance(build, attempt, self.withheld, brief=self.brief),
             "risk": lambda: risk(build, attempt, self.withheld),
             "why": lambda: why(build, attempt),
@@ -300,13 +306,13 @@ class Evidence(Sheet):
             "sandbox": lambda: sandbox(attempt, status),
             "grant": lambda: [*grant(build, attempt, self.withheld), *you(self.habits)],
         }
-        self.serious = bool(names_of(risks(build, attempt, self.withheld)))
+        self.serious = bool(names_to_accept(risks(build, attempt, self.withheld)))
         rows: list[Row] = []
         starts: dict[Part, int] = {}
         for part in parts:
             rows += [BLANK] if rows else []
             starts[part] = len(rows)
-            rows += make[part]()
+            rows += makers[part]()
         self._starts = starts
         self._chosen = -1
         self.show(rows)
@@ -319,12 +325,12 @@ class Evidence(Sheet):
 
     def action_choose(self, by: int) -> None:
         """Select the next row on screen that leads to the code; scroll if there is none."""
-        shown = self._linked()
-        left = [one for one in shown if (one > self._chosen if by > 0 else one < self._chosen)]
-        if self._chosen not in shown:
-            left = shown
-        if left:
-            self._chosen = left[0] if by > 0 else left[-1]
+        linked = self._linked()
+        candidates = [row for row in linked if (row > self._chosen if by > 0 else row < self._chosen)]
+        if self._chosen not in linked:
+            candidates = linked
+        if candidates:
+            self._chosen = candidates[0] if by > 0 else candidates[-1]
             self.refresh()
         elif by > 0:
             self.action_scroll_down()
@@ -333,9 +339,9 @@ class Evidence(Sheet):
 
     def action_open_line(self) -> None:
         """Open the code at the selected row's line, or at the first on screen."""
-        shown = self._linked()
-        if self._chosen not in shown:
-            self._chosen = shown[0] if shown else -1
+        linked = self._linked()
+        if self._chosen not in linked:
+            self._chosen = linked[0] if linked else -1
             self.refresh()
         if self._chosen >= 0:
             self.post_message(self.LineAsked(self.rows[self._chosen].link))
@@ -343,8 +349,8 @@ class Evidence(Sheet):
     def _linked(self) -> list[int]:
         """Return the rows on screen that lead to the code, from the top."""
         top = round(self.scroll_y)
-        seen = dict.fromkeys(self._owner[top : top + self.scrollable_content_region.height])
-        return [one for one in seen if self.rows[one].link]
+        visible = dict.fromkeys(self._owner[top : top + self.scrollable_content_region.height])
+        return [row for row in visible if self.rows[row].link]
 
     def render_line(self, y: int) -> Strip:
         """Render a line, with the chosen row highlighted."""
@@ -356,10 +362,10 @@ class Evidence(Sheet):
 
     @property
     def lead(self) -> int:
-        """Number of screen lines of the first part, which is to be seen whole; 0 until it is laid out."""
-        after = sorted(self._starts.values())[1:2]
+        """Number of screen lines of the first part, which should be fully visible; 0 until it is laid out."""
+        starts = sorted(self._starts.values())[1:2]
         return next(
-            (line for line, row in enumerate(self._owner) if after and row >= after[0]), len(self._owner)
+            (line for line, row in enumerate(self._owner) if starts and row >= starts[0]), len(self._owner)
         )
 
     def go_to(self, part: Part) -> None:

@@ -1,8 +1,8 @@
 """A modal screen on which some keys count only when the review allows it.
 
-Each input is judged in `judge`, where the app hands it over: in the order in which inputs were made and by what is
-known of when (`TimedInput`), not when the event loop got round to it. A verdict that counts is held until it was
-alone for long enough; any other input in the meantime cancels it.
+`judge` gets each input from the app, in the order in which inputs were made. It goes by when an input was made
+(`TimedInput`), not by when the event loop handles it. A verdict that counts is held for a short time; any other
+input in the meantime cancels it.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 MOUSE = (events.MouseDown, events.MouseUp, events.MouseMove, events.MouseScrollDown, events.MouseScrollUp)
 """Mouse events; clicks are derived from them by Textual."""
 LATE = 1.0
-"""Seconds after which a held verdict is dropped because the person no longer expects it."""
+"""Seconds after which a held verdict is dropped: the person no longer expects it."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
+class _HeldVerdict:
     """A verdict that counts unless another input follows at once."""
 
     event: events.Event
@@ -57,15 +57,15 @@ class GuardedScreen(ModalScreen[None]):
         super().__init__()
         self._clock = clock
         self._review: BuildReview | None = None
-        self._down: tuple[Widget | None, TimedInput | None] = (None, None)
-        """What the mouse went down on, with that input's timing."""
-        self._clicked: Widget | None = None
-        """What was clicked last, with no other input since."""
+        self._pressed_on: tuple[Widget | None, TimedInput | None] = (None, None)
+        """The widget on which the mouse button was pressed, and that input's timing."""
+        self._last_clicked: Widget | None = None
+        """The widget clicked last, with no other input since."""
         self._newest: TimedInput | None = None
-        self._waiting: _Waiting | None = None
-        self._counting = False
+        self._held: _HeldVerdict | None = None
+        self._acting = False
         """Whether an input that counts is being acted on."""
-        self._let_through: events.Event | None = None
+        self._released: events.Event | None = None
 
     @property
     def timing(self) -> InputTiming:
@@ -76,7 +76,7 @@ class GuardedScreen(ModalScreen[None]):
         """Handle a click on a widget."""
         raise NotImplementedError
 
-    def weighs(self, widget: Widget) -> bool:
+    def is_verdict(self, widget: Widget) -> bool:
         """Whether a click on a widget is a verdict."""
         raise NotImplementedError
 
@@ -97,17 +97,17 @@ class GuardedScreen(ModalScreen[None]):
 
     def repaint(self) -> None:
         """Require the screen to be painted again before anything counts."""
-        self._waiting = None
+        self._held = None
         if self._review:
             self._review.paint = None
             self.call_after_refresh(self._drawn, self._review, 1)
 
-    def _drawn(self, review: BuildReview, more: int) -> None:
-        """Wait for a second refresh, since the first may change the layout, then ask when it is painted."""
+    def _drawn(self, review: BuildReview, refreshes: int) -> None:
+        """Wait for a second refresh, since the first may change the layout; then find out when it is painted."""
         if review is not self._review or not self.is_current:
             return
-        if more:
-            self.call_after_refresh(self._drawn, review, more - 1)
+        if refreshes:
+            self.call_after_refresh(self._drawn, review, refreshes - 1)
         else:
             review.paint = self.timing.painting(self._clock())
 
@@ -123,70 +123,70 @@ class GuardedScreen(ModalScreen[None]):
     # --- what counts ------------------------------------------------------------------------
 
     def judge(self, event: events.Event) -> bool:
-        """Return False to hold an input back. Text typed into a field passes; the Enter that sends it is judged."""
-        if event is self._let_through:
-            self._let_through = None
+        """Return False to withhold an input. Text typed into a field passes; the Enter that sends it is judged."""
+        if event is self._released:
+            self._released = None
             return True
-        heard = self._hear(event)
-        self._clicked = None
-        if not isinstance(event, events.Key) or not self._weighty(event):
+        timed = self._record_input(event)
+        self._last_clicked = None
+        if not isinstance(event, events.Key) or not self._is_guarded(event):
             return True
         if self._review is not None:
-            self._weigh(_Waiting(event, heard.number, heard.at, self._review), heard)
+            self._hold(_HeldVerdict(event, timed.number, timed.at, self._review), timed)
         return False
 
-    def _weighty(self, event: events.Key) -> bool:
+    def _is_guarded(self, event: events.Key) -> bool:
         if isinstance(self.focused, Input):
             return event.key == "enter"
         if isinstance(self.focused, Ticks) and event.key == "enter":
             return True
         return bool(actions_of(self, event.key) & self.GUARDED)
 
-    def _hear(self, event: events.Event) -> TimedInput:
-        """Return an input's timing; it cancels a held verdict."""
-        self._waiting = None
-        heard = timed_input(event)
-        if heard is None and self.timing.terminal:
-            # Nobody made it: Textual did.
-            heard = TimedInput(0, "", event.time, float("-inf"), event.time, "", stalled=True)
-        elif heard is None:
-            what, deed = what_of(event)
-            heard = self.timing.note(what, event.time, deed=deed)
-            stamp(event, heard)
-        self._newest = heard
-        return heard
+    def _record_input(self, event: events.Event) -> TimedInput:
+        """Record an input, cancel a held verdict, and return the input's timing."""
+        self._held = None
+        timed = timed_input(event)
+        if timed is None and self.timing.terminal:
+            # No person made it: Textual generated it.
+            timed = TimedInput(0, "", event.time, float("-inf"), event.time, "", stalled=True)
+        elif timed is None:
+            name, deed = what_of(event)
+            timed = self.timing.note(name, event.time, deed=deed)
+            stamp(event, timed)
+        self._newest = timed
+        return timed
 
-    def _weigh(self, waiting: _Waiting, heard: TimedInput) -> None:
-        """Hold an input that counts until it was alone; report why another does not."""
-        if why := waiting.review.objection(heard):
-            self.refused(why)
+    def _hold(self, held: _HeldVerdict, timed: TimedInput) -> None:
+        """Hold an input that counts until no other followed for a moment; report why another does not count."""
+        if objection := held.review.objection(timed):
+            self.refused(objection)
             return
-        self._waiting = waiting
+        self._held = held
         if not self.timing.terminal:
-            self.call_next(self.settled, waiting.number)
+            self.call_next(self.settled, held.number)
 
     async def settled(self, number: int) -> None:
-        """Act on a held input that was alone, unless its review is gone."""
-        waiting, self._waiting = self._waiting, None
-        if waiting is None or waiting.number != number or waiting.review is not self._review:
+        """Act on a held input that no other followed, unless its review is gone."""
+        held, self._held = self._held, None
+        if held is None or held.number != number or held.review is not self._review:
             return
-        if self.timing.terminal and self.timing.clock() - waiting.at > LATE:
+        if self.timing.terminal and self.timing.clock() - held.at > LATE:
             self.refused("stalled")
             return
-        self._counting = True
+        self._acting = True
         try:
-            await self._act(waiting)
+            await self._act(held)
         finally:
-            self._counting = False
+            self._acting = False
 
-    async def _act(self, waiting: _Waiting) -> None:
-        event = waiting.event
-        if waiting.button is not None:
-            await self.pressed(waiting.button)
+    async def _act(self, held: _HeldVerdict) -> None:
+        event = held.event
+        if held.button is not None:
+            await self.pressed(held.button)
         elif (
             isinstance(self.focused, Input | Ticks) and isinstance(event, events.Key) and event.key == "enter"
         ):
-            self._let_through = event
+            self._released = event
             self.focused._forward_event(event)
         elif isinstance(event, events.Key):
             for action in sorted(actions_of(self, event.key) & self.GUARDED):
@@ -195,7 +195,7 @@ class GuardedScreen(ModalScreen[None]):
     # --- the mouse --------------------------------------------------------------------------
 
     def _forward_event(self, event: events.Event) -> None:
-        """Judge the mouse here: widgets get copies with other time stamps."""
+        """Judge mouse input here: widgets get copies with other time stamps."""
         if not event.is_forwarded:
             if isinstance(event, events.Key | events.Paste) and not self.judge(event):
                 return
@@ -204,24 +204,24 @@ class GuardedScreen(ModalScreen[None]):
         super()._forward_event(event)
 
     def _mouse(self, event: events.MouseEvent) -> None:
-        heard = self._hear(event)
+        timed = self._record_input(event)
         if isinstance(event, events.MouseDown):
             widget = self._under(event)
-            again = widget is not None and widget is self._clicked
-            self._down = (widget, None if again else heard)
-            self._clicked = widget
+            second_click = widget is not None and widget is self._last_clicked
+            self._pressed_on = (widget, None if second_click else timed)
+            self._last_clicked = widget
         elif isinstance(event, events.MouseUp):
-            (widget, down), self._down = self._down, (None, None)
+            (widget, down), self._pressed_on = self._pressed_on, (None, None)
             if widget is None or widget is not self._under(event):
                 return
-            if not self.weighs(widget):
+            if not self.is_verdict(widget):
                 self.call_next(self.pressed, widget)
             elif down is None:
                 self.refused("held")
             elif self._review is not None:
-                self._weigh(_Waiting(event, heard.number, heard.at, self._review, widget), down)
+                self._hold(_HeldVerdict(event, timed.number, timed.at, self._review, widget), down)
         elif isinstance(event, events.MouseScrollUp | events.MouseScrollDown):
-            self._clicked, self._down = None, (None, None)
+            self._last_clicked, self._pressed_on = None, (None, None)
 
     def _under(self, event: events.MouseEvent) -> Widget | None:
         try:
@@ -243,8 +243,8 @@ class GuardedScreen(ModalScreen[None]):
 
     def _scroll_below(self, event: events.MouseEvent, lines: int) -> None:
         stack = self.app.screen_stack
-        on_own, _region = self.get_widget_at(event.screen_x, event.screen_y)
-        if on_own is not self or len(stack) < 2:
+        own, _region = self.get_widget_at(event.screen_x, event.screen_y)
+        if own is not self or len(stack) < 2:
             return
         below, _region = stack[-2].get_widget_at(event.screen_x, event.screen_y)
         for widget in below.ancestors_with_self:

@@ -30,36 +30,36 @@ class BuildHead(Plain):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._said: tuple[object, ...] = ()
+        self._drawn_parts: tuple[object, ...] = ()
 
     def present(
-        self, build: BuildState, place: int, of: int, now: datetime, *, several: bool = False
+        self, build: BuildState, position: int, total: int, now: datetime, *, several: bool = False
     ) -> None:
-        """Show the head of a build; `place` 0 if it no longer waits. `several`: builds of several tasks wait."""
-        number = f"BUILD {place} of {of}" if place else "BUILD"
+        """Show the head of a build; `position` 0 if it no longer waits. `several`: builds of several tasks wait."""
+        number = f"BUILD {position} of {total}" if position else "BUILD"
         replaces = f" (replaces v{build.version - 1})" if build.parent else " (new)"
         attempt = build.presented
         digest = attempt.build_digest if attempt else build.digest
         by = f"{one_line(reveal(build.agent_id), 30)}, " if isinstance(build, AgentsBuild) else ""
         parts = [
             f"asked by {by}step {build.step}" + (f" of {one_line(build.task, 40)!r}" if several else ""),
-            f"waiting {waited(build.requested_at, now)}" if place else build.status,
+            f"waiting {waited(build.requested_at, now)}" if position else build.status,
             f"sha256 {digest[:12]}…",
         ]
         title = f"{number} · {build.name} v{build.version}{replaces} · "
-        # On one line where there is room for it.
-        between = " · " if cell_len(title + " · ".join(parts)) <= self.content_size.width else "\n"
-        said = (number, build.name, build.version, replaces, between, *parts)
-        if said == self._said:
+        # On one line if there is room.
+        separator = " · " if cell_len(title + " · ".join(parts)) <= self.content_size.width else "\n"
+        content = (number, build.name, build.version, replaces, separator, *parts)
+        if content == self._drawn_parts:
             return
-        self._said = said
+        self._drawn_parts = content
         self.update(
             Content.assemble(
                 (f"{number} · ", "bold $alita-approval"),
                 (one_line(reveal(build.name)), "bold"),
                 (f" v{build.version}", "bold"),
                 (replaces, "$alita-muted"),
-                (between, "$alita-muted"),
+                (separator, "$alita-muted"),
                 (" · ".join(parts), "$alita-muted"),
             )
         )
@@ -88,17 +88,17 @@ class PartTabs(Plain):
         """Highlight the open tab, and mark those that need care."""
         pieces: list[str | tuple[str, str]] = []
         self._spans = []
-        at = 1
-        for one in TABS:
-            sign = marks.get(one, "")
-            text = f" {one} {sign} " if sign else f" {one} "
-            style = "bold $alita-approval reverse" if one == tab else "$alita-bad" if sign else ""
+        column = 1
+        for name in TABS:
+            sign = marks.get(name, "")
+            text = f" {name} {sign} " if sign else f" {name} "
+            style = "bold $alita-approval reverse" if name == tab else "$alita-bad" if sign else ""
             pieces += [(text, style), " "]
-            self._spans.append((at, at + len(text), one))
-            at += len(text) + 1
+            self._spans.append((column, column + len(text), name))
+            column += len(text) + 1
         keys = shown_keys(self.screen)
-        turn = " ".join(keys[one] for one in ("tab(-1)", "tab(1)") if one in keys)
-        self.update(Content.assemble(*pieces, (f"  {turn}" if turn else "", "$alita-muted")))
+        turning_keys = " ".join(keys[action] for action in ("tab(-1)", "tab(1)") if action in keys)
+        self.update(Content.assemble(*pieces, (f"  {turning_keys}" if turning_keys else "", "$alita-muted")))
 
     def on_click(self, event: events.Click) -> None:
         """Report what was clicked."""

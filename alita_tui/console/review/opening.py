@@ -19,7 +19,7 @@ from alita_tui.view.model import SessionView
 from alita_tui.view.queries import pending
 
 if TYPE_CHECKING:
-    # What opens later is imported when it does: the first paint needs the session's screen alone.
+    # Other screens are imported when they open: the first paint needs only the session's screen.
     from alita_tui.console.input.parser import Settled
     from alita_tui.console.review.screen import ApprovalScreen
 
@@ -56,23 +56,23 @@ class ReviewOpener(themes.ThemedApp[Switch | None]):
         return self.screen if isinstance(self.screen, ApprovalScreen) else None
 
     def _call(self, view: SessionView) -> None:
-        """Notify a person who is away of what waits for them, and of tasks that ended."""
+        """Notify a person who is away of builds and questions that wait, and of tasks that ended."""
         if self._engine is None:
             return
         away = self._options.bell and not self.app_focus
         for build in pending(view):
-            said = f"{build.name} v{build.version} is ready for your review"
-            self._attention.call(build.approval_id, said, away=away)
+            text = f"{build.name} v{build.version} is ready for your review"
+            self._attention.call(build.approval_id, text, away=away)
         if view.question is not None:
-            asked = one_line(view.question.text, 80)
-            self._attention.call(view.question.question_id, f"asks you: {asked}", away=away)
+            question = one_line(view.question.text, 80)
+            self._attention.call(view.question.question_id, f"asks you: {question}", away=away)
         for task in view.tasks if self._ran else ():
             if task.task_id in self._ran and task.outcome is not None:
                 self._ran.remove(task.task_id)
                 if task.outcome != "parked":
-                    how = "finished" if task.outcome == "answered" else task.outcome
+                    outcome = "finished" if task.outcome == "answered" else task.outcome
                     self._attention.call(
-                        f"end {task.task_id}", f"{how}: {one_line(task.text, 80)}", away=away
+                        f"end {task.task_id}", f"{outcome}: {one_line(task.text, 80)}", away=away
                     )
         self._ran.update(view.running)
 
@@ -81,7 +81,7 @@ class ReviewOpener(themes.ThemedApp[Switch | None]):
             self._attention.seen()
 
     def on_settled(self, message: Settled) -> None:
-        """Act on an input that was alone for long enough."""
+        """Act on a held verdict that no other input followed."""
         if self.screen is self.main:
             return
         from alita_tui.console.review.guarded import GuardedScreen
@@ -130,7 +130,7 @@ class ReviewOpener(themes.ThemedApp[Switch | None]):
             self.notify("No build waits for your decision.", markup=False, timeout=3)
 
     def _review_closed(self, _nothing: None) -> None:
-        """Give the session its room back."""
+        """Show the session at its full width again."""
         self.main.remove_class("-beside")
 
     @work(name="habits", group="habits", exclusive=True, exit_on_error=False)
@@ -139,6 +139,6 @@ class ReviewOpener(themes.ThemedApp[Switch | None]):
         try:
             habits = await self._catalog.habits()
         except AlitaError:
-            return  # what cannot be read is said where it matters
+            return  # reported where the habits are needed
         if self._review is not None:
             self._review.remind(habits)

@@ -20,7 +20,7 @@ from alita_tui.view.risk import risks
 BESIDE = 130
 """Width from which evidence and code are side by side."""
 _CODE_LINES, _FEW_CODE_LINES, _LOW = 10, 8, 28
-"""Lines below the evidence that are the code's at least, its border included; those on a screen lower than the last."""
+"""Least lines of the code below the evidence, with its border; the same on a low screen; lines of a low screen."""
 _TAB_PARTS: dict[Tab, tuple[Part, ...]] = {
     "Risk": ("glance", "risk", "capabilities", "requirements", "review", "grant"),
     "Why": ("why", "contract"),
@@ -84,7 +84,7 @@ class BuildPanes(Container):
         self.evidence.withheld = frozenset()
         self.code.load(attempt.draft.code, bases, marks_of(build, attempt))
         if build.parent is not None:
-            self.code.cycle()  # a new version is judged by what is new in it
+            self.code.cycle()  # of a new version show the changes first
         self.code.open_at(worst_line(build, attempt))
         self._name_code()
         self._draw_evidence()
@@ -92,10 +92,10 @@ class BuildPanes(Container):
 
     def fit(self, width: int, *, single: bool) -> None:
         """Choose the layout for a width; `single` shows one part at a time."""
-        was = self.has_class("-single")
+        was_single = self.has_class("-single")
         self.set_class(single, "-single")
         self.set_class(not single and width >= BESIDE, "-beside")
-        if was != single:
+        if was_single != single:
             self._draw_evidence()
         self.show_tab(self._tab)
 
@@ -146,14 +146,14 @@ class BuildPanes(Container):
 
     def close_log(self) -> bool:
         """Hide the whole log; return False if it was not open."""
-        was = self.evidence.whole_log
-        if was:
+        was_open = self.evidence.whole_log
+        if was_open:
             self.evidence.whole_log = False
             self._tab = "Code"
             self._draw_evidence()
             self.show_tab("Code")
             self.code.focus()
-        return was
+        return was_open
 
     def turn_tab(self, by: int) -> None:
         """Turn to the previous or next part if one is shown at a time; else to the other pane."""
@@ -196,17 +196,17 @@ class BuildPanes(Container):
         if self._shown:
             single = self.has_class("-single")
             self.evidence.present(*self._shown, (_TAB_PARTS[self._tab] or PARTS) if single else PARTS)
-            self.call_after_refresh(self._share)
+            self.call_after_refresh(self._divide_height)
 
     def on_resize(self) -> None:
-        """Share the height anew."""
+        """Divide the height between evidence and code again."""
         if self.evidence.brief:
             self.evidence.brief = False
             self._draw_evidence()
-        self.call_after_refresh(self._share)
+        self.call_after_refresh(self._divide_height)
 
-    def _share(self) -> None:
-        """Give the evidence the lines that its first part takes, if it is above the code and the code keeps enough."""
+    def _divide_height(self) -> None:
+        """Fit the evidence above the code to its first part, as far as the code keeps enough lines."""
         evidence, height = self.evidence, self.query_one("#panes").size.height
         if self.has_class("-single") or self.has_class("-beside") or not evidence.lead:
             evidence.styles.height = None
@@ -214,7 +214,7 @@ class BuildPanes(Container):
             room = height - (_FEW_CODE_LINES if height < _LOW else _CODE_LINES)
             if evidence.lead > room and not evidence.brief:
                 evidence.brief = True
-                self._draw_evidence()  # which shares anew
+                self._draw_evidence()  # which divides the height again
                 return
             evidence.styles.height = max(height * 9 // 20, min(evidence.lead, room))
         self.call_after_refresh(self.code.reach)  # once the code has its height
@@ -226,9 +226,11 @@ class BuildPanes(Container):
 
 def marks_of(build: BuildState, attempt: Attempt) -> dict[int, Piece]:
     """Return the mark beside each line of the code that a finding or a risk is about."""
-    marks = {one.line: "warn" for one in attempt.findings if one.line and one.severity != "info"}
+    marks = {
+        finding.line: "warn" for finding in attempt.findings if finding.line and finding.severity != "info"
+    }
     marks |= {
-        one.line: "bad" if one.serious else "warn" for one in reversed(risks(build, attempt)) if one.line
+        risk.line: "bad" if risk.serious else "warn" for risk in reversed(risks(build, attempt)) if risk.line
     }
     return {line: (MARK, style) for line, style in marks.items()}
 
@@ -246,5 +248,5 @@ def worst_line(build: BuildState, attempt: Attempt) -> int:
 def bases_of(build: BuildState, attempt: Attempt) -> list[Base]:
     """Return what the code can be compared with: the version it replaces, the previous attempt."""
     bases = [Base(f"v{build.version - 1}", build.parent.code)] if build.parent else []
-    earlier = [one for one in build.attempts if one.number < attempt.number]
+    earlier = [previous for previous in build.attempts if previous.number < attempt.number]
     return bases + ([Base(f"attempt {earlier[-1].number}", earlier[-1].draft.code)] if earlier else [])

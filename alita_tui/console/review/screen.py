@@ -1,4 +1,4 @@
-"""The review of a build, beside the trace. What is approved is what was on screen, by its digest.
+"""The review of a build, beside the trace. An approval is for exactly the bytes on screen, by their digest.
 
 Nothing that was typed, pasted, clicked or scrolled before the person could see the build decides on it:
 input is judged by when it was made (see `arming`), and verdict keys reach no binding before they count.
@@ -54,11 +54,11 @@ class ApprovalScreen(DecidingScreen):
     ) -> None:
         """Begin with one approval, or with the one that waits longest.
 
-        `now` is the time that waiting is counted by; `clock` the one that `Message.time` is taken from.
+        `now` is used for waiting times; `clock` is the clock of `Message.time`.
         """
         super().__init__(clock)
         self._view = view
-        self._wanted = approval_id
+        self._first_approval = approval_id
         self._now = now
         self._habits = Habits()
 
@@ -74,7 +74,9 @@ class ApprovalScreen(DecidingScreen):
         self.panes.remind(self._habits)
         self.on_resize()
         first = next(iter(self.queue), None)
-        self._present(next((one for one in self.queue if one.approval_id == self._wanted), first))
+        self._present(
+            next((build for build in self.queue if build.approval_id == self._first_approval), first)
+        )
         self.set_interval(0.1, self.tick)
 
     # --- what is shown ------------------------------------------------------------------
@@ -82,15 +84,15 @@ class ApprovalScreen(DecidingScreen):
     @property
     def queue(self) -> tuple[BuildState, ...]:
         """The waiting builds, without those already decided here."""
-        return tuple(one for one in pending(self._view) if one.approval_id not in self._decided)
+        return tuple(build for build in pending(self._view) if build.approval_id not in self._decided)
 
     @property
     def armed(self) -> bool:
-        """Whether a verdict key pressed now would count, unless it is the last key again."""
-        return bool(self._review and self._place and not self._hurries)
+        """Whether a verdict key pressed now would count, unless it repeats the last key."""
+        return bool(self._review and self._position and not self._objection)
 
     @property
-    def _hurries(self) -> Objection:
+    def _objection(self) -> Objection:
         """Why a key pressed now would not count."""
         return self.timing.waits(self._review.paint if self._review else None, self._clock())
 
@@ -98,19 +100,26 @@ class ApprovalScreen(DecidingScreen):
     def waiting_for(self) -> Objection:
         """Why the last key would not count if pressed now."""
         held = bool(actions_of(self, self.timing.deed) & self.GUARDED)
-        return self._hurries or ("held" if held else "")
+        return self._objection or ("held" if held else "")
 
     @property
-    def _place(self) -> int:
+    def _position(self) -> int:
         """Position of the build in the queue, from 1; 0 once it no longer waits."""
         build = self.build
         waiting = enumerate(self.queue, 1)
-        return next((n for n, one in waiting if build and one.approval_id == build.approval_id), 0)
+        return next(
+            (
+                position
+                for position, candidate in waiting
+                if build and candidate.approval_id == build.approval_id
+            ),
+            0,
+        )
 
     @property
     def waits(self) -> bool:
         """Whether the build on screen still waits for a verdict."""
-        return bool(self._place)
+        return bool(self._position)
 
     def advance(self, view: SessionView) -> None:
         """Take a newer view; the build on screen stays, even if decided elsewhere."""
@@ -122,28 +131,28 @@ class ApprovalScreen(DecidingScreen):
     def tick(self) -> None:
         """Update the waiting time, the queue and the verdict bar."""
         if build := self.build:
-            several = len({one.task_id for one in self.queue}) > 1
+            several = len({waiting.task_id for waiting in self.queue}) > 1
             head = self.query_one(BuildHead)
-            head.present(build, self._place, len(self.queue), self._now(), several=several)
+            head.present(build, self._position, len(self.queue), self._now(), several=several)
         self.bar.arm(self.armed)
         keys = shown_keys(self)
-        useless: set[Choice] = set() if self.panes.code.bases else {"diff"}
-        useless |= set() if self.panes.code.base else {"side_by_side"}
-        useless |= set() if self.panes.code.marks else {"finding"}
-        asks = self._review and not self._review.attempt.draft.capabilities.none
-        useless |= set() if asks and self._place else {"grants"}
-        like = self._review and self._review.twin and self._place
-        useless |= set() if like else set(LIKE)
-        useless |= {"next"} if len(self.queue) < 2 else set()
-        useless |= set() if self._place else {*DECIDING, *PUTTING_AWAY}
-        useless |= {"full"} if self.has_class("-narrow") else set()
+        hidden: set[Choice] = set() if self.panes.code.bases else {"diff"}
+        hidden |= set() if self.panes.code.base else {"side_by_side"}
+        hidden |= set() if self.panes.code.marks else {"finding"}
+        requests = self._review and not self._review.attempt.draft.capabilities.none
+        hidden |= set() if requests and self._position else {"grants"}
+        has_twin = self._review and self._review.twin and self._position
+        hidden |= set() if has_twin else set(LIKE)
+        hidden |= {"next"} if len(self.queue) < 2 else set()
+        hidden |= set() if self._position else {*DECIDING, *PUTTING_AWAY}
+        hidden |= {"full"} if self.has_class("-narrow") else set()
         if self.bar.size.width < _ALL_KEYS and not self.has_class("-narrow"):
-            useless |= {"full", "side_by_side", "finding"}  # the keys work all the same, and F1 lists them
-            useless |= {"edit", "retest"} if self.bar.size.width < _VERDICTS else set()
-        self.bar.draw_keys(keys, useless)
+            hidden |= {"full", "side_by_side", "finding"}  # their keys still work, and F1 lists them
+            hidden |= {"edit", "retest"} if self.bar.size.width < _VERDICTS else set()
+        self.bar.draw_keys(keys, hidden)
         if self._review is None:
             self.bar.say("No build waits.", "muted")
-        elif self._place:
+        elif self._position:
             unread = self.panes.code.unread
             approving: dict[Lasting, str] = {"library": keys.get("approve", ""), "task": keys.get("lend", "")}
             self.bar.say_about(self._review, unread, approving, self.waiting_for)
@@ -174,8 +183,8 @@ class ApprovalScreen(DecidingScreen):
         """Choose the layout for the width."""
         width = self.app.size.width
         self.set_class(width < NARROW, "-narrow")
-        whole = width < NARROW or self.has_class("-full")
-        self.panes.fit(width if whole else width * 6 // 10, single=width < NARROW)
+        full = width < NARROW or self.has_class("-full")
+        self.panes.fit(width if full else width * 6 // 10, single=width < NARROW)
         self.repaint()
 
     def go_on(self) -> None:
@@ -188,9 +197,9 @@ class ApprovalScreen(DecidingScreen):
     # --- getting about ------------------------------------------------------------------
 
     def action_back(self) -> None:
-        """Close a field or step, else the log, else the review. Nothing is decided or put off by it."""
-        began = self._review.back() if self._review else False
-        if self.bar.mode != "idle" or began:
+        """Close a field or step, else the log, else the review, without deciding or deferring anything."""
+        had_steps = self._review.back() if self._review else False
+        if self.bar.mode != "idle" or had_steps:
             self._close_fields()
         elif not self.panes.close_log():
             self.dismiss(None)
@@ -205,9 +214,9 @@ class ApprovalScreen(DecidingScreen):
 
     def _turn(self, by: int) -> None:
         queue = self.queue
-        here = self._place - 1 if self._place else -by
-        if queue and self.bar.mode == "idle" and (here + by) % len(queue) != here:
-            self._present(queue[(here + by) % len(queue)])
+        index = self._position - 1 if self._position else -by
+        if queue and self.bar.mode == "idle" and (index + by) % len(queue) != index:
+            self._present(queue[(index + by) % len(queue)])
 
     def action_diff(self) -> None:
         """Switch between the code and its diffs."""

@@ -52,7 +52,7 @@ def tests(attempt: Attempt, *, log: bool = False) -> list[Row]:
 
 
 def _granted(attempt: Attempt) -> list[Row]:
-    """Return how the tests went with what a person granted them."""
+    """Return the results of the tests with the capabilities that a person granted."""
     reports = attempt.granted_reports
     if not reports:
         return []
@@ -70,10 +70,10 @@ def _case(name: str, reports: Sequence[RunReport]) -> list[Row]:
     passed = all(case.passed for case in runs) and len(runs) == len(reports)
     times = max((case.duration_ms for case in runs), default=0.0)
     good = sum(case.passed for case in runs)
-    said = f"  {good}/{len(reports)} runs, {times:.0f} ms"
+    summary = f"  {good}/{len(reports)} runs, {times:.0f} ms"
     rows = [
         Row(
-            ((reveal(name), ""), (said, "muted")),
+            ((reveal(name), ""), (summary, "muted")),
             (("  ✔ ", "good") if passed else ("  ✖ ", "bad"),),
         )
     ]
@@ -85,8 +85,8 @@ def _run(number: int, report: RunReport) -> Row:
     parts = [f"{report.duration_ms:.0f} ms"]
     parts += [f"peak {report.peak_memory_bytes / 2**20:.0f} MiB"] if report.peak_memory_bytes else []
     parts += [f"exit code {report.exit_code}"] if report.exit_code is not None else []
-    parts += [f"hit the {one} limit" for one in report.limits_hit]
-    parts += [f"{one} was cut" for one in report.truncated]
+    parts += [f"hit the {limit} limit" for limit in report.limits_hit]
+    parts += [f"{stream} was cut" for stream in report.truncated]
     good = report.status == "ok" and not report.limits_hit
     return fact(
         f"run {number}", ((f"{report.status}  ", "good" if good else "bad"), (", ".join(parts), "muted"))
@@ -94,10 +94,10 @@ def _run(number: int, report: RunReport) -> Row:
 
 
 def _output(report: RunReport) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+    lines: list[tuple[str, str]] = []
     for stream, text in (("stdout", report.stdout), ("stderr", report.stderr), ("error", report.error)):
-        found += [(stream, line) for line in neutralise(text).rstrip("\n").split("\n")] if text else []
-    return found
+        lines += [(stream, line) for line in neutralise(text).rstrip("\n").split("\n")] if text else []
+    return lines
 
 
 def _log(reports: Sequence[RunReport]) -> list[Row]:

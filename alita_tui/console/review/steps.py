@@ -1,7 +1,7 @@
-"""The way to a verdict on one build: when input counts, and which steps an approval takes. Pure.
+"""The steps to a verdict on one build: when input counts, and what an approval requires. Pure.
 
-All times are seconds of the monotonic clock that input events are stamped with. When input counts is said in
-`arming.objection`, and holds for every step alike.
+Times are seconds of the monotonic clock that stamps input events. `arming.objection` says when input counts,
+for every step alike.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.text import counted, one_line
 from alita_tui.state.build import Attempt, BuildState
 from alita_tui.view.model import SessionView
-from alita_tui.view.risk import names_of, risks
+from alita_tui.view.risk import names_to_accept, risks
 
 Outcome = Literal["mismatch", "name", "unread", "approved"]
 Twice = Literal["retested", "stopped", "reused", "merged", "aliased", "withdrawn"]
@@ -24,10 +24,10 @@ Twice = Literal["retested", "stopped", "reused", "merged", "aliased", "withdrawn
 
 
 def settled(view: SessionView, build: BuildState) -> tuple[str, str]:
-    """Return what became of a build that no longer waits, and its tone."""
-    now = next((known for known in view.builds if known.approval_id == build.approval_id), build)
-    by = f" by {one_line(now.verdict.by)}" if now.verdict and now.verdict.by else ""
-    return f"Nothing to decide here: {now.status}{by}.", "muted"
+    """Return the outcome of a build that no longer waits, and its tone."""
+    current = next((known for known in view.builds if known.approval_id == build.approval_id), build)
+    by = f" by {one_line(current.verdict.by)}" if current.verdict and current.verdict.by else ""
+    return f"Nothing to decide here: {current.status}{by}.", "muted"
 
 
 class BuildReview:
@@ -43,11 +43,11 @@ class BuildReview:
         self.unread_known = False
         """Whether the person was told how much is unread."""
         self.lasting: Lasting = "library"
-        """The kind of approval that both belong to."""
-        self.twice: Twice | None = None
-        """The verdict that a second press gives."""
+        """The kind of approval that `named` and `unread_known` belong to."""
+        self.announced: Twice | None = None
+        """The verdict that a second press of the same key gives."""
         self.paint: Paint | None = None
-        """When it was painted; None until it was drawn, or while it must be seen again."""
+        """When it was painted; None before that, and while it has to be painted again."""
         self._shown_at = at
         self.serious = self._count()
         """Number of risks, each of which is accepted by name."""
@@ -58,7 +58,7 @@ class BuildReview:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the risks that an approval accepts."""
-        return names_of(risks(self.build, self.attempt, self.withheld))
+        return names_to_accept(risks(self.build, self.attempt, self.withheld))
 
     @property
     def twin(self) -> Twin | None:
@@ -71,22 +71,22 @@ class BuildReview:
         return self.attempt.draft.capabilities.without(self.withheld) if self.withheld else None
 
     def withhold(self, items: frozenset[str]) -> None:
-        """Withhold these; steps already taken are reset."""
+        """Withhold these capabilities; steps already taken are reset."""
         if items != self.withheld:
             self.back()
             self.withheld = items
             self.serious = self._count()
 
-    def objection(self, heard: TimedInput) -> Objection:
+    def objection(self, timed: TimedInput) -> Objection:
         """Return why an input is no verdict on this build; empty if it counts."""
-        return objection(heard, self.paint.at if self.paint else None)
+        return objection(timed, self.paint.at if self.paint else None)
 
     def approve(self, unread: int, at: float, lasting: Lasting = "library") -> Outcome:
-        """Return what an approval leads to now. Steps taken towards the other kind of approval do not count for it."""
+        """Return the outcome of an approval key. Steps towards the other kind of approval do not count."""
         if lasting != self.lasting:
             self.back()
             self.lasting = lasting
-        self.twice = None
+        self.announced = None
         if self.attempt.build_digest != self.build.digest:
             return "mismatch"
         if self.serious and not self.named:
@@ -96,23 +96,23 @@ class BuildReview:
             return "unread"
         return "approved"
 
-    def confirm(self, what: Twice, at: float) -> bool:
+    def confirm(self, verdict: Twice, at: float) -> bool:
         """Return True at the second press; announce it at the first."""
-        if self.twice == what:
+        if self.announced == verdict:
             return True
         self.back()
-        self.twice = what
+        self.announced = verdict
         return False
 
     def name_typed(self, at: float, unread: int = 0) -> None:
-        """Accept all risks by name; approving still takes a key, before which the bar says how much is `unread`."""
+        """Record that all risks were named. Approving still takes a key; the bar shows first how much is `unread`."""
         self.named, self.unread_known = True, unread > 0
 
     def back(self) -> bool:
         """Reset the steps; return False if there were none."""
-        began = self.named or self.unread_known or self.twice is not None
-        self.named, self.unread_known, self.twice = False, False, None
-        return began
+        had_steps = self.named or self.unread_known or self.announced is not None
+        self.named, self.unread_known, self.announced = False, False, None
+        return had_steps
 
     def command(
         self, decision: Decision, at: float, *, read: bool, code: str = "", tests: str = "", **fields: Any
@@ -140,9 +140,9 @@ class BuildReview:
         )
 
     def line(self, unread: int, keys: Mapping[Lasting, str], waits: Objection) -> tuple[str, str]:
-        """Return the verdict bar's text and tone; `keys` approve, `waits` is why they would not count now."""
+        """Return the verdict bar's text and tone; `keys` approve, `waits` is the objection to them now."""
         key = keys["library"]
-        if step := self._step(unread, keys[self.lasting]):
+        if step := self._next_press(unread, keys[self.lasting]):
             text, tone = step
             return (f"Press another key or scroll first. {text}" if waits == "held" else text), tone
         if waits == "held":
@@ -159,46 +159,49 @@ class BuildReview:
             )
         parts += [f"unread: {unread} lines" if unread else "● read to the end"]
         if self.serious:
-            what = (
+            risk_text = (
                 "1 risk: {} asks for its name"
                 if self.serious == 1
                 else f"{self.serious} risks: {{}} asks for their names"
             )
-            parts.append(f"▲ {what.format(key)}")
+            parts.append(f"▲ {risk_text.format(key)}")
         if self.withheld:
             parts.append(f"not granted: {', '.join(map(one_line, sorted(self.withheld)))}")
         return " · ".join(parts), "bad" if self.serious else "warn" if unread or twin else "good"
 
-    def _step(self, unread: int, key: str) -> tuple[str, str] | None:
-        """Return what the next press does after a first one, and its tone."""
-        if self.twice == "stopped":
+    def _next_press(self, unread: int, key: str) -> tuple[str, str] | None:
+        """Return what the second press would do, and its tone; None before a first press."""
+        if self.announced == "stopped":
             return "The same key again decides against this build and stops the run · Esc cancels", "bad"
-        if self.twice == "withdrawn":
-            said = "The same key again drops this build: no verdict, nothing is learned from it, the agent"
-            return f"{said} continues without it · Esc cancels", "bad"
-        if self.twice in ("reused", "merged", "aliased") and (twin := self.twin):
+        if self.announced == "withdrawn":
+            text = "The same key again drops this build: no verdict, nothing is learned from it, the agent"
+            return f"{text} continues without it · Esc cancels", "bad"
+        if self.announced in ("reused", "merged", "aliased") and (twin := self.twin):
             name, tool = one_line(self.build.name), one_line(twin.label)
-            if self.twice == "reused":
+            if self.announced == "reused":
                 return f"The same key again rejects it and has the agent use {tool} · Esc cancels", "warn"
-            if self.twice == "merged":
-                said = f"The same key again rejects it and has {tool} built anew to do both · Esc cancels"
-                return said, "warn"
-            said = f"The same key again makes {name} another name of {tool}; this code joins nothing"
-            return f"{said} · Esc cancels", "warn"
-        if self.twice == "retested":
-            wanted = self.attempt.draft.capabilities.without(self.withheld).items
-            with_what = ", ".join(map(one_line, wanted)) or "nothing granted"
-            return f"The same key again runs its tests with {with_what}. Nothing is approved by it.", "warn"
+            if self.announced == "merged":
+                text = f"The same key again rejects it and has {tool} built anew to do both · Esc cancels"
+                return text, "warn"
+            text = f"The same key again makes {name} another name of {tool}; this code joins nothing"
+            return f"{text} · Esc cancels", "warn"
+        if self.announced == "retested":
+            granted = self.attempt.draft.capabilities.without(self.withheld).items
+            capabilities = ", ".join(map(one_line, granted)) or "nothing granted"
+            return (
+                f"The same key again runs its tests with {capabilities}. Nothing is approved by it.",
+                "warn",
+            )
         scope = " for this task only" if self.lasting == "task" else ""
         lines = f"{counted(unread, 'line')} not shown yet"
         if self.named and self.unread_known and unread:
-            said = (
+            text = (
                 f"Risks accepted by name; {lines}. {key} approves this code anyway{scope}, which is recorded"
             )
-            return f"{said} · Esc cancels", "bad"
+            return f"{text} · Esc cancels", "bad"
         if self.unread_known and unread:
-            said = f"{lines}. Press {key} again to approve anyway{scope}; that is recorded · Esc cancels"
-            return said, "bad"
+            text = f"{lines}. Press {key} again to approve anyway{scope}; that is recorded · Esc cancels"
+            return text, "bad"
         if self.named:
             return f"Risks accepted by name. {key} approves this code{scope} · Esc cancels", "warn"
         return None

@@ -40,7 +40,7 @@ class Ticks(Entry, Plain, can_focus=True):
         super().__init__(id=id)
         self._words: tuple[str, ...] = ()
         self._ticked: set[str] = set()
-        self._at = 0
+        self._cursor_index = 0
         self._spans: list[tuple[int, int, int]] = []
         """Line, first and last column of each word."""
 
@@ -51,31 +51,31 @@ class Ticks(Entry, Plain, can_focus=True):
 
     def offer(self, words: Sequence[str], ticked: Collection[str] = ()) -> None:
         """Show these words, some of them ticked."""
-        self._words, self._ticked, self._at = tuple(words), set(ticked), 0
+        self._words, self._ticked, self._cursor_index = tuple(words), set(ticked), 0
         self._draw()
 
     def action_tick(self) -> None:
         """Toggle the word at the cursor."""
         if self._words:
-            self._ticked ^= {self._words[self._at]}
+            self._ticked ^= {self._words[self._cursor_index]}
             self._draw()
             self.post_message(self.Changed())
 
     def action_done(self) -> None:
-        """Say that all are ticked. The Enter is judged like any verdict (`GuardedScreen.judge`)."""
+        """Report that the choice is complete. The Enter is judged like any verdict (`GuardedScreen.judge`)."""
         self.post_message(self.Done())
 
     def action_move(self, by: int) -> None:
         """Move the cursor to the previous or next word."""
         if self._words:
-            self._at = (self._at + by) % len(self._words)
+            self._cursor_index = (self._cursor_index + by) % len(self._words)
             self._draw()
 
     def on_click(self, event: events.Click) -> None:
         """Toggle the clicked word."""
         for number, (line, start, end) in enumerate(self._spans):
             if event.y == line and start <= event.x < end:
-                self._at = number
+                self._cursor_index = number
                 self.action_tick()
                 return
 
@@ -95,18 +95,18 @@ class Ticks(Entry, Plain, can_focus=True):
         width = max(self.size.width, 20)
         pieces: list[tuple[str, str]] = []
         self._spans = []
-        line = at = 0
+        line = column = 0
         for number, word in enumerate(self._words):
-            on = word in self._ticked
-            text = f"{'▣' if on else '□'} {one_line(word, width - 4)}"
-            if at and at + 2 + cell_len(text) > width:
+            ticked = word in self._ticked
+            text = f"{'▣' if ticked else '□'} {one_line(word, width - 4)}"
+            if column and column + 2 + cell_len(text) > width:
                 pieces.append(("\n", ""))
-                line, at = line + 1, 0
-            elif at:
+                line, column = line + 1, 0
+            elif column:
                 pieces.append(("  ", ""))
-                at += 2
-            here = " reverse" if self.has_focus and number == self._at else ""
-            pieces.append((text, f"{'$alita-warn' if on else '$alita-muted'}{here}"))
-            self._spans.append((line, at, at + cell_len(text)))
-            at += cell_len(text)
+                column += 2
+            cursor = " reverse" if self.has_focus and number == self._cursor_index else ""
+            pieces.append((text, f"{'$alita-warn' if ticked else '$alita-muted'}{cursor}"))
+            self._spans.append((line, column, column + cell_len(text)))
+            column += cell_len(text)
         self.update(Content.assemble(*pieces))

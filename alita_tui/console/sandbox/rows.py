@@ -40,10 +40,10 @@ def engine_rows(view: SessionView, look: str = "", rebuild: str = "") -> list[Ro
     if status.engine:
         rows.append(Row(((one_line(status.engine), "muted"),), pad))
     if look:
-        here = f"{rebuild} makes it from here; " if status.engine else ""
-        rows.append(Row(((f"{here}{look} looks again once it is done.", ""),), pad))
-    without = "Until then no tool is built or run: what a model wrote runs nowhere else."
-    return [*rows, Row(((without, "muted"),), pad)]
+        rebuild_hint = f"{rebuild} makes it from here; " if status.engine else ""
+        rows.append(Row(((f"{rebuild_hint}{look} looks again once it is done.", ""),), pad))
+    note = "Until then no tool is built or run: what a model wrote runs nowhere else."
+    return [*rows, Row(((note, "muted"),), pad)]
 
 
 def run_rows(view: SessionView, width: int) -> list[Row]:
@@ -54,7 +54,7 @@ def run_rows(view: SessionView, width: int) -> list[Row]:
     live = view.live.output
     if live is not None and live.title not in tools:
         tools.append(live.title)
-    longest = max((cell_len(one) for one in (*tools, *(run.title for run in view.runs))), default=0)
+    longest = max((cell_len(title) for title in (*tools, *(run.title for run in view.runs))), default=0)
     room = min(longest, width - _FIGURES) if wide else width - 16
     if view.runs and wide:
         rows.append(Row(((f"{'WALL':>21}{'CPU':>9}{'PEAK':>9}", "muted"),), ((" " * (room + 5), ""),)))
@@ -71,44 +71,44 @@ def _run(run: SandboxRun, room: int, width: int, *, wide: bool) -> list[Row]:
     failed = sum(not passed for _case, passed in run.cases)
     good = run.status == "ok" and not failed
     outcome = f"{failed} failed" if run.status == "ok" and failed else run.status.replace("_", " ")
-    told: list[str] = [] if run.reason in ("", *run.limits_hit) else [run.reason]
+    reasons: list[str] = [] if run.reason in ("", *run.limits_hit) else [run.reason]
     if run.limits_hit:
-        told.append(f"limit hit: {', '.join(run.limits_hit)}")
+        reasons.append(f"limit hit: {', '.join(run.limits_hit)}")
     if run.truncated:
-        told.append("output cut")
-    why = ", ".join(told)
+        reasons.append("output cut")
+    why = ", ".join(reasons)
     wall, cpu, peak = span(run.duration_ms), span(run.cpu_ms), f"{run.peak_memory_bytes / _MB:.0f} MB"
     mark = ("  ✓ ", "good") if good else ("  ✗ ", "bad")
     head: Line = (mark, (_fitted(run.title, room), "strong"))
-    ended: Piece = (f"{outcome:<12}", "good" if good else "bad")
+    result: Piece = (f"{outcome:<12}", "good" if good else "bad")
     figures: Piece = (f"{wall:>9}{cpu:>9}{peak:>9}", "")
     if not wide:
         body = ((f"{wall} wall · {cpu} cpu · {peak}", "muted"), (f" · {why}" if why else "", "warn"))
-        return [Row((ended,), head), Row(body, (("    ", ""),))]
+        return [Row((result,), head), Row(body, (("    ", ""),))]
     if why and room + _FIGURES + 8 + cell_len(why) > width:
-        return [Row((ended, figures), head), Row(((why, "warn"),), (("    ", ""),))]
-    return [Row((ended, figures, (f"   {why}", "warn")), head)]
+        return [Row((result, figures), head), Row(((why, "warn"),), (("    ", ""),))]
+    return [Row((result, figures, (f"   {why}", "warn")), head)]
 
 
 def pool_rows(seen: Inventory) -> list[Row]:
     """Return the containers kept ready for this session's tools."""
-    kept = f"{seen.hot} hot and {seen.warm} warm kept for each environment"
-    rows = heading("Pool", kept if seen.hot + seen.warm else "")
+    targets = f"{seen.hot} hot and {seen.warm} warm kept for each environment"
+    rows = heading("Pool", targets if seen.hot + seen.warm else "")
     if not seen.hot + seen.warm:
         return rows + say(
             "  No containers kept ready (sandbox.pool_hot and sandbox.pool_warm are 0).", "muted"
         )
-    for one in seen.pool:
+    for pool in seen.pool:
         body: list[Piece] = [
-            ("●" * one.hot + "○" * one.warm + "◌" * one.making or "·", "good"),
-            (f" {one.hot} hot, {one.warm} warm", ""),
-            (f", {one.making} being made" if one.making else "", "wait"),
+            ("●" * pool.hot + "○" * pool.warm + "◌" * pool.making or "·", "good"),
+            (f" {pool.hot} hot, {pool.warm} warm", ""),
+            (f", {pool.making} being made" if pool.making else "", "wait"),
         ]
-        if one.engine != "local":
-            body.append((f", at {one_line(one.engine, 40)}", "muted"))
-        if one.hot and one.imports:
-            body.append((f", with {_ahead(one.imports)}", "muted"))
-        rows.append(Row(tuple(body), ((f"  {one.environment:<14}", "name"),)))
+        if pool.engine != "local":
+            body.append((f", at {one_line(pool.engine, 40)}", "muted"))
+        if pool.hot and pool.imports:
+            body.append((f", with {_ahead(pool.imports)}", "muted"))
+        rows.append(Row(tuple(body), ((f"  {pool.environment:<14}", "name"),)))
     if not seen.pool:
         rows += say("  Nothing waits; the first run fills it.", "muted")
     return rows
@@ -130,14 +130,14 @@ def container_rows(seen: Inventory, session_id: str, reap: str) -> list[Row]:
             if container.orphan
             else (container.state, _STATES.get(container.state, ""))
         )
-        told = "this session" if container.session == session_id else one_line(container.session, 40)
+        session_text = "this session" if container.session == session_id else one_line(container.session, 40)
         if container.engine != "local":
-            told = f"at {one_line(container.engine, 40)}, {told}"
+            session_text = f"at {one_line(container.engine, 40)}, {session_text}"
         if container.orphan:
-            told = f"{reap} removes it, of {told}"
+            session_text = f"{reap} removes it, of {session_text}"
         age = ago(seen.at - _moment(container, seen.at))
         where: Line = ((f"{state:<12}", style), (f"{container.environment:<13}", "name"), (f"{age:>8}  ", ""))
-        rows.append(Row((*where, (told, "muted")), ((f"  {container.container}  ", "muted"),)))
+        rows.append(Row((*where, (session_text, "muted")), ((f"  {container.container}  ", "muted"),)))
     if not count:
         rows += say("  None: each run makes its own, and removes it.", "muted")
     for engine in seen.silent:
@@ -153,48 +153,53 @@ def environment_rows(seen: Inventory, width: int) -> list[Row]:
     used = sum(environment.size for environment in seen.environments)
     note = f"{used / _MB:,.0f} of {seen.room_bytes / _MB:,.0f} MB" if seen.environments else ""
     rows = heading("Environments", note)
-    most = max((environment.size for environment in seen.environments), default=0) or 1
+    largest = max((environment.size for environment in seen.environments), default=0) or 1
     for environment in seen.environments:
-        rows += _environment(environment, seen.at, most, width)
+        rows += _environment(environment, seen.at, largest, width)
     if not seen.environments:
         rows += say("  None yet: the first tool with requirements has them installed here.", "muted")
     return rows
 
 
-def _environment(one: EnvironmentRow, at: float, most: int, width: int) -> list[Row]:
-    drawn = "█" * max(round(one.size / most * _BAR), 1)
+def _environment(environment: EnvironmentRow, at: float, largest: int, width: int) -> list[Row]:
+    bar = "█" * max(round(environment.size / largest * _BAR), 1)
     left: Line = (
-        (f"  {one.environment:<14}", "name"),
-        (f"{drawn:<{_BAR}} ", "good"),
-        (f"{one.size / _MB:>7,.1f} MB" if one.size >= _MB else f"{one.size / 1024:>7,.0f} kB", "strong"),
+        (f"  {environment.environment:<14}", "name"),
+        (f"{bar:<{_BAR}} ", "good"),
+        (
+            f"{environment.size / _MB:>7,.1f} MB"
+            if environment.size >= _MB
+            else f"{environment.size / 1024:>7,.0f} kB",
+            "strong",
+        ),
     )
-    first = Row(spread(left, (f"used {ago(at - one.used_at)} ago", "muted"), width))
-    packages = ", ".join(map(one_line, one.packages)) or "nothing installed"
+    first = Row(spread(left, (f"used {ago(at - environment.used_at)} ago", "muted"), width))
+    packages = ", ".join(map(one_line, environment.packages)) or "nothing installed"
     return [first, Row(((packages, "muted"),), ((" " * 16, ""),))]
 
 
 def limit_rows(view: SessionView) -> list[Row]:
     """Return which mechanism enforces each limit, and what a trial measured."""
-    held = view.sandbox.enforcement if view.sandbox is not None else ()
-    weak = sum(not row.strong for row in held)
-    note = f"{len(held) - weak} held, {weak} approximate or missing" if held else ""
+    limits = view.sandbox.enforcement if view.sandbox is not None else ()
+    weak = sum(not row.strong for row in limits)
+    note = f"{len(limits) - weak} held, {weak} approximate or missing" if limits else ""
     rows = heading("Limits", note)
-    for row in held:
+    for row in limits:
         mark = ("  ✓ ", "good") if row.strong else ("  ≈ ", "warn")
         name = (f"{one_line(row.resource):<16}", "strong" if row.strong else "warn")
         rows.append(Row(((one_line(row.mechanism), ""),), (mark, name)))
         if row.measured:
             rows.append(Row(((one_line(row.measured), "muted"),), ((" " * 20, ""),)))
-    if not held:
+    if not limits:
         rows += say("  What holds each limit is tried out once the sandbox is there.", "muted")
     return rows
 
 
-def _moment(one: ContainerRow, otherwise: float) -> float:
+def _moment(container: ContainerRow, fallback: float) -> float:
     try:
-        return datetime.fromisoformat(one.since).timestamp()
+        return datetime.fromisoformat(container.since).timestamp()
     except ValueError:
-        return otherwise
+        return fallback
 
 
 def _fitted(text: str, room: int) -> str:

@@ -29,7 +29,7 @@ _UPKEEP = "upkeep"
 
 
 class SandboxScreen(Dialog[None]):
-    """One sheet, or two where there is room; drawn with every view and every look."""
+    """One sheet, or two if there is room; redrawn with every view and every read."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("sandbox")
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
@@ -53,7 +53,7 @@ class SandboxScreen(Dialog[None]):
                 yield Sheet(id="beside")
 
     def on_mount(self) -> None:
-        """Look now, and from time to time."""
+        """Read the inventory now, and from time to time."""
         self.query_one("#sheet", Sheet).focus()
         self.query_one("#said", Plain).display = False
         self.query_one("#beside", Sheet).display = False
@@ -78,11 +78,11 @@ class SandboxScreen(Dialog[None]):
 
     def _head(self) -> Content:
         status = self._view.sandbox
-        there = status is not None and status.available
-        can = [("look", "refreshes"), ("reap", "clears up")] if there else [("look", "looks again")]
+        available = status is not None and status.available
+        actions = [("look", "refreshes"), ("reap", "clears up")] if available else [("look", "looks again")]
         if status is not None and status.engine:
-            can.append(("rebuild", "rebuilds"))
-        keys = "".join(f"{key_of(f'sandbox.{name}', self._keys)} {does} · " for name, does in can)
+            actions.append(("rebuild", "rebuilds"))
+        keys = "".join(f"{key_of(f'sandbox.{name}', self._keys)} {label} · " for name, label in actions)
         return Content.assemble(
             ("Sandbox", "bold $accent"), f"   {keys if self._upkeep is not None else ''}Esc closes"
         )
@@ -91,7 +91,7 @@ class SandboxScreen(Dialog[None]):
         first, second = self.query_one("#sheet", Sheet), self.query_one("#beside", Sheet)
         width = max(first.size.width - 2, 40)
         self.query_one("#head", Plain).update(self._head())
-        keys = [key_of(one, self._keys) for one in ("sandbox.look", "sandbox.rebuild")]
+        keys = [key_of(action, self._keys) for action in ("sandbox.look", "sandbox.rebuild")]
         engine = sheet.engine_rows(self._view, *(keys if self._upkeep is not None else ()))
         main = [*engine, BLANK, *sheet.run_rows(self._view, width)]
         if self._view.sandbox is not None and not self._view.sandbox.available:
@@ -100,15 +100,15 @@ class SandboxScreen(Dialog[None]):
             self._progress()
             return
         limits = sheet.limit_rows(self._view)
-        here = self._here(width)
+        machine = self._machine_rows(width)
         if second.display:
             first.show([*main, BLANK, *limits], top=False)
-            second.show(here, top=False)
+            second.show(machine, top=False)
         else:
-            first.show([*main, BLANK, *here, BLANK, *limits], top=False)
+            first.show([*main, BLANK, *machine, BLANK, *limits], top=False)
         self._progress()
 
-    def _here(self, width: int) -> list[Row]:
+    def _machine_rows(self, width: int) -> list[Row]:
         seen = self._seen
         if self._upkeep is None:
             return [
@@ -132,15 +132,15 @@ class SandboxScreen(Dialog[None]):
         self._say(f"{share}{live.work}, {live.work_detail}" if live.work_detail else f"{share}{live.work}")
 
     def _say(self, text: str, kind: str = "") -> None:
-        said = self.query_one("#said", Plain)
-        said.update(one_line(text, 400))
-        said.display = bool(text)
-        said.set_classes(kind)
+        line = self.query_one("#said", Plain)
+        line.update(one_line(text, 400))
+        line.display = bool(text)
+        line.set_classes(kind)
 
     # --- looking and doing --------------------------------------------------------------------
 
     def _again(self) -> None:
-        """Look again if the sandbox is available; else only on demand."""
+        """Read again if the sandbox is available; otherwise only on demand."""
         status = self._view.sandbox
         if self._upkeep is not None and status is not None and status.available and not self._at_work():
             self._look()
@@ -158,13 +158,13 @@ class SandboxScreen(Dialog[None]):
         self._draw()
 
     def action_look(self) -> None:
-        """Look again, also for what was missing."""
+        """Read again, and check again for a missing sandbox."""
         if self._upkeep is not None:
             self._say("Looking …")
             self._look(say=True)
 
     def action_reap(self) -> None:
-        """Remove what dead sessions left."""
+        """Remove containers and folders that crashed sessions left behind."""
         if self._upkeep is not None and not self._at_work():
             self._do(self._reap(self._upkeep))
 
@@ -193,9 +193,9 @@ class SandboxScreen(Dialog[None]):
         else:
             self.dismiss(None)
 
-    def _do(self, what: Coroutine[object, object, None]) -> None:
+    def _do(self, job: Coroutine[object, object, None]) -> None:
         """Run a worker on the app, so that it outlives this screen."""
-        self.app.run_worker(what, name="sandbox", group=_UPKEEP, exit_on_error=False)
+        self.app.run_worker(job, name="sandbox", group=_UPKEEP, exit_on_error=False)
 
     def _at_work(self) -> bool:
         return any(worker.group == _UPKEEP and not worker.is_finished for worker in self.app.workers)

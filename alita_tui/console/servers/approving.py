@@ -35,7 +35,7 @@ _DIGEST = 16
 
 
 class ToolReview:
-    """The way to the approval of one tool: its risks are named, and what is unread is known."""
+    """The steps to the approval of one tool: its risks are named, and the amount of unread lines is known."""
 
     def __init__(self, tool: WholeTool) -> None:
         self.tool = tool
@@ -45,11 +45,11 @@ class ToolReview:
         self.unread_known = False
         """Whether the person was told how much is unread."""
         self.paint: Paint | None = None
-        """When it was painted; None until it was drawn, or while it must be seen again."""
+        """When it was painted; None before that, and while it has to be painted again."""
 
-    def objection(self, heard: TimedInput) -> Objection:
+    def objection(self, timed: TimedInput) -> Objection:
         """Return why an input does not approve this tool; empty if it counts."""
-        return objection(heard, self.paint.at if self.paint else None)
+        return objection(timed, self.paint.at if self.paint else None)
 
 
 class ToolApproval(GuardedScreen):
@@ -62,7 +62,7 @@ class ToolApproval(GuardedScreen):
         Binding(action("app.help").key, "app.help", "Help", show=False, id="app.help"),
     ]
     CSS_PATH = "approving.tcss"
-    _review: ToolReview | None  # type: ignore[assignment]  # the screen below asks it for paint and objection alone
+    _review: ToolReview | None  # type: ignore[assignment]  # the base class uses only paint and objection
 
     class Approved(Message):
         """A tool joined the library."""
@@ -83,7 +83,7 @@ class ToolApproval(GuardedScreen):
         self._trying = False
         """Whether the field for the arguments of a test call is open."""
         self._calls: list[tuple[str, str]] = []
-        """Test calls: arguments, and what came of them."""
+        """Test calls: arguments and outcomes."""
         self._calling = False
         self._sent = False
         self._failed = ""
@@ -107,14 +107,14 @@ class ToolApproval(GuardedScreen):
         tool = self._tool
         self._review = ToolReview(tool)
         head = f"  {one_line(tool.name, 64)} of {one_line(tool.server, 40)}  {tool.state}  sha256 "
-        said = Content.assemble(("Approve a tool", "bold $accent"), f"{head}{tool.digest[:_DIGEST]}")
-        self.query_one("#head", Plain).update(said)
+        heading = Content.assemble(("Approve a tool", "bold $accent"), f"{head}{tool.digest[:_DIGEST]}")
+        self.query_one("#head", Plain).update(heading)
         self.query_one(Sheet).show(rows_of(tool))
         self.repaint()
         self.set_interval(0.1, self._tick)
 
     def on_resize(self) -> None:
-        """Have it seen again in its new shape."""
+        """Require a repaint in the new size."""
         self.repaint()
 
     @property
@@ -133,9 +133,9 @@ class ToolApproval(GuardedScreen):
         if self._review is None or self._sent or not self.is_mounted:
             return
         text, tone = self._line(self._review)
-        said = self.query_one("#said", KeyLine)
-        said.show((Content(text),))
-        said.set_classes(f"-{tone}")
+        line = self.query_one("#said", KeyLine)
+        line.show((Content(text),))
+        line.set_classes(f"-{tone}")
 
     def _line(self, review: ToolReview) -> tuple[str, str]:
         """Return what the next key does, and its tone."""
@@ -151,9 +151,9 @@ class ToolApproval(GuardedScreen):
                 "warn",
             )
         if self._asking:
-            given = set(self.query_one("#names", NameInput).value.split())
-            left = " ".join(name for name in review.names if name not in given)
-            return f"To accept the risks type their names: {left} · Esc cancels", "warn"
+            typed = set(self.query_one("#names", NameInput).value.split())
+            missing = " ".join(name for name in review.names if name not in typed)
+            return f"To accept the risks type their names: {missing} · Esc cancels", "warn"
         held = "approve" in actions_of(self, self.timing.deed)
         first = "Press another key or scroll first. " if held else ""
         if review.unread_known and unread:
@@ -178,7 +178,7 @@ class ToolApproval(GuardedScreen):
 
     # --- deciding ---------------------------------------------------------------------------
 
-    def weighs(self, widget: Widget) -> bool:
+    def is_verdict(self, widget: Widget) -> bool:
         """Whether a click on a widget approves: none does."""
         return False
 
@@ -188,7 +188,7 @@ class ToolApproval(GuardedScreen):
             widget.focus()
 
     def refused(self, why: Objection) -> None:
-        """Say why the key was not taken."""
+        """Tell the person why the key did not count."""
         if why == "stalled":
             self.notify("The console had stopped for a moment, so that key was not taken.", markup=False)
         self._tick()
@@ -196,20 +196,13 @@ class ToolApproval(GuardedScreen):
     def action_approve(self) -> None:
         """Approve the tool, after as many steps as its risks require."""
         review = self._review
-        if (
-            review is None
-            or not self._counting
-            or self._asking
-            or self._trying
-            or self._calling
-            or self._sent
-        ):
+        if review is None or not self._acting or self._asking or self._trying or self._calling or self._sent:
             return
         if not review.named:
             self._ask(True)
         elif (unread := self.unread) and not review.unread_known:
             review.unread_known = True
-            self.repaint()  # what the next press does has to be read first
+            self.repaint()  # the person has to read first what the next press does
         else:
             self._sent = True
             self._approve(unread)
@@ -226,10 +219,10 @@ class ToolApproval(GuardedScreen):
     @on(Input.Submitted, "#names")
     def _entered(self, event: Input.Submitted) -> None:
         event.stop()
-        wrong = [name for name in event.value.split() if self._review and name not in self._review.names]
-        if wrong:
-            said = f"{one_line(wrong[0], 40)} is none of its risks; the line below names them."
-            self.notify(said, severity="warning", markup=False)
+        unknown = [name for name in event.value.split() if self._review and name not in self._review.names]
+        if unknown:
+            message = f"{one_line(unknown[0], 40)} is none of its risks; the line below names them."
+            self.notify(message, severity="warning", markup=False)
 
     def _ask(self, asking: bool) -> None:
         self._asking = asking
@@ -268,12 +261,12 @@ class ToolApproval(GuardedScreen):
     @work(name="try a server's tool", group="try", exit_on_error=False)
     async def _try(self, arguments: str) -> None:
         try:
-            said = await self._catalog.try_server_tool(self._tool, arguments)
+            outcome = await self._catalog.try_server_tool(self._tool, arguments)
         except AlitaError as error:
-            said = f"{error} {error.hint}".strip()
+            outcome = f"{error} {error.hint}".strip()
         finally:
             self._calling = False
-        self._calls.append((arguments, said))
+        self._calls.append((arguments, outcome))
         sheet = self.query_one(Sheet)
         sheet.show(rows_of(self._tool, self._calls), top=False)
         sheet.scroll_end(animate=False)
@@ -291,37 +284,37 @@ class ToolApproval(GuardedScreen):
     @work(name="approve a server's tool", group="approve", exit_on_error=False)
     async def _approve(self, unread: int) -> None:
         try:
-            said = await self._catalog.approve_server_tool(self._tool, unread)
+            message = await self._catalog.approve_server_tool(self._tool, unread)
         except AlitaError as error:
             self._failed = f"{one_line(f'{error} {error.hint}', 300)} Esc closes."
             self._sent = False
-            self._review = None  # what is on screen can be approved no more
+            self._review = None  # the tool on screen can no longer be approved
             line = self.query_one("#said", KeyLine)
             line.show((Content(self._failed),))
             line.set_classes("-bad")
             return
-        self.app.post_message(self.Approved(said))
+        self.app.post_message(self.Approved(message))
         self.dismiss(None)
 
 
 def rows_of(tool: WholeTool, calls: Sequence[tuple[str, str]] = ()) -> list[Row]:
     """Return all that an approval covers: risks, what changed, then descriptor and server, nothing left out.
 
-    What came of test calls follows; it is no part of what is approved.
+    The outcomes of test calls follow; they are not covered by the approval.
     """
-    found = heading("Risks", "each is accepted by its name" if tool.risks else "none found")
+    rows = heading("Risks", "each is accepted by its name" if tool.risks else "none found")
     for name, text, serious in tool.risks:
         tone = "bad" if serious else "warn"
-        found.append(Row(((f"{name}  ", tone), (reveal(text), "")), (("▲ " if serious else "△ ", tone),)))
+        rows.append(Row(((f"{name}  ", tone), (reveal(text), "")), (("▲ " if serious else "△ ", tone),)))
     parts = [("what changed since it was approved", "\n".join(tool.changes))] if tool.changes else []
     for title, text in (*parts, *tool.parts):
-        found += [BLANK, *heading(title)]
-        found += [Row(((reveal(line), _tone(line, title)),), (("  ", ""),)) for line in text.split("\n")]
-    whole = [Row(row.body, row.gutter, row.turn, source=n) for n, row in enumerate(found, 1)]
-    for arguments, said in calls:
-        whole += [BLANK, *heading("test call", one_line(arguments, 200))]
-        whole += [Row(((reveal(line), ""),), (("  ", ""),)) for line in said.split("\n")]
-    return whole
+        rows += [BLANK, *heading(title)]
+        rows += [Row(((reveal(line), _tone(line, title)),), (("  ", ""),)) for line in text.split("\n")]
+    numbered = [Row(row.body, row.gutter, row.turn, source=number) for number, row in enumerate(rows, 1)]
+    for arguments, outcome in calls:
+        numbered += [BLANK, *heading("test call", one_line(arguments, 200))]
+        numbered += [Row(((reveal(line), ""),), (("  ", ""),)) for line in outcome.split("\n")]
+    return numbered
 
 
 def _tone(line: str, title: str) -> str:

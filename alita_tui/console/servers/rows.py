@@ -1,4 +1,4 @@
-"""The rows of the servers' screen: one for each server, and all that is known of the chosen one."""
+"""The rows of the servers' screen: one for each server, and the details of the chosen one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from alita_tui.spine.text import counted, one_line
 from alita_tui.state.servers import SeenServer, ServerNote
 
 _RESTS_AFTER = 3
-"""Failures in a row after which a server is left alone for a while."""
+"""Failures in a row after which a server is not called for a while."""
 _NAME, _STATE, _LEAST = 14, 11, 8
 STATES = {
     "ready": ("●", "$alita-good"),
@@ -57,9 +57,9 @@ def server_row(server: ServerLine, seen: SeenServer | None, width: int) -> Conte
     glyph, style = STATES[state]
     approved = sum(tool.state == "approved" for tool in server.tools)
     tools = f"{approved}/{len(server.tools)}"
-    took = seen.call_ms if seen is not None and seen.call_ms else server.start_ms
+    call_time = seen.call_ms if seen is not None and seen.call_ms else server.start_ms
     name = cut(one_line(server.name, 40), _NAME)
-    right = f"{tools:>6}{span(took) if took else '':>8}"
+    right = f"{tools:>6}{span(call_time) if call_time else '':>8}"
     room = max(width - _NAME - _STATE - len(right) - 3, 0)
     where = cut(f"{server.transport} {one_line(server.where, 200)}", room) if room >= _LEAST else ""
     return Content.assemble(
@@ -73,25 +73,25 @@ def server_row(server: ServerLine, seen: SeenServer | None, width: int) -> Conte
 
 
 def details(server: ServerLine, seen: SeenServer | None, now: datetime, approve: str) -> list[Row]:
-    """Return all that is known of a server; `approve` says how a tool that waits is approved."""
-    found = [*_standing(server, seen), BLANK]
+    """Return the details of a server; `approve` names the key that approves a waiting tool."""
+    rows = [*_standing(server, seen), BLANK]
     waiting = sum(tool.state in ("new", "changed", "suspended") for tool in server.tools)
     note = f"{waiting} to approve: {approve}" if waiting else "all approved" if server.tools else "none"
-    found += heading("Tools", note)
-    found += [row for tool in server.tools for row in _tool(tool)]
+    rows += heading("Tools", note)
+    rows += [row for tool in server.tools for row in _tool(tool)]
     for name, reason in server.refused:
-        found += say(
+        rows += say(
             f"✗ {one_line(name, 60) or 'its list'}  refused: {one_line(reason, 200)}", "bad", indent=2
         )
-    found += [BLANK, *heading("Log", "of this session, the newest first")]
+    rows += [BLANK, *heading("Log", "of this session, the newest first")]
     notes = seen.log if seen is not None else ()
-    found += [_note(note) for note in reversed(notes)] or say("  It was not used yet.", "muted")
-    return [*found, BLANK, *heading("About it"), *_facts(server, now)]
+    rows += [_note(note) for note in reversed(notes)] or say("  It was not used yet.", "muted")
+    return [*rows, BLANK, *heading("About it"), *_facts(server, now)]
 
 
 def _standing(server: ServerLine, seen: SeenServer | None) -> list[Row]:
     state = state_of(server, seen)
-    why = {
+    reason = {
         "changed": "its document is not as you added it: it does not start until you add or remove it",
         "off": "none of its tools is called",
         "suspended": "it changed tools after you approved them; those do not run",
@@ -106,7 +106,7 @@ def _standing(server: ServerLine, seen: SeenServer | None) -> list[Row]:
     runs = place.get(server.where) or f"elsewhere: {one_line(server.where, 200)}"
     bad = "bad" if state in ("failing", "changed") else ""
     facts = [
-        ("state", f"{state}{f': {why}' if why else ''}", bad),
+        ("state", f"{state}{f': {reason}' if reason else ''}", bad),
         ("error", str(one_line(seen.error, 400)) if seen is not None else "", "bad"),
         ("runs", runs, "warn" if server.where == "host" else ""),
         ("calls", calls, ""),
@@ -115,14 +115,14 @@ def _standing(server: ServerLine, seen: SeenServer | None) -> list[Row]:
 
 
 def _facts(server: ServerLine, now: datetime) -> list[Row]:
-    when = age(datetime.fromisoformat(server.listed_at), now) if server.listed_at else ""
-    when = when if when in ("", "now") else f"{when} ago"
+    listed = age(datetime.fromisoformat(server.listed_at), now) if server.listed_at else ""
+    listed = listed if listed in ("", "now") else f"{listed} ago"
     facts = [
         ("command", one_line(server.command, 300)),
         ("may use", one_line(", ".join(server.may_use), 300) or "nothing but what a call gives it"),
         ("calls itself", one_line(server.claims, 120)),
         ("protocol", one_line(server.protocol, 40)),
-        ("listed", f"{when}, started in {span(server.start_ms)}" if when else "never"),
+        ("listed", f"{listed}, started in {span(server.start_ms)}" if listed else "never"),
     ]
     return [
         fact(label, str(value))
@@ -149,10 +149,10 @@ def _tool(tool: ServerTool) -> list[Row]:
         ),
         ((f"  {mark} ", style),),
     )
-    said = tool.problem or tool.description
+    text = tool.problem or tool.description
     return [
         head,
-        Row(((one_line(said, 200), "bad" if tool.problem else "muted"),), (("    ", ""),), clip=True),
+        Row(((one_line(text, 200), "bad" if tool.problem else "muted"),), (("    ", ""),), clip=True),
     ]
 
 

@@ -1,4 +1,4 @@
-"""The MCP servers: a list, and of the chosen one what it is, its tools and its log."""
+"""The MCP servers: a list, and the facts, tools and log of the chosen one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _WAITS = ("new", "changed", "suspended")
 
 
 class ServersScreen(Dialog[None]):
-    """Drawn with every view: what happens to a server stands in the stream."""
+    """Drawn with every view: events report what happens to a server."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("servers")
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
@@ -59,7 +59,7 @@ class ServersScreen(Dialog[None]):
         self._may_change = may_change
         self._servers: tuple[ServerLine, ...] | None = None
         self._asked = ""
-        """The server that is removed if the key comes again."""
+        """The server that is removed when the key is pressed again."""
         self._busy = False
 
     def compose(self) -> ComposeResult:
@@ -84,13 +84,13 @@ class ServersScreen(Dialog[None]):
 
     def advance(self, view: SessionView) -> None:
         """Draw a newer view; what a session did with a server may have suspended tools of it."""
-        before, self._view = self._view.state.servers, view
-        if view.state.servers is not before:
+        previous, self._view = self._view.state.servers, view
+        if view.state.servers is not previous:
             self.action_look()
 
     @work(name="servers", group="servers", exclusive=True, exit_on_error=False)
     async def action_look(self) -> None:
-        """Read the servers anew."""
+        """Read the servers again."""
         try:
             self._servers = await self._catalog.servers()
         except AlitaError as error:
@@ -104,7 +104,7 @@ class ServersScreen(Dialog[None]):
         if self._servers is None:
             return
         listed = self.query_one(OptionList)
-        before, place = self._chosen_name, listed.highlighted or 0
+        chosen, index = self._chosen_name, listed.highlighted or 0
         width = max(listed.size.width - 2, 40)
         options = [
             Option(server_row(server, self._seen(server.name), width), id=server.name)
@@ -114,12 +114,12 @@ class ServersScreen(Dialog[None]):
         listed.add_options(options or [Option(_NONE, disabled=True)])
         names = [server.name for server in self._servers]
         listed.highlighted = (
-            names.index(before) if before in names else min(place, len(names) - 1) if names else None
+            names.index(chosen) if chosen in names else min(index, len(names) - 1) if names else None
         )
         tools = [tool for server in self._servers for tool in server.tools]
         approved = sum(tool.state == "approved" for tool in tools)
-        said = f"  {counted(len(names), 'server')}, {approved} of {counted(len(tools), 'tool')} approved"
-        self.query_one("#head", Plain).update(Content.assemble(("MCP servers", "bold $accent"), said))
+        summary = f"  {counted(len(names), 'server')}, {approved} of {counted(len(tools), 'tool')} approved"
+        self.query_one("#head", Plain).update(Content.assemble(("MCP servers", "bold $accent"), summary))
         self._about()
 
     def _seen(self, name: str) -> SeenServer | None:
@@ -151,18 +151,26 @@ class ServersScreen(Dialog[None]):
         sheet.show(details(server, seen, self._clock(), approve) if server is not None else [])
 
     def _hint(self) -> None:
-        can = {"look": "refreshes"}
+        actions = {"look": "refreshes"}
         if self._may_change:
-            can = {"approve": "approves…", "test": "tests", "switch": "on / off", **can, "remove": "removes"}
-        words = [Content(f"{key_of(f'servers.{name}', self._keys)} {does}") for name, does in can.items()]
-        said = self.query_one("#said", KeyLine)
-        said.set_class(False, "-bad")
-        said.show((*words, Content("Esc closes")), " · ")
+            actions = {
+                "approve": "approves…",
+                "test": "tests",
+                "switch": "on / off",
+                **actions,
+                "remove": "removes",
+            }
+        words = [
+            Content(f"{key_of(f'servers.{name}', self._keys)} {label}") for name, label in actions.items()
+        ]
+        line = self.query_one("#said", KeyLine)
+        line.set_class(False, "-bad")
+        line.show((*words, Content("Esc closes")), " · ")
 
     def _say(self, text: str, *, bad: bool = False) -> None:
-        said = self.query_one("#said", KeyLine)
-        said.show((Content(one_line(text, 300)),))
-        said.set_class(bad, "-bad")
+        line = self.query_one("#said", KeyLine)
+        line.show((Content(one_line(text, 300)),))
+        line.set_class(bad, "-bad")
 
     # --- doing --------------------------------------------------------------------------------
 
@@ -200,10 +208,13 @@ class ServersScreen(Dialog[None]):
         self._say(f"{key} again removes {server.name} and archives {tools} of it.", bad=True)
 
     def action_approve(self) -> None:
-        """Show the next tool that waits whole; it is approved there."""
+        """Open the next waiting tool, where it can be approved."""
         if (server := self._changeable) is None:
             return
-        tool = next((one for one in server.tools if one.state in _WAITS and not one.problem), None)
+        tool = next(
+            (candidate for candidate in server.tools if candidate.state in _WAITS and not candidate.problem),
+            None,
+        )
         if tool is None:
             self._say("No tool of it waits to be approved.")
         else:
@@ -214,16 +225,16 @@ class ServersScreen(Dialog[None]):
         from alita_tui.console.servers.approving import ToolApproval
 
         try:
-            whole = await self._catalog.server_tool(server, tool)
+            details = await self._catalog.server_tool(server, tool)
         except AlitaError as error:
             self._say(f"{error} {error.hint}", bad=True)
             return
         if self.is_current:
-            self.app.push_screen(ToolApproval(whole, self._catalog))
+            self.app.push_screen(ToolApproval(details, self._catalog))
 
-    def approved(self, said: str) -> None:
-        """Say that a tool was approved, and read the servers anew."""
-        self._say(said)
+    def approved(self, message: str) -> None:
+        """Report that a tool was approved, and read the servers again."""
+        self._say(message)
         self.action_look()
 
     @work(name="change server", group="server", exit_on_error=False)
@@ -232,7 +243,7 @@ class ServersScreen(Dialog[None]):
         if meanwhile:
             self._say(meanwhile)
         try:
-            said = await self._catalog.change_server(change, name)
+            message = await self._catalog.change_server(change, name)
         except AlitaError as error:
             self._say(f"{error} {error.hint}", bad=True)
             return
@@ -240,5 +251,5 @@ class ServersScreen(Dialog[None]):
             self._busy = False
         if change == "remove":
             self.post_message(self.Removed())
-        self._say(said)
+        self._say(message)
         self.action_look()

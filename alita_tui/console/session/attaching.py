@@ -9,59 +9,59 @@ from os.path import commonprefix
 from pathlib import Path
 from typing import NamedTuple
 
-_MOST = 12
-"""Names that are offered."""
-_LOOKED_AT = 5_000
-"""Entries of a folder that are looked at while somebody types."""
-_NAMED = re.compile(r'(?:(?<=\s)|^)@(?:"(?P<quoted>[^"\n]+)"|(?P<plain>[^\s"]+))', re.MULTILINE)
-_BEGUN = re.compile(r'(?:(?<=\s)|^)@(?P<quote>"?)(?P<path>[^"\n]*)$')
+_MOST_OFFERED = 12
+"""Names offered at most."""
+_MOST_READ = 5_000
+"""Entries of a folder that are read at most while somebody types."""
+_REFERENCE = re.compile(r'(?:(?<=\s)|^)@(?:"(?P<quoted>[^"\n]+)"|(?P<plain>[^\s"]+))', re.MULTILINE)
+_UNFINISHED = re.compile(r'(?:(?<=\s)|^)@(?P<quote>"?)(?P<path>[^"\n]*)$')
 _LIKE_A_PATH = re.compile(r"[./~].*[^.,;:!?]|.*\.\w{1,8}|.*/.+")
 
 
 class Attached(NamedTuple):
-    """What a message names."""
+    """The files that a message names."""
 
     files: tuple[str, ...]
     """Absolute paths of files that can be read."""
     missing: tuple[str, ...]
-    """What looks like a file and is none."""
+    """Names that look like a file and are none."""
 
 
 def attached(text: str) -> Attached:
     """Return the files that a message names; a word such as `@someone` is no file."""
     files: dict[str, None] = {}
     missing: dict[str, None] = {}
-    for match in _NAMED.finditer(text):
-        written = match["quoted"] or match["plain"]
-        for name in (written, written.rstrip(".,;:!?)")):
+    for match in _REFERENCE.finditer(text):
+        reference = match["quoted"] or match["plain"]
+        for name in (reference, reference.rstrip(".,;:!?)")):
             path = Path(name).expanduser()
             if path.is_file() and os.access(path, os.R_OK):
                 files[str(path.absolute())] = None
                 break
         else:
-            if match["quoted"] or _LIKE_A_PATH.fullmatch(written):
-                missing[written] = None
+            if match["quoted"] or _LIKE_A_PATH.fullmatch(reference):
+                missing[reference] = None
     return Attached(tuple(files), tuple(missing))
 
 
 class Completion(NamedTuple):
-    """How a path that was begun can go on."""
+    """How an unfinished path can be completed."""
 
     rest: str
-    """What all that fits have in common, to be added at the cursor."""
+    """The beginning that all matching names share, to be added at the cursor."""
     options: tuple[str, ...]
-    """Names that fit, folders with a slash; none where the completion is whole."""
+    """Matching names, folders with a slash; empty if only one matches."""
 
 
 def choices(before: str) -> tuple[str, tuple[str, ...]] | None:
-    """Return the last part of the path before the cursor, and the names that fit; None where it ends with no path."""
-    match = _BEGUN.search(before)
+    """Return the last part of the path before the cursor and the names that match it; None if there is no path."""
+    match = _UNFINISHED.search(before)
     if match is None or (not match["quote"] and re.search(r"\s", match["path"])):
         return None
     folder, name = os.path.split(match["path"])
     try:
-        with os.scandir(Path(folder or ".").expanduser()) as found:
-            entries = sorted(islice(found, _LOOKED_AT), key=lambda entry: entry.name)
+        with os.scandir(Path(folder or ".").expanduser()) as listing:
+            entries = sorted(islice(listing, _MOST_READ), key=lambda entry: entry.name)
     except OSError:
         return name, ()
     names = [
@@ -70,25 +70,25 @@ def choices(before: str) -> tuple[str, tuple[str, ...]] | None:
         if entry.name.startswith(name) and (name.startswith(".") or not entry.name.startswith("."))
     ]
     if not match["quote"]:
-        names = [found for found in names if not re.search(r'[\s"]', found)] or names
+        names = [candidate for candidate in names if not re.search(r'[\s"]', candidate)] or names
     return name, tuple(names)
 
 
 def rest_of(before: str, name: str) -> str:
-    """Return what is added at the cursor where one of the choices is taken."""
-    match, found = _BEGUN.search(before), choices(before)
-    if match is None or found is None:
+    """Return the text to insert at the cursor for a chosen name."""
+    match, fitting = _UNFINISHED.search(before), choices(before)
+    if match is None or fitting is None:
         return ""
-    end = "" if name.endswith("/") else '" ' if match["quote"] else " "
-    return name[len(found[0]) :] + end
+    closing = "" if name.endswith("/") else '" ' if match["quote"] else " "
+    return name[len(fitting[0]) :] + closing
 
 
 def completion(before: str) -> Completion | None:
-    """Return how the text before the cursor can go on; None where it ends with no path."""
-    found = choices(before)
-    if found is None:
+    """Return how the path before the cursor can be completed; None if there is no path."""
+    fitting = choices(before)
+    if fitting is None:
         return None
-    name, names = found
+    name, names = fitting
     if len(names) == 1:
         return Completion(rest_of(before, names[0]), ())
-    return Completion(commonprefix(names)[len(name) :], names[:_MOST])
+    return Completion(commonprefix(names)[len(name) :], names[:_MOST_OFFERED])

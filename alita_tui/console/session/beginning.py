@@ -1,4 +1,4 @@
-"""Part of the session's screen: what stands there before the first task, and the end of a session that is opened."""
+"""Part of the session's screen: suggestions before the first task, and the end of a session that is opened."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Beginning(Screen[None]):
     view: SessionView
     _ready: bool
     _opened: tuple[int, Sequence[Envelope]] = (0, ())
-    """What was said of the session before the screen was there."""
+    """What `opens` got before the screen was ready: the number of events, and the last ones."""
 
     def draw(self, view: SessionView) -> None:
         """Draw a newer view in every pane."""

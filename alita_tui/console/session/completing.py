@@ -1,4 +1,4 @@
-"""What the composer offers while something is written: commands behind a /, files behind an @, earlier entries."""
+"""What the composer offers while somebody writes: commands after a /, files after an @, earlier entries."""
 
 from __future__ import annotations
 
@@ -19,30 +19,31 @@ _MOST = 200
 
 
 class Offer(msgspec.Struct, frozen=True):
-    """What can be taken."""
+    """The entries of the list."""
 
     kind: Literal["command", "file", "earlier"]
     picks: tuple[Pick, ...]
-    takes: tuple[str, ...]
-    """What taking each adds at the cursor; of commands and earlier entries, the whole text."""
+    texts: tuple[str, ...]
+    """The text that each entry inserts at the cursor; commands and earlier entries replace the whole text."""
 
 
 def offer(text: str, before: str) -> Offer | None:
-    """Return what fits a text whose line ends with `before` at the cursor; None where nothing does."""
+    """Return the entries that match a text whose line up to the cursor is `before`; None for no match."""
     if _COMMAND.fullmatch(text) and before == text:
-        written = text[1:].lower().replace("_", "-")
-        known = slash.commands()
+        typed = text[1:].lower().replace("_", "-")
+        commands = slash.commands()
         names = sorted(
-            (name for name in known if written in name), key=lambda name: (not name.startswith(written), name)
+            (name for name in commands if typed in name), key=lambda name: (not name.startswith(typed), name)
         )
         picks = tuple(
-            Pick(f"/{name}", known[name].tooltip, offered(known[name].key.split(","))[0]) for name in names
+            Pick(f"/{name}", commands[name].tooltip, offered(commands[name].key.split(","))[0])
+            for name in names
         )
         return Offer("command", picks, tuple(f"/{name}" for name in names)) if names else None
-    found = choices(before)
-    if found is None or not found[1]:
+    fitting = choices(before)
+    if fitting is None or not fitting[1]:
         return None
-    names = list(found[1][:_MOST])
+    names = list(fitting[1][:_MOST])
     return Offer(
         "file",
         tuple(Pick(one_line(name, 200)) for name in names),
@@ -50,13 +51,13 @@ def offer(text: str, before: str) -> Offer | None:
     )
 
 
-def earlier(entries: Sequence[str], written: str) -> Offer:
-    """Return the earlier entries that have every written word, the newest first and each one once."""
-    words = written.casefold().split()
-    fits = [one for one in dict.fromkeys(reversed(entries)) if all(word in one.casefold() for word in words)][
-        :_MOST
-    ]
-    return Offer("earlier", tuple(Pick(one_line(one, 300)) for one in fits), tuple(fits))
+def earlier(entries: Sequence[str], search: str) -> Offer:
+    """Return the earlier entries that contain every word, newest first, without repeats."""
+    words = search.casefold().split()
+    fits = [
+        entry for entry in dict.fromkeys(reversed(entries)) if all(word in entry.casefold() for word in words)
+    ][:_MOST]
+    return Offer("earlier", tuple(Pick(one_line(entry, 300)) for entry in fits), tuple(fits))
 
 
 class Completions(Picker):
@@ -69,9 +70,9 @@ class Completions(Picker):
     }
     """
 
-    def open(self, found: Offer, above: int) -> None:
-        """Show what can be taken, `above` some lines from the bottom."""
+    def open(self, offer: Offer, above: int) -> None:
+        """Show the list, `above` lines from the bottom."""
         self.styles.margin = (0, 2, above, 3)
-        self.styles.height = min(max(len(found.picks), 1), 10)
+        self.styles.height = min(max(len(offer.picks), 1), 10)
         self.display = True
-        self.show(found.picks)
+        self.show(offer.picks)

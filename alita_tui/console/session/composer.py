@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from alita_tui.console.session.completing import Offer
 
-_MINE = frozenset(("send", "send_next", "newline", "complete", "history", "editor"))
+_HANDLED = frozenset(("send", "send_next", "newline", "complete", "history", "editor"))
 _LONG_LINES, _LONG_CHARACTERS = 8, 1_000
-"""From which on what is pasted stands as one line."""
+"""Lines and characters from which on a paste is shown as one line."""
 BLINKS_SECONDS = 10.0
 """How long the cursor blinks after a key. Each blink paints the line: most of what an idle console would use."""
 
@@ -49,14 +49,14 @@ class Composer(TextArea):
             self.next_task = next_task
 
     class Offered(Message):
-        """What can be taken changed; None where nothing can."""
+        """The list over the composer changed; None: there is nothing to offer."""
 
         def __init__(self, offer: Offer | None) -> None:
             super().__init__()
             self.offer = offer
 
     class Moved(Message):
-        """The cursor of the list is to move."""
+        """Move the cursor of the list."""
 
         def __init__(self, by: int) -> None:
             super().__init__()
@@ -65,26 +65,26 @@ class Composer(TextArea):
     def __init__(self, *, id: str | None = None, blink: bool = True) -> None:
         super().__init__(id=id, soft_wrap=True, show_line_numbers=False, highlight_cursor_line=False)
         self.cursor_blink = self._blinks = blink
-        self._quiet: Timer | None = None
+        self._idle_timer: Timer | None = None
         self._history: list[str] = []
-        self._place = 0
+        self._history_index = 0
         self._unsent = ""
         """What was being written when an earlier entry was recalled."""
         self._pasted: dict[str, str] = {}
-        """What stands for a long paste → the paste."""
+        """The line shown for a long paste → the paste."""
         self._offer: Offer | None = None
-        self._at = 0
-        self._chosen = False
-        """Whether the cursor of the list was moved, so that Enter takes what it is on."""
+        self._list_index = 0
+        self._list_moved = False
+        """Whether the cursor of the list was moved, so that Enter takes the entry under it."""
         self._closed_for = ""
         """The text for which the list was closed."""
 
     def on_mount(self) -> None:
-        """Begin to count how long nothing was typed."""
+        """Start the timer that stops the blinking."""
         if self._blinks:
-            self._quiet = self.set_interval(BLINKS_SECONDS, self._stand_still)
+            self._idle_timer = self.set_interval(BLINKS_SECONDS, self._stop_blinking)
 
-    def _stand_still(self) -> None:
+    def _stop_blinking(self) -> None:
         self.cursor_blink = False
 
     @property
@@ -96,20 +96,20 @@ class Composer(TextArea):
         """Use a resumed session's tasks as earlier entries."""
         if tasks and not self._history:
             self._history = list(tasks)
-            self._place = len(self._history)
+            self._history_index = len(self._history)
 
     @property
-    def whole(self) -> str:
-        """What is written, with what was pasted."""
-        return self._whole(self.text)
+    def full_text(self) -> str:
+        """The text with each long paste in full."""
+        return self._with_pastes(self.text)
 
-    def _whole(self, text: str) -> str:
+    def _with_pastes(self, text: str) -> str:
         for mark, pasted in self._pasted.items():
             text = text.replace(mark, pasted)
         return text
 
     async def _on_paste(self, event: events.Paste) -> None:
-        """Show a long paste as one line; sending it, editing it and keeping it take the whole."""
+        """Show a long paste as one line; it is sent, edited and saved in full."""
         pasted = event.text
         lines = pasted.count("\n") + 1
         if lines < _LONG_LINES and len(pasted) < _LONG_CHARACTERS:
@@ -121,32 +121,32 @@ class Composer(TextArea):
         self.insert(mark)
 
     async def _on_key(self, event: events.Key) -> None:
-        """Run our keys, which a text area would insert."""
-        if self._quiet is not None:
-            self._quiet.reset()
+        """Run the composer's own keys, which a text area would insert."""
+        if self._idle_timer is not None:
+            self._idle_timer.reset()
             self.cursor_blink = True
         if self._offer is not None and await self._list_key(event.key):
             event.stop()
             event.prevent_default()
             return
-        mine = actions_of(self, event.key) & _MINE
-        if mine:
+        actions = actions_of(self, event.key) & _HANDLED
+        if actions:
             event.stop()
             event.prevent_default()
-            await self.run_action(min(mine))
+            await self.run_action(min(actions))
             return
         await super()._on_key(event)
 
     # --- the list ---------------------------------------------------------------------------
 
     async def _list_key(self, key: str) -> bool:
-        """Return whether a key was the list's."""
+        """Handle a key of the list; return whether it was one."""
         if key in ("up", "down"):
             self.move_list(-1 if key == "up" else 1)
         elif key == "escape":
             self.close_list()
-        elif key == "tab" or (key == "enter" and (self._chosen or self._searching)):
-            self.take(self._at)
+        elif key == "tab" or (key == "enter" and (self._list_moved or self._searching)):
+            self.take(self._list_index)
         else:
             return False
         return True
@@ -158,86 +158,86 @@ class Composer(TextArea):
     def move_list(self, by: int) -> None:
         """Move the cursor of the list."""
         if self._offer is not None:
-            self._at = min(max(self._at + by, 0), max(len(self._offer.picks) - 1, 0))
-            self._chosen = True
+            self._list_index = min(max(self._list_index + by, 0), max(len(self._offer.picks) - 1, 0))
+            self._list_moved = True
             self.post_message(self.Moved(by))
 
     def close_list(self) -> None:
-        """Offer nothing until something else is written; a search gives back what stood there."""
+        """Close the list until the text changes; after a search restore the unsent text."""
         if self._searching:
-            self._offer_now(None)
-            self._bring(self._unsent)
+            self._set_offer(None)
+            self._show_text(self._unsent)
         self._closed_for = self.text
-        self._offer_now(None)
+        self._set_offer(None)
 
     def take(self, index: int) -> None:
-        """Take what the list has at a place."""
+        """Insert the list's entry at an index."""
         offer = self._offer
-        if offer is None or not 0 <= index < len(offer.takes):
+        if offer is None or not 0 <= index < len(offer.texts):
             return
-        taken = offer.takes[index]
-        self._offer_now(None)
+        text = offer.texts[index]
+        self._set_offer(None)
         if offer.kind == "file":
-            self.insert(taken)
+            self.insert(text)
         else:
-            self._bring(taken)
+            self._show_text(text)
             self._closed_for = self.text
-            self._offer_now(None)
+            self._set_offer(None)
 
-    def _offer_now(self, found: Offer | None) -> None:
-        if found != self._offer:
-            self._offer, self._at, self._chosen = found, 0, False
-            self.post_message(self.Offered(found))
+    def _set_offer(self, offer: Offer | None) -> None:
+        if offer != self._offer:
+            self._offer, self._list_index, self._list_moved = offer, 0, False
+            self.post_message(self.Offered(offer))
 
     def on_text_area_changed(self) -> None:
-        """Offer what fits."""
+        """Offer the entries that match the text."""
         if self._searching:
             from alita_tui.console.session.completing import earlier
 
-            self._offer_now(earlier(self._history, self.text))
+            self._set_offer(earlier(self._history, self.text))
             return
         if self.text == self._closed_for:
-            self._offer_now(None)
+            self._set_offer(None)
             return
         self._closed_for = ""
         if "/" not in self.text and "@" not in self.text:
-            self._offer_now(None)
+            self._set_offer(None)
             return
         from alita_tui.console.session.completing import offer
 
         row, column = self.cursor_location
-        self._offer_now(offer(self.text, self.document.get_line(row)[:column]))
+        self._set_offer(offer(self.text, self.document.get_line(row)[:column]))
 
     def action_history(self) -> None:
-        """Search what was written earlier."""
+        """Search earlier entries."""
         from alita_tui.console.session.completing import earlier
 
         self._unsent = self.text
-        self._offer_now(earlier(self._history, self.text))
+        self._set_offer(earlier(self._history, self.text))
 
     def action_editor(self) -> None:
         """Write in the editor."""
         from alita_tui.console.review.editor import NoEditor, edit
 
         try:
-            written = edit("prompt", self.whole, ".md", self.app.suspend)
+            written = edit("prompt", self.full_text, ".md", self.app.suspend)
         except NoEditor as error:
             self.app.notify(one_line(str(error)), severity="warning", markup=False)
             return
-        self._bring(written.rstrip("\n"))
+        self._show_text(written.rstrip("\n"))
         self.app.refresh()
 
-    # --- what is written ----------------------------------------------------------------------
+    # --- the text ------------------------------------------------------------------------------
 
     def action_complete(self) -> None:
         """Complete the path of a file behind an @; elsewhere leave the composer."""
         row, column = self.cursor_location
-        found = completion(self.document.get_line(row)[:column])
-        if found is None:
+        completed = completion(self.document.get_line(row)[:column])
+        if completed is None:
             self.screen.focus_next()
         else:
             self._closed_for = ""
-            self.insert(found.rest)
+            self.insert(completed.rest)
 
     def action_send(self) -> None:
         """Send the text."""
@@ -255,53 +255,57 @@ class Composer(TextArea):
         """Recall the previous entry, if the cursor is in the first line."""
         if not self.navigator.is_first_wrapped_line(self.cursor_location):
             self.action_cursor_up()
-        elif self._place > 0:
-            if self._place == len(self._history):
+        elif self._history_index > 0:
+            if self._history_index == len(self._history):
                 self._unsent = self.text
-            self._place -= 1
-            self._bring(self._history[self._place])
+            self._history_index -= 1
+            self._show_text(self._history[self._history_index])
 
     def action_later(self) -> None:
         """Recall the next entry, if the cursor is in the last line."""
         if not self.navigator.is_last_wrapped_line(self.cursor_location):
             self.action_cursor_down()
-        elif self._place < len(self._history):
-            self._place += 1
-            self._bring(self._history[self._place] if self._place < len(self._history) else self._unsent)
+        elif self._history_index < len(self._history):
+            self._history_index += 1
+            self._show_text(
+                self._history[self._history_index]
+                if self._history_index < len(self._history)
+                else self._unsent
+            )
 
     def draft(self, text: str) -> None:
-        """Show a text to be changed and sent; what was being written is an earlier entry."""
+        """Show a text to edit and send; the current text becomes an earlier entry."""
         if self.text.strip():
             self._history.append(self.text)
-        self._place = len(self._history)
-        self._bring(text)
+        self._history_index = len(self._history)
+        self._show_text(text)
 
     def restore(self, text: str) -> None:
-        """Show what was written before and not sent; what is being written already goes before it."""
+        """Show a saved unsent text; if something is being written already, add it as an earlier entry instead."""
         if not self.text:
             self._closed_for = text
-            self._bring(text)
+            self._show_text(text)
         elif text and text != self.text:
             self._history.append(text)
-            self._place = len(self._history)
+            self._history_index = len(self._history)
 
     def put_back(self, text: str) -> None:
         """Show a text again that could not be sent."""
         self._history.pop()
-        self._place = len(self._history)
-        self._bring(text)
+        self._history_index = len(self._history)
+        self._show_text(text)
 
-    def _bring(self, text: str) -> None:
+    def _show_text(self, text: str) -> None:
         self.text = text
         self.move_cursor(self.document.end)
 
     def _send(self, *, next_task: bool) -> None:
-        text = self.whole.strip()
+        text = self.full_text.strip()
         if not text:
             return
         self._history.append(text)
-        self._place = len(self._history)
+        self._history_index = len(self._history)
         self.text = ""
         self._pasted.clear()
-        self._offer_now(None)
+        self._set_offer(None)
         self.post_message(self.Sent(text, next_task=next_task))

@@ -1,4 +1,4 @@
-"""The line of keys at the bottom: those of what has the focus, the most used first, and F1 for the rest."""
+"""The line of keys at the bottom: those of the focused pane, the most used first, and F1 for the rest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ORDER: Mapping[str, tuple[str, ...]] = {
     "replay": ("replay.toggle", "replay.back", "replay.forward", "replay.quit", "replay.mark_forward",
                "replay.find", "replay.faster", "replay.fork", "replay.export"),
 }  # fmt: skip
-"""Part of the screen → what its line names, the most used first; of other parts it names what they take."""
+"""Part of the screen → the keys its line names, most used first; for other parts, all keys they handle."""
 _WORDS = {
     "composer.next": "queue",
     "composer.history": "earlier",
@@ -37,7 +37,7 @@ _WORDS = {
     "app.help": "all keys",
 }
 _SIGNS = {"/": "commands", "@": "files"}
-"""What is typed at the beginning of a word in the composer."""
+"""Characters typed at the beginning of a word in the composer."""
 
 
 class ContextLine(Plain):
@@ -64,8 +64,8 @@ class ContextLine(Plain):
 
     def advance(self, view: SessionView) -> None:
         """Draw for a newer view."""
-        before, self._view = self._view, view
-        if _what_matters(before) != _what_matters(view):
+        previous, self._view = self._view, view
+        if _shown_state(previous) != _shown_state(view):
             self.draw()
 
     def on_resize(self) -> None:
@@ -74,27 +74,27 @@ class ContextLine(Plain):
         self.draw()
 
     def draw(self) -> None:
-        """Name the keys that count now."""
+        """Show the keys that work now."""
         if not self.size.width or not self.is_attached:
             return
         keys = taken(self.screen, self.screen.focused)
-        left = [] if self._covered else items_of(keys, self._view)
+        candidates = [] if self._covered else items_of(keys, self._view)
         if isinstance(self.screen.focused, Suggestion) and not self._covered:
-            left = [("Enter", "start"), ("↑ ↓", "choose"), *left]
-        items = fitting(left, _right(keys), self.content_size.width)
+            candidates = [("Enter", "start"), ("↑ ↓", "choose"), *candidates]
+        items = fitting(candidates, _right(keys), self.content_size.width)
         if items != self._shown:
             self._shown = items
             self.update(_content(items, self.content_size.width))
 
 
 def items_of(keys: Mapping[str, Taken], view: SessionView) -> list[Item]:
-    """Return what the line names of the keys that are taken, the most used first."""
-    owner = next((one for one in _ORDER if any(name.startswith(f"{one}.") for name in keys)), "")
+    """Return the keys for the line and their labels, the most used first."""
+    owner = next((part for part in _ORDER if any(name.startswith(f"{part}.") for name in keys)), "")
     if not owner and "pane.open" in keys:
         owner = "library"
     order = _ORDER.get(owner) or (
         "session.escape",
-        *(one for one in keys if not one.startswith(("app.", "session."))),
+        *(name for name in keys if not name.startswith(("app.", "session."))),
     )
     live = owner != "replay" and "replay.toggle" not in keys
     items: list[Item] = []
@@ -112,10 +112,10 @@ def items_of(keys: Mapping[str, Taken], view: SessionView) -> list[Item]:
     return items
 
 
-def _word(one: Taken, view: SessionView) -> str:
-    if one.action.id == "composer.send":
+def _word(entry: Taken, view: SessionView) -> str:
+    if entry.action.id == "composer.send":
         return "answer" if view.question is not None else "steer" if view.busy else "send"
-    return _WORDS.get(one.action.id, one.action.label.lower())
+    return _WORDS.get(entry.action.id, entry.action.label.lower())
 
 
 def _right(keys: Mapping[str, Taken]) -> tuple[Item, ...]:
@@ -124,10 +124,10 @@ def _right(keys: Mapping[str, Taken]) -> tuple[Item, ...]:
 
 def fitting(items: list[Item], right: tuple[Item, ...], width: int) -> tuple[Item, ...]:
     """Return as many items as fit before the one at the right."""
-    kept = list(items)
-    while kept and _length([*kept, *right]) > width:
-        kept.pop()
-    return (*kept, *right)
+    shown = list(items)
+    while shown and _length([*shown, *right]) > width:
+        shown.pop()
+    return (*shown, *right)
 
 
 def _length(items: list[Item]) -> int:
@@ -140,5 +140,5 @@ def _content(items: tuple[Item, ...], width: int) -> Content:
     return Content.assemble(left, " " * max(width - left.cell_length - right.cell_length, 0), right)
 
 
-def _what_matters(view: SessionView) -> tuple[object, ...]:
+def _shown_state(view: SessionView) -> tuple[object, ...]:
     return view.busy, view.question is None, bool(pending(view))

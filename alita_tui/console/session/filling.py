@@ -14,21 +14,21 @@ from alita_tui.view.trace import rows_for
 TAIL = 400
 """Events at the end that are shown at once."""
 LONG = 2_000
-"""Events from which a session is opened like this; a shorter one is there before one could tell."""
+"""Events from which on a session is opened like this; a shorter one opens at once anyway."""
 
 
 def tail_of(envelopes: Iterable[Envelope]) -> Rows[TraceRow]:
     """Return the rows of the last events, from the last task that begins in their first half on."""
     rows = [row for envelope in envelopes for row in rows_for(envelope)]
     half = rows[: len(rows) // 2]
-    begin = next(
+    start = next(
         (at for at in range(len(half) - 1, -1, -1) if half[at].kind == "task" and not half[at].meta), 0
     )
-    return Rows[TraceRow]().append(*rows[begin:])
+    return Rows[TraceRow]().append(*rows[start:])
 
 
 class Filling:
-    """The whole session, laid out out of sight until it is complete."""
+    """The layout of the whole session, not shown until it is complete."""
 
     def __init__(self, until: int, width: int, shown: Layout) -> None:
         """`until` is the number of the last event on record; `shown` is the end that is on screen meanwhile."""
@@ -42,7 +42,7 @@ class Filling:
             self.laid.fit(width)
 
     def take(self, view: SessionView) -> bool:
-        """Take a newer view; return whether it is complete."""
+        """Lay out a newer view; return whether the session is complete."""
         self.laid.show(view.trace, view.builds, view.state.ratings)
         return view.seq >= self.until
 
@@ -51,40 +51,40 @@ class Filling:
         self.laid.fit(width)
 
     def detail(self) -> None:
-        """Show as much as the end on screen does."""
+        """Use the level of detail of the end on screen."""
         self.laid.detail(self._shown.deck.level)
 
-    def same(self, card: int, row: int) -> tuple[int, int]:
-        """Return the card and row of the whole session that stand for those of the end on screen; -1 for none."""
+    def counterpart_of(self, card: int, row: int) -> tuple[int, int]:
+        """Return the card and row of the whole session that match a card and row of its end; -1 for none."""
         if not 0 <= card < len(self._shown.cards):
             return -1, -1
-        found = _match(self._shown.deck, self._shown.cards[card], self.laid.deck)
-        return found, (self._row(row) if row >= 0 and found >= 0 else -1)
+        index = _match(self._shown.deck, self._shown.cards[card], self.laid.deck)
+        return index, (self._row(row) if row >= 0 and index >= 0 else -1)
 
     def carry_over(self) -> None:
-        """Open and close in the whole session what was opened and closed at its end."""
-        deck, whole = self._shown.deck, self.laid.deck
+        """Open and close the same cards and rows in the whole session as in its end."""
+        deck, full = self._shown.deck, self.laid.deck
         for card in deck.cards:
-            at = _match(deck, card, whole) if card.opened is not None or card.kind == "steps" else -1
+            at = _match(deck, card, full) if card.opened is not None or card.kind == "steps" else -1
             if at < 0:
                 continue
-            mine = whole.cards[at]
-            mine.opened = card.opened
-            if card.kind == "steps" and card.section is not None and mine.section is not None:
-                mine.section.folded = card.section.folded
-        whole.whole = {at for row in deck.whole if (at := self._row(row)) >= 0}
-        self.laid.detail(whole.level)
+            counterpart = full.cards[at]
+            counterpart.opened = card.opened
+            if card.kind == "steps" and card.section is not None and counterpart.section is not None:
+                counterpart.section.folded = card.section.folded
+        full.whole = {at for row in deck.whole if (at := self._row(row)) >= 0}
+        self.laid.detail(full.level)
 
     def _row(self, row: int) -> int:
         return len(self.laid.rows) - len(self._shown.rows) + row
 
 
-def _match(deck: Deck, card: Card, whole: Deck) -> int:
-    """Return the card of `whole` that has the newest row of a card, or stands for the same steps; -1 for none."""
-    ahead = len(whole.rows) - len(deck.rows)
+def _match(deck: Deck, card: Card, full: Deck) -> int:
+    """Return the card of `full` with the newest row of a card, or with the same steps; -1 for none."""
+    ahead = len(full.rows) - len(deck.rows)
     if card.rows:
-        at = ahead + card.rows[-1]
-        return whole.card_of(at) if 0 <= at < len(whole.rows) else -1
+        row = ahead + card.rows[-1]
+        return full.card_of(row) if 0 <= row < len(full.rows) else -1
     if card.section is None:
         return -1
-    return whole.card_of(ahead + card.section.task) + 1
+    return full.card_of(ahead + card.section.task) + 1

@@ -32,35 +32,35 @@ class Slice(NamedTuple):
 
 def pictures_of(files: Sequence[TraceRow]) -> list[str]:
     """Return the handles of the first few pictures among the rows of files."""
-    found = [row.detail.partition("\n")[0] for row in files if _PICTURE.search(row.title)]
-    return list(dict.fromkeys(found))[:MOST]
+    handles = [row.detail.partition("\n")[0] for row in files if _PICTURE.search(row.title)]
+    return list(dict.fromkeys(handles))[:MOST]
 
 
 class Pictures:
-    """The lines of pictures that came on screen lately, and which of them have yet to be decoded."""
+    """The lines of pictures that were on screen lately, and which pictures were requested."""
 
     def __init__(self) -> None:
         self._drawn: LRUCache[tuple[str, int], Sequence[Strip]] = LRUCache(64)
-        self._asked: set[tuple[str, int]] = set()
+        self._requested: set[tuple[str, int]] = set()
 
-    def line(self, one: Slice) -> Strip | None:
-        """Return a line of a picture; None where there is none, or none yet."""
-        lines = self._drawn.get((one.handle, one.columns), ())
-        return lines[one.line] if one.line < len(lines) else None
+    def line(self, part: Slice) -> Strip | None:
+        """Return a line of a picture; None if it has none, or is not decoded yet."""
+        lines = self._drawn.get((part.handle, part.columns), ())
+        return lines[part.line] if part.line < len(lines) else None
 
-    def wanted(self, one: Slice) -> bool:
-        """Return whether the picture has to be asked for; True once only."""
-        key = one.handle, one.columns
-        if key in self._drawn or key in self._asked:
+    def should_request(self, part: Slice) -> bool:
+        """Return True the first time a picture is needed that is not decoded yet."""
+        key = part.handle, part.columns
+        if key in self._drawn or key in self._requested:
             return False
-        self._asked.add(key)
+        self._requested.add(key)
         return True
 
     def put(self, handle: str, columns: int, lines: Sequence[Strip]) -> None:
-        """Take a picture's lines; none where it cannot be shown."""
-        self._asked.discard((handle, columns))
+        """Store the lines of a picture; empty if it cannot be shown."""
+        self._requested.discard((handle, columns))
         self._drawn[handle, columns] = lines
 
     def clear(self) -> None:
-        """Forget what was drawn: another theme has another paper."""
+        """Drop the drawn lines: another theme has another background."""
         self._drawn.clear()

@@ -9,7 +9,7 @@ from typing import Any
 from alita_tui.console.session.card_lines import BuildOf
 from alita_tui.console.widgets.sheet import BLANK, Row, fact, heading, say
 from alita_tui.spine.text import counted, one_line, reveal
-from alita_tui.view.card_words import duration, evidence, files_of, section_told, step_told
+from alita_tui.view.card_words import duration, evidence, files_of, section_summary, step_line
 from alita_tui.view.cards import Card, Deck, Section
 from alita_tui.view.model import SandboxRun, SessionView, TraceRow
 from alita_tui.view.statistics import dollars
@@ -30,7 +30,7 @@ _KINDS = {
 def about(
     view: SessionView, deck: Deck, index: int, inner: int, build_of: BuildOf
 ) -> tuple[str, str, list[Row]]:
-    """Return the inspector's title, what it is about, and its rows, for a card or (`inner`) one of its rows."""
+    """Return the title, subject and rows of the inspector for a card, or for one of its rows (`inner`)."""
     card = deck.cards[index]
     if inner >= 0 and card.kind not in ("build",):
         row = deck.rows[inner]
@@ -71,7 +71,7 @@ def _verdict(status: str, by: str, why: str) -> list[Row]:
 
 
 def _row(row: TraceRow) -> list[Row]:
-    """Return a row of the trace whole: what it says, when, and its figure."""
+    """Return the full text of a row of the trace, its time and its figure."""
     rows = [*_text(str(row.detail or row.title)), BLANK, _when(row)]
     if row.meta:
         label = "took" if row.kind == "thought" else "kind" if row.kind == "memory" else "note"
@@ -93,13 +93,13 @@ def _text(text: str) -> list[Row]:
 
 
 def _ticks(view: SessionView) -> list[Row]:
-    """Return the plan of the task that the view tells of, a step in a line behind its tick."""
+    """Return the plan of the running task, one step a line, each with its tick."""
     tones = {"✓": "good", "✗": "bad", "▸": "wait", "–": "muted", "○": "muted"}
     rows = []
     for step in view.plan:
         mark, tone = (step[0], tones[step[0]]) if step[:1] in tones else ("○", "muted")
-        said = step[2:] if step[:1] in tones else step
-        rows.append(Row(((said, "strong" if mark == "▸" else ""),), ((f"{mark} ", tone),)))
+        text = step[2:] if step[:1] in tones else step
+        rows.append(Row(((text, "strong" if mark == "▸" else ""),), ((f"{mark} ", tone),)))
     return rows
 
 
@@ -116,15 +116,15 @@ def _plan(view: SessionView, deck: Deck, card: Card) -> list[Row]:
 
 def _task(view: SessionView, deck: Deck, section: Section) -> list[Row]:
     row = deck.rows[section.task]
-    steps, did, time = section_told(deck, section)
-    task = next((one for one in reversed(view.tasks) if one.task_id == row.span), None)
+    steps, deeds, time = section_summary(deck, section)
+    task = next((task for task in reversed(view.tasks) if task.task_id == row.span), None)
     rows = [*_text(str(row.detail or row.title)), BLANK, _when(row)]
     rows.append(fact("so far" if section.answered < 0 else "took", f"{steps}, {time}", width=_LABEL))
-    rows += [fact("" if number else "did", one, width=_LABEL) for number, one in enumerate(did)]
+    rows += [fact("" if number else "did", deed, width=_LABEL) for number, deed in enumerate(deeds)]
     if task is not None and task.outcome:
         rows.append(fact("ended", f"{task.outcome}{f': {task.reason}' if task.reason else ''}", width=_LABEL))
-    given = frozenset(_given(view, task.task_id)) if task is not None else frozenset()
-    files = [file for file in view.state.artefacts if file.handle in given] if given else []
+    handles = frozenset(_given_handles(view, task.task_id)) if task is not None else frozenset()
+    files = [file for file in view.state.artefacts if file.handle in handles] if handles else []
     rows += [
         fact("" if number else "given", one_line(file.name), width=_LABEL)
         for number, file in enumerate(files)
@@ -133,33 +133,33 @@ def _task(view: SessionView, deck: Deck, section: Section) -> list[Row]:
         rows += [BLANK, *heading("Plan"), *_ticks(view)]
     if section.answered < 0 and row.span == view.state.focus and view.spend.by_step:
         rows += [BLANK, *heading("Context and cost", "tokens sent and received")]
-        for one in view.spend.by_step[-_MOST_BARS:]:
+        for step in view.spend.by_step[-_MOST_BARS:]:
             rows.append(
-                fact(one_line(one.name), f"{one.tokens:>9,} tokens  {dollars(one.usd)}", width=_LABEL)
+                fact(one_line(step.name), f"{step.tokens:>9,} tokens  {dollars(step.usd)}", width=_LABEL)
             )
     return rows
 
 
-def _given(view: SessionView, task_id: str) -> Sequence[str]:
+def _given_handles(view: SessionView, task_id: str) -> Sequence[str]:
     return next((task.files for task in reversed(view.state.tasks) if task.task_id == task_id), ())
 
 
 def _answer(deck: Deck, section: Section, row: TraceRow) -> list[Row]:
-    """Return what an answer rests on: every tool run, page and build behind it, and its files."""
+    """Return the evidence of an answer: each tool run, page and build that led to it, and its files."""
     rows = heading("Evidence", evidence(deck, section) or "nothing that was run or read")
     for at in section.cards:
         card = deck.cards[at]
         if card.kind not in ("step", "build"):
             continue
-        told = step_told([deck.rows[one] for one in card.rows])
-        if told.verb in ("Ran", "Read", "Build", "Web"):
-            tone = told.tone if told.tone in ("bad", "warn") else "muted"
-            said = ((f"{told.subject}", "strong"), (f"  {told.result}" if told.result else "", tone))
-            rows.append(Row(said, ((f"{told.verb:<7}", "muted"),)))
+        step = step_line([deck.rows[index] for index in card.rows])
+        if step.verb in ("Ran", "Read", "Build", "Web"):
+            tone = step.tone if step.tone in ("bad", "warn") else "muted"
+            line = ((f"{step.subject}", "strong"), (f"  {step.result}" if step.result else "", tone))
+            rows.append(Row(line, ((f"{step.verb:<7}", "muted"),)))
     if files := files_of(deck, section):
         rows += [BLANK, *heading("Files")]
         rows += [Row(((str(file.title).removeprefix("File "), ""),)) for file in files]
-    steps, _did, time = section_told(deck, section)
+    steps, _did, time = section_summary(deck, section)
     rows += [BLANK, _when(row), fact("took", f"{steps}, {time}", width=_LABEL)]
     if row.meta:
         rows.append(fact("note", str(row.meta), width=_LABEL))
@@ -170,32 +170,34 @@ def _answer(deck: Deck, section: Section, row: TraceRow) -> list[Row]:
 
 
 def _step(view: SessionView, deck: Deck, card: Card) -> tuple[str, str, list[Row]]:
-    """Return a step: what came of it first, then what it was asked, then the run."""
+    """Return a step: its outcome first, then its arguments, then the run."""
     rows = [deck.rows[at] for at in card.rows]
-    told = step_told(rows)
-    asked = next((row for row in rows if row.action), rows[0])
-    found = [row for row in rows if row is not asked and row.kind in ("observation", "run", "file")]
+    summary = step_line(rows)
+    action_row = next((row for row in rows if row.action), rows[0])
+    outcome_rows = [
+        row for row in rows if row is not action_row and row.kind in ("observation", "run", "file")
+    ]
     shown: list[Row] = []
-    for row in found:
+    for row in outcome_rows:
         if row.kind == "observation":
             shown += (
                 _result(str(row.detail or row.title))
-                if asked.action == "run_tool"
+                if action_row.action == "run_tool"
                 else _text(str(row.detail))
             )
         elif row.kind == "file":
             shown.append(Row(((str(row.title), "link"),)))
     if not shown:
         shown = say(
-            "Nothing yet." if told.tone == "wait" else str(rows[-1].detail or rows[-1].title), "muted"
+            "Nothing yet." if summary.tone == "wait" else str(rows[-1].detail or rows[-1].title), "muted"
         )
-    shown += [BLANK, *heading("Asked"), *_arguments(str(asked.detail))]
-    run = next((one for one in reversed(view.runs) if one.run_id in card.names), None)
+    shown += [BLANK, *heading("Asked"), *_arguments(str(action_row.detail))]
+    run = next((run for run in reversed(view.runs) if run.run_id in card.names), None)
     shown += [BLANK, *heading("Run"), _when(rows[0])]
-    shown.append(fact("took", told.time or duration(rows[0].at, rows[-1].at), width=_LABEL))
+    shown.append(fact("took", summary.time or duration(rows[0].at, rows[-1].at), width=_LABEL))
     if run is not None:
         shown += _run(run)
-    return _TITLES.get(asked.action, told.verb), str(told.subject), shown
+    return _TITLES.get(action_row.action, summary.verb), str(summary.subject), shown
 
 
 def _run(run: SandboxRun) -> Iterator[Row]:
@@ -218,7 +220,7 @@ def _arguments(text: str) -> list[Row]:
     if not isinstance(value, dict):
         return _text(text)
     value = value.get("arguments", value) if isinstance(value.get("arguments"), dict) else value
-    return [fact(one_line(str(name), 40), _short(one), width=_LABEL) for name, one in value.items()]
+    return [fact(one_line(str(name), 40), _short(argument), width=_LABEL) for name, argument in value.items()]
 
 
 def _value(text: str) -> Any:
@@ -233,7 +235,7 @@ def _short(value: Any) -> str:
 
 
 def _result(text: str) -> list[Row]:
-    """Return a result by its shape, its figures as bars, then whole."""
+    """Return the shape of a result, its figures as bars, then its full text."""
     status, _, body = text.partition("\n")
     value = _value(body)
     records = _records(value)
@@ -250,11 +252,11 @@ def _result(text: str) -> list[Row]:
 def _records(value: Any) -> list[dict[str, Any]]:
     """Return a list of objects with the same members: the value, or the only such member of it."""
     if isinstance(value, dict):
-        lists = [one for one in value.values() if isinstance(one, list)]
+        lists = [member for member in value.values() if isinstance(member, list)]
         value = lists[0] if len(lists) == 1 else None
-    if not isinstance(value, list) or len(value) < 2 or not all(isinstance(one, dict) for one in value):
+    if not isinstance(value, list) or len(value) < 2 or not all(isinstance(record, dict) for record in value):
         return []
-    return value if len({tuple(one) for one in value}) == 1 and value[0] else []
+    return value if len({tuple(record) for record in value}) == 1 and value[0] else []
 
 
 def _shape(records: list[dict[str, Any]]) -> Iterator[Row]:
@@ -278,17 +280,17 @@ def _column(values: Sequence[Any]) -> str:
     if numbers := _numbers(values):
         return f"number, {min(numbers):,.6g} … {max(numbers):,.6g}"
     kinds = {True: "true or false"} if all(isinstance(value, bool) for value in values) else {}
-    different = counted(len({_short(value) for value in values}), "different value")
+    distinct = counted(len({_short(value) for value in values}), "different value")
     return (
         kinds.get(True, "text" if all(isinstance(value, str) for value in values) else "values")
-        + f", {different}"
+        + f", {distinct}"
     )
 
 
 def _bars(records: list[dict[str, Any]], name: str) -> Iterator[Row]:
     """Yield a thin bar for each record's figure; labelled by the first text of the record."""
-    numbers = _numbers([one[name] for one in records])
-    label = next((one for one, value in records[0].items() if isinstance(value, str)), "")
+    numbers = _numbers([record[name] for record in records])
+    label = next((column for column, value in records[0].items() if isinstance(value, str)), "")
     if not numbers or not label or len(records) > _MOST_BARS:
         return
     most = max(map(abs, numbers)) or 1.0

@@ -15,7 +15,7 @@ from alita_tui.view.model import SessionView
 
 Mode = Literal["selection", "pinned", "panes"]
 _NEXT: dict[Mode, Mode] = {"selection": "pinned", "pinned": "panes", "panes": "selection"}
-_SAID: dict[Mode, str] = {
+_MESSAGES: dict[Mode, str] = {
     "selection": "The inspector shows what is selected in the trace.",
     "pinned": "Pinned: it stays, whatever is selected.",
     "panes": "Library and sandbox stay, whatever is selected.",
@@ -41,11 +41,11 @@ class Inspecting(Screen[None]):
             self.set_class(not self.has_class("-inspect"), "-inspect")
         else:
             self.inspects = _NEXT[self.inspects]
-            self.notify(_SAID[self.inspects], markup=False, timeout=3)
+            self.notify(_MESSAGES[self.inspects], markup=False, timeout=3)
         self.inspect(anew=True)
 
     def inspect(self, *, anew: bool = False) -> None:
-        """Show in the side what is to be shown there now; what is pinned changes only with `anew`."""
+        """Show the inspector, or library and sandbox; a pinned inspector changes only with `anew`."""
         side = self.query_one(Side)
         trace = self.query_one(Trace)
         narrow = self.has_class("-narrow")
@@ -53,9 +53,11 @@ class Inspecting(Screen[None]):
             self.remove_class("-inspect")
         if self.inspects == "pinned" and side.inspecting and not (narrow or anew):
             return
-        wanted = self.has_class("-inspect") if narrow else self.inspects != "panes" and trace.has_focus
-        told = trace.told() if wanted else None
-        if told is None:
+        open_inspector = (
+            self.has_class("-inspect") if narrow else self.inspects != "panes" and trace.has_focus
+        )
+        inspection = trace.inspection() if open_inspector else None
+        if inspection is None:
             side.close_inspector()
         else:
-            side.inspect(*told, pinned=self.inspects == "pinned" and not narrow)
+            side.inspect(*inspection, pinned=self.inspects == "pinned" and not narrow)

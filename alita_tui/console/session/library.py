@@ -65,24 +65,24 @@ class Library(ScrollView, can_focus=True):
         self._styles: dict[str, Style] = {}
 
     def advance(self, view: SessionView) -> None:
-        """Draw a newer view; scroll to a tool that was just found, built or run."""
+        """Draw a newer view; scroll to the tool that was found, built or run last."""
         if view.library == self._all and view.touched == self._touched:
             return
         moved = view.touched != self._touched
         self._all, self._touched = view.library, view.touched
-        self._sift()
+        self._apply_filter()
         names: list[str] = [card.name for card in self._cards]
         if moved and self._touched in names and not self.has_focus:
             self._cursor = names.index(self._touched)
             self._show_cursor()
 
     def filter(self, text: str) -> int:
-        """Show the tools with every word in name or description; return how many."""
+        """Show the tools whose name or description contains every word; return how many there are."""
         self._filter = text
-        self._sift()
+        self._apply_filter()
         return len(self._cards)
 
-    def _sift(self) -> None:
+    def _apply_filter(self) -> None:
         words = self._filter.casefold().split()
         chosen = self._cards[self._cursor].name if self._cursor < len(self._cards) else ""
         self._cards = tuple(
@@ -92,16 +92,16 @@ class Library(ScrollView, can_focus=True):
         )
         names: list[str] = [card.name for card in self._cards]
         self._cursor = names.index(chosen) if chosen in names else 0
-        self._lay()
+        self._fit()
 
-    def _lay(self) -> None:
+    def _fit(self) -> None:
         width = self.scrollable_content_region.width
         self.virtual_size = Size(width, max(2 * len(self._cards), 1))
         self.refresh()
 
     def on_resize(self, _event: events.Resize) -> None:
         """Draw for the new width."""
-        self._lay()
+        self._fit()
 
     def notify_style_update(self) -> None:
         """Drop the cached styles: the theme may have changed."""
@@ -116,8 +116,8 @@ class Library(ScrollView, can_focus=True):
             self._styles = theme_styles(self.app.theme_variables, _STYLES)
         index, part = divmod(y + self.scroll_offset.y, 2)
         if not self._cards:
-            said = "No tool fits." if self._all else "No tools yet. alita builds one when a task needs it."
-            lines = wrap(said, max(width, 10))
+            message = "No tool fits." if self._all else "No tools yet. alita builds one when a task needs it."
+            lines = wrap(message, max(width, 10))
             if y >= len(lines):
                 return Strip.blank(width, base)
             return to_strip(((lines[y], "muted"),), self._styles, base, width)
@@ -136,13 +136,13 @@ class Library(ScrollView, can_focus=True):
         runs = counted(card.runs, "run") if card.runs else "not run yet"
         if card.failures:
             runs += f", {card.failures} ✗"
-        seldom = f" {card.state}" if card.state in ("stale", "archived", "revoked", "quarantined") else ""
+        state = f" {card.state}" if card.state in ("stale", "archived", "revoked", "quarantined") else ""
         return spread(
             (
                 (f"{glyph} ", style),
                 (one_line(card.name), name),
                 (f" v{card.version}", "muted"),
-                (seldom, style),
+                (state, style),
             ),
             (runs, "muted"),
             width,
@@ -156,8 +156,8 @@ class Library(ScrollView, can_focus=True):
             self.scroll_to(y=top + 2 - self.size.height, animate=False, immediate=True)
         self.refresh()
 
-    def _move(self, to: int) -> None:
-        self._cursor = min(max(to, 0), max(len(self._cards) - 1, 0))
+    def _move(self, index: int) -> None:
+        self._cursor = min(max(index, 0), max(len(self._cards) - 1, 0))
         self._show_cursor()
 
     def spots(self) -> Iterator[tuple[int, Callable[[], None]]]:

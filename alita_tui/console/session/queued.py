@@ -1,4 +1,4 @@
-"""What was sent but not taken up yet: messages to the running task, and queued tasks."""
+"""What was sent and is not taken up yet: messages to the running task, and queued tasks."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class _Waiting(msgspec.Struct, frozen=True):
     seen: int
     """Number of tasks or rows when it was sent."""
 
-    def taken(self, view: SessionView) -> bool:
+    def taken_up(self, view: SessionView) -> bool:
         if self.task:
-            begun = any(one_line(task.text) == self.text for task in view.tasks.since(self.seen))
-            return begun or any(one_line(one.text) == self.text for one in view.queue)
+            started = any(one_line(task.text) == self.text for task in view.tasks.since(self.seen))
+            return started or any(one_line(task.text) == self.text for task in view.queue)
         return any(
             row.meta == "steered" and one_line(row.detail) == self.text for row in view.trace.since(self.seen)
         )
@@ -38,13 +38,13 @@ class Queued(Plain):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._waiting: tuple[_Waiting, ...] = ()
-        """What is on no record yet."""
+        """Messages and tasks that are not recorded yet."""
         self._queue: tuple[str, ...] = ()
 
     @property
     def waiting(self) -> tuple[str, ...]:
         """The texts not taken up yet, oldest first."""
-        return (*self._queue, *(one.text for one in self._waiting))
+        return (*self._queue, *(message.text for message in self._waiting))
 
     def add(self, text: str, view: SessionView, *, task: bool) -> None:
         """Add what was sent during a task."""
@@ -53,19 +53,22 @@ class Queued(Plain):
         self._draw()
 
     def advance(self, view: SessionView) -> None:
-        """Show the queue as it is; remove what was taken up, and messages to a task that ended."""
-        left = tuple(
-            one for one in self._waiting if not one.taken(view) and (one.task or view.busy or view.live.held)
+        """Show the queue; remove what was taken up, and messages to a task that ended."""
+        waiting = tuple(
+            message
+            for message in self._waiting
+            if not message.taken_up(view) and (message.task or view.busy or view.live.held)
         )
-        queue = tuple(one_line(one.text) for one in view.queue)
-        if (left, queue) != (self._waiting, self._queue):
-            self._waiting, self._queue = left, queue
+        queue = tuple(one_line(task.text) for task in view.queue)
+        if (waiting, queue) != (self._waiting, self._queue):
+            self._waiting, self._queue = waiting, queue
             self._draw()
 
     def _draw(self) -> None:
         waiting = [("next task  ", text) for text in self._queue]
         waiting += [
-            ("next task  " if one.task else "before the next step  ", one.text) for one in self._waiting
+            ("next task  " if message.task else "before the next step  ", message.text)
+            for message in self._waiting
         ]
         self.display = bool(waiting)
         lines = (Content.assemble((label, "$alita-wait"), text) for label, text in waiting)

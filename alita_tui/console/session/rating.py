@@ -24,8 +24,8 @@ class Rating(Screen[None]):
     bar: ReplayBar | None
     _rated = 0
     """The event that is being rated."""
-    _expects = False
-    """The line asks what it should be, and not what is wrong."""
+    _asks_should_be = False
+    """Whether the line asks what the answer should be, not what is wrong with it."""
 
     def ask(self, command: Command) -> None:
         """Hand a command to the engine."""
@@ -33,7 +33,7 @@ class Rating(Screen[None]):
 
     @on(Trace.RateAsked)
     def _rate(self, message: Trace.RateAsked) -> None:
-        """Send a 👍 and what is taken back at once; ask what is wrong, or what it should be."""
+        """Send a 👍 or a withdrawal at once; otherwise ask what is wrong, or what it should be."""
         if self.bar is not None:
             return
         if not message.seq:
@@ -42,17 +42,17 @@ class Rating(Screen[None]):
         if message.rating in ("up", "undo"):
             self.ask(GiveFeedback(rating="up", seq=message.seq, undo=message.rating == "undo"))
             return
-        self._rated, self._expects = message.seq, message.rating == "should_be"
+        self._rated, self._asks_should_be = message.seq, message.rating == "should_be"
         line = self.query_one("#wrong", Input)
-        line.placeholder = words.SHOULD_BE if self._expects else words.WRONG
+        line.placeholder = words.SHOULD_BE if self._asks_should_be else words.WRONG
         line.value = self.app.drafts.get(self._draft)
         line.display = True
         line.focus()
 
     @property
     def _draft(self) -> str:
-        """Where what is typed here is kept until it is sent."""
-        return f"{'should be' if self._expects else 'wrong'}:{self._rated}"
+        """The name under which the typed text is saved until it is sent."""
+        return f"{'should be' if self._asks_should_be else 'wrong'}:{self._rated}"
 
     @on(Input.Changed, "#wrong")
     def _wrong_typed(self, event: Input.Changed) -> None:
@@ -62,8 +62,8 @@ class Rating(Screen[None]):
     @on(Input.Submitted, "#wrong")
     def _rate_down(self, event: Input.Submitted) -> None:
         event.input.display = False
-        text, expected = ("", event.value) if self._expects else (event.value, "")
-        if expected.strip() or not self._expects:
+        text, expected = ("", event.value) if self._asks_should_be else (event.value, "")
+        if expected.strip() or not self._asks_should_be:
             self.ask(GiveFeedback(rating="down", seq=self._rated, text=text, expected=expected))
             self.app.drafts.keep(self._draft, "")
         event.input.value = ""

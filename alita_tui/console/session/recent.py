@@ -34,9 +34,9 @@ _OUTCOMES = {
 }
 
 
-def worth(lines: Sequence[SessionLine], current: str) -> tuple[SessionLine, ...]:
-    """Return the sessions that one may want to go on with, the newest first."""
-    found = [
+def worth_reopening(lines: Sequence[SessionLine], current: str) -> tuple[SessionLine, ...]:
+    """Return the sessions that are worth continuing, newest first."""
+    candidates = [
         line
         for line in lines
         if line.tasks
@@ -44,11 +44,11 @@ def worth(lines: Sequence[SessionLine], current: str) -> tuple[SessionLine, ...]
         and not (line.archived or line.imported or line.state in ("open", "damaged"))
         and line.session_id != current
     ]
-    return tuple(sorted(found, key=lambda one: one.last_activity or one.started, reverse=True)[:MOST])
+    return tuple(sorted(candidates, key=lambda line: line.last_activity or line.started, reverse=True)[:MOST])
 
 
-def said(line: SessionLine, now: datetime) -> tuple[str, str, str]:
-    """Return a session's mark, why one would go back to it and how old it is, and the style of both."""
+def description(line: SessionLine, now: datetime) -> tuple[str, str, str]:
+    """Return a session's mark, its outcome and age in words, and the style of both."""
     mark, why, style = _OUTCOMES.get(line.outcome, _OUTCOMES["answered"])
     if line.waiting:
         mark, style = "◈", "$alita-wait"
@@ -58,7 +58,7 @@ def said(line: SessionLine, now: datetime) -> tuple[str, str, str]:
 
 
 class RecentSession(Suggestion):
-    """A session to go on with."""
+    """A session that can be continued."""
 
     class Opened(Message):
         """Open this session."""
@@ -75,7 +75,7 @@ class RecentSession(Suggestion):
     def on_resize(self) -> None:
         """Draw for the width."""
         width = min(self.size.width, _WIDE)
-        mark, right, style = said(self._line, self._now)
+        mark, right, style = description(self._line, self._now)
         title = at_words(self.suggested, max(width - len(right) - 4, 8))
         left = Content.assemble((f"{mark} ", style), title)
         gap = " " * max(width - left.cell_length - len(right), 2)
@@ -97,11 +97,11 @@ class Recent(Vertical):
     Recent > Suggestion:focus { background: $alita-cursor; text-style: bold; }
     """
 
-    def __init__(self, lines: tuple[SessionLine, ...], every: int, key: str, now: datetime) -> None:
-        """`every` is how many sessions there are in all, which `key` lists."""
+    def __init__(self, lines: tuple[SessionLine, ...], total: int, key: str, now: datetime) -> None:
+        """`total` is the number of all sessions, `key` the key that lists them."""
         super().__init__(id="recent")
         self._lines = lines
-        count = counted(every, "session") if every > 1 else "sessions"
+        count = counted(total, "session") if total > 1 else "sessions"
         self._heading = f"Continue   {key} all {count}"
         self._now = now
 

@@ -38,8 +38,8 @@ def _rows(view: SessionView) -> list[Row]:
         rows = say(one_line(status.problem), "warn") + say(one_line(status.hint), "muted")
     else:
         rows = []
-    now = _now(view.live)
-    rows += [BLANK, *now] if rows and now else now
+    running = _running(view.live)
+    rows += [BLANK, *running] if rows and running else running
     for run in reversed(view.runs[-_RUNS:]):
         rows += [*([BLANK] if rows else []), *_run(run)]
     if status is None or not status.available:
@@ -51,21 +51,21 @@ def _rows(view: SessionView) -> list[Row]:
 
 def _limits(status: SandboxStatus, *, short: bool) -> list[Row]:
     """Return the engine and the limits that it enforces, by number or by name."""
-    held = [one_line(row.resource) for row in status.enforcement if row.strong]
+    strong = [one_line(row.resource) for row in status.enforcement if row.strong]
     weak = [one_line(row.resource) for row in status.enforcement if not row.strong]
     engine = one_line(status.engine)
     if short:
-        count = f"{len(held)} limits enforced" + (f", {len(weak)} approximate" if weak else "")
+        count = f"{len(strong)} limits enforced" + (f", {len(weak)} approximate" if weak else "")
         return say(f"{engine} · {count}", "muted")
     rows = [Row(((engine, "muted"),))]
-    if held:
-        rows.append(Row((("enforced ", "good"), (", ".join(held), "muted"))))
+    if strong:
+        rows.append(Row((("enforced ", "good"), (", ".join(strong), "muted"))))
     if weak:
         rows.append(Row((("approximate ", "warn"), (", ".join(weak), "muted"))))
     return rows
 
 
-def _now(live: Live) -> list[Row]:
+def _running(live: Live) -> list[Row]:
     """Return what runs at the moment: its output, or how far it is."""
     mark = (("▸ ", "wait"),)
     if live.output is not None:
@@ -100,9 +100,9 @@ def _run(run: SandboxRun) -> list[Row]:
         Row(((name, "muted"),), (("  ", ""), ("✓ " if passed else "✗ ", "good" if passed else "bad")))
         for name, passed in run.cases
     ]
-    for text, quiet in ((run.stdout, ""), (run.stderr, "warn")):
+    for text, text_style in ((run.stdout, ""), (run.stderr, "warn")):
         lines = text.rstrip().split("\n")[-12:] if text.strip() else []
-        rows += [Row(((line, quiet),), (("│ ", "muted"),)) for line in lines]
+        rows += [Row(((line, text_style),), (("│ ", "muted"),)) for line in lines]
     if run.truncated:
         rows.append(Row((("output was cut at its cap", "warn"),), (("  ", ""),)))
     return rows

@@ -49,7 +49,7 @@ from alita_tui.view.lanes import OneTask
 from alita_tui.view.model import SessionView
 from alita_tui.view.plan import editable
 from alita_tui.view.queries import pending
-from alita_tui.view.tasks import several
+from alita_tui.view.tasks import choosable_tasks
 
 if TYPE_CHECKING:
     from alita_tui.console.replay.bar import ReplayBar
@@ -105,7 +105,7 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
         """How much the trace shows."""
         self._ready = False
         self.view = SessionView()
-        self._alone: OneTask | None = None
+        self._only_task: OneTask | None = None
         """The only task whose rows are shown; None: all are."""
         self._spinner: Timer | None = None
 
@@ -162,16 +162,18 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
 
     def focus_next(self, selector: str | type[QueryType] = "*") -> Widget | None:
         """Move from the composer to the suggestions, if there are any."""
-        offers = [one for one in self.query(Suggestion) if one.display and one.size]
-        if offers and isinstance(self.focused, Composer):
-            self.set_focus(offers[0])
+        suggestions = [
+            suggestion for suggestion in self.query(Suggestion) if suggestion.display and suggestion.size
+        ]
+        if suggestions and isinstance(self.focused, Composer):
+            self.set_focus(suggestions[0])
             return self.focused
         return super().focus_next(selector)
 
     @on(ScreenSuspend)
     @on(ScreenResume)
     def _covered(self, event: ScreenSuspend | ScreenResume) -> None:
-        """Leave the cursor and the keys to the screen on top, as long as there is one."""
+        """Hide the cursor and the key line while another screen is on top."""
         if self._ready and self.bar is None:
             covered = isinstance(event, ScreenSuspend)
             self.query_one(Composer).show_cursor = not covered
@@ -183,15 +185,15 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
 
     def fit(self, size: Size) -> None:
         """Set the classes for a size; styles update once the screen is ready."""
-        marks = {
+        classes = {
             "-narrow": size.width < _NARROW,
             "-wide": size.width >= _WIDE,
             "-tall": size.height >= _TALL,
             **{f"-{name}": self._pane == name for name in _PANES},
         }
-        for name, holds in marks.items():
-            if self.has_class(name) != holds:
-                self.set_class(holds, name, update=self._ready)
+        for name, applies in classes.items():
+            if self.has_class(name) != applies:
+                self.set_class(applies, name, update=self._ready)
         if self._ready:
             for name in _PANES:
                 self.query_one(f"#tab-{name}").set_class(self._pane == name, "-active")
@@ -210,10 +212,10 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
             trace = self.query_one(Trace)
             if trace.filling is not None:
                 trace.advance(view)
-                self.query_one(StatusLine).reads(trace.filling)
+                self.query_one(StatusLine).show_share_read(trace.filling)
                 if trace.filling is not None:
-                    return  # the other panes tell of the end, which is not read yet
-            trace.advance(self._alone.shown(view) if self._alone else view)
+                    return  # the other panes describe the end of the session, which is not read yet
+            trace.advance(self._only_task.shown(view) if self._only_task else view)
             if self.bar is None:
                 trace.greet(words.states(view, self._keys))
                 trace.wait_for(words.expected(view))
@@ -231,8 +233,8 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
 
     def _titles(self, view: SessionView) -> None:
         for name, (text, mark) in words.titles(view).items():
-            if name == "trace" and self._alone:
-                text = words.alone(view, self._alone.task_id, self._keys)
+            if name == "trace" and self._only_task:
+                text = words.one_task_title(view, self._only_task.task_id, self._keys)
             title = Content.assemble(name.capitalize(), (f"  {text}", "not bold $foreground"))
             self.query_one(f"#title-{name}", Plain).update(title)
             self.query_one(f"#tab-{name}", Plain).update(f"{name.capitalize()} {mark}".rstrip())
@@ -258,29 +260,29 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
             "#banner": words.banner(view, self._keys),
             "#question": words.question(view),
         }
-        for where, text in lines.items():
-            line = self.query_one(where, Plain)
+        for selector, text in lines.items():
+            line = self.query_one(selector, Plain)
             line.display = bool(text)
             line.update(text)
-        asked = words.placeholder(view, self._keys)
+        placeholder = words.placeholder(view, self._keys)
         composer = self.query_one(Composer)
         composer.remember(tuple(task.text for task in view.tasks))
-        if composer.placeholder != asked:
-            composer.placeholder = asked
+        if composer.placeholder != placeholder:
+            composer.placeholder = placeholder
 
     def action_next_lane(self) -> None:
-        """Show only the next task's rows; after the last one all."""
-        tasks = several(self.view)
-        if not tasks and self._alone is None:
+        """Show only the next task's rows; after the last task show all rows."""
+        tasks = choosable_tasks(self.view)
+        if not tasks and self._only_task is None:
             self.notify("There is one task: all rows are its own.", markup=False)
             return
-        now = self._alone.task_id if self._alone else ""
-        later = tasks[tasks.index(now) + 1 :] if now in tasks else () if now else tasks
-        self.only(next(iter(later), ""))
+        current = self._only_task.task_id if self._only_task else ""
+        following = tasks[tasks.index(current) + 1 :] if current in tasks else () if current else tasks
+        self.only(next(iter(following), ""))
 
     def only(self, task_id: str) -> None:
         """Show one task's rows in the trace; all rows for an empty id."""
-        self._alone = OneTask(task_id) if task_id else None
+        self._only_task = OneTask(task_id) if task_id else None
         trace = self.query_one(Trace)
         trace.advance(replace(self.view, trace=Rows()))
         trace.action_last()
@@ -295,7 +297,7 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
         self.ask(SubmitTask(text=message.task))
 
     def _expect(self, text: str) -> None:
-        """Show a task as it is sent, and turn a spinner until the engine takes it up."""
+        """Show a task at once, with a spinner until the engine takes it up."""
         trace = self.query_one(Trace)
         trace.expect(text, words.expected(self.view))
         for offer in self.query("#suggestions, #recent"):
@@ -356,8 +358,8 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
         hits = trace.find(event.value)
         trace.focus()
         if event.value:
-            said = f"{counted(hits, 'row')}; n and N go through them" if hits else "Nothing found"
-            self.notify(said, markup=False, timeout=3)
+            message = f"{counted(hits, 'row')}; n and N go through them" if hits else "Nothing found"
+            self.notify(message, markup=False, timeout=3)
 
     def action_pane(self, name: str) -> None:
         """Go to a pane."""
@@ -385,7 +387,7 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
         self.home_focus()
 
     def action_escape(self) -> None:
-        """Close an open line, else go to the composer, else stop the task at the second time."""
+        """Close an open input line; else focus the composer; else, when pressed twice, stop the task."""
         for line in self.query(".line-input").results(Input):
             if line.display:
                 line.value = ""
@@ -409,6 +411,6 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
         if self.bar is not None:
             return False
         composer = self.query_one(Composer)
-        had = bool(composer.text)
+        had_text = bool(composer.text)
         composer.text = ""
-        return had
+        return had_text

@@ -16,27 +16,27 @@ from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Row, Sheet
 
 _SIDE, _TRACE = 24, 40
-"""Cells that the panes at the side and the trace keep at least."""
+"""Least width of the panes at the side, and of the trace, in cells."""
 
 
 class Side(Vertical):
     """Two titled panes. Its left edge is a divider: it is dragged with the mouse, or moved by `resize_by`."""
 
     _dragged = False
-    _about = ("", "")
+    _subject = ("", "")
 
     def resize_by(self, cells: int) -> None:
-        """Make the panes wider by some cells, or narrower; what remains for the trace stays readable."""
+        """Make the panes wider by some cells, or narrower, within what keeps both readable."""
         self._resize(self.outer_size.width + cells)
 
     def _resize(self, width: int) -> None:
-        most = self.screen.size.width - _TRACE
-        if most >= _SIDE:
-            wanted = min(max(width, _SIDE), most)
-            self.styles.width, self.styles.max_width = wanted, most
+        widest = self.screen.size.width - _TRACE
+        if widest >= _SIDE:
+            cells = min(max(width, _SIDE), widest)
+            self.styles.width, self.styles.max_width = cells, widest
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Take hold of the divider."""
+        """Begin to drag the divider."""
         if round(event.screen_x) == self.region.x and not self.screen.has_class("-narrow"):
             self._dragged = True
             self.capture_mouse()
@@ -49,7 +49,7 @@ class Side(Vertical):
             event.stop()
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
-        """Let go of the divider."""
+        """End dragging the divider."""
         if self._dragged:
             self._dragged = False
             self.release_mouse()
@@ -68,9 +68,9 @@ class Side(Vertical):
         self.query_one("#title-inspector", Plain).update(head)
         sheet = self.query_one("#inspector", Sheet)
         if tuple(rows) != sheet.rows:
-            same = self._about == (title, subject)
-            sheet.show(rows, top=not same)
-        self._about = (title, subject)
+            same_subject = self._subject == (title, subject)
+            sheet.show(rows, top=not same_subject)
+        self._subject = (title, subject)
         self.add_class("-inspecting")
 
     def close_inspector(self) -> None:

@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.timer import Timer
 
 from alita_tui.console.actions import key_of
-from alita_tui.console.session.providers import strip
+from alita_tui.console.session.providers import model_parts
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import pending
@@ -23,7 +23,7 @@ _PHASES = {
 
 
 class StatusLine(Plain):
-    """One line, most important first; the rest gives way when it is narrow."""
+    """One line, most important part first; the least important are dropped when it is narrow."""
 
     DEFAULT_CSS = """
     StatusLine {
@@ -60,8 +60,8 @@ class StatusLine(Plain):
             self._timer = None
         self._draw()
 
-    def reads(self, share: float | None) -> None:
-        """Say which share of the session was read while it is opened; None once it was."""
+    def show_share_read(self, share: float | None) -> None:
+        """Show which share of the session has been read while it is opened; None once it is open."""
         if share != self._share:
             self._share = share
             self._draw()
@@ -129,7 +129,7 @@ class StatusLine(Plain):
         parts.append(
             (4, f"${spend.total_usd:.2f}{limit}{unpriced}", "$alita-warn" if near else "$alita-muted")
         )
-        parts += strip(view)
+        parts += model_parts(view)
         if tokens := spend.input_tokens + spend.output_tokens:
             parts.append((6, f"{tokens / 1000:.1f}k tokens", "$alita-muted"))
         if view.sandbox is not None and view.sandbox.available:
@@ -137,6 +137,6 @@ class StatusLine(Plain):
         if view.live.unsaved:
             parts.append((1, " NOT SAVED ", "bold reverse $alita-bad"))
         elif view.seq and not self._replay:
-            # Whatever a reader hears was recorded before (see `Bus.emit`).
+            # Each event is recorded before it is published (see `Bus.emit`).
             parts.append((8, f"{view.seq} events saved", "$alita-muted"))
         return parts

@@ -1,4 +1,4 @@
-"""Part of the session's screen: continuing a task, and stopping it, also with Esc, but never by one Esc too many."""
+"""Part of the session's screen: continuing a task, and stopping it, also by pressing Esc twice on purpose."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from alita_tui.view.queries import pending
 if TYPE_CHECKING:
     from alita_tui.console.replay.bar import ReplayBar
 
-_REPEATED = 0.4
-"""Seconds after which a key that is held has been repeated by every terminal."""
-_MEANT = 5.0
-"""Seconds within which a second Esc belongs to the first."""
+_REPEAT_SECONDS = 0.4
+"""Seconds within which every terminal repeats a key that is held down."""
+_SECOND_PRESS_SECONDS = 5.0
+"""Seconds within which a second Esc counts with the first."""
 
 
 class EscTwice:
-    """Tells a second, deliberate Esc from a first one and from one that is held."""
+    """Recognises a deliberate second Esc, as opposed to a first one or a key held down."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._pressed = float("-inf")
+        self._last_press = float("-inf")
         self._armed = False
 
     def press(self) -> bool:
-        """Return whether this is the second."""
+        """Record a press; return whether it is the second."""
         now = self._clock()
-        gone, self._pressed = now - self._pressed, now
-        if gone <= _REPEATED:
+        elapsed, self._last_press = now - self._last_press, now
+        if elapsed <= _REPEAT_SECONDS:
             return False
-        second = self._armed and gone <= _MEANT
+        second = self._armed and elapsed <= _SECOND_PRESS_SECONDS
         self._armed = not second
         return second
 
@@ -57,24 +57,26 @@ class Stopping(Screen[None]):
         raise NotImplementedError
 
     def stop_by_escape(self) -> None:
-        """Say what Esc does, and stop the task at the second one. A build that waits is never lost by it."""
+        """Say what Esc does, and stop the task at the second press. It never drops a build that waits for review."""
         if not self.view.busy:
             return
         stop = key_of("session.interrupt", self._keys)
         if pending(self.view):
             review = key_of("app.review", self._keys)
-            said = f"A build waits for you: {review} shows it. {stop} stops the task and withdraws the build."
+            message = (
+                f"A build waits for you: {review} shows it. {stop} stops the task and withdraws the build."
+            )
         elif self.view.live.held:
             go_on = key_of("session.retry", self._keys)
-            said = f"Nothing runs yet: {go_on} continues the unfinished task, {stop} ends it."
-        elif making := next((build for build in self.view.builds if not build.settled), None):
-            said = f"{making.name} is being built: {stop} stops the task and gives the build up."
+            message = f"Nothing runs yet: {go_on} continues the unfinished task, {stop} ends it."
+        elif build := next((build for build in self.view.builds if not build.settled), None):
+            message = f"{build.name} is being built: {stop} stops the task and gives the build up."
         elif self.esc.press():
             self.ask(Interrupt())
             return
         else:
-            said = f"Esc once more stops the task; {stop} stops it at once."
-        self.notify(said, markup=False, timeout=4)
+            message = f"Esc once more stops the task; {stop} stops it at once."
+        self.notify(message, markup=False, timeout=4)
 
     def action_interrupt(self) -> None:
         """Interrupt the running task."""

@@ -59,7 +59,7 @@ class Suggestions(Vertical):
     """
 
     def __init__(self, tasks: tuple[str, ...], heading: str, *, first: bool = False) -> None:
-        """`first` offers them in a session without a task only."""
+        """`first`: show them only in a session that has no task yet."""
         super().__init__(id="suggestions")
         self._first = first
         self._tasks = tasks
@@ -75,9 +75,9 @@ class Suggestions(Vertical):
             yield offer
 
     def advance(self, view: SessionView, *, sent: bool = False) -> None:
-        """Show the tasks that are left, while nothing runs and none was just `sent`."""
+        """Show the remaining tasks, unless a task runs or was just `sent`."""
         self._done = {task.text for task in view.tasks if task.outcome in (None, "answered", "parked")}
-        left = any(task not in self._done for task in self._tasks)
-        self.display = not view.busy and not sent and left and not (self._first and len(view.tasks))
+        remaining = any(task not in self._done for task in self._tasks)
+        self.display = not view.busy and not sent and remaining and not (self._first and len(view.tasks))
         for offer in self.query(Suggestion):
             offer.display = offer.suggested not in self._done

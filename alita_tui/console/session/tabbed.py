@@ -17,7 +17,7 @@ class Tabbed(Screen[None]):
 
     view: SessionView
     _ready: bool
-    _alone: OneTask | None
+    _only_task: OneTask | None
     running_elsewhere: tuple[RunningSession, ...] = ()
     """The sessions that the background works on."""
 
@@ -40,15 +40,15 @@ class Tabbed(Screen[None]):
     def draw_tabs(self) -> None:
         """Show what runs now."""
         if self._ready:
-            alone = self._alone.task_id if self._alone else ""
-            self.query_one(Tabs).advance(tabs_of(self.view, alone, self.running_elsewhere))
+            task_id = self._only_task.task_id if self._only_task else ""
+            self.query_one(Tabs).advance(tabs_of(self.view, task_id, self.running_elsewhere))
 
     @on(Tabs.Chosen)
     def _tab_chosen(self, message: Tabs.Chosen) -> None:
         self._go_to(message.tab)
 
     def action_next_tab(self) -> None:
-        """Go to the tab behind the active one."""
+        """Go to the tab after the active one."""
         if (tab := after(self.query_one(Tabs).tabs)) is not None:
             self._go_to(tab)
         else:

@@ -23,7 +23,7 @@ _LEAST, _MOST = 12, 32
 _GAP = " │ "
 _STATES = {"working": ("●", "$primary"), "waiting": ("◈", "$alita-wait"), "asking": ("◈", "$alita-wait")}
 _OTHER = ("◌", "$alita-muted")
-"""Mark and colour of what begins, ends or is queued."""
+"""Mark and colour of a session that begins, ends or is queued."""
 
 
 class Tab(NamedTuple):
@@ -38,32 +38,34 @@ class Tab(NamedTuple):
     active: bool = False
 
 
-def tabs_of(view: SessionView, alone: str, others: Sequence[RunningSession]) -> tuple[Tab, ...]:
-    """Return the tabs; none while only this session runs, with one task at most. `alone` is the task shown alone."""
+def tabs_of(view: SessionView, only_task: str, others: Sequence[RunningSession]) -> tuple[Tab, ...]:
+    """Return the tabs: none if only this session runs, with one task at most. `only_task` is the task shown alone."""
     own = view.running if len(view.running) > 1 else ()
-    elsewhere = [one for one in others if one.session_id != view.session_id]
+    elsewhere = [session for session in others if session.session_id != view.session_id]
     if not own and not elsewhere:
         return ()
-    whole = f"all {counted(len(own), 'task')}" if own else one_line(view.title or "this session", 60)
+    title = f"all {counted(len(own), 'task')}" if own else one_line(view.title or "this session", 60)
     mark = ("●", "$primary") if view.busy else _OTHER
-    found = [Tab(whole, *mark, active=not alone)]
+    tabs = [Tab(title, *mark, active=not only_task)]
     texts = {task.task_id: task.text for task in view.tasks}
     for task_id in own:
         state = "waiting" if phase_of(view.state, task_id) in ("waiting", "asking") else "working"
         name = f"{letter(view.state, task_id)} {one_line(texts.get(task_id, task_id), 60)}"
-        found.append(Tab(name, *_STATES[state], task_id=task_id, active=task_id == alone))
-    for one in elsewhere:
-        mark = _STATES.get(one.state, _OTHER)
-        found.append(Tab(one_line(one.task or one.session_id, 60), *mark, session_id=one.session_id))
-    return tuple(found)
+        tabs.append(Tab(name, *_STATES[state], task_id=task_id, active=task_id == only_task))
+    for session in elsewhere:
+        mark = _STATES.get(session.state, _OTHER)
+        tabs.append(
+            Tab(one_line(session.task or session.session_id, 60), *mark, session_id=session.session_id)
+        )
+    return tuple(tabs)
 
 
 def after(tabs: Sequence[Tab]) -> Tab | None:
-    """Return the tab behind the active one; the first behind the last."""
+    """Return the tab after the active one; after the last, the first."""
     if not tabs:
         return None
-    now = next((place for place, tab in enumerate(tabs) if tab.active), -1)
-    return tabs[(now + 1) % len(tabs)]
+    active = next((index for index, tab in enumerate(tabs) if tab.active), -1)
+    return tabs[(active + 1) % len(tabs)]
 
 
 class Tabs(Plain):
@@ -87,7 +89,7 @@ class Tabs(Plain):
         self._key = key
         self.tabs: tuple[Tab, ...] = ()
         self._ends: list[int] = []
-        """The cell behind each tab that is shown."""
+        """The cell after each tab that is shown."""
 
     def advance(self, tabs: tuple[Tab, ...]) -> None:
         """Show these tabs."""
@@ -129,9 +131,10 @@ class Tabs(Plain):
 
     def on_click(self, event: events.Click) -> None:
         """Go to the tab that was clicked."""
-        at = event.get_content_offset(self)
+        offset = event.get_content_offset(self)
         if (
-            at is not None
-            and (found := next((n for n, end in enumerate(self._ends) if at.x < end), None)) is not None
+            offset is not None
+            and (index := next((number for number, end in enumerate(self._ends) if offset.x < end), None))
+            is not None
         ):
-            self.post_message(self.Chosen(self.tabs[found]))
+            self.post_message(self.Chosen(self.tabs[index]))

@@ -19,7 +19,7 @@ from alita_tui.console.actions import bindings
 from alita_tui.console.session import trace_lines, trace_messages
 from alita_tui.console.session.card_parts import Drawn
 from alita_tui.console.session.side import Side
-from alita_tui.console.session.trace_drawing import SENT_NOTHING, Sent
+from alita_tui.console.session.trace_drawing import NOTHING_SENT, Sent
 from alita_tui.console.session.trace_filling import TraceFilling
 from alita_tui.console.session.trace_messages import Said
 from alita_tui.spine.text import neutralise
@@ -31,7 +31,7 @@ from alita_tui.view.model import SessionView, TraceRow
 class Trace(TraceFilling):
     """Cards of a session: its tasks, their steps and answers."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("trace", "pane", but=("pane.help",))
+    BINDINGS: ClassVar[list[BindingType]] = bindings("trace", "pane", excluded=("pane.help",))
     DEFAULT_CSS = """
     Trace {
         background: $background; color: $foreground;
@@ -53,7 +53,7 @@ class Trace(TraceFilling):
 
     @property
     def row(self) -> int:
-        """The selected row: of a card the one that tells what came of it; -1 for none."""
+        """The selected row; for a card, the row with its outcome; -1 for none."""
         if self.inner >= 0 or not 0 <= self.cursor < len(self._laid.cards):
             return self.inner
         card = self._laid.cards[self.cursor]
@@ -73,35 +73,34 @@ class Trace(TraceFilling):
         if same and view.live == self._view.live:
             return
         if any(row.kind == "task" or row.tone == "bad" for row in view.trace.since(len(laid.rows))):
-            self._sent = SENT_NOTHING
+            self._sent = NOTHING_SENT
         newest = self._at_newest()
-        before = len(laid.cards)
-        self._view, kept = view, laid.show(view.trace, view.builds, view.state.ratings)
+        card_count = len(laid.cards)
+        self._view, unchanged = view, laid.show(view.trace, view.builds, view.state.ratings)
         count = len(laid.rows)
         if not laid.width:
             self.cursor = len(laid.cards) - 1
             return
         self._place()
         self._select_again(newest)
-        fresh = next(
-            (at for at in range(len(laid.cards) - 1, before - 1, -1) if laid.cards[at].kind == "answer"), -1
-        )
-        if self.follow and fresh >= 0 and view.seq > self.known:
-            self._pin(fresh)
+        new = range(len(laid.cards) - 1, card_count - 1, -1)
+        answer = next((index for index in new if laid.cards[index].kind == "answer"), -1)
+        if self.follow and answer >= 0 and view.seq > self.known:
+            self._pin(answer)
         self._tell_selected()
-        if count > kept and not self.follow and laid.end > self.size.height:
-            self._unseen += count - kept
+        if count > unchanged and not self.follow and laid.end > self.size.height:
+            self._unseen += count - unchanged
             self.post_message(self.FollowChanged(self._unseen))
 
     def expect(self, text: str, waits_for: str) -> None:
         """Show a task that was just sent, and what it waits for, until the engine takes it up."""
         self._sent = Sent(neutralise(text), waits_for, 0)
-        self._resume()
+        self._follow_again()
         if self._laid.width:
             self._place()
 
     def wait_for(self, waits_for: str) -> None:
-        """Say what the task that was sent waits for now; turn the spinner."""
+        """Show what the task that was sent waits for now; turn the spinner."""
         if self._sent.text:
             self._sent = Sent(self._sent.text, waits_for, self._sent.frame + 1)
             if self._laid.width:
@@ -113,7 +112,7 @@ class Trace(TraceFilling):
         return bool(self._sent.text)
 
     def greet(self, states: tuple[trace_lines.State, ...]) -> None:
-        """Say on the empty trace whether what alita needs is there."""
+        """Show on the empty trace whether model and sandbox are available."""
         if states != self._states:
             self._states = states
             if self._laid.width and not len(self._laid.rows):
@@ -127,7 +126,7 @@ class Trace(TraceFilling):
         return last is None or self.cursor >= last[0]
 
     def _select_again(self, newest: bool) -> None:
-        """Keep the cursor on what can be seen: on the newest card while following, or on folded steps."""
+        """Keep the cursor on a visible card: on the newest while following, or on the header of folded steps."""
         laid = self._laid
         if self.cursor >= len(laid.cards) or (newest and self.follow):
             last = laid.stop(laid.end - 1, -1)
@@ -146,12 +145,12 @@ class Trace(TraceFilling):
             return
         self.follow = False
         self.cursor, self.inner = answer, -1
-        self.call_after_refresh(self._bring)
+        self.call_after_refresh(self._scroll_to_selected)
 
     def detail(self, level: Level) -> None:
-        """Show less or more of what nobody opened or closed."""
+        """Change how much of the cards is shown that nobody opened or closed."""
         laid = self._laid
-        at = self.cursor
+        selected = self.cursor
         laid.detail(level)
         if self._filling is not None:
             self._filling.detail()
@@ -159,8 +158,8 @@ class Trace(TraceFilling):
             return
         self._place()
         self._select_again(newest=False)
-        if at >= 0 and not self.follow:
-            self.call_after_refresh(self._bring)
+        if selected >= 0 and not self.follow:
+            self.call_after_refresh(self._scroll_to_selected)
 
     def action_level(self) -> None:
         """Show the next level of detail: answers, steps, everything."""
@@ -173,19 +172,19 @@ class Trace(TraceFilling):
         laid, lines = self._laid, max(self.size.height, 1)
         self._after = [Drawn(-1, line) for line in trace_lines.growing(self._view.live, laid.width)]
         if self._sent.text:
-            self._after += [Drawn(-1, *one) for one in trace_lines.sent(*self._sent, laid.width)]
+            self._after += [Drawn(-1, *line) for line in trace_lines.sent(*self._sent, laid.width)]
         if not len(laid.rows) and not self._after:
-            hello = trace_lines.greeting(self._welcome, self._states, laid.width)
-            self._after = [Drawn(-1, line) for line in hello]
+            welcome = trace_lines.greeting(self._welcome, self._states, laid.width)
+            self._after = [Drawn(-1, line) for line in welcome]
         if self.follow:
-            # Measuring the end may bring the end nearer.
+            # Measuring the last cards may move the end up.
             for _ in range(2):
                 laid.settle(laid.end + len(self._after) - lines, lines)
         else:
             top = laid.settle(round(self.scroll_y) if top is None else top, lines)
         self.virtual_size = Size(laid.width, laid.end + len(self._after))
         if self.follow:
-            # The new size counts after the next layout only; a scroll before it would stop short.
+            # The new size takes effect with the next layout; a scroll before it would stop short.
             self.call_after_refresh(self._to_end)
         elif top is not None and top != round(self.scroll_y):
             self.scroll_to(y=top, animate=False, immediate=True)
@@ -193,7 +192,7 @@ class Trace(TraceFilling):
 
     def _to_end(self) -> None:
         if self.follow and self.virtual_size.height != self._laid.end + len(self._after):
-            self._place()  # what was painted in the meantime turned out taller than it was thought to be
+            self._place()  # lines painted in the meantime were taller than estimated
         elif self.follow:
             self.scroll_to(y=self.max_scroll_y, animate=False, immediate=True)
 
@@ -202,12 +201,12 @@ class Trace(TraceFilling):
         width, laid = self.scrollable_content_region.width, self._laid
         if width > 0 and width != laid.width:
             top = laid.card_at(round(self.scroll_y))
-            fresh = not laid.width
+            first = not laid.width
             laid.fit(width)
             if self._filling is not None:
                 self._filling.fit(width)
-            self._place(laid.place(top)[0] if top < len(laid.cards) and not fresh else None)
-            if fresh:
+            self._place(laid.place(top)[0] if top < len(laid.cards) and not first else None)
+            if first:
                 self._select_again(newest=True)
         elif self.follow:
             self.call_after_refresh(self._to_end)
@@ -224,11 +223,11 @@ class Trace(TraceFilling):
             stop == laid.stop(laid.end - 1, -1)
             and laid.place(*stop)[1] - laid.place(*stop)[0] <= self.size.height
         ):
-            self._resume()
+            self._follow_again()
             self.scroll_to(y=self.max_scroll_y, animate=False, immediate=True)
             return
         self.follow = False
-        self._bring()
+        self._scroll_to_selected()
 
     def spots(self) -> Iterator[tuple[int, Callable[[], None]]]:
         """Yield the first line on screen of each card, and what selects it."""
@@ -246,20 +245,20 @@ class Trace(TraceFilling):
         if new < old and not at_end and self.follow:
             self.follow = False
         elif new > old and at_end and not self.follow:
-            self._resume()
-        self._settle()
+            self._follow_again()
+        self._measure_visible()
 
-    def _settle(self) -> None:
+    def _measure_visible(self) -> None:
         """Measure the rows on screen."""
-        laid, here = self._laid, round(self.scroll_y)
+        laid, line = self._laid, round(self.scroll_y)
         end = laid.end
-        top = laid.settle(here, max(self.size.height, 1))
+        top = laid.settle(line, max(self.size.height, 1))
         if laid.end != end:
             self.virtual_size = Size(laid.width, laid.end + len(self._after))
-            if top != here:
+            if top != line:
                 self.scroll_to(y=top, animate=False, immediate=True)
 
-    def _resume(self) -> None:
+    def _follow_again(self) -> None:
         self.follow = True
         self._unseen = 0
         self.post_message(self.FollowChanged(0))
@@ -280,7 +279,7 @@ class Trace(TraceFilling):
 
     def action_up(self) -> None:
         """Go one card up, or one line inside a card taller than the screen."""
-        if not self._shown():
+        if not self._selected_visible():
             self._go(self._laid.stop(round(self.scroll_y) + self.size.height - 1, -1))
             return
         top = self._laid.place(self.cursor, self.inner)[0]
@@ -291,16 +290,16 @@ class Trace(TraceFilling):
 
     def action_down(self) -> None:
         """Go one card down, or one line inside a card taller than the screen."""
-        if not self._shown():
+        if not self._selected_visible():
             self._go(self._laid.stop(round(self.scroll_y), 1))
             return
-        after = self._laid.place(self.cursor, self.inner)[1]
-        if after > round(self.scroll_y) + self.size.height:
+        below = self._laid.place(self.cursor, self.inner)[1]
+        if below > round(self.scroll_y) + self.size.height:
             self.scroll_relative(y=1, animate=False, immediate=True)
         else:
-            self._go(self._laid.stop(after, 1))
+            self._go(self._laid.stop(below, 1))
 
-    def _shown(self) -> bool:
+    def _selected_visible(self) -> bool:
         return self._laid.visible(self.cursor, self.inner, round(self.scroll_y), self.size.height)
 
     def action_page(self, direction: int) -> None:
@@ -309,15 +308,15 @@ class Trace(TraceFilling):
         if not laid.width or not len(laid.cards):
             return
         page = max(self.size.height - 2, 1)
-        before = round(self.scroll_y)
+        start = round(self.scroll_y)
         if direction < 0:
             self.follow = False
-        self.scroll_to(y=max(before + direction * page, 0), animate=False, immediate=True)
-        here = round(self.scroll_y)
-        if here == before:
+        self.scroll_to(y=max(start + direction * page, 0), animate=False, immediate=True)
+        line = round(self.scroll_y)
+        if line == start:
             self._go(laid.stop(0, 1) if direction < 0 else laid.stop(laid.end - 1, -1))
-        elif not self._shown():
-            stop = laid.stop(here, 1) if direction < 0 else laid.stop(min(here + page, laid.end - 1), -1)
+        elif not self._selected_visible():
+            stop = laid.stop(line, 1) if direction < 0 else laid.stop(min(line + page, laid.end - 1), -1)
             if stop is not None:
                 self.cursor, self.inner = stop
 
@@ -329,11 +328,11 @@ class Trace(TraceFilling):
         """To the last card, and follow what comes."""
         self._go(self._laid.stop(self._laid.end - 1, -1))
         if self._laid.width and len(self._laid.cards):
-            self._resume()
+            self._follow_again()
             self.scroll_to(y=self.max_scroll_y, animate=False, immediate=True)
 
     def action_open(self) -> None:
-        """Open or close the card or row; of a file look into it."""
+        """Open or close the card or row; show the content of a file."""
         row = self._selected()
         if row is not None and row.kind == "file":
             self.action_file("view")
@@ -346,10 +345,10 @@ class Trace(TraceFilling):
             self.follow = False
             self._laid.toggle(self.cursor, self.inner)
             self._place()
-            self.call_after_refresh(self._bring)
+            self.call_after_refresh(self._scroll_to_selected)
 
-    def _bring(self) -> None:
-        """Scroll to what is selected, or to its beginning if it is taller than the screen."""
+    def _scroll_to_selected(self) -> None:
+        """Scroll to the selected card or row; to its first line if it is taller than the screen."""
         if 0 <= self.cursor < len(self._laid.cards):
             top, bottom = self._laid.place(self.cursor, self.inner)
             tall = min(max(bottom - top, 1), max(self.size.height, 1))
@@ -390,7 +389,7 @@ class Trace(TraceFilling):
             self.post_message(self.RateAsked(self._laid.deck.rated(self.cursor, self.row), rating))
 
     def action_rewind(self) -> None:
-        """Show everything as it was at the chosen row."""
+        """Show the session as it was at the selected row."""
         if (row := self._selected()) is not None:
             self.post_message(self.RewindAsked(row.seq))
 
@@ -403,19 +402,19 @@ class Trace(TraceFilling):
         self._needle = needle.lower()
         hits = self._laid.hits(self._needle)
         if hits:
-            here = self.row if self.row >= 0 else len(self._laid.rows) - 1
-            self._show_hit(hits[max(bisect_right(hits, here) - 1, 0)])
+            row = self.row if self.row >= 0 else len(self._laid.rows) - 1
+            self._show_hit(hits[max(bisect_right(hits, row) - 1, 0)])
         self.refresh()
         return len(hits)
 
     def action_find_next(self, direction: int) -> None:
         """Go to the next hit, wrapping around."""
-        found = self._laid.next_hit(self._hit, self._needle, direction)
-        if found is not None:
-            self._show_hit(found)
+        hit = self._laid.next_hit(self._hit, self._needle, direction)
+        if hit is not None:
+            self._show_hit(hit)
 
     def _show_hit(self, row: int) -> None:
-        """Go to the card of a hit; unfold and open whatever hides the text."""
+        """Go to the card of a hit; unfold and open what hides the text."""
         self._hit, laid = row, self._laid
         if not laid.width:
             return
@@ -427,4 +426,4 @@ class Trace(TraceFilling):
             laid.toggle(card, inner)
         self._place()
         self.cursor, self.inner = card, inner
-        self.call_after_refresh(self._bring)
+        self.call_after_refresh(self._scroll_to_selected)

@@ -25,7 +25,7 @@ from alita_tui.state.build import BuildState
 from alita_tui.view.cards import Level
 from alita_tui.view.model import SessionView
 
-Told = tuple[str, str, list[Row]]
+Inspection = tuple[str, str, list[Row]]
 """Title, subject and rows for the inspector."""
 
 
@@ -37,7 +37,7 @@ class Sent(NamedTuple):
     frame: int
 
 
-SENT_NOTHING = Sent("", "", 0)
+NOTHING_SENT = Sent("", "", 0)
 
 
 class TraceDrawing(ScrollView, can_focus=True):
@@ -64,7 +64,7 @@ class TraceDrawing(ScrollView, can_focus=True):
         self._laid.review = review
         self._view = SessionView()
         self._states: tuple[trace_lines.State, ...] = ()
-        self._sent = SENT_NOTHING
+        self._sent = NOTHING_SENT
         self._hit = -1
         """The row that was found last."""
         self._after: list[Drawn] = []
@@ -72,33 +72,33 @@ class TraceDrawing(ScrollView, can_focus=True):
         self._styles: dict[str, Style] = {}
         self._filling: Filling | None = None
         """The whole session, while only its end is shown."""
-        self._told: tuple[BuildState, Told] | None = None
-        """What was told of a build."""
+        self._build_inspection: tuple[BuildState, Inspection] | None = None
+        """The inspector's content for the last build, which is costly to make."""
         self._pictures = Pictures()
         self._unseen = 0
         self._needle = ""
 
     @property
     def level(self) -> Level:
-        """How much is shown where nobody opened or closed anything."""
+        """The level of detail of cards that nobody opened or closed."""
         return self._laid.deck.level
 
-    def told(self) -> Told | None:
-        """Return title, subject and rows of what is selected, for the inspector; None where nothing is."""
+    def inspection(self) -> Inspection | None:
+        """Return the inspector's title, subject and rows for the selected card or row; None for none."""
         if not 0 <= self.cursor < len(self._laid.cards):
             return None
         from alita_tui.console.session.inspected import about  # the first paint does not need it
 
         card = self._laid.cards[self.cursor]
         build = self._laid.build(card.build) if card.kind == "build" else None
-        if build is not None and self._told is not None and self._told[0] is build:
-            return self._told[1]  # code is parsed for it: not with each event
-        found = about(self._view, self._laid.deck, self.cursor, self.inner, self._laid.build)
-        self._told = (build, found) if build is not None else None
-        return found
+        if build is not None and self._build_inspection is not None and self._build_inspection[0] is build:
+            return self._build_inspection[1]  # making it parses code, which is too slow for each event
+        inspection = about(self._view, self._laid.deck, self.cursor, self.inner, self._laid.build)
+        self._build_inspection = (build, inspection) if build is not None else None
+        return inspection
 
     def watch_cursor(self) -> None:
-        """Tell that something else is selected."""
+        """Report that the selection changed."""
         self._tell_selected()
 
     watch_inner = watch_cursor
@@ -118,10 +118,10 @@ class TraceDrawing(ScrollView, can_focus=True):
 
     def _line(self, number: int) -> tuple[int, Drawn]:
         """Return a line of the trace and the index of its card."""
-        place = number - self._laid.end
-        if place < 0:
+        index = number - self._laid.end
+        if index < 0:
             return self._laid.line(number)
-        return len(self._laid.cards), self._after[place] if place < len(self._after) else Drawn(-1, ())
+        return len(self._laid.cards), self._after[index] if index < len(self._after) else Drawn(-1, ())
 
     def render_line(self, y: int) -> Strip:
         """Render a line."""
@@ -156,24 +156,26 @@ class TraceDrawing(ScrollView, can_focus=True):
             strip = restyle(strip, *span, self.screen.get_component_rich_style("screen--selection"))
         return strip.apply_offsets(0, number)
 
-    def _pictured(self, one: Slice) -> Strip | None:
-        """Return a line of a picture; ask for the picture where it has not been decoded yet."""
-        if self._pictures.wanted(one):
-            self.call_next(self._ask_for, one)  # a message that is made while painting reaches no app
-        return self._pictures.line(one)
+    def _pictured(self, part: Slice) -> Strip | None:
+        """Return a line of a picture; request the picture if it is not decoded yet."""
+        if self._pictures.should_request(part):
+            self.call_next(
+                self._request_picture, part
+            )  # a message that is made while painting reaches no app
+        return self._pictures.line(part)
 
-    def _ask_for(self, one: Slice) -> None:
-        self.post_message(PictureAsked(self, one.handle, one.columns))  # type: ignore[arg-type]
+    def _request_picture(self, part: Slice) -> None:
+        self.post_message(PictureAsked(self, part.handle, part.columns))  # type: ignore[arg-type]
 
     def picture(self, handle: str, columns: int, lines: Sequence[Strip]) -> None:
-        """Show a picture's lines; none where it cannot be shown."""
+        """Show a picture's lines; empty if it cannot be shown."""
         self._pictures.put(handle, columns, lines)
         self.refresh()
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Render lines; no character of theirs moves what stands beside them."""
+        """Render lines so that no character of theirs moves the pane beside them."""
         strips = super().render_lines(crop)
-        # Beneath another screen lines are laid out once more, as if what moves the cursor were text.
+        # A screen on top lays these lines out again, and would take cursor movements for text.
         return anchored(strips, self.region.x + crop.x) if self.screen.is_active else strips
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:

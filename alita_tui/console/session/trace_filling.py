@@ -23,7 +23,7 @@ class TraceFilling(TraceDrawing):
 
     @property
     def filling(self) -> float | None:
-        """Which share of the session was read; None once all of it is shown."""
+        """The share of the session that was read; None once all of it is shown."""
         return self._view.seq / max(self._filling.until, 1) if self._filling else None
 
     def _place(self, top: int | None = None) -> None:
@@ -44,7 +44,7 @@ class TraceFilling(TraceDrawing):
             self._select_again(newest=True)
 
     def fill(self, view: SessionView) -> bool:
-        """Take a newer view behind the end on screen; return False where nothing is filled in."""
+        """Lay out a newer view while the end is on screen; return False if the whole session is shown already."""
         filling = self._filling
         if filling is None:
             return False
@@ -54,32 +54,32 @@ class TraceFilling(TraceDrawing):
         return True
 
     def _filled(self, filling: Filling) -> None:
-        """Put the whole session in place of its end; what is on screen stays there."""
-        before, self._filling = self._laid, None
+        """Replace the end by the whole session; what is on screen stays in place."""
+        tail, self._filling = self._laid, None
         top = round(self.scroll_y)
-        at = before.card_at(top) if before.width and len(before.cards) else 0
-        shift = top - before.place(at)[0] if before.width and at < len(before.cards) else 0
+        top_card = tail.card_at(top) if tail.width and len(tail.cards) else 0
+        shift = top - tail.place(top_card)[0] if tail.width and top_card < len(tail.cards) else 0
         filling.carry_over()
-        card, _row = filling.same(at, -1)
-        chosen = filling.same(self.cursor, self.inner)
+        card, _row = filling.counterpart_of(top_card, -1)
+        selected = filling.counterpart_of(self.cursor, self.inner)
         self._laid = filling.laid
-        self.cursor, self.inner = chosen
+        self.cursor, self.inner = selected
         laid = self._laid
         if laid.width:
-            for _ in range(2):  # what is measured near the place moves it
+            for _ in range(2):  # measuring cards near the line moves it
                 laid.settle(laid.place(card)[0] if card >= 0 else laid.end, max(self.size.height, 1))
             self._select_again(newest=self.follow)
             self._place(laid.place(card)[0] + shift if card >= 0 and not self.follow else None)
 
     def picture(self, handle: str, columns: int, lines: Sequence[Strip]) -> None:
-        """Show a picture's lines; where it cannot be read, give back the room that was kept for it."""
+        """Show a picture's lines; if it cannot be read, remove the space reserved for it."""
         super().picture(handle, columns, lines)
         laid = self._laid
         if lines or handle in laid.deck.unreadable or not laid.width:
             return
         laid.deck.unreadable.add(handle)
         top = laid.card_at(round(self.scroll_y))
-        laid.fit(laid.width)  # drawn anew, also what else names it
+        laid.fit(laid.width)  # redraws every card that names the picture
         if self._filling is not None:
             self._filling.fit(laid.width)
         self._place(laid.place(top)[0] if top < len(laid.cards) else None)

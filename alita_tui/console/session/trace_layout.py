@@ -24,7 +24,7 @@ from alita_tui.view.model import TraceRow
 BLOCK = 128
 """Cards that are measured together."""
 _MARKS = {ord(mark): None for mark in "*_`"}
-"""What Markdown writes within words and does not show."""
+"""Markdown characters within words that are not shown."""
 _GUESS = 1.25
 """Estimated lines per card on screen before measuring."""
 
@@ -75,37 +75,42 @@ class Layout:
         self, rows: Rows[TraceRow], builds: Rows[BuildState] | None = None, ratings: Ratings = ()
     ) -> int:
         """Take newer rows, builds and ratings, or earlier ones after a seek; return how many rows are unchanged."""
-        going = self._take(builds or Rows())
+        rebuilt = self._take(builds or Rows())
         shown = self.deck.show(rows)
-        going += self.deck.rate(ratings) if ratings or self.deck.ratings else ()
-        self._again(shown.first)
-        for index in shown.touched.union(at for at in going if at < shown.first):
+        rebuilt += self.deck.rate(ratings) if ratings or self.deck.ratings else ()
+        self._measure_again(shown.first)
+        for index in shown.touched.union(card for card in rebuilt if card < shown.first):
             self.redraw(index)
         return shown.unchanged
 
     def _take(self, builds: Rows[BuildState]) -> list[int]:
-        """Take the builds; return the cards of those that changed though no row may say so."""
+        """Take the builds; return the cards of builds that changed, possibly without a new row."""
         if builds is self._builds:
             return []
-        before, self._builds = self._builds, builds
-        if len(builds) < len(before):
+        previous, self._builds = self._builds, builds
+        if len(builds) < len(previous):
             self._build_at.clear()
         for index in range(len(self._build_at), len(builds)):
             self._build_at[builds[index].build_id] = index
         first = next(
-            (at for at in range(min(len(before), len(builds)) - 1, -1, -1) if before[at] is builds[at]), -1
+            (
+                index
+                for index in range(min(len(previous), len(builds)) - 1, -1, -1)
+                if previous[index] is builds[index]
+            ),
+            -1,
         )
-        changed = {builds[at].build_id for at in range(first + 1, len(builds))}
-        found: list[int] = []
+        changed = {builds[index].build_id for index in range(first + 1, len(builds))}
+        cards: list[int] = []
         for card in reversed(self.deck.cards):
             if not changed:
                 break
             if card.build in changed:
                 changed.discard(card.build)
-                found.append(card.at)
+                cards.append(card.at)
             elif self.deck.cards and card.at < len(self.deck.cards) - 4 * BLOCK:
                 break
-        return found
+        return cards
 
     def build(self, build_id: str) -> BuildState | None:
         """Return a build by its id."""
@@ -119,12 +124,12 @@ class Layout:
         for block in self._blocks:
             block.starts = None
         if fresh:
-            self._again(0)
+            self._measure_again(0)
 
     def detail(self, level: Level) -> None:
-        """Show less or more of every card that nobody opened or closed."""
+        """Change the level of detail of every card that nobody opened or closed."""
         self.deck.level = level
-        self._again(0)
+        self._measure_again(0)
 
     def toggle(self, index: int, row: int = -1) -> None:
         """Open or close a card, or the text of one of its rows."""
@@ -134,7 +139,7 @@ class Layout:
         else:
             self.deck.toggle(card)
         if card.kind == "steps":
-            self._again(index)
+            self._measure_again(index)
         else:
             self.redraw(index)
 
@@ -143,19 +148,19 @@ class Layout:
         return self.deck.card_of(row)
 
     def reveal(self, row: int) -> int:
-        """Unfold and open what hides a row; return its card."""
-        at = self.deck.card_of(row)
-        card = self.deck.cards[at]
+        """Unfold and open what hides a row; return its card's index."""
+        index = self.deck.card_of(row)
+        card = self.deck.cards[index]
         folded = self.deck.hidden(card)
         self.deck.reveal(row)
         if folded and card.section is not None:
-            self._again(card.section.header)
+            self._measure_again(card.section.header)
         else:
-            self.redraw(at)
-        return at
+            self.redraw(index)
+        return index
 
     def redraw(self, index: int) -> None:
-        """Draw one card anew; those after it move."""
+        """Redraw one card; those after it move."""
         self._cache.discard(index)
         if not self.width:
             return
@@ -170,22 +175,24 @@ class Layout:
     def _height(self, index: int) -> int:
         return height(self.deck, index, self.width, self.build, self.review)
 
-    def _again(self, first: int) -> None:
-        """Measure anew from a card on, now where it was measured, and later elsewhere."""
+    def _measure_again(self, first: int) -> None:
+        """Measure again from a card on: its block at once if it was measured, later blocks when needed."""
         for index in [index for index in self._cache.keys() if index >= first]:
             self._cache.discard(index)
         if not self.width:
             return
         number, place = divmod(first, BLOCK)
-        last = self._blocks[number].starts if number < len(self._blocks) else None
+        starts = self._blocks[number].starts if number < len(self._blocks) else None
         del self._blocks[number:]
         cards, hidden = self.deck.cards, self.deck.hidden
-        for begin in range(number * BLOCK, len(cards), BLOCK):
-            shown = sum(not hidden(cards[at]) for at in range(begin, min(begin + BLOCK, len(cards))))
+        for first_card in range(number * BLOCK, len(cards), BLOCK):
+            shown = sum(
+                not hidden(cards[index]) for index in range(first_card, min(first_card + BLOCK, len(cards)))
+            )
             self._blocks.append(_Block(tall=round(shown * _GUESS)))
-        if last is not None and number < len(self._blocks):
+        if starts is not None and number < len(self._blocks):
             block = self._blocks[number]
-            block.starts = self._heights(last[: place + 1], number)
+            block.starts = self._heights(starts[: place + 1], number)
             block.tall = block.starts[-1]
         talls = (block.tall for block in self._blocks[number:])
         self._tops[number:] = accumulate(talls, initial=self._tops[number])
@@ -216,19 +223,19 @@ class Layout:
     def settle(self, top: int, lines: int) -> int:
         """Measure the cards on screen from `top` on; return the corrected top.
 
-        What was measured before stays where it is on screen.
+        Cards that were measured before stay in place on screen.
         """
         if not self._blocks or not self.width:
             return top
         last = self._block_at(top + lines - 1)
         known = self._blocks[last].starts is not None
-        while True:  # a block that turns out lower brings the next one on screen
+        while True:  # a block lower than estimated brings the next one on screen
             for number in range(last, self._block_at(top) - 1, -1):
                 if self._blocks[number].starts is None:
-                    before = self._blocks[number].tall
+                    previous = self._blocks[number].tall
                     self._measured(number)
                     if known and number < last:
-                        top = max(top + self._blocks[number].tall - before, 0)
+                        top = max(top + self._blocks[number].tall - previous, 0)
             last = self._block_at(top + lines - 1)
             if all(block.starts is not None for block in self._blocks[self._block_at(top) : last + 1]):
                 return top
@@ -237,14 +244,14 @@ class Layout:
 
     def place(self, index: int, row: int = -1) -> tuple[int, int]:
         """Return the first screen line of a card, or of one of its rows, and the one after its last."""
-        number, inside = divmod(index, BLOCK)
+        number, index_in_block = divmod(index, BLOCK)
         starts, top = self._measured(number), self._tops[number]
-        first, after = top + starts[inside], top + starts[inside + 1]
+        first, after = top + starts[index_in_block], top + starts[index_in_block + 1]
         if first == after:
             return first, after
         drawn = self.lines(index)
-        ours = [at for at, one in enumerate(drawn) if one.row == row and one.line] or [0]
-        return first + ours[0], first + ours[-1] + 1
+        places = [place for place, line in enumerate(drawn) if line.row == row and line.line] or [0]
+        return first + places[0], first + places[-1] + 1
 
     def visible(self, index: int, row: int, top: int, lines: int) -> bool:
         """Return whether part of a card or row is within `lines` from `top` on."""
@@ -267,19 +274,19 @@ class Layout:
 
     def lines(self, index: int) -> list[Drawn]:
         """Return the drawn lines of a card."""
-        found = self._cache.get(index)
-        if found is None:
-            found = draw(self.deck, index, self.width, self.build, self.review)
-            self._cache[index] = found
-        return found
+        drawn = self._cache.get(index)
+        if drawn is None:
+            drawn = draw(self.deck, index, self.width, self.build, self.review)
+            self._cache[index] = drawn
+        return drawn
 
     def line(self, number: int) -> tuple[int, Drawn]:
         """Return the card of a screen line, and the line."""
         index = self.card_at(number)
         if index >= len(self.deck.cards):
             return index, _NOTHING
-        begin = divmod(index, BLOCK)
-        lines, place = self.lines(index), number - self._tops[begin[0]] - self._measured(begin[0])[begin[1]]
+        block = divmod(index, BLOCK)
+        lines, place = self.lines(index), number - self._tops[block[0]] - self._measured(block[0])[block[1]]
         return index, lines[place] if 0 <= place < len(lines) else _NOTHING
 
     def stop(self, line: int, direction: int) -> tuple[int, int] | None:
@@ -316,5 +323,5 @@ class Layout:
 
     def shows(self, index: int, row: int, needle: str) -> bool:
         """Return whether the text is in the drawn part of a card's row."""
-        ours = (one for one in self.lines(index) if one.row in (row, -1))
-        return any(needle in text_of(one.line).lower() for one in ours)
+        lines = (line for line in self.lines(index) if line.row in (row, -1))
+        return any(needle in text_of(line.line).lower() for line in lines)

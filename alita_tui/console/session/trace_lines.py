@@ -72,7 +72,7 @@ def broken(line: Line, room: int) -> list[Line]:
 
 
 class State(NamedTuple):
-    """Whether something that alita needs is there."""
+    """Whether something that alita needs is available."""
 
     name: str
     said: str
@@ -97,18 +97,18 @@ def _states(states: tuple[State, ...], room: int) -> list[Line]:
     lines: list[Line] = []
     for state in states:
         mark = {"good": "●", "muted": "·"}.get(state.tone, "▲")
-        whole = len(state.said) + len(state.fix) + 14 <= room
+        fits = len(state.said) + len(state.fix) + 14 <= room
         left: Line = (("   ", ""), (f"{mark} ", state.tone), (f"{state.name:<9}", "muted"))
         ink = "text" if state.tone == "good" else state.tone
         quiet = "muted" if state.tone == "good" else state.tone
-        if whole:
+        if fits:
             lines.append(spread((*left, (state.said, ink)), (state.fix, quiet), room + 3))
             continue
-        told = [
+        wrapped = [
             *wrap(state.said, max(room - 11, 10)),
             *(wrap(state.fix, max(room - 11, 10)) if state.fix else []),
         ]
-        lines += [(*(left if n == 0 else ((" " * 14, ""),)), (text, ink)) for n, text in enumerate(told)]
+        lines += [(*(left if n == 0 else ((" " * 14, ""),)), (text, ink)) for n, text in enumerate(wrapped)]
     return [*lines, ()]
 
 
@@ -116,7 +116,7 @@ _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
 def sent(text: str, waits_for: str, frame: int, width: int) -> list[tuple[Line, str]]:
-    """Return a task that was just sent, with its paper, and what it waits for; `frame` turns the spinner."""
+    """Return the lines of a task that was just sent, each with its background; `frame` turns the spinner."""
     room = max(width - MARGIN - 1, 10)
     first, *rest = wrap(text, room)[:6]
     band: list[Line] = [((" ", ""), ("❯ ", "action"), (first, "task"))]
@@ -134,34 +134,34 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
 def growing(live: Live, width: int) -> list[Line]:
     """Return the end of a streaming reply or draft, and the progress of long work."""
     room = max(width - MARGIN, 10)
-    found: list[Line] = []
+    lines: list[Line] = []
     if live.thinking and not live.text:
-        found += _end(live.thinking, room, "✧", "thought")
+        lines += _end(live.thinking, room, "✧", "thought")
     if live.text:
-        found += _end(live.text, room, "✧", "thought")
+        lines += _end(live.text, room, "✧", "thought")
     if live.arguments and live.role == "toolsmith":
-        what, text = unfinished(live.arguments)
-        found.append(((" ", ""), ("◆ ", "build"), (f"writing {what} …", "muted")))
-        lines = [piece for line in text.split("\n") for piece in wrap(line, max(room - 2, 10))]
-        found += [((" │ ", "line"), (line, "observation")) for line in lines[-_LIVE_LINES:]]
+        field, text = unfinished(live.arguments)
+        lines.append(((" ", ""), ("◆ ", "build"), (f"writing {field} …", "muted")))
+        draft = [piece for line in text.split("\n") for piece in wrap(line, max(room - 2, 10))]
+        lines += [((" │ ", "line"), (line, "observation")) for line in draft[-_LIVE_LINES:]]
     if live.arguments and live.role == "orchestrator":
-        what, text = unfinished(live.arguments)
-        if what == "its text" and text.strip():
-            found += _answering(text, width)
+        field, text = unfinished(live.arguments)
+        if field == "its text" and text.strip():
+            lines += _answering(text, width)
     if live.output is not None and live.output.text.strip():
-        found += _end(live.output.text, room, "▸", "run")
+        lines += _end(live.output.text, room, "▸", "run")
     if live.work:
-        found.append(_work(live, width))
-    return [clip(line, width) for line in found]
+        lines.append(_work(live, width))
+    return [clip(line, width) for line in lines]
 
 
 def _answering(text: str, width: int) -> list[Line]:
-    """Return the end of an answer that is being written, laid out as it will be."""
+    """Return the end of an answer that is being written, laid out like a finished one."""
     from alita_tui.console.widgets.markdown import markdown_lines  # nothing before the first answer needs it
 
-    whole = markdown_lines(neutralise(text), max(min(width, _PROSE) - MARGIN, 10))
-    shown = whole[-_ANSWER_LINES:]
-    return [((" ", ""), ("● " if n == 0 else "  ", "good"), *line) for n, line in enumerate(shown)]
+    lines = markdown_lines(neutralise(text), max(min(width, _PROSE) - MARGIN, 10))
+    shown = lines[-_ANSWER_LINES:]
+    return [((" ", ""), ("● " if number == 0 else "  ", "good"), *line) for number, line in enumerate(shown)]
 
 
 def unfinished(arguments: str) -> tuple[str, str]:
@@ -186,9 +186,9 @@ def _end(text: str, room: int, glyph: str, style: str) -> list[Line]:
 
 
 def _work(live: Live, width: int) -> Line:
-    said = f"{live.work}  {live.work_detail}".rstrip()
+    text = f"{live.work}  {live.work_detail}".rstrip()
     if not live.work_total:
-        return clip(((" ", ""), ("… ", "wait"), (said, "muted")), width)
+        return clip(((" ", ""), ("… ", "wait"), (text, "muted")), width)
     full = round(_BAR * min(max(live.work_done / live.work_total, 0.0), 1.0))
     bar: Line = (("━" * full, "wait"), ("─" * (_BAR - full), "line"))
     amount = (
@@ -196,4 +196,4 @@ def _work(live: Live, width: int) -> Line:
         if live.work_total < 1000
         else (f"{100 * live.work_done / live.work_total:.0f} %")
     )
-    return spread(((" ", ""), ("… ", "wait"), *bar, ("  ", ""), (said, "muted")), (amount, "muted"), width)
+    return spread(((" ", ""), ("… ", "wait"), *bar, ("  ", ""), (text, "muted")), (amount, "muted"), width)

@@ -1,4 +1,4 @@
-"""What the trace asks of the screen that it is on."""
+"""Messages of the trace to its screen."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from alita_tui.console.session.trace import Trace
 
 Said = Literal["up", "down", "should_be", "undo"]
-"""What a key says of a row: good, not good, what it should be; or takes that back."""
+"""The rating that a key gives a row: good, not good, what it should be; or its withdrawal."""
 
 
 class Yanked(Message, namespace="trace"):
@@ -32,7 +32,7 @@ class FollowChanged(Message, namespace="trace"):
 
 
 class LevelChosen(Message, namespace="trace"):
-    """Show less or more from now on."""
+    """Another level of detail was chosen."""
 
     def __init__(self, level: Level) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class ExplainAsked(Message, namespace="trace"):
 
 
 class FileAsked(Message, namespace="trace"):
-    """Look into the file of a row, save it, or open it with its program."""
+    """Show the file of a row, save it, or open it with its program."""
 
     def __init__(self, trace: Trace, handle: str, what: Literal["view", "save", "open"]) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class FileAsked(Message, namespace="trace"):
 
 
 class PictureAsked(Message, namespace="trace"):
-    """Decode a picture, for so many cells, and give its lines to the trace."""
+    """Decode a picture for a width in cells, and hand its lines to the trace."""
 
     def __init__(self, trace: Trace, handle: str, columns: int) -> None:
         super().__init__()
@@ -72,10 +72,10 @@ class PictureAsked(Message, namespace="trace"):
 
 
 class RateAsked(Message, namespace="trace"):
-    """Say how good the answer or run of a row is."""
+    """Rate the answer or run of a row."""
 
     def __init__(self, seq: int, rating: Said) -> None:
-        """`seq` is 0 where the row is nothing that can be rated."""
+        """`seq` is 0 if the row cannot be rated."""
         super().__init__()
         self.seq = seq
         self.rating: Said = rating
@@ -86,4 +86,4 @@ class Selected(Message, namespace="trace"):
 
 
 class RewindAsked(ExplainAsked, namespace="trace"):
-    """Show everything as it was at a row."""
+    """Show the session as it was at a row."""

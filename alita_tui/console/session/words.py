@@ -29,7 +29,9 @@ def welcome(keys: Mapping[str, str], *, replay: bool) -> tuple[str, ...]:
     """Return the lines of an empty trace; the first is its heading."""
     if replay:
         return "The recording begins here.", "Space plays it, → goes one event on."
-    help_key, palette, sessions = (key_of(one, keys) for one in ("app.help", "app.palette", "app.sessions"))
+    help_key, palette, sessions = (
+        key_of(action, keys) for action in ("app.help", "app.palette", "app.sessions")
+    )
     return (
         "alita builds the tools it lacks, and runs none you did not approve.",
         "Type a task. What is missing is written for it, tested in a sandbox and shown to you before it may run.",
@@ -38,7 +40,7 @@ def welcome(keys: Mapping[str, str], *, replay: bool) -> tuple[str, ...]:
 
 
 def states(view: SessionView, keys: Mapping[str, str]) -> tuple[State, ...]:
-    """Return whether the model and the sandbox are there, and what to do where one is not."""
+    """Return whether the model and the sandbox are available, and what to do if one is not."""
     setup = key_of("app.setup", keys)
     if view.model:
         recorded = "a recording: it costs nothing" if view.recorded else ""
@@ -58,12 +60,12 @@ def states(view: SessionView, keys: Mapping[str, str]) -> tuple[State, ...]:
 
 
 def expected(view: SessionView) -> str:
-    """Return what a task that was just sent waits for."""
+    """Return what the task that was just sent is waiting for."""
     return "Checking the sandbox …" if view.sandbox is None else "Starting …"
 
 
 def titles(view: SessionView) -> dict[str, tuple[str, str]]:
-    """Return what follows each pane's name in its title and in its tab."""
+    """Return the text after each pane's name: in its title, and in its tab."""
     tools = len(view.library)
     running = view.live.output is not None
     runs = counted(len(view.runs), "run") if view.runs else ""
@@ -75,23 +77,24 @@ def titles(view: SessionView) -> dict[str, tuple[str, str]]:
 
 
 def banner(view: SessionView, keys: Mapping[str, str]) -> str:
-    """Return what was not finished when the session was left, and the key that continues it; empty if nothing."""
+    """Return the work that was unfinished when the session was left, and the key that continues it; empty for none."""
     if not view.live.holds:
         return ""
     key = key_of("session.retry", keys)
     texts = {task.task_id: task.text for task in view.tasks}
-    named = [one_line(texts[one], 60) for one in view.live.held if one in texts]
-    what = (
-        [f"Not finished: {named[-1]}" + (f" and {len(named) - 1} more" if named[1:] else "")] if named else []
-    )
+    unfinished = [one_line(texts[task_id], 60) for task_id in view.live.held if task_id in texts]
+    parts = []
+    if unfinished:
+        others = f" and {len(unfinished) - 1} more" if unfinished[1:] else ""
+        parts.append(f"Not finished: {unfinished[-1]}{others}")
     if view.live.held_queue:
-        what.append(counted(len(view.queue), "queued task"))
-    steer = " What you write first is added to it." if named else ""
-    return f"◌ {' · '.join(what)}. Nothing runs yet: {key} continues.{steer}"
+        parts.append(counted(len(view.queue), "queued task"))
+    steer = " What you write first is added to it." if unfinished else ""
+    return f"◌ {' · '.join(parts)}. Nothing runs yet: {key} continues.{steer}"
 
 
 def parting(view: SessionView, way_back: str) -> str:
-    """Return what to know before leaving: the builds that wait, and how to come back.
+    """Return the message on leaving: the builds that wait, and how to come back.
 
     `way_back` is the command up to the session's id. A session without a task is not worth coming back to.
     """
@@ -100,17 +103,17 @@ def parting(view: SessionView, way_back: str) -> str:
 
 
 def unsaved(view: SessionView) -> str:
-    """Return why nothing is being saved; empty if all is well."""
+    """Return why nothing is being saved; empty while saving works."""
     if not view.live.unsaved:
         return ""
     return f"▲ Cannot save: {view.live.unsaved} The task is paused and resumes by itself once saving works."
 
 
-def alone(view: SessionView, task_id: str, keys: Mapping[str, str]) -> str:
+def one_task_title(view: SessionView, task_id: str, keys: Mapping[str, str]) -> str:
     """Return the trace's title while it shows one task's rows only."""
     task = next((task for task in view.tasks if task.task_id == task_id), None)
-    said = one_line(task.text, 60) if task else ""
-    return f"only {said} · {key_of('session.lane', keys)} next"
+    task_text = one_line(task.text, 60) if task else ""
+    return f"only {task_text} · {key_of('session.lane', keys)} next"
 
 
 def question(view: SessionView) -> str:

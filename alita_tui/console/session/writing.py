@@ -1,4 +1,4 @@
-"""Part of the session's screen: what is written into the composer, and where it goes."""
+"""Part of the session's screen: what happens with the text of the composer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from alita_tui.console.session.composer import Composer
 from alita_tui.console.session.queued import Queued
 from alita_tui.spine.commands import AnswerQuestion, Command, SubmitTask
 from alita_tui.spine.text import one_line
-from alita_tui.view.agents import addressed
+from alita_tui.view.agents import steer_from
 from alita_tui.view.model import SessionView
 
 if TYPE_CHECKING:
@@ -38,24 +38,24 @@ class Writing(Screen[None]):
         raise NotImplementedError
 
     def restore(self, text: str) -> None:
-        """Show what was written before, and not sent."""
+        """Show a text that was written earlier and not sent."""
         for composer in self.query(Composer):
             composer.restore(text)
 
     @on(TextArea.Changed, "#composer")
     def _written(self, event: TextArea.Changed) -> None:
         if isinstance(event.text_area, Composer):
-            self.app.drafts.keep(COMPOSER, event.text_area.whole)
+            self.app.drafts.keep(COMPOSER, event.text_area.full_text)
 
     @on(Composer.Offered)
     async def _offered(self, message: Composer.Offered) -> None:
-        found = self.query("Completions")
+        lists = self.query("Completions")
         if message.offer is None:
-            found.set(display=False)
+            lists.set(display=False)
             return
         from alita_tui.console.session.completing import Completions
 
-        if not found:  # it is made when it is needed first
+        if not lists:  # mounted when first needed
             await self.mount(Completions())
         below = self.size.height - self.query_one("#status").region.y
         self.query_one(Completions).open(message.offer, below)
@@ -64,8 +64,8 @@ class Writing(Screen[None]):
     def _moved(self, message: Composer.Moved) -> None:
         from alita_tui.console.session.completing import Completions
 
-        for one in self.query(Completions):
-            one.move(message.by)
+        for completions in self.query(Completions):
+            completions.move(message.by)
 
     def on_picker_clicked(self, message: Picker.Clicked) -> None:
         """Take what was clicked in the list over the composer."""
@@ -75,25 +75,25 @@ class Writing(Screen[None]):
     def _sent(self, message: Composer.Sent) -> None:
         view, text = self.view, message.text
         if slash.is_command(text):
-            if run := slash.found(text):
+            if run := slash.action_for(text):
                 self.app.call_later(self.app.run_action, run)
                 return
             if view.question is None:  # an answer may well be /tmp
                 self.query_one(Composer).put_back(text)
-                self.notify(slash.unknown(text), severity="warning", markup=False)
+                self.notify(slash.unknown_message(text), severity="warning", markup=False)
                 return
-        given = attached(text)
-        if given.missing:
+        files = attached(text)
+        if files.missing:
             self.query_one(Composer).put_back(text)
-            named = ", ".join(one_line(name, 120) for name in given.missing)
+            named = ", ".join(one_line(name, 120) for name in files.missing)
             self.notify(f"There is no file {named}. Nothing was sent.", severity="error", markup=False)
             return
-        command: Command = SubmitTask(text=text, attach=given.files)
+        command: Command = SubmitTask(text=text, attach=files.files)
         if view.question is not None and not message.next_task:
             command = AnswerQuestion(question_id=view.question.question_id, text=text)
         elif view.busy or view.live.held:
             if not message.next_task:
-                text = (command := addressed(view.state, text, given.files)).text
+                text = (command := steer_from(view.state, text, files.files)).text
             self.query_one(Queued).add(text, view, task=message.next_task)
         if isinstance(command, SubmitTask) and not view.busy and not view.live.holds:
             self._expect(text)

@@ -75,14 +75,14 @@ class SettingsScreen(Dialog[None]):
 
     def _fill(self) -> None:
         listed, needle = self.query_one(OptionList), self.query_one("#filter", Input).value.casefold()
-        before = listed.highlighted or 0
+        highlighted = listed.highlighted or 0
         listed.clear_options()
         width = max(listed.size.width - 2, 40)
         for line in self._lines:
             if needle in line.key.casefold() or needle in line.meaning.casefold():
                 listed.add_option(Option(_row(line, width), id=line.key))
         if listed.option_count:
-            listed.highlighted = min(before, listed.option_count - 1)
+            listed.highlighted = min(highlighted, listed.option_count - 1)
         else:
             listed.add_option(Option("No setting fits.", disabled=True))
 
@@ -123,18 +123,18 @@ class SettingsScreen(Dialog[None]):
         except AlitaError as error:
             self._say(str(error), bad=True)
             return
-        now = next(one for one in self._lines if one.key == line.key)
-        if now.origin.startswith(("environment", "flag", ".env")):
-            self._say(f"Saved, but {now.origin} overrides it.", bad=True)
+        changed = next(candidate for candidate in self._lines if candidate.key == line.key)
+        if changed.origin.startswith(("environment", "flag", ".env")):
+            self._say(f"Saved, but {changed.origin} overrides it.", bad=True)
         else:
-            self._say(f"{line.key} = {now.value or 'empty'}", bad=False)
+            self._say(f"{line.key} = {changed.value or 'empty'}", bad=False)
         self.action_back()
         self._fill()
 
     def _say(self, text: str, *, bad: bool) -> None:
-        said = self.query_one("#said", Plain)
-        said.update(one_line(text, 300))
-        said.set_class(bad, "-bad")
+        line = self.query_one("#said", Plain)
+        line.update(one_line(text, 300))
+        line.set_class(bad, "-bad")
 
     def action_filter(self) -> None:
         """Focus the filter."""

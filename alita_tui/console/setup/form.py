@@ -56,11 +56,11 @@ class SetupForm(Vertical):
         address.value = choice.base_url if choice and choice.base_url else preset.base_url
         address.placeholder = "https://host/v1"
         key.value = ""
-        where = self._found.get(preset.name, "")
+        key_source = self._found.get(preset.name, "")
         key.placeholder = (
-            "leave empty to keep it" if where else "" if preset.needs_key else "only if it asks for one"
+            "leave empty to keep it" if key_source else "" if preset.needs_key else "only if it asks for one"
         )
-        note = f"Found: {one_line(where)}." if where else f"Or export {preset.key_name}=…"
+        note = f"Found: {one_line(key_source)}." if key_source else f"Or export {preset.key_name}=…"
         self.query_one("#key-note", Plain).update(note)
 
     def propose(self, model: str) -> bool:
@@ -83,31 +83,31 @@ class SetupForm(Vertical):
         """Return what is wrong with the first invalid field, and focus it; empty if all are valid."""
         choice, address = self.choice, self.query_one("#base-url", Input).value.strip()
         parts = _parts(address)
-        name, why = "", ""
+        name, problem = "", ""
         if not choice.model:
-            name, why = "#model", "Which model? Write the name that the server knows it by."
+            name, problem = "#model", "Which model? Write the name that the server knows it by."
         elif parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
-            name, why = "#base-url", "The address begins with https:// or http:// and names a host."
+            name, problem = "#base-url", "The address begins with https:// or http:// and names a host."
         elif self.preset.needs_key and not choice.api_key and self.preset.name not in self._found:
-            name, why = "#key", f"{one_line(self.preset.label)} needs a key."
+            name, problem = "#key", f"{one_line(self.preset.label)} needs a key."
         if name:
             self.query_one(name, Input).focus()
-        return why
+        return problem
 
     @on(Input.Changed, "#base-url")
     def _tell_where(self, event: Input.Changed) -> None:
         """Show where data goes."""
         parts = _parts(event.value.strip())
         host = (parts.hostname if parts else "") or ""
-        own = host in ("localhost", "::1") or host.startswith("127.")
-        said = (
+        local = host in ("localhost", "::1") or host.startswith("127.")
+        text = (
             "Everything stays on this machine."
-            if own
+            if local
             else f"Your tasks, tool code and what is read for them go to {one_line(host, 60)}."
             if host
             else ""
         )
-        self.query_one("#where", Plain).update(said)
+        self.query_one("#where", Plain).update(text)
 
 
 def _parts(address: str) -> SplitResult | None:

@@ -75,7 +75,10 @@ class SetupScreen(Screen[SetupResult]):
             )
             with Horizontal(id="form"):
                 yield OptionList(
-                    *(Option(Content(f" {one.label}"), id=str(n)) for n, one in enumerate(self._presets)),
+                    *(
+                        Option(Content(f" {preset.label}"), id=str(number))
+                        for number, preset in enumerate(self._presets)
+                    ),
                     markup=False,
                     id="providers",
                 )
@@ -92,11 +95,11 @@ class SetupScreen(Screen[SetupResult]):
         """Select the current provider, or one with a key, or the first."""
         names = [preset.name for preset in self._presets]
         current = self._current
-        keyed = next((n for n, one in enumerate(self._presets) if one.name in self._found), 0)
-        place = names.index(current.provider) if current and current.provider in names else keyed
-        self._choose(self._presets[place], current if current and current.provider in names else None)
+        keyed = next((number for number, preset in enumerate(self._presets) if preset.name in self._found), 0)
+        index = names.index(current.provider) if current and current.provider in names else keyed
+        self._choose(self._presets[index], current if current and current.provider in names else None)
         providers = self.query_one(OptionList)
-        providers.highlighted = place
+        providers.highlighted = index
         providers.focus()
         if self._look is not None:
             self.run_worker(
@@ -107,14 +110,14 @@ class SetupScreen(Screen[SetupResult]):
         """Show what was found; propose a local server if nothing was chosen yet."""
         around = self._around = await look()
         providers = self.query_one(OptionList)
-        for place, one in enumerate(self._presets):
-            if one.name in around.servers:
-                label = Content.assemble(f" {one.label}  ", ("● runs", "$alita-good"))
-                providers.replace_option_prompt_at_index(place, label)
+        for index, preset in enumerate(self._presets):
+            if preset.name in around.servers:
+                label = Content.assemble(f" {preset.label}  ", ("● runs", "$alita-good"))
+                providers.replace_option_prompt_at_index(index, label)
         state = self.query_one("#sandbox-state", Plain)
         state.update(one_line(around.sandbox, 200))
         state.set_class(not around.sandbox_ready, "-bad")
-        running = [place for place, one in enumerate(self._presets) if one.name in around.servers]
+        running = [index for index, preset in enumerate(self._presets) if preset.name in around.servers]
         if running and not self._touched and not self._found:
             providers.highlighted = running[0]
         elif self.form.preset.name in around.servers:
@@ -122,9 +125,9 @@ class SetupScreen(Screen[SetupResult]):
 
     def _propose(self) -> None:
         """Propose a model of the local server, if the field is empty."""
-        offered = self._around.servers.get(self.form.preset.name, ())
-        if offered and self.form.propose(offered[0]):
-            more = f" It has {', '.join(map(one_line, offered[:4]))}." if len(offered) > 1 else ""
+        models = self._around.servers.get(self.form.preset.name, ())
+        if models and self.form.propose(models[0]):
+            more = f" It has {', '.join(map(one_line, models[:4]))}." if len(models) > 1 else ""
             self.say(f"A server answers here.{more}", "muted")
 
     @on(OptionList.OptionHighlighted)
@@ -135,7 +138,7 @@ class SetupScreen(Screen[SetupResult]):
             self._choose(preset)
 
     def on_key(self) -> None:
-        """Stop choosing for the person after the first key."""
+        """Stop preselecting after the first key."""
         self._touched = True
 
     @on(OptionList.OptionSelected)
@@ -160,8 +163,8 @@ class SetupScreen(Screen[SetupResult]):
 
     def choice(self) -> SetupChoice | None:
         """Return the form's content; None if something is missing, after showing what."""
-        if why := self.form.missing():
-            self.say(why, "bad")
+        if problem := self.form.missing():
+            self.say(problem, "bad")
             return None
         return self.form.choice
 
@@ -209,22 +212,22 @@ class SetupScreen(Screen[SetupResult]):
         if not probe.ok:
             self.say(_two(probe.text or "The call gave no usable reply.", probe.hint), "bad")
             return
-        seen = {
+        abilities = {
             "streams": probe.streams,
             "calls tools": probe.calls_tools,
             "reports usage": probe.reports_usage,
             "price known": probe.has_price,
         }
-        marks = " · ".join(f"{'✔' if there else '✖'} {name}" for name, there in seen.items())
+        marks = " · ".join(f"{'✔' if present else '✖'} {name}" for name, present in abilities.items())
         self.say(_two(f"It answers, in {probe.total_ms / 1000:.1f} s: {marks}", probe.text), "good")
 
     async def _keep(self, choice: SetupChoice) -> None:
         try:
-            where = await self._save(choice)
+            saved_to = await self._save(choice)
         except AlitaError as error:
             self.say(_two(error.message, error.hint), "bad")
             return
-        self._end(SetupResult("model", choice, where))
+        self._end(SetupResult("model", choice, saved_to))
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """Show an unexpected error of a test or save."""

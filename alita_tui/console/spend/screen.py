@@ -21,7 +21,7 @@ from alita_tui.console.widgets.styled_text import cut
 from alita_tui.spine.ports.models import DaySpend
 from alita_tui.spine.text import counted, one_line
 from alita_tui.state.spend import PaidCall, Share
-from alita_tui.view.agents import Taken, by_agent, by_specialist
+from alita_tui.view.agents import AgentUsage, by_agent, by_specialist
 from alita_tui.view.model import ProviderView, SessionView
 from alita_tui.view.statistics import dollars
 
@@ -29,7 +29,7 @@ _STYLES = {"closed": "good", "half_open": "warn", "open": "bad", "disabled": "ba
 
 
 class SpendScreen(Dialog[None]):
-    """A sheet that is drawn with every view."""
+    """A sheet that is redrawn with every view."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("spend")
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
@@ -87,21 +87,21 @@ class SpendScreen(Dialog[None]):
 def rows(view: SessionView, days: Mapping[str, DaySpend], prices: str, width: int) -> list[Row]:
     """Return the rows of the sheet."""
     spend = view.spend
-    found = [*heading("Spent", prices), *_caps(view, width), BLANK]
+    sheet_rows = [*heading("Spent", prices), *_caps(view, width), BLANK]
     if view.providers:
-        found += [
+        sheet_rows += [
             *heading("Models"),
             *(row for provider in view.providers for row in _provider(provider)),
             BLANK,
         ]
     if len(spend.points) > 1 and spend.total_usd:
         first, last = (at.astimezone().strftime("%H:%M") for at in (spend.points[0][0], spend.points[-1][0]))
-        found += heading("Over time", f"{first} to {last}, up to ${spend.total_usd:.2f}")
-        found += [
+        sheet_rows += heading("Over time", f"{first} to {last}, up to ${spend.total_usd:.2f}")
+        sheet_rows += [
             Row(((line, "name"),), (("  ", ""),))
             for line in chart([usd for _at, usd in spend.points], width - 4, 5)
         ]
-        found.append(BLANK)
+        sheet_rows.append(BLANK)
     for title, about, shares in (
         ("By role", "", spend.by_role),
         ("By provider", "", by_provider(spend.by_model)),
@@ -110,20 +110,24 @@ def rows(view: SessionView, days: Mapping[str, DaySpend], prices: str, width: in
         ("By step", _steps_of(view), spend.by_step),
     ):
         if shares:
-            found += [*heading(title, about), *_shares(shares, width), BLANK]
+            sheet_rows += [*heading(title, about), *_shares(shares, width), BLANK]
     if view.state.agents:
-        found += [
+        sheet_rows += [
             *heading("By agent", "of the newest task that had several"),
             *_agents(by_agent(view.state)),
             BLANK,
         ]
-        found += [*heading("By specialist", "of the session"), *_agents(by_specialist(view.state)), BLANK]
+        sheet_rows += [
+            *heading("By specialist", "of the session"),
+            *_agents(by_specialist(view.state)),
+            BLANK,
+        ]
     if spend.last_calls:
-        found += [*heading("Calls", "the newest"), *map(_call, reversed(spend.last_calls)), BLANK]
-    found += [*heading("Saved"), *_saved(view), BLANK]
+        sheet_rows += [*heading("Calls", "the newest"), *map(_call, reversed(spend.last_calls)), BLANK]
+    sheet_rows += [*heading("Saved"), *_saved(view), BLANK]
     if days:
-        found += [*heading("Days", "all sessions"), *_days(list(days.items())[-14:], width)]
-    return found
+        sheet_rows += [*heading("Days", "all sessions"), *_days(list(days.items())[-14:], width)]
+    return sheet_rows
 
 
 def _steps_of(view: SessionView) -> str:
@@ -136,75 +140,80 @@ def _steps_of(view: SessionView) -> str:
 def _caps(view: SessionView, width: int) -> list[Row]:
     spend = view.spend
     listed = [("task", spend.task_usd, spend.task_limit_usd), ("session", spend.total_usd, spend.limit_usd)]
-    found = []
+    rows = []
     for name, usd, limit in listed:
         share = usd / limit if limit else 0.0
         style = "bad" if share >= 1 else "warn" if share >= 0.8 else "good"
-        of = f" of ${limit:.2f}" if limit else ", no cap"
+        cap = f" of ${limit:.2f}" if limit else ", no cap"
         full, track = parted(share, max(width - 44, 8)) if limit else ("", "")
-        found.append(
+        rows.append(
             Row(
                 (
                     (full, style),
                     (f"{track} " if limit else "", "line"),
                     (f"${usd:.2f}", "strong"),
-                    (of, "muted"),
+                    (cap, "muted"),
                 ),
                 ((f"  {name:<10}", ""),),
             )
         )
-    found.append(Row(((f"${spend.day_usd:.2f}", "strong"),), (("  today     ", ""),)))
+    rows.append(Row(((f"${spend.day_usd:.2f}", "strong"),), (("  today     ", ""),)))
     tokens = f"{spend.input_tokens:,} in, {spend.output_tokens:,} out, {spend.calls} calls"
-    found.append(Row(((tokens, ""),), (("  tokens    ", ""),)))
+    rows.append(Row(((tokens, ""),), (("  tokens    ", ""),)))
     if spend.unpriced_calls:
-        said = f"{spend.unpriced_calls} calls without a known price: in the totals as budget.unknown_usd says"
-        found.append(Row(((said, "warn"),), (("  unpriced  ", ""),)))
-    return found
+        message = (
+            f"{spend.unpriced_calls} calls without a known price: in the totals as budget.unknown_usd says"
+        )
+        rows.append(Row(((message, "warn"),), (("  unpriced  ", ""),)))
+    return rows
 
 
 def _shares(shares: tuple[Share, ...], width: int) -> list[Row]:
     top = max((share.usd for share in shares), default=0.0) or 1.0
     room = min(max(len(share.name) for share in shares), 28)
-    found = []
-    for share in sorted(shares, key=lambda one: (-one.usd, -one.tokens)):
+    rows = []
+    for share in sorted(shares, key=lambda share: (-share.usd, -share.tokens)):
         calls = f"  {counted(share.calls, 'call')}, {share.tokens:,} tokens"
         full, track = parted(share.usd / top, max(width - room - 44, 6))
         body = ((full, "name"), (track, "line"), (f" {dollars(share.usd)}", "strong"), (calls, "muted"))
-        found.append(Row(body, ((f"  {cut(share.name, room):<{room}}  ", ""),)))
-    return found
+        rows.append(Row(body, ((f"  {cut(share.name, room):<{room}}  ", ""),)))
+    return rows
 
 
-def _agents(taken: Sequence[Taken]) -> list[Row]:
-    room = min(max(len(one.name) for one in taken), 34)
+def _agents(agents: Sequence[AgentUsage]) -> list[Row]:
+    room = min(max(len(agent.name) for agent in agents), 34)
     rows = []
-    for one in taken:
+    for agent in agents:
         body = (
-            (dollars(one.usd), "strong"),
-            (f"  {counted(one.calls, 'call')}, {one.tokens:,} tokens, {counted(one.steps, 'step')}", "muted"),
-            (f", models took {one.model_ms / 1000:.1f} s" if one.model_ms else "", "muted"),
-            (f", {one.unpriced} without a price" if one.unpriced else "", "warn"),
+            (dollars(agent.usd), "strong"),
+            (
+                f"  {counted(agent.calls, 'call')}, {agent.tokens:,} tokens, {counted(agent.steps, 'step')}",
+                "muted",
+            ),
+            (f", models took {agent.model_ms / 1000:.1f} s" if agent.model_ms else "", "muted"),
+            (f", {agent.unpriced} without a price" if agent.unpriced else "", "warn"),
         )
-        rows.append(Row(body, ((f"  {cut(one.name, room):<{room}}  ", ""),)))
+        rows.append(Row(body, ((f"  {cut(agent.name, room):<{room}}  ", ""),)))
     return rows
 
 
 def by_provider(shares: Sequence[Share]) -> tuple[Share, ...]:
     """Sum the shares by provider."""
-    found: dict[str, Share] = {}
+    sums: dict[str, Share] = {}
     for share in shares:
         name = share.name.partition(":")[0]
-        before = found.get(name, Share(one_line(name)))
-        found[name] = Share(
-            before.name, before.calls + share.calls, before.usd + share.usd, before.tokens + share.tokens
+        total = sums.get(name, Share(one_line(name)))
+        sums[name] = Share(
+            total.name, total.calls + share.calls, total.usd + share.usd, total.tokens + share.tokens
         )
-    return tuple(found.values())
+    return tuple(sums.values())
 
 
-def _call(one: PaidCall) -> Row:
-    usd = dollars(one.usd) if one.usd is not None else "no price"
-    told = f"  {one.tokens:,} tokens{', estimated' if one.estimated else ''}"
-    where = f"  {one.at.astimezone():%H:%M:%S}  step {one.step:<3} "
-    body = ((usd, "strong"), (told, "muted"), (f"  {one.role}, {one.model}", ""))
+def _call(call: PaidCall) -> Row:
+    usd = dollars(call.usd) if call.usd is not None else "no price"
+    tokens = f"  {call.tokens:,} tokens{', estimated' if call.estimated else ''}"
+    where = f"  {call.at.astimezone():%H:%M:%S}  step {call.step:<3} "
+    body = ((usd, "strong"), (tokens, "muted"), (f"  {call.role}, {call.model}", ""))
     return Row(body, ((where, "muted"),))
 
 
@@ -231,23 +240,27 @@ def _saved(view: SessionView) -> list[Row]:
     reuse = f"{spend.reused_runs} runs of tools that were there already"
     reuse += f"; building them again: about ${spend.reused_usd:.2f}" if spend.reused_usd else ""
     pages = f"{spend.unchanged_pages} of {spend.pages} pages were unchanged and not sent again"
-    told = (
+    savings = (
         ("prompt", f"{hits:.0f} % of the input came from the provider's cache"),
         ("replies", spared),
         ("pages", pages),
         ("tools", reuse),
         ("money", f"{dollars(spend.saved_usd)} by the caches"),
     )
-    return [Row(((text, ""),), ((f"  {name:<10}", ""),)) for name, text in told]
+    return [Row(((text, ""),), ((f"  {name:<10}", ""),)) for name, text in savings]
 
 
-def _provider(one: ProviderView) -> list[Row]:
-    speed = f"  {one.tokens_per_second:.0f} tokens/s" if one.tokens_per_second else ""
-    serves = "  serves now" if one.serves else ""
-    until = f" until {one.until.astimezone():%H:%M:%S}" if one.until and one.state == "open" else ""
-    state = f"  {WORDS[one.state]}{until}"
-    head = Row(
-        ((one.model, "strong"), (state, _STYLES[one.state]), (f"{serves}{speed}", "muted")),
-        ((f"  {MARKS[one.state]} ", _STYLES[one.state]),),
+def _provider(provider: ProviderView) -> list[Row]:
+    speed = f"  {provider.tokens_per_second:.0f} tokens/s" if provider.tokens_per_second else ""
+    serves = "  serves now" if provider.serves else ""
+    until = (
+        f" until {provider.until.astimezone():%H:%M:%S}"
+        if provider.until and provider.state == "open"
+        else ""
     )
-    return [head, Row(((one.reason, "muted"),), (("    ", ""),))] if one.reason else [head]
+    state = f"  {WORDS[provider.state]}{until}"
+    head = Row(
+        ((provider.model, "strong"), (state, _STYLES[provider.state]), (f"{serves}{speed}", "muted")),
+        ((f"  {MARKS[provider.state]} ", _STYLES[provider.state]),),
+    )
+    return [head, Row(((provider.reason, "muted"),), (("    ", ""),))] if provider.reason else [head]

@@ -58,7 +58,10 @@ def charts(report: Report) -> tuple[Chart, ...]:
     usd = [day.usd for day in days]
     slow = [day.median_s for day in days]
     reused = [day.reused / day.runs if day.runs else None for day in days]
-    top_usd, top_s = max(usd, default=0.0), max((one for one in slow if one is not None), default=0.0)
+    top_usd, top_s = (
+        max(usd, default=0.0),
+        max((seconds for seconds in slow if seconds is not None), default=0.0),
+    )
     return (
         Chart("Cost per day", "" if top_usd else "nothing was paid", usd if top_usd else [], "$0",
               words.money(top_usd or None), top_usd, *_marks(report, "cost")),
@@ -71,23 +74,23 @@ def charts(report: Report) -> tuple[Chart, ...]:
     )  # fmt: skip
 
 
-def _marks(report: Report, what: str, tone: str = "$primary") -> tuple[frozenset[int], str, str]:
-    found = [anomaly for anomaly in report.anomalies if anomaly.what == what]
-    places = {one.day: place for place, one in enumerate(report.days)}
-    note = f"▲ {found[-1].day}: {found[-1].text.partition(':')[0]}" if found else ""
-    return frozenset(places[one.day] for one in found if one.day in places), tone, note
+def _marks(report: Report, metric: str, tone: str = "$primary") -> tuple[frozenset[int], str, str]:
+    anomalies = [anomaly for anomaly in report.anomalies if anomaly.what == metric]
+    places = {day.day: index for index, day in enumerate(report.days)}
+    note = f"▲ {anomalies[-1].day}: {anomalies[-1].text.partition(':')[0]}" if anomalies else ""
+    return frozenset(places[anomaly.day] for anomaly in anomalies if anomaly.day in places), tone, note
 
 
 def drawn_charts(report: Report, width: int, height: int, rows: int) -> Content:
     """Return the charts, two beside each other, each `height` lines high under its title; `rows` pairs of them."""
     half = (width - 2) // 2
-    found = charts(report)
+    all_charts = charts(report)
     lines: list[Content] = []
     for first in range(0, 2 * rows, 2):
-        left, right = (_chart(one, half, height, report) for one in found[first : first + 2])
+        left, right = (_chart(chart, half, height, report) for chart in all_charts[first : first + 2])
         lines += [
-            one + " " * max(half - one.cell_length, 0) + "  " + other
-            for one, other in zip(left, right, strict=True)
+            left_line + " " * max(half - left_line.cell_length, 0) + "  " + right_line
+            for left_line, right_line in zip(left, right, strict=True)
         ]
         lines.append(Content())
     return Content("\n").join(lines[:-1])
@@ -99,32 +102,32 @@ def _chart(chart: Chart, width: int, height: int, report: Report) -> list[Conten
     title += Content.styled(cut(said, width - title.cell_length), _BAD if chart.note else _MUTED)
     room = max(width - _GUTTER - 1, 8)
     body = braille(chart.values, room, height, 0.0, chart.top, chart.marked)
-    found = [title]
+    lines = [title]
     for number, line in enumerate(body):
         label = chart.high if number == 0 else chart.low if number == height - 1 else ""
         shown = Content.styled(f"{cut(label, _GUTTER):>{_GUTTER}} ", _MUTED)
         for text, marked in line:
             shown += Content.styled(text, _BAD if marked else chart.tone)
-        found.append(shown)
+        lines.append(shown)
     if report.days and height > 2:
         first, last = report.days[0].day, report.days[-1].day
-        found.append(Content.styled(" " * (_GUTTER + 1) + first + last.rjust(room - len(first)), _MUTED))
-    return found
+        lines.append(Content.styled(" " * (_GUTTER + 1) + first + last.rjust(room - len(first)), _MUTED))
+    return lines
 
 
 def sorted_lines(report: Report, by: By, sort: Sort) -> list[Line]:
-    """Return the lines of a table in an order; what is not known comes last."""
-    lines = [one for one in words.lines_of(report, by) if one.count or by != "day"]
+    """Return the lines of a table in an order; unknown values come last."""
+    lines = [line for line in words.lines_of(report, by) if line.count or by != "day"]
 
-    def key(one: Line) -> tuple[bool, float]:
+    def key(line: Line) -> tuple[bool, float]:
         value = {
-            "count": float(one.count), "ok": None if one.share is None else -one.share, "median": one.median_ms,
-            "p95": one.p95_ms, "cost": one.usd, "tokens": float(one.tokens),
+            "count": float(line.count), "ok": None if line.share is None else -line.share, "median": line.median_ms,
+            "p95": line.p95_ms, "cost": line.usd, "tokens": float(line.tokens),
         }.get(sort, 0.0)  # fmt: skip
         return value is None, -(value or 0.0)
 
     if sort == "name" or (by == "day" and sort == "count"):
-        return sorted(lines, key=lambda one: one.name, reverse=by == "day")
+        return sorted(lines, key=lambda line: line.name, reverse=by == "day")
     return sorted(lines, key=key)
 
 
@@ -145,14 +148,16 @@ def table_head(by: By, sort: Sort, width: int) -> Content:
 
 
 def table_row(line: Line, width: int, days: int) -> Content:
-    """Return one row: name, figures, how it went over the days, what is unusual."""
+    """Return one row: name, figures, trend over the days, anomaly."""
     room = _name_room(width)
     name, *cells = words.row_of(line)
     shown = Content(f" {set_cell_size(cut(one_line(name), room), room)}")
-    for number, (cell, wide) in enumerate(list(zip(cells, _COLUMNS, strict=False))[: shown_columns(width)]):
+    for number, (cell, column_width) in enumerate(
+        list(zip(cells, _COLUMNS, strict=False))[: shown_columns(width)]
+    ):
         failing = number == 1 and line.share is not None and line.share < _FAILING
         style = f"bold {_BAD}" if failing else _MUTED if cell == words.NONE else ""
-        shown += Content.styled(f"{cell:>{wide}}", style)
+        shown += Content.styled(f"{cell:>{column_width}}", style)
     left = width - shown.cell_length - 3
     drawn = spark(line.trend, min(days, 30, left)) if left >= 8 else ""
     shown += Content.styled(f"   {drawn}", _BAD if line.note else _MUTED)
@@ -167,7 +172,7 @@ def _name_room(width: int) -> int:
 
 
 def advice_row(one: Advice, width: int) -> Content:
-    """Return a line that would help, with how many rows it rests on."""
+    """Return an advice, with the number of events behind it."""
     rests = f"  {len(one.places)} rows"
     text = cut(one_line(one.text, 400), width - 4 - cell_len(rests))
     return Content.assemble((" → ", _GOOD), (text, ""), (rests, _MUTED))
@@ -182,5 +187,5 @@ def anomaly_row(one: Anomaly, width: int) -> Content:
 
 
 def place_row(place: Place, width: int) -> Content:
-    """Return an event that a figure rests on."""
+    """Return an event that a figure is based on."""
     return Content(f" {cut(one_line(place.session_id), width - 20)}  event {place.seq}")

@@ -44,7 +44,7 @@ class Rows(OptionList, inherit_bindings=False):
 
 
 class StatisticsScreen(Dialog[None]):
-    """Read once for each period; a row opens to the events that it rests on, and these in a replay."""
+    """Read once for each period; a row opens the events behind it, and an event opens in a replay."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("statistics")
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
@@ -90,9 +90,9 @@ class StatisticsScreen(Dialog[None]):
         """Why nothing could be read."""
         self._read = (0, 0)
         self._opened: tuple[str, tuple[Place, ...], str] | None = None
-        """The row whose events are listed, these, and the rule or command of the row."""
+        """The row whose events are listed, the events, and the rule or command of the row."""
         self._places: dict[str, tuple[str, tuple[Place, ...]]] = {}
-        """Id of each row -> its name and what it rests on."""
+        """Id of each row -> its name and the events behind it."""
         self._notes: dict[str, str] = {}
         """Id of an anomaly or advice -> its rule or command."""
         self._advice: dict[str, Advice] = {}
@@ -130,17 +130,17 @@ class StatisticsScreen(Dialog[None]):
             ticking.stop()
         self._draw()
 
-    def _progress(self, done: int, of: int) -> None:
-        self._read = (done, of)  # from another thread; the next tick shows it
+    def _progress(self, done: int, total: int) -> None:
+        self._read = (done, total)  # from another thread; the next tick shows it
 
     # --- drawing ----------------------------------------------------------------------------
 
     def _head(self) -> None:
-        report, (done, of) = self._report, self._read
+        report, (done, total) = self._report, self._read
         if self._opened is not None:
             text = f"{self._opened[0]}: {counted(len(self._opened[1]), 'event')} it rests on"
         elif report is None:
-            text = f"reading sessions: {done} of {of}" if of else "reading sessions"
+            text = f"reading sessions: {done} of {total}" if total else "reading sessions"
             text = "not available" if self._problem else text
         else:
             period = f"{self._days} days, {report.since} to {report.until}" if report.since else "everything"
@@ -159,7 +159,7 @@ class StatisticsScreen(Dialog[None]):
         for part in below:
             part.display = report is not None and self._opened is None
         listed = self.query_one(Rows)
-        at = listed.highlighted
+        highlighted = listed.highlighted
         listed.clear_options()
         width = max(self.query_one("#box").size.width - 4, 60)
         if report is None:
@@ -171,8 +171,8 @@ class StatisticsScreen(Dialog[None]):
             below[0].display = bool(self._opened[2])
             below[0].update(Content(f" {one_line(self._opened[2], 400)}"))
             listed.add_options(
-                Option(drawing.place_row(one, width), id=f"p{number}")
-                for number, one in enumerate(self._opened[1])
+                Option(drawing.place_row(place, width), id=f"p{number}")
+                for number, place in enumerate(self._opened[1])
             )
             listed.highlighted = 0 if self._opened[1] else None
             self._keys_line()
@@ -187,17 +187,19 @@ class StatisticsScreen(Dialog[None]):
         below[2].update(drawing.table_head(self._by, self._sort, width))
         listed.add_options(self._options(report, width))
         if listed.option_count:
-            listed.highlighted = min(at or 0, listed.option_count - 1)
+            listed.highlighted = min(highlighted or 0, listed.option_count - 1)
         self._keys_line()
 
     def _options(self, report: Report, width: int) -> list[Option]:
         self._places, self._advice, self._notes = {}, {}, {}
-        found: list[Option] = []
+        options: list[Option] = []
         for number, line in enumerate(drawing.sorted_lines(report, self._by, self._sort)):
             self._places[f"l{number}"] = (line.name, line.places)
-            found.append(Option(drawing.table_row(line, width, len(report.days)), id=f"l{number}"))
-        if not found:
-            found.append(Option(" Nothing yet." if self._by != "kind" else " Nothing failed.", disabled=True))
+            options.append(Option(drawing.table_row(line, width, len(report.days)), id=f"l{number}"))
+        if not options:
+            options.append(
+                Option(" Nothing yet." if self._by != "kind" else " Nothing failed.", disabled=True)
+            )
         for title, rows in (
             (
                 " What stands out",
@@ -208,11 +210,14 @@ class StatisticsScreen(Dialog[None]):
             ),
             (
                 " What would help",
-                [(one.tool or "advice", one.places, drawing.advice_row(one, width)) for one in report.advice],
+                [
+                    (advice.tool or "advice", advice.places, drawing.advice_row(advice, width))
+                    for advice in report.advice
+                ],
             ),
         ):
             if rows:
-                found += [Option("", disabled=True), Option(Content.styled(title, "bold"), disabled=True)]
+                options += [Option("", disabled=True), Option(Content.styled(title, "bold"), disabled=True)]
             for number, (name, places, drawn) in enumerate(rows):
                 option = f"{title[-4:].strip()}{number}"
                 self._places[option] = (name, places)
@@ -221,23 +226,23 @@ class StatisticsScreen(Dialog[None]):
                     self._notes[option] = report.advice[number].command
                 else:
                     self._notes[option] = f"Rule: {report.anomalies[number].rule}."
-                found.append(Option(drawn, id=option))
-        held = words.held_words(report.held)
+                options.append(Option(drawn, id=option))
+        footer = words.held_words(report.held)
         return [
-            *found,
+            *options,
             Option("", disabled=True),
-            Option(Content.styled(f" {held}", "$alita-muted"), disabled=True),
+            Option(Content.styled(f" {footer}", "$alita-muted"), disabled=True),
         ]
 
     def _keys_line(self) -> None:
-        said = self.query_one("#said", KeyLine)
-        said.remove_class("-bad")
+        line = self.query_one("#said", KeyLine)
+        line.remove_class("-bad")
         if self._opened is not None:
-            said.show((Content("Enter replay there"), Content("Esc back")), "   ")
+            line.show((Content("Enter replay there"), Content("Esc back")), "   ")
             return
         days = f"{self._days} days" if self._days else "everything"
         by = "/".join(
-            key_of(f"statistics.{one}", self._keys) for one in ("tool", "model", "role", "kind", "day")
+            key_of(f"statistics.{table}", self._keys) for table in ("tool", "model", "role", "kind", "day")
         )
         items = [
             f"{key_of('statistics.shorter', self._keys)} {key_of('statistics.longer', self._keys)} {days}",
@@ -248,20 +253,20 @@ class StatisticsScreen(Dialog[None]):
             f"{key_of('statistics.act', self._keys)} act",
             f"{key_of('statistics.export', self._keys)} CSV",
         ]
-        said.show([Content(item) for item in items], "   ")
+        line.show([Content(item) for item in items], "   ")
 
     def _say(self, text: str, *, bad: bool = False) -> None:
-        said = self.query_one("#said", KeyLine)
-        said.show((Content(one_line(text, 300)),))
-        said.set_class(bad, "-bad")
+        line = self.query_one("#said", KeyLine)
+        line.show((Content(one_line(text, 300)),))
+        line.set_class(bad, "-bad")
 
     # --- keys -------------------------------------------------------------------------------
 
     def action_period(self, step: int) -> None:
         """Show a shorter or longer period."""
-        place = _PERIODS.index(self._days) + step
-        if 0 <= place < len(_PERIODS) and self._opened is None:
-            self._days = _PERIODS[place]
+        index = _PERIODS.index(self._days) + step
+        if 0 <= index < len(_PERIODS) and self._opened is None:
+            self._days = _PERIODS[index]
             self._load()
 
     def action_by(self, by: By) -> None:
@@ -286,7 +291,7 @@ class StatisticsScreen(Dialog[None]):
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
-        """Show what a row rests on, and then one of these events in a replay."""
+        """Show the events behind a row, or one of these events in a replay."""
         chosen = event.option.id or ""
         if self._opened is not None:
             place = self._opened[1][event.option_index]
@@ -302,8 +307,12 @@ class StatisticsScreen(Dialog[None]):
     def action_act(self) -> None:
         """Act on the advice at the cursor, else on the first."""
         listed = self.query_one(Rows)
-        at = listed.highlighted
-        chosen = listed.get_option_at_index(at).id if at is not None and at < listed.option_count else None
+        highlighted = listed.highlighted
+        chosen = (
+            listed.get_option_at_index(highlighted).id
+            if highlighted is not None and highlighted < listed.option_count
+            else None
+        )
         advice = self._advice.get(chosen or "") or next(iter(self._advice.values()), None)
         if advice is None:
             self._say("There is nothing to act on.")

@@ -1,4 +1,4 @@
-"""The app's part in the drawer of tasks: opening it, and handing on what is asked of the queue."""
+"""The app's part in the drawer of tasks: opening it, and sending its commands."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ class TasksOpener(ServersOpener):
         self.main.only(message.task_id)
 
     def on_tasks_screen_asked(self, message: TasksScreen.Asked) -> None:
-        """Ask it of the engine."""
+        """Send the command to the engine."""
         if self._sink is not None:
             self._sink.send(message.command)

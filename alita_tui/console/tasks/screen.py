@@ -1,4 +1,4 @@
-"""The drawer of tasks: those that run, those that wait, the queue; the queue is put in order here."""
+"""The drawer of tasks: those that run, those that wait, and the queue, which can be reordered and edited."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class _Line(msgspec.Struct, frozen=True):
     name: str = ""
     """Of an agent, with the attempt that it makes if not the first."""
     depth: int = 0
-    """For an agent: how often its part was handed on."""
+    """For an agent: its depth in the tree of agents."""
     at_work: bool = False
     """For an agent: it has not ended."""
     tone: Tone = "normal"
-    """For an agent: of how it stands."""
+    """For an agent: the tone of its state."""
 
 
 class TasksScreen(Dialog[None]):
@@ -61,14 +61,14 @@ class TasksScreen(Dialog[None]):
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
 
     class Asked(Message):
-        """Something is asked of the queue."""
+        """A command about the queue."""
 
         def __init__(self, command: Command) -> None:
             super().__init__()
             self.command = command
 
     class Alone(Message):
-        """Only one task's rows of the trace are asked for."""
+        """Show only one task's rows in the trace."""
 
         def __init__(self, task_id: str) -> None:
             super().__init__()
@@ -96,8 +96,8 @@ class TasksScreen(Dialog[None]):
         self._draw()
         listed = self.query_one(OptionList)
         parts = [line.part for line in self._lines]
-        going = next((n for n, part in enumerate(parts) if part in ("waiting", "running")), 0)
-        listed.highlighted = parts.index("queued") if "queued" in parts else going
+        unfinished = next((number for number, part in enumerate(parts) if part in ("waiting", "running")), 0)
+        listed.highlighted = parts.index("queued") if "queued" in parts else unfinished
         listed.focus()
 
     def advance(self, view: SessionView) -> None:
@@ -119,19 +119,19 @@ class TasksScreen(Dialog[None]):
 
     @property
     def _chosen(self) -> _Line | None:
-        place = self.query_one(OptionList).highlighted
-        return self._lines[place] if place is not None and place < len(self._lines) else None
+        index = self.query_one(OptionList).highlighted
+        return self._lines[index] if index is not None and index < len(self._lines) else None
 
     def _draw(self) -> None:
-        listed, before = self.query_one(OptionList), self._chosen
-        place = listed.highlighted or 0
+        listed, chosen = self.query_one(OptionList), self._chosen
+        index = listed.highlighted or 0
         self._lines = _lines(self._view)
         listed.clear_options()
         listed.add_options([Option(_row(line)) for line in self._lines])
-        key = (before.task_id, before.agent_id) if before else ("", "")
-        same = (n for n, one in enumerate(self._lines) if (one.task_id, one.agent_id) == key)
+        key = (chosen.task_id, chosen.agent_id) if chosen else ("", "")
+        matches = (number for number, line in enumerate(self._lines) if (line.task_id, line.agent_id) == key)
         if self._lines:
-            listed.highlighted = next(same, min(place, len(self._lines) - 1))
+            listed.highlighted = next(matches, min(index, len(self._lines) - 1))
         self._say(summary(self._view))
 
     def _say(self, text: str) -> None:
@@ -168,12 +168,12 @@ class TasksScreen(Dialog[None]):
         line = self._queued()
         if line is None:
             return
-        ids = [one.queue_id for one in self._view.queue]
-        place = ids.index(line.task_id)
-        if not 0 <= place + by < len(ids):
+        ids = [task.queue_id for task in self._view.queue]
+        index = ids.index(line.task_id)
+        if not 0 <= index + by < len(ids):
             return
-        others = [one for one in ids if one != line.task_id]
-        before = others[place + by] if place + by < len(others) else ""
+        others = [task for task in ids if task != line.task_id]
+        before = others[index + by] if index + by < len(others) else ""
         self._ask(MoveTask(queue_id=line.task_id, before=before))
 
     def action_cancel(self) -> None:
@@ -201,7 +201,7 @@ class TasksScreen(Dialog[None]):
     def action_edit(self) -> None:
         """Change the words of the chosen task."""
         line = self._queued()
-        task = next((one for one in self._view.queue if line and one.queue_id == line.task_id), None)
+        task = next((queued for queued in self._view.queue if line and queued.queue_id == line.task_id), None)
         if task is None:
             return
         if task.again:
@@ -235,9 +235,9 @@ class TasksScreen(Dialog[None]):
 def summary(view: SessionView) -> str:
     """Return how many tasks run and wait, as in `1 running · 3 queued`."""
     parts = []
-    waits = [one for one in view.running if waits_for_you(view, one)]
-    if going := (len(view.running) or view.busy) - len(waits):
-        parts.append(f"{going:d} running")
+    waits = [task_id for task_id in view.running if waits_for_you(view, task_id)]
+    if running := (len(view.running) or view.busy) - len(waits):
+        parts.append(f"{running:d} running")
     if waits:
         parts.append(f"{len(waits)} waiting for you")
     if view.queue:
@@ -270,8 +270,8 @@ def _lines(view: SessionView) -> tuple[_Line, ...]:
             )
         ),
         *(
-            _Line("queued", one.queue_id, one.text, f"{place} in the queue")
-            for place, one in enumerate(view.queue, 1)
+            _Line("queued", task.queue_id, task.text, f"{place} in the queue")
+            for place, task in enumerate(view.queue, 1)
         ),
     )
 

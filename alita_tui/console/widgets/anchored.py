@@ -1,8 +1,8 @@
-"""Lines that stay in their columns where the terminal takes another width for a character than Textual does.
+"""Lines that keep their columns when terminal and Textual disagree about the width of a character.
 
-Terminals and versions of Unicode disagree about emoji of several parts, flags, marks and conjoined letters. What
-follows such a text would stand elsewhere on its line, and cells that it was thought to cover would keep what was there.
-So the cells are cleared before it, and what follows is placed by its column.
+Terminals and versions of Unicode disagree about emoji of several parts, flags, marks and conjoined letters. Text after
+them would shift, and cells that they seemed to cover would keep their old content. So the cells are cleared first, and
+the following text is placed by its column.
 """
 
 from __future__ import annotations
@@ -27,37 +27,37 @@ _CONTROL = ((ControlType.CURSOR_FORWARD, 0),)  # a tuple: cutting a line hashes 
 def anchored(strips: Iterable[Strip], left: int) -> list[Strip]:
     """Return lines that begin in column `left` of the screen, from 0, with every word in its column."""
     return [
-        strip if all(map(_agreed, strip)) else Strip(_placed(strip, left), strip.cell_length)
+        strip if all(map(_width_agreed, strip)) else Strip(_placed(strip, left), strip.cell_length)
         for strip in strips
     ]
 
 
-def _agreed(segment: Segment) -> bool:
+def _width_agreed(segment: Segment) -> bool:
     return bool(segment.control) or segment.text.isascii() or _AGREED.fullmatch(segment.text) is not None
 
 
 def _placed(strip: Strip, column: int) -> Iterator[Segment]:
-    """Yield the segments; of the others each word alone, so that a line may be cut between any two of them."""
+    """Yield the segments; one with a disputed width word by word, so that the line can be cut between words."""
     for segment in strip:
-        if _agreed(segment):
+        if _width_agreed(segment):
             yield segment
             column += segment.cell_length
             continue
-        at = 0
+        offset = 0
         for word in _WORDS.findall(segment.text):
-            one, width = Segment(word, _from(segment.style, at)), cell_len(word)
-            if _agreed(one):
-                yield one
+            part, width = Segment(word, _with_offset(segment.style, offset)), cell_len(word)
+            if _width_agreed(part):
+                yield part
             else:
                 yield Segment(f"\x1b[{width}X" if width else "", None, _CONTROL)
-                yield one
+                yield part
                 yield Segment(f"\x1b[{column + width + 1}G", None, _CONTROL)
-            at, column = at + len(word), column + width
+            offset, column = offset + len(word), column + width
 
 
-def _from(style: Style | None, at: int) -> Style | None:
-    """Return the style of a part that begins `at` characters later: what the mouse selects goes by its offset."""
+def _with_offset(style: Style | None, characters: int) -> Style | None:
+    """Return the style for a part that begins some characters later: the mouse selects by the offset in the style."""
     offset = style.meta.get("offset") if style is not None and style._meta else None
-    if style is None or offset is None or not at:
+    if style is None or offset is None or not characters:
         return style
-    return style + Style.from_meta({"offset": (offset[0] + at, offset[1])})
+    return style + Style.from_meta({"offset": (offset[0] + characters, offset[1])})

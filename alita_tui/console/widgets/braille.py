@@ -19,35 +19,35 @@ def braille(
 ) -> list[list[tuple[str, bool]]]:
     """Draw values from left to right between `low` and `high`; return for each line its pieces, and whether marked.
 
-    None leaves a gap. `marked` are places among the values; they and the way half to their neighbours are told apart.
+    None leaves a gap. `marked` are indices of values; the line is marked there and halfway to their neighbours.
     """
     cells = [[0] * width for _ in range(height)]
     flagged = [[False] * width for _ in range(height)]
     columns, rows = width * 2, height * 4
-    before: int | None = None
+    previous: int | None = None
     for column in range(columns):
-        at = column * (len(values) - 1) / max(columns - 1, 1) if values else 0.0
-        value = _between(values, at)
+        position = column * (len(values) - 1) / max(columns - 1, 1) if values else 0.0
+        value = _between(values, position)
         if value is None or not high > low:
-            before = None
+            previous = None
             continue
         share = min(max((value - low) / (high - low), 0.0), 1.0)
         dot = rows - 1 - round(share * (rows - 1))
-        start = dot if before is None else before + (1 if dot > before else -1 if dot < before else 0)
+        start = dot if previous is None else previous + (1 if dot > previous else -1 if dot < previous else 0)
         for row in range(min(start, dot), max(start, dot) + 1):
             cells[row // 4][column // 2] |= _DOTS[column % 2][row % 4]
-            flagged[row // 4][column // 2] |= round(at) in marked
-        before = dot
+            flagged[row // 4][column // 2] |= round(position) in marked
+        previous = dot
     return [_pieces(line, flags) for line, flags in zip(cells, flagged, strict=True)]
 
 
-def _between(values: Sequence[float | None], at: float) -> float | None:
-    """Return the value at a place between two values; None beside a gap."""
-    low = values[int(at)] if values else None
-    high = values[min(int(at) + 1, len(values) - 1)] if values else None
+def _between(values: Sequence[float | None], position: float) -> float | None:
+    """Return the value at a position between two values; None beside a gap."""
+    low = values[int(position)] if values else None
+    high = values[min(int(position) + 1, len(values) - 1)] if values else None
     if low is None or high is None:
-        return low if at - int(at) < 0.5 else high
-    return low + (high - low) * (at - int(at))
+        return low if position - int(position) < 0.5 else high
+    return low + (high - low) * (position - int(position))
 
 
 def _pieces(cells: Sequence[int], flags: Sequence[bool]) -> list[tuple[str, bool]]:
@@ -62,11 +62,14 @@ def _pieces(cells: Sequence[int], flags: Sequence[bool]) -> list[tuple[str, bool
 
 
 def spark(values: Sequence[int], width: int) -> str:
-    """Draw counts as small columns, the newest at the right, scaled to the largest; a blank where there is none."""
+    """Draw counts as small columns, the newest at the right, scaled to the largest; a blank for 0."""
     if not values or not width:
         return ""
     step = max(len(values) / width, 1.0)
     count = min(width, len(values))
-    sums = [sum(values[int(n * step) : max(int((n + 1) * step), int(n * step) + 1)]) for n in range(count)]
+    sums = [
+        sum(values[int(column * step) : max(int((column + 1) * step), int(column * step) + 1)])
+        for column in range(count)
+    ]
     top = max(sums) or 1
-    return "".join(_SPARKS[0 if not one else max(round(one / top * 6), 1)] for one in sums)
+    return "".join(_SPARKS[0 if not total else max(round(total / top * 6), 1)] for total in sums)

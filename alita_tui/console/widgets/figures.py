@@ -15,17 +15,17 @@ def span(milliseconds: float) -> str:
 
 def clock_time(seconds: float) -> str:
     """Write seconds as `0:42`, `12:05` or `3:10:00`."""
-    whole = max(0, int(seconds))
-    hours, rest = divmod(whole, 3600)
+    total = max(0, int(seconds))
+    hours, rest = divmod(total, 3600)
     return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
 
 
 def spoken(seconds: float) -> str:
     """Write a duration as `12 s`, `4 m 12 s` or `3 h 10 m`."""
-    whole = max(0, int(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    return f"{whole // 60} m {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} m"
+    total = max(0, int(seconds))
+    if total < 60:
+        return f"{total} s"
+    return f"{total // 60} m {total % 60} s" if total < 3600 else f"{total // 3600} h {total % 3600 // 60} m"
 
 
 def waited(since: datetime | None, now: datetime) -> str:
@@ -48,8 +48,8 @@ def age(then: datetime, now: datetime) -> str:
 
 def ago(seconds: float) -> str:
     """Write how long ago, as `42 s`, `5 min`, `3 h` or `4 days`."""
-    for most, unit, size in ((90, "s", 1), (5400, "min", 60), (129_600, "h", 3600)):
-        if seconds < most:
+    for limit, unit, size in ((90, "s", 1), (5400, "min", 60), (129_600, "h", 3600)):
+        if seconds < limit:
             return f"{max(seconds, 0) / size:.0f} {unit}"
     return f"{seconds / 86_400:.0f} days"
 
@@ -61,14 +61,14 @@ def bar(share: float, width: int) -> str:
 
 
 def parted(share: float, width: int) -> tuple[str, str]:
-    """Return a bar as what is full and the track that is left: the track recedes."""
+    """Return the filled part of a bar and the rest of its track, to be drawn in a fainter style."""
     full = bar(share, width).rstrip("─")
     return full, "─" * (width - len(full))
 
 
 def chart(values: Sequence[float], width: int, height: int) -> list[str]:
     """Draw values as columns, the newest at the right, scaled to the largest."""
-    columns = [values[int(n * (len(values) - 1) / max(width - 1, 1))] for n in range(width)]
+    columns = [values[int(column * (len(values) - 1) / max(width - 1, 1))] for column in range(width)]
     top = max(columns) or 1.0
     eighths = [round(value / top * height * 8) for value in columns]
     return [

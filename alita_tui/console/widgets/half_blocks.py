@@ -16,16 +16,16 @@ Ink = tuple[int, int, int]
 
 
 def half_blocks(picture: Picture, paper: Ink) -> list[Strip]:
-    """Return a picture's lines; what can be seen through shows the paper."""
-    wide = picture.columns
+    """Return a picture's lines; transparent parts show the background colour `paper`."""
+    width = picture.columns
     blended = _blended(picture.pixels, paper)
-    below = [paper] * wide
+    below = [paper] * width
     strips = []
     for row in range(0, picture.rows, 2):
-        top = blended[row * wide : (row + 1) * wide]
-        bottom = blended[(row + 1) * wide : (row + 2) * wide] or below
+        top = blended[row * width : (row + 1) * width]
+        bottom = blended[(row + 1) * width : (row + 2) * width] or below
         runs = ((pair, len(list(same))) for pair, same in groupby(zip(top, bottom, strict=True)))
-        strips.append(Strip([_segment(*pair, count) for pair, count in runs], wide))
+        strips.append(Strip([_segment(*pair, count) for pair, count in runs], width))
     return strips
 
 
@@ -37,14 +37,14 @@ def _segment(top: Ink, bottom: Ink, count: int) -> Segment:
 
 
 def _blended(pixels: bytes, paper: Ink) -> list[Ink]:
-    found = []
+    inks = []
     for red, green, blue, opacity in zip(*(iter(pixels),) * 4, strict=True):
         if opacity == 255:
-            found.append((red, green, blue))
+            inks.append((red, green, blue))
         else:
-            seen = [
+            mixed = [
                 (over * opacity + under * (255 - opacity)) // 255
                 for over, under in zip((red, green, blue), paper, strict=True)
             ]
-            found.append((seen[0], seen[1], seen[2]))
-    return found
+            inks.append((mixed[0], mixed[1], mixed[2]))
+    return inks

@@ -13,14 +13,14 @@ from alita_tui.console.widgets.plain import Plain
 def packed(items: Sequence[Content], between: str, width: int) -> Content:
     """Arrange items in lines of at most `width` cells."""
     lines: list[list[Content]] = [[]]
-    taken = 0
+    used = 0
     for item in items:
-        more = item.cell_length + (len(between) if lines[-1] else 0)
-        if lines[-1] and taken + more > width:
+        needed = item.cell_length + (len(between) if lines[-1] else 0)
+        if lines[-1] and used + needed > width:
             lines.append([])
-            taken, more = 0, item.cell_length
+            used, needed = 0, item.cell_length
         lines[-1].append(item)
-        taken += more
+        used += needed
     return Content("\n").join(Content(between).join(line) for line in lines)
 
 

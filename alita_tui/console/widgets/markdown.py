@@ -1,7 +1,7 @@
 """Markdown as styled lines: headings, lists, quotations, tables, code, links with their targets.
 
-markdown-it parses; what it finds is laid out here, because Textual's widget and Rich's renderer cost many times
-as much and know no width of a line in a list. Give it neutralised text. HTML stays visible text, no picture is
+markdown-it parses; the layout is done here: Textual's widget and Rich's renderer cost many times as much, and do not
+limit the width of a line in a list. Give it neutralised text. HTML stays visible text, no picture is
 loaded, and no link can be clicked.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 STYLES = "text strong em code heading link muted line keyword string number comment name".split()
 """Styles used here (see `theme_styles`)."""
 MOST = 60_000
-"""Characters of a text that is laid out; a longer one is shown as it was written."""
+"""Most characters of a text that is laid out; a longer one is shown as plain text."""
 _DEEPEST = 20
 _LEAST_COLUMN = 5
 _BETWEEN = 2
@@ -38,7 +38,7 @@ _LANGUAGES = {
 def markdown_lines(text: str, width: int, *, joined: bool = False) -> tuple[Line, ...]:
     """Return neutralised Markdown as lines of at most `width` cells; at least one.
 
-    Line ends within a paragraph stay, as whoever answers means them; with `joined` they are blanks.
+    Line ends within a paragraph stay, since models mean them; with `joined` they become blanks.
     """
     if len(text) > MOST:
         return tuple(((line, "text"),) for line in wrap(text, width))
@@ -104,7 +104,9 @@ def _plain(text: str, width: int) -> list[Line]:
 
 def _restyled(line: Line, style: str, only: str = "") -> Line:
     """Return a line in one style; with `only` the pieces of that style."""
-    return tuple((text, style if not only or was == only else was) for text, was in line)
+    return tuple(
+        (text, style if not only or piece_style == only else piece_style) for text, piece_style in line
+    )
 
 
 def _list(node: SyntaxTreeNode, width: int, source: list[str]) -> list[Line]:
@@ -136,7 +138,7 @@ def _inline(node: SyntaxTreeNode) -> Line:
 
 
 def _safe(text: str) -> str:
-    """Return text without what entities and percent signs stood for that is not to be shown."""
+    """Return text neutralised again: entities and percent codes can decode to hidden characters."""
     return neutralise(text).replace("\n", " ")
 
 
@@ -189,7 +191,7 @@ def _wrapped(line: Line, width: int) -> list[Line]:
                 lines.append([])
             if part:
                 lines[-1].append((part, style))
-    return [piece for one in lines for piece in folded(tuple(one), width, bare=True)]
+    return [piece for pieces in lines for piece in folded(tuple(pieces), width, bare=True)]
 
 
 # --- code -----------------------------------------------------------------------------------
@@ -206,7 +208,7 @@ def _uncoloured(code: str) -> list[Line]:
 
 
 def coloured(code: str, language: str) -> list[Line]:
-    """Return the lines of some code, coloured if Pygments knows the language by this name."""
+    """Return the lines of code, coloured if Pygments knows the language by this name."""
     if not language:
         return _uncoloured(code)
     from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
@@ -237,19 +239,19 @@ def ink(kind: str) -> str:
 
 
 def _table(node: SyntaxTreeNode, width: int) -> list[Line]:
-    """Return a table whose cells wrap; nothing where it has too many columns for the width."""
+    """Return a table whose cells wrap; empty if it has too many columns for the width."""
     rows = [[(_inline(cell), "right" in str(cell.attrs.get("style", ""))) for cell in row.children]
             for part in node.children for row in part.children]  # fmt: skip
     columns = len(rows[0])
     room = width - _BETWEEN * (columns - 1)
-    widths = [max(max(width_of(row[at][0]) for row in rows), 1) for at in range(columns)]
+    widths = [max(max(width_of(row[column][0]) for row in rows), 1) for column in range(columns)]
     if sum(min(wide, _LEAST_COLUMN) for wide in widths) > room:
         return []
     while (over := sum(widths) - room) > 0:
         widest = max(widths)
         second = max((wide for wide in widths if wide < widest), default=_LEAST_COLUMN)
-        at = widths.index(widest)
-        widths[at] = max(widest - over, min(second, widest - 1), _LEAST_COLUMN)
+        column = widths.index(widest)
+        widths[column] = max(widest - over, min(second, widest - 1), _LEAST_COLUMN)
     lines: list[Line] = []
     for number, row in enumerate(rows):
         cells = [

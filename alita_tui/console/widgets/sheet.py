@@ -98,10 +98,10 @@ def _fold_pair(row: Row, beside: Row, width: int) -> list[Line]:
     half = (width - 1) // 2
     left = fold_row(msgspec.structs.replace(row, beside=None), half)
     right = fold_row(beside, width - half - 1)
-    found: list[Line] = []
-    for mine, other in zip_longest(left, right, fillvalue=()):
-        found.append((*mine, (" " * (half - width_of(mine)), ""), ("│", "muted"), *other))
-    return found
+    lines: list[Line] = []
+    for left_line, right_line in zip_longest(left, right, fillvalue=()):
+        lines.append((*left_line, (" " * (half - width_of(left_line)), ""), ("│", "muted"), *right_line))
+    return lines
 
 
 class Sheet(Entry, ScrollView, can_focus=True):
@@ -136,14 +136,14 @@ class Sheet(Entry, ScrollView, can_focus=True):
         self._lines: list[Line] = []
         self._owner: list[int] = []
         """Index of each screen line's row."""
-        self._wide = 0
+        self._laid_width = 0
         self._styles: dict[str, Style] = {}
-        self._wanted = 0
-        """The source line to scroll to once the sheet is laid out; nothing counts as seen before. 0 for none."""
+        self._target = 0
+        """The source line to scroll to once the sheet is laid out; until then nothing counts as seen. 0 for none."""
         self._reached = (0, 0)
-        """The source line that was scrolled to as the sheet was opened, and how far that was."""
+        """The source line that the sheet opened at, and the scroll position then."""
         self._displayed: set[int] = set()
-        self._telling = False
+        self._reporting = False
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -153,7 +153,7 @@ class Sheet(Entry, ScrollView, can_focus=True):
     def show(self, rows: Sequence[Row], *, top: bool = True) -> None:
         """Show other rows; with `top`, from the beginning."""
         self._rows = tuple(rows)
-        self._wanted, self._reached = 0, (0, 0)
+        self._target, self._reached = 0, (0, 0)
         self._lay()
         if top and self.is_attached:
             self.scroll_to(y=0, animate=False, immediate=True)
@@ -171,20 +171,20 @@ class Sheet(Entry, ScrollView, can_focus=True):
         """Return the row of a screen line."""
         return self._rows[self._owner[line]] if 0 <= line < len(self._owner) else None
 
-    def scroll_to_source(self, source: int, tries: int = 5) -> bool:
+    def scroll_to_source(self, source: int, attempts: int = 5) -> bool:
         """Bring a line of the source to the upper part of the screen, or do so once the sheet is laid out.
 
-        False where it is not among what is shown.
+        Returns False if the line is not on the sheet.
         """
         if not self._owner:
             shown = any(row.source == source for row in self._rows)
-            self._wanted = source if shown else 0
+            self._target = source if shown else 0
             return shown
         for index, row in enumerate(self._rows):
             if row.source == source and index in self._owner:
                 goal = min(max(0, self._owner.index(index) - 3), len(self._lines) - self.size.height)
-                if goal > self.max_scroll_y and tries:  # it is not yet known how far one can scroll
-                    self.call_after_refresh(self.scroll_to_source, source, tries - 1)
+                if goal > self.max_scroll_y and attempts:  # the scroll range is not known yet
+                    self.call_after_refresh(self.scroll_to_source, source, attempts - 1)
                 else:
                     self.scroll_to(y=goal, animate=False, immediate=True, force=True)
                 return True
@@ -192,17 +192,17 @@ class Sheet(Entry, ScrollView, can_focus=True):
 
     def open_at(self, source: int) -> None:
         """Wait for `reach`, which shows a line of the source."""
-        self._wanted = source if any(row.source == source for row in self._rows) else 0
+        self._target = source if any(row.source == source for row in self._rows) else 0
 
     def reach(self) -> None:
-        """Scroll to the line that is wanted, unless it is seen from the beginning; a hidden sheet does it later."""
-        if not self._owner or not self._wanted:
+        """Scroll to the target line, unless it is visible from the top; a hidden sheet does so later."""
+        if not self._owner or not self._target:
             return
-        wanted, self._wanted = self._wanted, 0
+        target, self._target = self._target, 0
         beginning = self._owner[: self.size.height + 1]
-        if wanted not in {self._rows[index].source for index in beginning[:-1] if index != beginning[-1]}:
-            self.scroll_to_source(wanted)
-        self._reached = wanted, round(self.scroll_y)
+        if target not in {self._rows[index].source for index in beginning[:-1] if index != beginning[-1]}:
+            self.scroll_to_source(target)
+        self._reached = target, round(self.scroll_y)
         self.refresh()
 
     def scroll_to_row(self, index: int) -> None:
@@ -218,7 +218,7 @@ class Sheet(Entry, ScrollView, can_focus=True):
 
     def _lay(self) -> None:
         width = self.scrollable_content_region.width
-        self._wide = width
+        self._laid_width = width
         self._lines, self._owner = [], []
         if not width:  # hidden: it is laid out once it is shown
             return
@@ -230,16 +230,16 @@ class Sheet(Entry, ScrollView, can_focus=True):
 
     def on_resize(self, _event: events.Resize) -> None:
         """Wrap for the new width, keeping the top row in place."""
-        wanted, reached = self._reached
-        if wanted and round(self.scroll_y) == reached:  # it was not scrolled since
-            self._wanted = wanted
-        if self.scrollable_content_region.width == self._wide:
+        target, reached = self._reached
+        if target and round(self.scroll_y) == reached:  # it was not scrolled since
+            self._target = target
+        if self.scrollable_content_region.width == self._laid_width:
             self.call_after_refresh(self.reach)
             return
         top = round(self.scroll_y)
         row = self._owner[top] if top < len(self._owner) else None
         self._lay()
-        if self._owner and self._wanted:
+        if self._owner and self._target:
             self.call_after_refresh(self.reach)
         if row is not None and top:
             self.scroll_to_row(row)
@@ -280,7 +280,7 @@ class Sheet(Entry, ScrollView, can_focus=True):
 
     def _note(self, number: int) -> None:
         """Record a row as seen once its last line is on screen and scrolling has stopped."""
-        if self._wanted or round(self.scroll_y) != round(min(self.scroll_target_y, self.max_scroll_y)):
+        if self._target or round(self.scroll_y) != round(min(self.scroll_target_y, self.max_scroll_y)):
             return
         owner = self._owner[number]
         source = self._rows[owner].source
@@ -288,12 +288,12 @@ class Sheet(Entry, ScrollView, can_focus=True):
         if not source or not last or source in self._displayed:
             return
         self._displayed.add(source)
-        if not self._telling:
-            self._telling = True
-            self.call_later(self._tell)
+        if not self._reporting:
+            self._reporting = True
+            self.call_later(self._report_seen)
 
-    def _tell(self) -> None:
-        self._telling = False
+    def _report_seen(self) -> None:
+        self._reporting = False
         self.post_message(self.Seen())
 
     # --- copying ------------------------------------------------------------------------

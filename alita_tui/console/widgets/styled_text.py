@@ -81,22 +81,22 @@ def _bare(line: Line) -> Line:
 def _breaks(text: str, room: int, *, hard: bool, bare: bool = False) -> list[int]:
     """Return the offsets at which a text is broken, its end included.
 
-    Characters are counted one by one: a joiner that begins a piece of another style joins nothing there.
+    Widths are counted per character: a joiner at the start of a piece of another style does not join.
     """
-    found: list[int] = []
+    offsets: list[int] = []
     start = used = 0
     blank = -1
     for at, char in enumerate(text):
         size = 0 if bare and char == " " and used >= room else cell_len(char)
         if used + size > room:
             end = blank + 1 if not hard and blank >= start else at
-            found.append(end)
+            offsets.append(end)
             used = sum(map(cell_len, text[end:at]))
             start = end
         if char == " ":
             blank = at
         used += size
-    return [*found, len(text)]
+    return [*offsets, len(text)]
 
 
 def _slices(line: Line, ends: Sequence[int]) -> Iterator[Line]:
@@ -118,24 +118,24 @@ def spread(left: Sequence[Piece], right: Piece, width: int) -> Line:
     room = width - cell_len(right[0]) - 1 if right[0] else width
     if room < 12:
         return clip(left, width)
-    kept = clip(left, room)
+    clipped = clip(left, room)
     if not right[0]:
-        return kept
-    return (*kept, (" " * (width - width_of(kept) - cell_len(right[0])), ""), right)
+        return clipped
+    return (*clipped, (" " * (width - width_of(clipped) - cell_len(right[0])), ""), right)
 
 
 def clip(line: Sequence[Piece], width: int) -> Line:
     """Cut a line to `width` cells, with an ellipsis."""
-    kept: list[Piece] = []
+    pieces: list[Piece] = []
     room = width
     for text, style in line:
         if cell_len(text) > room:
             if short := cut(text, room):
-                kept.append((short, style))
+                pieces.append((short, style))
             break
-        kept.append((text, style))
+        pieces.append((text, style))
         room -= cell_len(text)
-    return tuple(kept)
+    return tuple(pieces)
 
 
 def text_of(line: Line) -> str:
@@ -195,11 +195,11 @@ def theme_styles(variables: Mapping[str, str], names: Iterable[str], **specs: st
 
 
 def _style(variables: Mapping[str, str], spec: str) -> Style:
-    front, _, paper = spec.partition("on ") if spec.startswith("on ") else spec.partition(" on ")
-    name, *attributes = front.split() or [""]
+    foreground, _, background = spec.partition("on ") if spec.startswith("on ") else spec.partition(" on ")
+    name, *attributes = foreground.split() or [""]
     return Style(
         color=Color.parse(variables[name]).rich_color if name else None,
-        bgcolor=Color.parse(variables[paper]).rich_color if paper else None,
+        bgcolor=Color.parse(variables[background]).rich_color if background else None,
         bold="bold" in attributes or None,
         italic="italic" in attributes or None,
         reverse="reverse" in attributes or None,

@@ -142,6 +142,8 @@ def look_alike(name: str) -> str:
     if name in popular_names:
         return ""
     plain = plain_of(name)
+    if name.startswith(NPM) and (original := _known_without_ends().get(_without_ends(plain))):
+        return original
     for popular_name in popular_names:
         plain_known = plain_of(popular_name)
         if plain == plain_known:
@@ -177,4 +179,17 @@ def _plain(name: str) -> str:
 
 @cache
 def _plain_npm(name: str) -> str:
-    return name.removeprefix(NPM).lower().translate(_DROPPED).translate(_SWAPS)
+    plain = name.removeprefix(NPM).lower().translate(_DROPPED).translate(_SWAPS)
+    return plain.replace("rn", "m").replace("vv", "w")
+
+
+def _without_ends(plain: str) -> str:
+    """Return a plain name of npm without what says only that it is of npm: `node-request.js` is `request`."""
+    return plain.removeprefix("node").removesuffix("js").removesuffix("node")
+
+
+@cache
+def _known_without_ends() -> dict[str, str]:
+    """Return the most used packages of npm by their plain names without these ends, where four letters are left."""
+    names = ((_without_ends(_plain_npm(name)), name) for name in reversed(popular_of_npm()))
+    return {plain: name for plain, name in names if len(plain) >= 4}

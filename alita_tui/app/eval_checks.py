@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from codecs import BOM_UTF8
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,8 @@ _FORMS = {".csv": "csv", ".json": "json"} | dict.fromkeys(
 """How files are compared, by their endings; others byte by byte."""
 _MOST_TEXT = 1_000_000
 """Bytes of a file that a program is given as text."""
+_NO_MORE_PROCESSES = ("BlockingIOError: [Errno 11]", "RuntimeError: can't start new thread")
+"""How Python says that no process or thread could be started."""
 
 
 def start_check(check: c.Check) -> Started | None:
@@ -173,9 +175,8 @@ async def _program(
     code = read_bounded(path, _MOST_BYTES).decode("utf-8", "replace")
     (row,) = await run_files(app, [(path, code)], {"answer": answer, "files": texts}, ())
     if row["outcome"] != "ok":
-        reason = (str(row["error"]).strip().splitlines() or [str(row["outcome"])])[-1]
         raise AlitaError(
-            f"The program {check.program} failed: {one_line(reason, 300)}.",
+            f"The program {check.program} failed: {_failure(row)}.",
             hint=f"Try it: alita sandbox run {one_line(check.program, 80)}",
         )
     verdict = row["result"]
@@ -184,3 +185,15 @@ async def _program(
             solved=verdict.get("solved") is True, why=str(one_line(str(verdict.get("why", "")), 300))
         )
     return c.Judged(solved=verdict is True, why="" if verdict is True else f"{check.program} says no")
+
+
+def _failure(row: Mapping[str, Any]) -> str:
+    """Return why a program's run failed, with the limits that it met, without a full stop at the end."""
+    lines = str(row["error"]).strip().splitlines() or [str(row["outcome"])]
+    reason = str(one_line(lines[-1], 300)).rstrip(". ")
+    limits = [str(limit) for limit in row["limits_hit"] if limit != "wall" and str(limit) not in reason]
+    if not limits and reason.startswith(
+        _NO_MORE_PROCESSES
+    ):  # the watch of the sandbox may come too late to see it
+        limits = ["processes"]
+    return f"it met its limit of {' and '.join(limits)}: {reason}" if limits else reason

@@ -9,12 +9,13 @@ import pytest
 
 from tests.benchmarks import toolworld
 from tests.benchmarks.bench_flywheel import curve, figures, line, lived
+from tests.benchmarks.toolworld.plans import other_plans
 from tests.benchmarks.toolworld.world import stream
 
 
 def test_the_mind_knows_nothing_of_the_stream_or_the_library() -> None:
     known = {"draws", "life", "world"}
-    for name in ("mind", "craft", "language"):
+    for name in ("mind", "craft", "language", "plans"):
         tree = ast.parse((Path(toolworld.__file__).parent / f"{name}.py").read_text("utf-8"))
         imported = {
             part
@@ -24,6 +25,16 @@ def test_the_mind_knows_nothing_of_the_stream_or_the_library() -> None:
             for part in one.split(".")
         }
         assert not imported & known and not imported & {"registry", "memory", "app", "store"}, name
+
+
+def test_a_planner_proposes_other_tools_for_the_same_and_nothing_where_there_are_none() -> None:
+    prompt = (
+        "The task: Sort it.\nThe agent's plan:\n1. Run sort_a\n2. Answer from what came back\nThe library:\n"
+        "- sort_a: Sort a list of numbers. (relied on 0.40)\n- day_of: Tell the weekday of a date. (relied on 0.90)\n"
+    )
+    assert other_plans(prompt) == []
+    (plan,) = other_plans(f"{prompt}- sort_b: Sort a list of numbers. (relied on 0.80)\n")
+    assert (plan["tools"], plan["confidence"]) == (["sort_b"], 0.8)
 
 
 @pytest.mark.walk

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.evaluation.test_run import MIND, alita, settle, sums
+from tests.evaluation.test_run import MIND, alita, command, settle, sums, until
 from tests.support.servers.openai_server import OpenAIServer
 
 CASE: dict[str, Any] = {"id": "a", "task": "Add.", "check": {"kind": "number", "value": 42}}
@@ -141,3 +144,104 @@ def test_hostile_text_in_a_suite_is_kept_and_never_reaches_the_terminal(
 def is_clean(text: str) -> bool:
     """Whether a terminal takes a text as text: no escape, bell, carriage return or change of direction in it."""
     return not {*text} & {"\x1b", "\x07", "\r", "\u202e"}
+
+
+ENDLESS = "def run(answer: str, files: dict) -> bool:\n    while True:\n        pass\n"
+FORKING = (
+    "import os\n\n\ndef run(answer: str, files: dict) -> bool:\n"
+    "    while True:\n        if os.fork() == 0:\n            while True:\n                os.fork()\n"
+)
+
+
+@pytest.mark.walk
+@pytest.mark.podman
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        (ENDLESS, r"ran longer than \d+ s|limit of cpu|its limit: .*cpu"),
+        (FORKING, r"limit of processes|its limit: .*processes"),
+    ],
+    ids=["endless", "forking"],
+)
+def test_a_checker_without_an_end_costs_its_own_case_alone(
+    tmp_path: Path, server: OpenAIServer, program: str, reason: str
+) -> None:
+    """It is left to its limit; the record says what happened in one sentence, and the other cases go on."""
+    home = tmp_path / "home"
+    settle(home, server)
+    folder = lay_out(
+        tmp_path / "s", line(check={"kind": "program", "program": "p.py"}) + line(id="b", task="Add 2.")
+    )
+    (folder / "p.py").write_text(program)
+    ran = alita(home, "run", str(folder), "--json")
+    assert ran.returncode == 0, ran.stderr
+    cases = {case["case"]: case for case in json.loads(ran.stdout)["cases"]}
+    assert cases["b"]["solved"] and not cases["a"]["solved"]
+    assert cases["a"]["failure"] == "harness"
+    why = cases["a"]["why"]
+    assert re.search(reason, why) and ".." not in why, why
+    assert ".." not in alita(home, "show").stdout.replace("...", ""), "no sentence has two full stops"
+
+
+def test_a_share_that_nothing_was_run_for_is_not_reached(tmp_path: Path, server: OpenAIServer) -> None:
+    """Where the budget ends before the first case, CI must not take `--fail-under` for met."""
+    home = tmp_path / "home"
+    settle(home, server)
+    words = ("--budget-usd", "0.0000001", "--fail-under", "0.5", "--json")
+    ran = alita(home, "run", str(sums(tmp_path / "s", 2)), *words)
+    assert ran.returncode == 3 and json.loads(ran.stdout)["ended"] == 0, ran.stderr
+    assert "budget" in ran.stderr
+    empty = alita(home, "run", str(sums(tmp_path / "t", 2)), "--tag", "none-has-this", "--fail-under", "0.5")
+    assert empty.returncode == 2 and "Traceback" not in empty.stderr, (empty.returncode, empty.stderr)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
+@pytest.mark.parametrize("name", ["cases.jsonl", "data.txt"])
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
+    folder = lay_out(tmp_path / "s", line(files=["data.txt"]))
+    (folder / "data.txt").write_text("1")
+    (folder / name).chmod(0)
+    refused = alita(tmp_path / "home", "run", str(folder))
+    (folder / name).chmod(0o600)
+    assert refused.returncode == 2 and name in refused.stderr and "Permission denied" in refused.stderr
+    assert "No run yet" in alita(tmp_path / "home", "list").stdout
+
+
+@pytest.mark.walk
+@pytest.mark.parametrize("changed", ["cases.jsonl", "data.txt"])
+def test_a_suite_that_changes_between_a_kill_and_the_resume_is_refused_until_it_is_as_it_was(
+    tmp_path: Path, server: OpenAIServer, changed: str
+) -> None:
+    """Results of other bytes are never mixed; with the old bytes back, the run ends and nothing is done twice."""
+    home = tmp_path / "home"
+    settle(home, server)
+    cases = b"".join(line(id=f"c{n}", task=f"Add {n}.", files=["data.txt"]) for n in range(8))
+    folder = lay_out(tmp_path / "s", cases)
+    (folder / "data.txt").write_text("1")
+    process = subprocess.Popen(
+        command(home, "run", str(folder)), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+    def ended() -> list[bytes]:
+        return [
+            raw
+            for path in home.glob("**/evaluations/*/results.jsonl")
+            for raw in path.read_bytes().splitlines()
+        ]
+
+    until(lambda: len(ended()) >= 2, process)
+    process.kill()
+    process.wait(60)
+    before, old = ended(), (folder / changed).read_bytes()
+    assert 2 <= len(before) < 8
+    (folder / changed).write_bytes(
+        old.replace(b"Add 7", b"Add 70") if changed == "cases.jsonl" else old + b"\n"
+    )
+    refused = alita(home, "run", "--resume", "last")
+    assert refused.returncode == 2 and "has changed since the run" in refused.stderr, refused.stderr
+    assert ended() == before
+    (folder / changed).write_bytes(old)
+    assert alita(home, "run", "--resume", "last").returncode == 0
+    names = [json.loads(raw)["case"] for raw in ended()]
+    assert sorted(names) == [f"c{n}" for n in range(8)] and ended()[: len(before)] == before

@@ -17,6 +17,7 @@ from alita_tui.llm.scripted import ScriptReply, ScriptRequest
 from tests.attack.drafts.honest import Recipe
 from tests.benchmarks.toolworld import craft
 from tests.benchmarks.toolworld.language import RESULT, THEN, Concept, concepts, meant
+from tests.benchmarks.toolworld.plans import other_plans
 from tests.support.servers.openai_server import OpenAIServer
 from tests.support.servers.wire import Fault
 
@@ -36,9 +37,10 @@ NONE = "There is no answer"
 class Mind(OpenAIServer):
     """Answers every request itself."""
 
-    def __init__(self, seed: int = 1) -> None:
+    def __init__(self, seed: int = 1, *, plans: bool = False) -> None:
+        """`plans`: whether it writes a plan for a task of several steps, and proposes others when asked."""
         super().__init__()
-        self._seed = seed
+        self._seed, self._plans = seed, plans
         self.calls = 0
 
     def _events(self, fault: Fault, body: Any) -> list[bytes]:
@@ -49,9 +51,9 @@ class Mind(OpenAIServer):
         elif names & {"submit_cases", "submit_answers"}:
             reply = self._review(body["messages"][-1]["content"], *names)
         elif "propose_plans" in names:
-            reply = _call("propose_plans", plans=[])
+            reply = _call("propose_plans", plans=other_plans(body["messages"][-1]["content"]))
         else:
-            reply = Orchestration(body["messages"]).reply()
+            reply = Orchestration(body["messages"], plans=self._plans).reply()
         self.requests.clear()
         return self.stream(reply, body)
 
@@ -144,7 +146,10 @@ class _Want:
 class Orchestration:
     """What the orchestrator's prompt leads to."""
 
-    def __init__(self, messages: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, messages: Sequence[Mapping[str, Any]], *, plans: bool = False) -> None:
+        self._to_plan = plans
+        self._alternatives: dict[str, tuple[_Want, _Found]] = {}
+        """Every tool that was found for something asked for, by name."""
         places = [
             n
             for n, one in enumerate(messages)
@@ -176,6 +181,9 @@ class Orchestration:
             return _both(*(_call("find_tool", query=one.query) for one in searches))
         if want.tool is None and want.near and want.searched == 1:
             return _call("find_tool", query=want.near)
+        if self._to_plan and len(self._wants) > 1 and all(one.tool and not one.lacks for one in self._wants):
+            names = [one.tool.name for one in self._wants if one.tool]
+            return _call("plan", steps=[*(f"Run {name}" for name in names), "Answer from what came back"])
         if want.tool is None or want.lacks:
             if want.builds >= _BUILDS:
                 want.done = want.failed = True
@@ -251,9 +259,20 @@ class Orchestration:
                 self._found(want, text)
             elif approved := re.search(r"Approved: (\w+) v|Use run_tool (\w+) to run", text):
                 want.tool, want.lacks = _registered(approved[1] or approved[2], want, text), ""
+        elif action == "plan":
+            self._to_plan = False
+            if "Follow it instead" in text:
+                self._follow(text)
         elif action == "run_tool":
             label = arguments.get("label", "step1")
             self._ran(self._wants[int(str(label).removeprefix("step")) - 1], text)
+
+    def _follow(self, plan: str) -> None:
+        """Take the tools that another plan names, where they are known to do what is asked for."""
+        for name in re.findall(r"Run (\w+)", plan):
+            if name in self._alternatives:
+                want, tool = self._alternatives[name]
+                want.tool = tool
 
     def _found(self, want: _Want, text: str) -> None:
         want.searched += 1
@@ -268,6 +287,8 @@ class Orchestration:
                 not in one.properties.get(name, {}).get("enum", [meant(raw, one.properties.get(name, {}))])
             ]
             want.tool = one
+            if not (unknown or missing or one.doubted):
+                self._alternatives[one.name] = want, one
             if unknown:
                 want.lacks = f"It does not know {', '.join(unknown)} yet."
             elif missing:

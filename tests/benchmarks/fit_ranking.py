@@ -52,8 +52,10 @@ _LEVELS = ((0.3, 0.4), (0.15, 0.2), (0.08, 0.11), (0.05, 0.06), (0.03, 0.04))
 """Pairs of a least share and the rounded share that `common.py` stores for it, highest first."""
 _OFTEN = 4
 """Factor for the share of a tool's questions with a word: a quarter of them counts like all of them."""
-_PAIRS, _LIKENESS = (0.0, 0.2, 0.3, 0.5, 0.8), (0.2, 0.5, 0.8, 1.2)
+_PAIRS, _LIKENESS, _CONTRAST = (0.0, 0.2, 0.3, 0.5, 0.8), (0.2, 0.5, 0.8, 1.2), (0.0, 0.3, 0.5, 0.7, 1.0)
 """Weights that are tried."""
+_RANKED = 12
+"""Number of texts that have a contrast."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -126,50 +128,52 @@ def cases(questions: Questions, uses: int, parts: Mapping[str, int], *, hidden: 
             for place, (question, right) in enumerate(questions.asked):
                 own_part = parts[right] == part
                 if own_part or (hidden and place % _PARTS == part):
-                    ranked = index.rank(question)[:10]
+                    ranked = index.rank(question)[:_RANKED]
                     ranked_cases.append(Case(parts[right], right, ranked, not (hidden and own_part)))
     return ranked_cases
 
 
-def first(ranked: Sequence[Ranked], pairs: float, likeness: float) -> str:
-    """Return the name of the tool that comes first with these weights."""
-    best = max(
-        ranked, key=lambda tool: tool.cover + pairs * tool.pairs + likeness * tool.likeness, default=None
-    )
-    return best.key if best else ""
-
-
 def fit_weights(by_uses: Mapping[int, list[Case]]) -> None:
     """Print the weights with the highest R@1, and the R@1 of weights that were chosen on other tools."""
-
-    def hit_rate(weights: tuple[float, float], parts: Sequence[int]) -> float:
-        shares = []
-        for cases_after_uses in by_uses.values():
-            asked = [case for case in cases_after_uses if case.part in parts]
-            shares.append(sum(first(case.ranked, *weights) == case.right for case in asked) / len(asked))
-        return sum(shares) / len(shares)
-
-    grid = list(product(_PAIRS, _LIKENESS))
-    everything = range(_PARTS)
-    best = max(grid, key=lambda weights: hit_rate(weights, everything))
-    print(
-        f"weights: pairs {best[0]}, likeness {best[1]}: R@1 {hit_rate(best, everything):.3f} over {list(by_uses)} uses"
+    grid = np.array(list(product(_PAIRS, _LIKENESS, _CONTRAST)))
+    rates = np.array(
+        [
+            [hit_rates([case for case in cases if case.part == part], grid) for part in range(_PARTS)]
+            for cases in by_uses.values()
+        ]
+    )  # by uses, part and weights
+    by_part = rates.mean(0)
+    best = int(by_part.mean(0).argmax())
+    weights = ", ".join(
+        f"{name} {value}" for name, value in zip(("pairs", "likeness", "contrast"), grid[best], strict=True)
     )
-    apart = []
-    for part in everything:
-        others = [other for other in everything if other != part]
-        rates = [hit_rate(weights, others) for weights in grid]
-        chosen = grid[rates.index(max(rates))]
-        apart.append(hit_rate(chosen, [part]))
-    print(f"  chosen on the other tools: R@1 {sum(apart) / len(apart):.3f}")
+    print(f"weights: {weights}: R@1 {by_part[:, best].mean():.3f} over {list(by_uses)} uses")
+    chosen = [int(np.delete(by_part, part, 0).mean(0).argmax()) for part in range(_PARTS)]
+    for uses, of_uses in zip(by_uses, rates, strict=True):
+        apart = np.mean([of_uses[part, weights] for part, weights in enumerate(chosen)])
+        without = of_uses[:, int((by_part.mean(0) * (grid[:, 2] == 0)).argmax())].mean()
+        print(
+            f"  after {uses} uses: chosen on the other tools {apart:.3f}, best without contrast {without:.3f}"
+        )
+
+
+def hit_rates(asked: Sequence[Case], grid: Floats) -> Floats:
+    """Return for each row of weights the share of questions whose right tool comes first."""
+    hits = np.zeros(len(grid))
+    for case in asked:
+        if case.ranked:
+            signals = np.array([[tool.pairs, tool.likeness, tool.contrast] for tool in case.ranked])
+            scores = signals @ grid.T + np.array([tool.cover for tool in case.ranked])[:, None]
+            hits += np.array([tool.key == case.right for tool in case.ranked])[scores.argmax(0)]
+    return hits / len(asked)
 
 
 def features(ranked: Sequence[Ranked]) -> list[float]:
     """Return the features of a ranking that the prior weighs, a constant last."""
     if not ranked:
-        return [0.0] * 5
+        return [0.0] * 6
     best = ranked[0]
-    return [best.likeness, best.margin, log1p(best.served), log1p(best.asked), 1.0]
+    return [best.likeness, best.margin, best.contrast, log1p(best.served), log1p(best.asked), 1.0]
 
 
 def logistic(rows: Floats, truth: Floats, weights: Floats) -> Floats:
@@ -194,7 +198,7 @@ def fit_bands(by_uses: Mapping[int, list[Case]]) -> None:
         these = (used == uses) & (truth == present)
         weights[these] = 1 / max(1, these.sum())
     weights *= len(whole) / weights.sum()
-    names = ("likeness", "margin", "served", "words", "otherwise")
+    names = ("likeness", "margin", "contrast", "served", "words", "otherwise")
     fitted = logistic(rows, truth, weights)
     print("bands:", ", ".join(f"{name} {value:.2f}" for name, value in zip(names, fitted, strict=True)))
     chances = np.empty(len(whole))

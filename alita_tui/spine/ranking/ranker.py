@@ -4,7 +4,8 @@ Three signals are added up: the words that a text shares with the query (BM25, b
 each other by their character n-grams), pairs of neighbouring words that it shares with queries which the text
 has served, and the cosine of the whole by character n-grams (Robertson and Zaragoza, "The Probabilistic
 Relevance Framework", 2009). Words that requests of every kind share count little. Where there is an encoder, a fourth
-is how far above others' the cosine of a text's vector is.
+is how far above others' the cosine of a text's vector is. On request the best few are then told apart by the
+queries that they have served (`contrast.py`).
 `tests/benchmarks/fit_ranking.py` fits the constants.
 """
 
@@ -22,7 +23,7 @@ from alita_tui.spine.ranking.common import FILLER
 from alita_tui.spine.ranking.terms import terms
 
 if TYPE_CHECKING:
-    from alita_tui.spine.ranking.index import Index
+    from alita_tui.spine.ranking.index import Index, Match
 
 _PAIRS = 0.3
 _LIKENESS = 0.8
@@ -30,6 +31,8 @@ _CLOSE = 0.1
 """What one standard deviation of the cosine counts."""
 _SPREAD, _HELD = 0.08, 5
 """The prior standard deviation of a query's cosines, and the number of texts that the prior counts as."""
+_CONTRAST, _CONTRASTED = 0.7, 12
+"""What the contrast counts, and how many of the best texts are held against each other."""
 _CLOSEST = 50
 """Maximum number of texts that share no word with the query and are ranked by their vectors alone."""
 
@@ -58,6 +61,8 @@ class Ranked(Value, frozen=True):
     """0 to 1: the cosine by character n-grams."""
     close: float = 0.0
     """How far above others' the cosine of its vector is, in standard deviations; 0 without an encoder."""
+    contrast: float = 0.0
+    """How much more the queries it has served resemble the query than those of the other best texts; 0 on average."""
     margin: float = 0.0
     """How far its score is above the best of the others; below 0 for all but the first."""
     served: int = 0
@@ -127,11 +132,13 @@ class Ranker:
         limit: int = 200,
         cosines: Mapping[str, float] | None = None,
         background: Sequence[float] = (),
+        contrasted: bool = False,
     ) -> list[Ranked]:
         """Return the texts that share something with the query, best first, at most `limit`.
 
         `cosines` are the cosines of the query's vector and those of texts that have one. They are compared with the
-        cosines in `background`, or without it with each other.
+        cosines in `background`, or without it with each other. With `contrasted` the best texts are told
+        apart by the queries that they have served.
         """
         index = self.settle()
         query_terms = terms(query)
@@ -152,7 +159,14 @@ class Ranker:
             + _CLOSE * close.get(match.key, 0.0)
             for match in matches
         ]
-        order = sorted(range(len(matches)), key=lambda at: (-scores[at], matches[at].key))
+        contrasts = [0.0] * len(matches)
+        if contrasted:
+            best = _in_order(scores, matches)[:_CONTRASTED]
+            found = index.contrast(query_terms, [matches[at].key for at in best])
+            for at, contrast in zip(best, found, strict=True):
+                contrasts[at] = contrast
+                scores[at] += _CONTRAST * contrast
+        order = _in_order(scores, matches)
         first = scores[order[0]] if order else 0.0
         second = scores[order[1]] if len(order) > 1 else 0.0
         return [
@@ -164,6 +178,7 @@ class Ranker:
                 pairs=matches[at].pairs,
                 likeness=matches[at].likeness,
                 close=close.get(matches[at].key, 0.0),
+                contrast=contrasts[at],
                 margin=scores[at] - (second if at == order[0] else first),
                 served=matches[at].served,
                 asked=asked,
@@ -201,6 +216,11 @@ class Ranker:
             index.put(key, entry)
             self._marks[key] = mark
         self.changed += 1
+
+
+def _in_order(scores: Sequence[float], matches: Sequence[Match]) -> list[int]:
+    """Return the places of matches, the highest score first."""
+    return sorted(range(len(matches)), key=lambda at: (-scores[at], matches[at].key))
 
 
 def _above_others(cosines: Mapping[str, float], background: Sequence[float] = ()) -> dict[str, float]:

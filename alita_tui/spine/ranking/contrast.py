@@ -40,7 +40,7 @@ def contrast(entries: Sequence[Entry], query: Sequence[int], size: int) -> Float
     counts = [int(np.count_nonzero(sequence == END)) for sequence in sequences]
     if not any(counts):
         return np.zeros(len(entries), np.float32)
-    # each text as a whole is an example as well, so that one that has served nothing has one
+    # each text as a whole is an example as well, for its own words
     owners = np.concatenate((np.repeat(np.arange(len(entries)), counts), np.arange(len(entries))))
     rows = _rows(
         [

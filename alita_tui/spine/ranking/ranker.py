@@ -20,7 +20,7 @@ import msgspec
 
 from alita_tui.events import Value
 from alita_tui.spine.ranking.common import FILLER
-from alita_tui.spine.ranking.terms import terms
+from alita_tui.spine.ranking.terms import Term, terms
 
 if TYPE_CHECKING:
     from alita_tui.spine.ranking.index import Index, Match
@@ -31,8 +31,9 @@ _CLOSE = 0.1
 """What one standard deviation of the cosine counts."""
 _SPREAD, _HELD = 0.08, 5
 """The prior standard deviation of a query's cosines, and the number of texts that the prior counts as."""
-_CONTRAST, _CONTRASTED = 0.7, 12
-"""What the contrast counts, and how many of the best texts are held against each other."""
+_CONTRAST, _CONTRASTED, _TAUGHT = 0.5, 12, 8
+"""What the contrast counts, which of the first texts it is for, and how many queries such a text has to have served: of
+fewer it says more about who was asked often than about the query."""
 _CLOSEST = 50
 """Maximum number of texts that share no word with the query and are ranked by their vectors alone."""
 
@@ -159,13 +160,7 @@ class Ranker:
             + _CLOSE * close.get(match.key, 0.0)
             for match in matches
         ]
-        contrasts = [0.0] * len(matches)
-        if contrasted:
-            best = _in_order(scores, matches)[:_CONTRASTED]
-            found = index.contrast(query_terms, [matches[at].key for at in best])
-            for at, contrast in zip(best, found, strict=True):
-                contrasts[at] = contrast
-                scores[at] += _CONTRAST * contrast
+        contrasts = self._tell_apart(index, query_terms, matches, scores) if contrasted else {}
         order = _in_order(scores, matches)
         first = scores[order[0]] if order else 0.0
         second = scores[order[1]] if len(order) > 1 else 0.0
@@ -178,7 +173,7 @@ class Ranker:
                 pairs=matches[at].pairs,
                 likeness=matches[at].likeness,
                 close=close.get(matches[at].key, 0.0),
-                contrast=contrasts[at],
+                contrast=contrasts.get(at, 0.0),
                 margin=scores[at] - (second if at == order[0] else first),
                 served=matches[at].served,
                 asked=asked,
@@ -186,6 +181,23 @@ class Ranker:
             )
             for at in order
         ]
+
+    def _tell_apart(
+        self, index: Index, query: list[Term], matches: Sequence[Match], scores: list[float]
+    ) -> dict[int, float]:
+        """Exchange the scores of the first texts so that their contrasts count, and return these.
+
+        Only texts with a long history change places, and only with each other: else a text would lose for being new.
+        """
+        taught = [at for at in _in_order(scores, matches)[:_CONTRASTED] if matches[at].served >= _TAUGHT]
+        if len(taught) < 2:
+            return {}
+        found = index.contrast(query, [matches[at].key for at in taught])
+        contrasts = dict(zip(taught, found, strict=True))
+        best_first = sorted(taught, key=lambda at: -(scores[at] + _CONTRAST * contrasts[at]))
+        for at, score in zip(best_first, [scores[at] for at in taught], strict=True):
+            scores[at] = score
+        return contrasts
 
     def settle(self) -> Index:
         """Return the index with all changes in it. It is imported here: numpy takes a while."""

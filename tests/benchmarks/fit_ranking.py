@@ -71,8 +71,8 @@ _OFTEN = 4
 """Factor for the share of a tool's questions with a word: a quarter of them counts like all of them."""
 _PAIRS, _LIKENESS, _CONTRAST = (0.2, 0.3, 0.5), (0.5, 0.8, 1.2), (0.0, 0.3, 0.5, 0.7)
 """Weights that are tried."""
-_RANKED = 12
-"""Number of texts that have a contrast."""
+_RANKED = 10
+"""Number of texts that are looked at; the first five have a contrast."""
 
 Floats = npt.NDArray[np.float64]
 

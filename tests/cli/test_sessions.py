@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from re import fullmatch
 from typing import Any
 
 import pytest
@@ -46,8 +47,8 @@ def test_a_session_from_import_to_restore(shell: Shell, tmp_path: Path) -> None:
     imported = shell.json("import", str(source))
     made = imported["session_id"]
     assert imported == {"session_id": made, "events": len(golden("golden-dice-openai")), "breaches": []}
-    folded = shell.run("replay", str(source), "--headless").stdout
-    assert len(folded.strip()) == 64, "an export is played as it is"
+    fingerprint = shell.run("replay", str(source), "--headless").stdout
+    assert fullmatch(r"2:[0-9a-f]{64}\n", fingerprint), "an export is played as it is"
     refused = shell.run("sessions", "fork", made, "--at", "9")
     assert refused.returncode == 2 and "comes from elsewhere" in refused.stderr
     assert "comes from elsewhere" in shell.run("resume", made).stderr
@@ -105,7 +106,7 @@ def test_people_are_told_in_words(shell: Shell) -> None:
     walk = shell.has("golden-walkthrough")
     made = shell.run("sessions", "fork", walk, "--at", "20")
     name = made.stdout.split()[0]
-    assert f"alita --session {name}" in made.stdout
+    assert f"alita --home {shell.home} --session {name}" in made.stdout
     slip = f"{name[:-1]}{(int(name[-1], 16) + 1) % 16:x}"
     assert f"Did you mean {name}" in shell.run("sessions", "show", slip).stderr
     assert shell.run("sessions", "search", "nothinglikethis").returncode == 1

@@ -98,7 +98,7 @@ def test_answers_failures_and_what_waits_each_have_their_place_and_the_same_comm
         assert found[1]["task"]["id"] == "a"
         failed = [json.loads(line) for line in (tmp_path / "out" / "failed.jsonl").read_text().splitlines()]
         assert [(one["row"], one["reason"][:20]) for one in failed] == [
-            (3, "It has no task: a te"), (4, "The line is not JSON:"), (5, "There is no file gon"),
+            (3, "It has no task: a te"), (4, "The line is not JSON"), (5, "There is no file gon"),
         ]  # fmt: skip
         (waiting,) = json.loads(shell("builds", "list", "--json").stdout)
         shown = json.loads(shell("builds", "show", waiting["approval_id"], "--json").stdout)

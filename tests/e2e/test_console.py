@@ -87,6 +87,7 @@ async def read_and_approve(pilot: Pilot[Any], review: ApprovalScreen, *risks: st
     """All of the code is read first; risks are accepted by name before the one key that approves."""
     code = review.query_one(CodeView)
     code.focus()
+    await pilot.press("home")  # the code opens at what was found in it
     while code.unread:
         await pilot.press("pagedown")
         await pilot.pause(0.02)

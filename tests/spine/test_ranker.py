@@ -88,7 +88,7 @@ ASKED_OF_PRODUCTS = {
         *(f"what do people say about the {thing}" for thing in THINGS),
     ),
 }
-CHOICE = "is the phone or the camera the right choice for people"
+CHOICE = "is a phone or a camera the right choice for people"
 
 
 def test_twins_are_told_apart_by_what_was_asked_of_one_and_not_of_the_other() -> None:

@@ -6,6 +6,7 @@ has served, and the cosine of the whole by character n-grams (Robertson and Zara
 Relevance Framework", 2009). Words that requests of every kind share count little. Where there is an encoder, a fourth
 is how far above others' the cosine of a text's vector is. On request the best few are then told apart by the
 queries that they have served (`contrast.py`).
+
 `tests/benchmarks/fit_ranking.py` fits the constants.
 """
 
@@ -31,7 +32,7 @@ _CLOSE = 0.1
 """What one standard deviation of the cosine counts."""
 _SPREAD, _HELD = 0.08, 5
 """The prior standard deviation of a query's cosines, and the number of texts that the prior counts as."""
-_CONTRAST, _CONTRASTED, _TAUGHT = 0.5, 5, 8
+_CONTRAST, _CONTRASTED, _TAUGHT = 0.3, 5, 8
 """What the contrast counts, which of the first texts it is for, and how many queries such a text has to have served: of
 fewer it says more about who was asked often than about the query."""
 _CLOSEST = 50
@@ -63,7 +64,8 @@ class Ranked(Value, frozen=True):
     close: float = 0.0
     """How far above others' the cosine of its vector is, in standard deviations; 0 without an encoder."""
     contrast: float = 0.0
-    """How much more the queries it has served resemble the query than those of the other best texts; 0 on average."""
+    """How much more the queries it has served resemble the query than those of the other best texts; 0 on average, and
+    for a text that was not compared."""
     margin: float = 0.0
     """How far its score is above the best of the others; below 0 for all but the first."""
     served: int = 0
@@ -138,8 +140,8 @@ class Ranker:
         """Return the texts that share something with the query, best first, at most `limit`.
 
         `cosines` are the cosines of the query's vector and those of texts that have one. They are compared with the
-        cosines in `background`, or without it with each other. With `contrasted` the best texts are told
-        apart by the queries that they have served.
+        cosines in `background`, or without it with each other. With `contrasted` the best texts that
+        have served many queries are told apart by these.
         """
         index = self.settle()
         query_terms = terms(query)

@@ -56,7 +56,8 @@ def contrast(entries: Sequence[Entry], query: Sequence[int], size: int) -> Float
     kernel[np.diag_indices(len(owners))] = 1 + _RIDGE
     weights = np.linalg.solve(kernel, known @ wanted)
     resembling = np.bincount(owners, weights, len(entries))
-    return (resembling - resembling.mean()).astype(np.float32)
+    above: Floats = (resembling - resembling.mean()).astype(np.float32)
+    return above
 
 
 def _newest(sequence: Ids) -> Ids:

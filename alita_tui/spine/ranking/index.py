@@ -190,7 +190,8 @@ class Index:
         entries = [self._entry(key) for key in keys]
         unknown = len(self.words)
         numbers = [self._numbers.get(term.form, unknown) for term in query]
-        return contrast(entries, numbers, unknown + 1).tolist()
+        contrasts: list[float] = contrast(entries, numbers, unknown + 1).tolist()
+        return contrasts
 
     def unmatched(self, key: str) -> Match:
         """Return the match of a text that shares no word with the query."""
